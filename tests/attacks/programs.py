@@ -99,9 +99,9 @@ LISTED: Mapping[str, tuple[str, Sequence[str]]] = {
         "import statistics\nstatistics.quantiles([1, 2], n=10**9)", "import statistics\nstatistics.mean([1 << 10**6] * 10**4)", "import statistics\nstatistics.mode([[]])", "import statistics\nstatistics.stdev([1e308] * 3)", "import heapq\nheapq.nlargest(10**9, range(10**9))", "import operator\noperator.itemgetter(*range(10**6))([1])", "import string\nstring.printable * 10**8", "from operator import *",
     )),
     "syntax": (ENDS, (
-        "(" * 50_000, "[" * 5_000 + "]" * 5_000, "{" * 99_000, "(\n" * 40_000, "-" * 90_000 + "1", "not " * 20_000 + "1", "a" + ".a" * 40_000, "a" + "()" * 40_000, "1" + "+1" * 40_000, "lambda:" * 10_000 + "1", "1 if 1 else " * 8_000 + "1", "f'{" * 20_000, "f'{'" * 9_000, "f'{f\"{f'{1}'}\"}'\n" * 5_000, "x = 1\n" * 16_000, "x = '" + "é" * 90_000 + "'", "#" * 10**6, "x = 1\n" * 200_000, "a=" * 40_000 + "1", "'" * 99_999, "\0", "x = 1\0", "x = '\0'", "\ud800", "x = '\ud800'",
-        "".join(" " * n + "if 1:\n" for n in range(400)), "try:\n" * 99, "x = [" + "0," * 45_000 + "]", "x = {" + "0:0," * 24_000 + "}", "9" * 90_000, "0x" + "f" * 90_000, "1e" + "9" * 90_000, "x" * 90_000, "def f(" + ",".join(f"a{n}" for n in range(9_000)) + "): pass", "f(" + "**a," * 20_000 + ")", "global " + ",".join(f"a{n}" for n in range(9_000)), "import " + "a." * 40_000 + "a", "@a\n" * 30_000 + "def f(): pass", "match x:\n case " + "[" * 150 + "]" * 150 + ": pass", "a" + "[a" * 200 + "]" * 200,
-        "import heapq\n" + "(" * 150 + "!", "import heapq as " + "h" * 90_000, "from heapq import (" + "nlargest,\n" * 5_000 + ")", "import heapq; " * 5_000, "if 1:\n import heapq\n else", "import heapq\n\\", "x = \\", "'''", "\ufeffx = 1", "# -*- coding: utf-7 -*-\n+AGE-", "x = 1\x0cy = 2", "ﬁ = 1\nfi", "print('\u2028\x85')", "\u202e = 1", "x\u200b = 1", "𝐞𝐜𝐡𝐨(1)", "\r\rx = (\r", "eval('1+' * 20_000 + '1')", "eval('[' * 5_000)", "exec('x = 1\\n' * 10**6)", "exec('exec(' * 90)", "x: (y := 1) = 2", "async def f(): yield", "return", "break", "*a, *b = 1", "type X = X", "def f[T: T](): pass", "except: pass",
+        "(" * 50_000, "[" * 5_000 + "]" * 5_000, "{" * 49_000, "(\n" * 20_000, "-" * 45_000 + "1", "not " * 12_000 + "1", "a" + ".a" * 20_000, "a" + "()" * 20_000, "1" + "+1" * 20_000, "lambda:" * 7_000 + "1", "1 if 1 else " * 4_000 + "1", "f'{" * 16_000, "f'{'" * 9_000, "f'{f\"{f'{1}'}\"}'\n" * 2_500, "x = 1\n" * 8_000, "x = '" + "é" * 45_000 + "'", "#" * 10**6, "x = 1\n" * 200_000, "a=" * 20_000 + "1", "'" * 49_999, "\0", "x = 1\0", "x = '\0'", "\ud800", "x = '\ud800'",
+        "".join(" " * n + "if 1:\n" for n in range(280)), "try:\n" * 99, "x = [" + "0," * 22_000 + "]", "x = {" + "0:0," * 12_000 + "}", "9" * 45_000, "0x" + "f" * 45_000, "1e" + "9" * 45_000, "x" * 45_000, "def f(" + ",".join(f"a{n}" for n in range(8_000)) + "): pass", "f(" + "**a," * 12_000 + ")", "global " + ",".join(f"a{n}" for n in range(8_000)), "import " + "a." * 20_000 + "a", "@a\n" * 15_000 + "def f(): pass", "match x:\n case " + "[" * 150 + "]" * 150 + ": pass", "a" + "[a" * 200 + "]" * 200,
+        "import heapq\n" + "(" * 150 + "!", "import heapq as " + "h" * 45_000, "from heapq import (" + "nlargest,\n" * 4_000 + ")", "import heapq; " * 3_000, "if 1:\n import heapq\n else", "import heapq\n\\", "x = \\", "'''", "\ufeffx = 1", "# -*- coding: utf-7 -*-\n+AGE-", "x = 1\x0cy = 2", "ﬁ = 1\nfi", "print('\u2028\x85')", "\u202e = 1", "x\u200b = 1", "𝐞𝐜𝐡𝐨(1)", "\r\rx = (\r", "eval('1+' * 20_000 + '1')", "eval('[' * 5_000)", "exec('x = 1\\n' * 10**6)", "exec('exec(' * 90)", "x: (y := 1) = 2", "async def f(): yield", "return", "break", "*a, *b = 1", "type X = X", "def f[T: T](): pass", "except: pass",
     )),
 }  # fmt: skip
 
@@ -170,7 +170,8 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def _case(name: str, run: Callable[..., Outcome], code: str, limits: Limits, ends: str = ENDS) -> Case:
-    return Case(name, partial(run, code, limits, ends), limits.seconds)
+    arriving = limits.memory_mb / 100  # seconds, for what it passes to a function: that cannot be interrupted
+    return Case(name, partial(run, code, limits, ends), limits.seconds + arriving)
 
 
 def _some_limits(draw: random.Random) -> Limits:

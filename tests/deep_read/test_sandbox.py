@@ -225,7 +225,7 @@ def test_an_interruption_is_served_while_a_program_computes():
         ("raise KeyError(1)", "une exception ne prend qu'un texte"),
         ("import numpy", "il y a re, json, math, statistics"),
         ("open('/etc/passwd')", "un programme n'a pas de fichiers"),
-        ("#" * 100_001, "programme trop long : 100001 caractères, au plus 100000"),
+        ("#" * 50_001, "programme trop long : 50001 caractères, au plus 50000"),
     ],
 )
 def test_what_the_interpreter_lacks_comes_with_advice(desk, code, advice):

@@ -39,13 +39,15 @@ Functions = Mapping[str, Callable[..., Any]]
 MAX_WORKERS = 64  # sessions at once in this process: deep reads in threads, and within one another
 WAIT_S = 30.0  # for a worker where all are taken
 GRACE_S = 0.5  # beyond its time, for a program to notice; then its worker is killed, whatever it does
-MAX_CODE = 100_000  # characters: the parser of this process takes 500 times as many bytes
+MAX_CODE = 50_000  # characters: the parser of this process takes 500 times as many bytes
 MAX_ERROR = 10_000  # characters shown of an error, its beginning and its end
 # Of one call, before the function's own bounds. A text takes this process twice its size while it arrives.
 MAX_CHARS, MAX_ITEMS, MAX_DEPTH, MAX_BITS = 16_000_000, 500_000, 50, 10_000
 LOST = "ses variables sont perdues"
 # What Monty sends in place of what it cannot send: a text, which no function should take for one.
 UNLISTED = re.compile(r"dict_(keys|values|items)\(\[|range\(-?\d+, -?\d+|<[\w.]+ object>\Z")
+# Names of a hundred parts, of which the parser makes a copy for each part.
+ENDLESS_NAME = re.compile(r"\b(?:\w++[\s\\]*+\.[\s\\]*+){100}")
 # What Monty says, and what to write instead.
 ADVICE = {
     "yield": "l'interpréteur n'a pas yield : construisez une liste",
@@ -290,9 +292,11 @@ def _advised(error: MontyError) -> str:
 
 
 def parsed(code: str) -> ast.Module | None:
-    """Parse a program; None if it is not Python, or too long."""
+    """Parse a program; None if it is not Python, or too large."""
+    if len(code) > MAX_CODE or ENDLESS_NAME.search(code):
+        return None
     try:
-        return ast.parse(code) if len(code) <= MAX_CODE else None
+        return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # also of null bytes and endless brackets
         return None
 
