@@ -15,7 +15,7 @@ from legal_rag.agent.step_parsing import (
     read_arguments,
     read_step,
 )
-from legal_rag.agent.tool_outputs import LINE_CHARS, Trajectory, without_marks
+from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, without_marks
 from legal_rag.corpus.language import is_french_answer
 
 
@@ -223,15 +223,21 @@ def test_nothing_that_was_observed_thought_or_sent_can_forge_a_field():
     assert str(trajectory).count("[[ ## ") == 4  # its own
 
 
-def test_the_older_half_of_what_was_observed_is_shortened_first():
+def test_what_was_observed_is_cut_to_what_is_closest_to_the_question_and_says_so():
     trajectory = Trajectory()
-    for number in range(3):
-        trajectory.add("", "lookup_chunk", {}, f"{number} " + "mot " * 1000)
+    filler = [f"Attendu que le moyen numéro {number} manque en fait ." for number in range(100)]
+    told = "Le compte de campagne est déposé au plus tard le dixième vendredi."
+    trajectory.add("", "lookup_chunk", {}, "\n".join(["<extrait>", *filler[:70], told, *filler[70:], "</extrait>"]))
     lengths = []
-    while trajectory.shorten():
-        lengths.append([len(turn.observation) < LINE_CHARS + 50 for turn in trajectory.turns])
-    assert lengths == [[True, True, False], [True, True, True]]
-    assert trajectory.turns[1].observation.startswith("1 mot mot")
+    while trajectory.shorten("Dans quel délai le compte de campagne est-il déposé ?"):
+        (turn,) = trajectory.turns
+        lengths.append(len(turn.observation))
+        assert told in turn.observation
+        assert turn.observation.startswith("<extrait>\n")
+        assert turn.observation.count("observation abrégée") == 1
+        assert "\n</extrait>\n(observation abrégée : " in turn.observation
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] < LEAST_CHARS + 100
 
 
 def test_a_tool_is_described_by_its_parameters_and_its_french_docstring():

@@ -154,7 +154,7 @@ class LegalReAct(dspy.ReAct):
             try:
                 return calls.ask(predictor, question=without_marks(question), trajectory=shown)
             except ContextWindowExceededError:
-                if attempt == MAX_SHORTENINGS or not trajectory.shorten():
+                if attempt == MAX_SHORTENINGS or not trajectory.shorten(question):
                     raise
         raise AssertionError("the last attempt returns or raises")
 

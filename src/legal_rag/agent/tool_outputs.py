@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,11 +13,13 @@ from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.legal_citations import legal_citation
+from legal_rag.corpus.sentences import split_sentences
 from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.types import EDGE_TYPES
+from legal_rag.library.bm25 import lexical_words
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
@@ -28,7 +31,10 @@ MAX_EDGES = 30  # in one list
 CENTRE = "*"  # the node that a list of edges is around
 MAX_THOUGHT_CHARS = 3000  # kept of a thought
 MAX_ARGUMENT_CHARS = 1000
-LINE_CHARS = 160  # of a shortened observation
+LEAST_CHARS = 400  # of a shortened observation
+CUT_IN_FRENCH = "(observation abrégée : {} phrases sur {}, les plus proches de la question)"
+CUT = re.compile(r"\n\(observation abrégée : \d+ phrases sur \d+, les plus proches de la question\)")
+FRAME = re.compile(r"</?extrait>|\d+\. \S+, score |\[Source: ")
 # Structure of prompts: DSPy's field marks, and the marks of chat templates.
 _STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\])", re.IGNORECASE)
 _LOOK_ALIKES = {"[": "⟦", "<": "‹"}
@@ -42,12 +48,6 @@ class ToolTurn:
     tool: str
     arguments: dict[str, Any]
     observation: str
-    is_short: bool = False
-
-    def shortened(self) -> "ToolTurn":
-        """Return the step with its observation cut to a line."""
-        line = " ".join(self.observation.split())[:LINE_CHARS]
-        return replace(self, observation=f"{line} […] (observation abrégée)", is_short=True)
 
 
 class Trajectory:
@@ -62,12 +62,12 @@ class Trajectory:
         shown = arguments if len(text) <= MAX_ARGUMENT_CHARS else {"…": text[:MAX_ARGUMENT_CHARS]}
         self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
-    def shorten(self) -> bool:
-        """Shorten the older half of the observations that are still whole; return whether there was one."""
-        whole = [index for index, turn in enumerate(self.turns) if not turn.is_short]
-        for index in whole[: (len(whole) + 1) // 2]:
-            self.turns[index] = self.turns[index].shortened()
-        return bool(whole)
+    def shorten(self, question: str) -> bool:
+        """Halve each observation, to what is closest to the question; return whether one could be."""
+        before = [turn.observation for turn in self.turns]
+        after = [relevant_part(text, question, max(LEAST_CHARS, len(text) // 2)) for text in before]
+        self.turns = [replace(turn, observation=text) for turn, text in zip(self.turns, after, strict=True)]
+        return after != before
 
     def as_fields(self) -> dict[str, Any]:
         """Return the steps under the names of `dspy.ReAct`."""
@@ -85,6 +85,28 @@ class Trajectory:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
             lines.append(f"[[ ## {name} ## ]]\n{without_marks(text)}")
         return "\n\n".join(lines)
+
+
+def relevant_part(text: str, question: str, most: int) -> str:
+    """Return what of a text is closest to a question, in its order, with a line that says so.
+
+    Sentences are ranked by the question's words in them, rare ones first; marks of passages and sources go before.
+    """
+    if len(text) <= most:
+        return text
+    text = CUT.sub("", text)
+    sentences = [text[start:end] for start, end in split_sentences(text)]
+    wanted = frozenset(lexical_words(question))
+    words = [wanted.intersection(lexical_words(one)) for one in sentences]
+    n_with = Counter(word for some in words for word in some)
+    rank = [(not FRAME.match(one), -sum(1 / n_with[word] for word in words[at])) for at, one in enumerate(sentences)]
+    kept, left = set(), most
+    for at in sorted(range(len(sentences)), key=rank.__getitem__):
+        if len(sentences[at]) <= left:
+            kept.add(at)
+            left -= len(sentences[at])
+    shown = "".join(one for at, one in enumerate(sentences) if at in kept) or text[:most]
+    return f"{shown.rstrip()}\n{CUT_IN_FRENCH.format(len(kept), len(sentences))}"
 
 
 def without_marks(text: str) -> str:
