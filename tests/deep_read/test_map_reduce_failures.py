@@ -257,7 +257,7 @@ def test_a_key_refused_midway_leaves_what_was_found():
     decisions = Decisions(**{f"d{number}": campaign("X...") for number in range(20)})
 
     def running_dry(prompt):
-        return SubCallError(f"{FAILS} (crédit épuisé)") if next(numbers) >= 5 else reading(prompt)
+        return SubCallError(f"{FAILS} (crédit épuisé)", "billing") if next(numbers) >= 5 else reading(prompt)
 
     result = planned(sub=running_dry, decisions=decisions, workers=1)
     assert len(result.verified) == 5

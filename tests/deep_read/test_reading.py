@@ -10,7 +10,7 @@ from support.scripted_server import Reply, ScriptedServer
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.corpus import split_sentences
 from legal_rag.corpus.sentences import without_blanks
-from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read, read_trace
+from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read
 from legal_rag.deep_read.reading import most_in_french
 from legal_rag.deep_read.settings import DeepReadSettings
 
@@ -283,19 +283,6 @@ def test_a_model_that_writes_no_program_is_asked_document_by_document(ask, tiny_
     prediction = ask(script, doc_ids=[doc_id])
     assert prediction.status == "answered"
     assert "n'a écrit aucun programme qui fonctionne : les décisions ont été lues une à une" in prediction.notice
-
-
-def test_a_run_is_gone_on_with_where_it_stopped(ask, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    programs = ["n = len(llm_query('lis ceci'))", "FINAL({'n': n})"]
-    first = ask(
-        root_model(programs[:1], {"lis ceci": "onze lettres"}), trace=trace, settings=DeepReadSettings(plan="rlm")
-    )
-    assert first.status == "model_failed"
-    again = ask(root_model([Reply(status=500), programs[1]]), trace=trace)
-    assert again.answer == "- **n** : 12"
-    assert again.usage.calls == 1
-    assert len(read_trace(trace).iterations) == 2
 
 
 def test_a_trace_of_another_question_is_not_gone_on_with(ask, tmp_path):

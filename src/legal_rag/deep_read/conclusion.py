@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
-from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
+from legal_rag.agent.failures import UNCITED, notice_of
 from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.agent.tags import take_tags, without_tags
@@ -19,6 +18,7 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.deep_read.provenance import Account
 from legal_rag.library.corpus import Corpus
+from legal_rag.llm import ModelError, Usage
 
 NOTHING = "(rien)"
 DEEPEST = 4  # lists within lists; what lies deeper is written as JSON
@@ -117,7 +117,7 @@ def conclude(
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
     answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
     if answer is None and not stopped:
-        failed, stopped = True, reason_in_french(EmptyAnswerError())
+        failed, stopped = True, ModelError("empty").reason
     shown_as: Account | None = None  # what is said of an answer that no citation holds up
     if answer and account and not _holds(answer):
         cites = bool(answer.citations or answer.removed)  # what means to rest on passages must

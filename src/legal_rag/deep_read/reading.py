@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import Budget, BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import reason_in_french
-from legal_rag.agent.llm import ReplyJournal
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event, Prediction
 from legal_rag.agent.tools import entities_of
 from legal_rag.citations.enricher import EnrichedResponse
@@ -37,6 +34,7 @@ from legal_rag.deep_read.provenance import Returned
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
+from legal_rag.llm import Budget, BudgetExceededError, UsageTracker, price_of
 
 if TYPE_CHECKING:
     import dspy
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REPLIES_SUFFIX = ".replies.sqlite"  # next to a trace: replies paid for, until the run ends
 DEFAULT_SETTINGS = DeepReadSettings()
 SHOWN_CHARS = 2000  # of a thought or a program, in an event
 PROGRAM = "programme"  # what the event of a turn calls its tool
@@ -84,9 +81,9 @@ def deep_read(
         budget: How much the run may take; its steps are the root model's turns. None is `DEEP_READ_BUDGET`.
         settings: How it is read.
         retriever: For searches by meaning; None searches by words.
-        trace: A file to keep the trace in, in rlms' form. Replies are stored in a file next to it: a call with the same
-            question, corpus, models and settings resumes the run, and no reply in them is paid for again.
-        unfinished: A folder for both where no trace is to be kept; they are deleted when the run has ended.
+        trace: A file to keep the trace in, in rlms' form: a call with the same question, corpus, models and settings
+            resumes the run. No reply that is stored (see `build_language_model`) is paid for again.
+        unfinished: A folder for it where none is to be kept; it is deleted when the run has ended.
         on_start: Told, in a French sentence, what the read may cost at most, before a model is asked.
         on_event: Told what happens while it happens.
 
@@ -122,12 +119,10 @@ def deep_read(
     file = trace or (unfinished / f"{work.digest()}.jsonl" if unfinished else None)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-        work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
     on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm], settings))
     prediction = _read(work, file)
     if file and trace is None and prediction.status in ("answered", "unverified", "abstained"):
         file.unlink(missing_ok=True)
-        replies_file(file).unlink(missing_ok=True)
     return prediction
 
 
@@ -139,9 +134,7 @@ def most_in_french(
     settings: DeepReadSettings = DEFAULT_SETTINGS,
 ) -> str:
     """Say what is read, and what that may cost; in dollars too, where LiteLLM's list has the prices of all models."""
-    from legal_rag.evaluation.questions.generate import price_of
-
-    prices = [price_of(one) for one in models]
+    prices = [price_of(str(one.model)) for one in models]
     dollars = ""
     if budget.cost is None and (known := [price for price in prices if price]) and len(known) == len(prices):
         dearest = max(max(price) for price in known)  # of a million tokens
@@ -205,11 +198,6 @@ class ReadingTask:
     def digest(self) -> str:
         """Return a hash of the key."""
         return hashlib.sha256(json.dumps(self.key(), sort_keys=True).encode()).hexdigest()[:24]
-
-
-def replies_file(trace: Path) -> Path:
-    """Return the file next to a trace that holds the run's replies; see `legal_rag.agent.llm.ReplyJournal`."""
-    return trace.with_name(trace.name + REPLIES_SUFFIX)
 
 
 def _read(work: ReadingTask, trace: Path | None) -> Prediction:

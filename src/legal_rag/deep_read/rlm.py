@@ -17,15 +17,14 @@ from rlm import RLM
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, UsageSummary
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
-from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.failures import reason_in_french
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.tool_arguments import bounded
 from legal_rag.deep_read.conclusion import answer_text
 from legal_rag.deep_read.functions import listed
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
+from legal_rag.llm import BudgetExceededError, Usage, UsageTracker
 
 if TYPE_CHECKING:
     from legal_rag.deep_read.trace import TraceLogger

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from rlm.core.types import RLMIteration, RLMMetadata
 from rlm.logger import RLMLogger
 
-from legal_rag.agent.budget import Usage
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.deep_read.conclusion import answer_text
 from legal_rag.deep_read.models import ModelReply, SubCall, without_turn_limit
+from legal_rag.llm import Usage
 
 FORMAT_VERSION = 1  # of this project's extensions
 EXTENSION = "legal_rag"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from legal_rag.agent.budget import Usage
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.deep_read.models import SubCall
 from legal_rag.deep_read.rlm import prose_of
@@ -23,6 +22,7 @@ from legal_rag.html import (
     own_style,
     page_template,
 )
+from legal_rag.llm import Usage
 
 if TYPE_CHECKING:
     from markupsafe import Markup

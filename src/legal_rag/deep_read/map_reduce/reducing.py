@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from legal_rag.agent.failures import UNCITED, NotFrenchError, reason_in_french
+from legal_rag.agent.failures import NOT_FRENCH as IN_ANOTHER_LANGUAGE
+from legal_rag.agent.failures import UNCITED
 from legal_rag.agent.step_parsing import clean_answer
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
@@ -128,7 +129,7 @@ class _Judge:
         if not text:
             return Judged(None, EMPTY)
         if not is_french_answer(text):
-            return Judged(None, NOT_FRENCH, reason_in_french(NotFrenchError()))
+            return Judged(None, NOT_FRENCH, IN_ANOTHER_LANGUAGE)
         if not is_abstention(text) and not self._is_proven(text, self._read):
             return Judged(None, UNPROVEN, UNCITED)
         return Judged(text)

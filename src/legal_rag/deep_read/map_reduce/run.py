@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.evidence import NO_PASSAGE
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event
 from legal_rag.citations.checks import Citation
 from legal_rag.deep_read.map_reduce.mapping import (
@@ -31,6 +29,7 @@ from legal_rag.deep_read.prompts import (
     unread_text,
 )
 from legal_rag.library.corpus import Corpus
+from legal_rag.llm import BudgetExceededError, Usage, UsageTracker
 
 DEFAULT_SETTINGS = MapReduceSettings()
 # For programs, whose budget counts calls and whose questions ask for lists and tables.
