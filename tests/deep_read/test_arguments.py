@@ -167,9 +167,6 @@ def test_an_event_keeps_the_beginning_of_its_input():
 class Sub:
     name = "model"
 
-    def take_calls(self):
-        return []
-
 
 def environment(env, functions, seconds):
     """Return the environment of a run that has so many seconds."""

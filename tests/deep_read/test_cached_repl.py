@@ -8,9 +8,8 @@ from support.indexed_corpora import indexed, indexed_sample
 from legal_rag.agent import Budget
 from legal_rag.deep_read import CachedCorpusREPL, MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read import functions as cached_module
-from legal_rag.deep_read.models import SubCallError
 from legal_rag.indexer import IndexConfig, add_documents, remove_documents
-from legal_rag.llm import BudgetExceededError
+from legal_rag.llm import BudgetExceededError, ModelError
 
 SOCIAL = "FICTIF0210"
 
@@ -125,7 +124,7 @@ def test_replies_of_the_model_are_kept_up_to_two_hundred(corpus):
     assert len(model.prompts) == 206
 
 
-@pytest.mark.parametrize("error", [SubCallError("absent"), BudgetExceededError("model_calls", Budget())])
+@pytest.mark.parametrize("error", [ModelError("server"), BudgetExceededError("model_calls", Budget())])
 def test_what_failed_is_tried_again(corpus, error):
     def reply(prompt):
         if len(model.prompts) == 1:
@@ -134,8 +133,8 @@ def test_what_failed_is_tried_again(corpus, error):
 
     model = Model(reply)
     repl = CachedCorpusREPL(corpus, model)
-    if isinstance(error, SubCallError):
-        assert repl.llm_query("q") == "Erreur : absent"
+    if isinstance(error, ModelError):
+        assert repl.llm_query("q") == f"Erreur : {error.reason}"
     else:
         with pytest.raises(BudgetExceededError, match="Budget épuisé"):
             repl.llm_query("q")

@@ -43,7 +43,6 @@ from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, cont
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
 from legal_rag.deep_read.map_reduce import WORKERS, answer_each
 from legal_rag.deep_read.mapping import map_in_threads
-from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.extraction.engine import schema_of_classes
@@ -52,6 +51,7 @@ from legal_rag.extraction.schemas import ExtractionSettings
 from legal_rag.extraction.terms import class_named
 from legal_rag.library.filters import Filters, naming_condition
 from legal_rag.library.outlines import outline_of
+from legal_rag.llm import ModelError, TextModel
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class MultiDocREPL:
     def __init__(
         self,
         corpus_index: "CorpusIndex",
-        sub_llm: SubModel | None = None,
+        sub_llm: TextModel | None = None,
         retriever: Searcher | None = None,
         *,
         log: EventLog | None = None,
@@ -502,7 +502,7 @@ class MultiDocREPL:
         return find()
 
     @property
-    def _model(self) -> SubModel:
+    def _model(self) -> TextModel:
         if self.sub_llm is None:
             raise ValueError(NO_MODEL)
         return self.sub_llm
@@ -573,7 +573,7 @@ class MultiDocREPL:
         if len(self.log.documents) < MAX_READ:
             self.log.read(document)
 
-    def _ask(self, sub: SubModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
+    def _ask(self, sub: TextModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
         """Ask known documents; those that were read are logged, and added to `ids`, also where the budget ends."""
         done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
         for doc_id in done.read[:MAX_READ]:
@@ -676,21 +676,21 @@ def _passage(hit: SearchHit) -> dict[str, Any]:
     return {"date": values.pop("decision_date"), **{name: values[name] for name in values if name != "rank"}}
 
 
-def _reply(sub: SubModel, prompt: str) -> str:
+def _reply(sub: TextModel, prompt: str) -> str:
     try:
         return sub.query(prompt)
-    except SubCallError as error:
-        return error_text(str(error))
+    except ModelError as error:
+        return error_text(error.reason)
 
 
-def _extracted(text: str, classes: Sequence[str], description: str, sub: SubModel, workers: int) -> list[Entity]:
+def _extracted(text: str, classes: Sequence[str], description: str, sub: TextModel, workers: int) -> list[Entity]:
     """Find entities by the sub-model; windows without a usable reply bring none."""
     from legal_rag.extraction.langextract import LostPieceError, extract_with_langextract
 
     def asked(prompt: str, attempt: int) -> str:
         try:
             return sub.query(prompt)
-        except SubCallError as error:
+        except ModelError as error:
             raise LostPieceError from error
 
     settings = ExtractionSettings(model_id="sub-model", extraction_passes=1, max_workers=workers)
@@ -756,7 +756,7 @@ class MultiDocEnv:
 
 def create_multi_doc_env(
     corpus_index: "CorpusIndex",
-    sub_llm: SubModel | None = None,
+    sub_llm: TextModel | None = None,
     retriever: Searcher | None = None,
     *,
     log: EventLog | None = None,
@@ -795,7 +795,7 @@ def _type_text(annotation: Any) -> str:
 class _CachedModel:
     """Sub-model that is asked the same prompt once."""
 
-    def __init__(self, model: SubModel) -> None:
+    def __init__(self, model: TextModel) -> None:
         self.query = _cached(model.query, LRUCache(REPLIES), key=_digest)
 
 
@@ -803,7 +803,7 @@ class CachedCorpusREPL(MultiDocREPL):
     """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
 
     def __init__(
-        self, corpus_index: Any, sub_llm: SubModel | None = None, retriever: Searcher | None = None, **settings: Any
+        self, corpus_index: Any, sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
     ) -> None:
         """See `MultiDocREPL`."""
         model = None if sub_llm is None else _CachedModel(sub_llm)
