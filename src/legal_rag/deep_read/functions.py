@@ -94,7 +94,6 @@ MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpu
 DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
 MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached
 
-EXPLAINED = 5  # unknown documents of one call whose nearest id is looked for
 UNKNOWN = error_text("aucun document de ce nom")
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
@@ -135,13 +134,9 @@ class MultiDocREPL:
         self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
         self.last_search = GrepResult(0)
         self._workers, self._grep_seconds = workers, grep_seconds
-        self._open(corpus_index)
-
-    def reload(self) -> None:
-        """Reopen corpus and retriever at the Library's last commit."""
-        self._open(self.corpus.reload())
-        if self.retriever is not None and hasattr(self.retriever, "reload"):
-            self.retriever = self.retriever.reload()
+        self.corpus, self.library = corpus_index, corpus_index.library
+        self._grep = CorpusGrep(self.library, self._grep_seconds)
+        self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
 
     @bounded()
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
@@ -466,8 +461,6 @@ class MultiDocREPL:
         known = self.library.contents().known(names)
         with self._event("read", "ask_across_documents", question=asked, documents=len(names)) as ids:
             answers = self._ask(sub, asked, [name for name in names if name in known], ids)
-        unknown = [name for name in names if name not in known]
-        answers |= {name: self._why_unknown(name) for name in unknown[:EXPLAINED]}
         return {name: answers.get(name, UNKNOWN) for name in names}
 
     @bounded(text=TEXT)
@@ -489,13 +482,6 @@ class MultiDocREPL:
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
         return self.ask_across_documents(question, doc_ids)
-
-    def _open(self, corpus_index: "CorpusIndex") -> None:
-        self.corpus, self.library = corpus_index, corpus_index.library
-        self._grep = CorpusGrep(self.library, self._grep_seconds)
-        self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
-        self.loaded_doc_indexes.clear()
-        self._contents.clear()
 
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
         """Return what a search finds; `CachedCorpusREPL` makes the same search once."""
@@ -582,12 +568,6 @@ class MultiDocREPL:
         if done.exhausted is not None:
             raise done.exhausted
         return done.answers
-
-    def _why_unknown(self, name: str) -> str:
-        try:
-            return error_text(f"Aucun document pour « {self._id(name)} »")
-        except LookupError as error:
-            return error_text(str(error.args[0]))
 
     @contextmanager
     def _event(self, kind: EventType, function: str, **arguments: Any) -> Iterator[list[str]]:
@@ -743,12 +723,12 @@ class MultiDocEnv:
     def __len__(self) -> int:
         return len(self.keys())
 
-    def __repr__(self) -> str:
-        return f"<MultiDocEnv: {', '.join(self)}>"
-
     def keys(self) -> Sequence[str]:
         """Return all names."""
         return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
+
+    def __repr__(self) -> str:
+        return f"<MultiDocEnv: {', '.join(self)}>"
 
     def _entities(self, doc_id: str) -> list[Entity] | None:
         return self.repl.get_entities(doc_id) if doc_id in self.repl.library else None
@@ -817,12 +797,6 @@ class CachedCorpusREPL(MultiDocREPL):
         """Statistics of each cache, as `functools.lru_cache` gives them."""
         found = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
         return {name: one.cache_info() for name, one in (found | {"replies": self.llm_response_cache}).items()}
-
-    def reload(self) -> None:
-        """See `MultiDocREPL.reload`; the model's replies stay cached."""
-        super().reload()
-        self.doc_content_cache.cache_clear()
-        self.search_result_cache.cache_clear()
 
     def _load(self, doc_id: str) -> Document:
         return self.doc_content_cache(doc_id)

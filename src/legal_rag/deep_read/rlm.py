@@ -148,10 +148,14 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
     outcome = RlmOutcome()
     rlm = SandboxedRLM(setup, outcome)
     try:
-        outcome.value = rlm.answer(context, question)
+        outcome.value = rlm.completion(context, root_prompt=question).response
         outcome.is_final = not outcome.out_of_turns
+    except CancellationError:  # rlms' word for it
+        raise KeyboardInterrupt from None
     except ErrorThresholdExceededError as error:
-        outcome.error, outcome.gave_up = error, True
+        outcome.value, outcome.is_final = rlm.final
+        if not outcome.is_final:
+            outcome.error, outcome.gave_up = error, True
     except (BudgetExceededError, ModelError) as error:
         outcome.error = error
     finally:
@@ -182,16 +186,10 @@ class SandboxedRLM(RLM):
         self._environment: ProgramEnvironment | None = None  # of the current run
         self._prose = ""  # what the model last wrote that is no code
 
-    def answer(self, context: str, question: str | None = None) -> Any:
-        """Run turns until one answers, or the steps of all runs together are used up; the last words are one then."""
-        try:
-            return self.completion(context, root_prompt=question).response
-        except CancellationError:  # rlms' word for it
-            raise KeyboardInterrupt from None
-        except ErrorThresholdExceededError:
-            if self._environment and self._environment.is_final:
-                return self._environment.final
-            raise
+    @property
+    def final(self) -> tuple[Any, bool]:
+        """What a program gave as the answer, and whether one did."""
+        return (self._environment.final, self._environment.is_final) if self._environment else (None, False)
 
     @property
     def partial(self) -> tuple[Any, bool]:
