@@ -743,13 +743,7 @@ def create_multi_doc_env(
     workers: int = WORKERS,
     grep_seconds: float | None = SECONDS,
 ) -> MultiDocEnv:
-    """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`.
-
-    Raises:
-        ValueError: If there are no workers.
-    """
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
+    """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`."""
     repl = CachedCorpusREPL(corpus_index, sub_llm, retriever, log=log, workers=workers, grep_seconds=grep_seconds)
     return MultiDocEnv(repl)
 

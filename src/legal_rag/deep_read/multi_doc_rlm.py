@@ -145,7 +145,8 @@ class MultiDocRLM:
 
         Those that ask a model ask the sub-model, as programs do, and say so where there is none.
         """
-        sub = ChatModel(model_of(self._described()[1]), UsageTracker(self._budget)) if self._has_models() else None
+        models = self._described()
+        sub = ChatModel(model_of(models[1]), UsageTracker(self._budget)) if models else None
         retriever = Retriever(self.library)
         return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
 
@@ -198,27 +199,21 @@ class MultiDocRLM:
         self._library = self.library.reload()
         return CorpusIndex.open(self._library)
 
-    def _has_models(self) -> bool:
-        from legal_rag.llm import has_endpoint
+    def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM] | None":
+        """Describe root model and sub-model; None where there is nowhere to ask them."""
+        from legal_rag.llm import build_language_model, has_endpoint
 
-        key, base = self._endpoint
-        model = self._models[0]
-        return not (model is None or isinstance(model, str)) or has_endpoint(key, base, model)
+        (root, sub), endpoint = self._models, self._endpoint
+        if isinstance(root, str | None) and not has_endpoint(*endpoint, root):
+            return None
+        named = (root, sub or root)
+        first, second = (build_language_model(one, *endpoint) if isinstance(one, str | None) else one for one in named)
+        return first, second
 
     def _asked(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
-        if not self._has_models():
+        if (models := self._described()) is None:
             raise ValueError("no model can be asked (expected GENERATOR_API_BASE or GENERATOR_API_KEY, or a dspy.LM)")
-        return self._described()
-
-    def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
-        from legal_rag.llm import build_language_model
-
-        key, base = self._endpoint
-        root, sub = (
-            build_language_model(model, key, base) if model is None or isinstance(model, str) else model
-            for model in (self._models[0], self._models[1] or self._models[0])
-        )
-        return root, sub
+        return models
 
 
 def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:

@@ -37,13 +37,22 @@ from legal_rag.deep_read.receipts import Account, shown
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
-from legal_rag.llm import Budget, BudgetExceededError, ChatModel, ModelError, UsageTracker, model_of, price_of
+from legal_rag.llm import (
+    Budget,
+    BudgetExceededError,
+    ChatModel,
+    Completion,
+    ModelError,
+    UsageTracker,
+    model_of,
+    price_of,
+)
 
 if TYPE_CHECKING:
     import dspy
     from rlm.logger import RLMLogger
 
-    from legal_rag.deep_read.rlm import RlmOutcome, Turn
+    from legal_rag.deep_read.rlm import RlmOutcome
     from legal_rag.library.corpus import Corpus
     from legal_rag.library.library import Library
     from legal_rag.retriever.retriever import Retriever
@@ -212,10 +221,10 @@ class ReadingTask:
 
 def _by_programs(work: ReadingTask) -> Prediction | None:
     """Answer by programs; None where the plan allows another way and the model wrote no program that runs."""
-    from legal_rag.deep_read.rlm import RunSetup, SubCall, run_rlm
+    from legal_rag.deep_read.rlm import RunSetup, completion_of, run_rlm
 
-    settings, calls = work.settings, list[SubCall]()
-    sub = replace(work.sub, on_call=lambda *call: calls.append(SubCall(*call)))
+    settings, calls = work.settings, []
+    sub = replace(work.sub, on_call=lambda *call: calls.append(completion_of(work.sub.name, *call)))
     description = corpus_description(
         work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
     )
@@ -235,7 +244,7 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         calls=calls,
         logger=work.trace,
         limits=settings.limits,
-        on_turn=lambda turn: _tell_turn(work, turn),
+        on_turn=lambda *turn: _tell_turn(work, *turn),
     )
     outcome = run_rlm(work.question, context, setup)
     work.emit()
@@ -244,13 +253,10 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         return None
     stopped, failed = _why_stopped(work, outcome)
     seen = frozenset([*work.log.sources, *env.receipts.documents])
-    account = (
-        None
-        if outcome.is_prose
-        else env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
-    )
-    value = account.answer if account else outcome.value
-    return conclude(work, value, stopped=stopped, failed=failed, account=account, seen=seen)
+    if outcome.is_prose:
+        return conclude(work, outcome.value, stopped=stopped, failed=failed, seen=seen)
+    account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
+    return conclude(work, account.answer, stopped=stopped, failed=failed, account=account, seen=seen)
 
 
 def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
@@ -271,9 +277,9 @@ def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, A
     return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n), {"extraction_index": entities}
 
 
-def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
-    said = {"thought": turn.thought[:THOUGHT_CHARS], "code": turn.code[:THOUGHT_CHARS]}
-    work.emit(Event("think", PROGRAM, said, [], turn.seconds, turn.usage))
+def _tell_turn(work: ReadingTask, thought: str, code: str, reply: Completion) -> None:
+    said = {"thought": thought[:THOUGHT_CHARS], "code": code[:THOUGHT_CHARS]}
+    work.emit(Event("think", PROGRAM, said, [], reply.seconds, reply.usage))
 
 
 def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:

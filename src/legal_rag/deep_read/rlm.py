@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from rlm import RLM
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, UsageSummary
@@ -92,14 +92,6 @@ def _is_program(text: str) -> bool:
     return tree is not None and any(isinstance(node, ast.Call) for node in ast.walk(tree))
 
 
-class SubCall(NamedTuple):
-    """One call of the sub-model."""
-
-    prompt: str
-    reply: Completion
-    error: str  # in French, where there is no reply
-
-
 @dataclass(frozen=True, kw_only=True)
 class RunSetup:
     """What a run works with."""
@@ -112,21 +104,10 @@ class RunSetup:
     descriptions: Mapping[str, str]  # of the functions, by name, for the model
     prompt: str  # the system prompt, with rlms' place for the functions
     receipts: Receipts
-    calls: list[SubCall] = field(default_factory=list)  # of the sub-model, not yet in the trace
+    calls: list[RLMChatCompletion] = field(default_factory=list)  # of the sub-model, not yet in the trace
     logger: RLMLogger | None = None
     limits: Limits = field(default_factory=Limits)
-    on_turn: Callable[["Turn"], None] = lambda turn: None
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What a root model wrote in one turn; passed to `on_turn` before its programs run."""
-
-    number: int  # from 1
-    thought: str  # the prose of the reply
-    code: str
-    usage: Usage
-    seconds: float
+    on_turn: Callable[[str, str, Completion], None] = lambda thought, code, reply: None  # before its programs run
 
 
 @dataclass
@@ -137,7 +118,6 @@ class RlmOutcome:
     is_final: bool = False
     is_prose: bool = False  # the value is what the root model wrote, not what a program gave
     out_of_turns: bool = False
-    turns: int = 0
     codes: list[str] = field(default_factory=list)  # that were run
     error: Exception | None = None  # that ended it: BudgetExceededError, ErrorThresholdExceededError, the model's own
     gave_up: bool = False  # the model wrote no program that runs, several times in a row
@@ -212,8 +192,7 @@ class SandboxedRLM(RLM):
         reply = self._chat(prompt)
         codes, thought = code_blocks(reply.text), prose_of(reply.text)
         self._prose = thought or self._prose
-        self._outcome.turns += 1
-        self._setup.on_turn(Turn(self._outcome.turns, thought, "\n\n".join(codes), reply.usage, reply.seconds))
+        self._setup.on_turn(thought, "\n\n".join(codes), reply)
         iteration = RLMIteration(prompt, reply.text, [] if codes else [CodeBlock("", REPLResult("", NO_CODE, {}, 0.0))])
         try:
             for code in codes:
@@ -305,7 +284,7 @@ class ProgramEnvironment:
             stderr=error,
             locals=dict.fromkeys(self._names[:MAX_SHOWN_VARIABLES], ""),
             execution_time=seconds,
-            rlm_calls=[completion_of(calls.pop(0), self._setup.sub.name) for _ in range(len(calls))],
+            rlm_calls=[calls.pop(0) for _ in range(len(calls))],
             final_answer=self.final if self.is_final else None,
         )
 
@@ -340,17 +319,10 @@ class ProgramEnvironment:
             self._take_final(held.get("content"))
 
 
-def completion_of(call: SubCall, model: str) -> RLMChatCompletion:
-    """Return a call of the sub-model as rlms writes it down."""
-    return RLMChatCompletion(
-        model,
-        call.prompt,
-        call.reply.text,
-        usage_of(call.reply.usage, model),
-        call.reply.seconds,
-        None,
-        call.error or None,
-    )
+def completion_of(model: str, prompt: str, reply: Completion, error: str) -> RLMChatCompletion:
+    """Return a call of the sub-model as rlms writes it down; `error` is in French, where there is no reply."""
+    usage = usage_of(reply.usage, model)
+    return RLMChatCompletion(model, prompt, reply.text, usage, reply.seconds, None, error or None)
 
 
 def usage_of(usage: Usage, model: str) -> UsageSummary:
