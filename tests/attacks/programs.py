@@ -258,12 +258,12 @@ def _run(code: str, limits: Limits, ends: str, place: Place) -> Outcome:
 def _read(code: str, limits: Limits, ends: str, place: Place) -> Outcome:
     """Run a program as a block of a deep read, and the next one."""
     outside = _Outside(place)
-    functions = {**outside.functions, "llm_query_batched": lambda prompts, model=None: ["oui"] * len(prompts)}
+    asked = {"llm_query": len, "llm_query_batched": lambda prompts: ["oui"] * len(prompts)}
     setup = RunSetup(
         root=_Model(),
         sub=_Model(),
         tracker=UsageTracker(Budget(seconds=60.0)),
-        functions=functions,
+        functions={**outside.functions, **asked},
         values=outside.values,
         descriptions={},
         prompt="",
