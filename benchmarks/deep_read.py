@@ -129,10 +129,10 @@ def functions_alone(library: "Library", asked: Sequence[Question]) -> Iterator[W
 def in_a_sandbox(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
     """Run programs in the sandbox, as a root model's are run."""
     from legal_rag.agent import Budget
-    from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.corpus_index.index import CorpusIndex
     from legal_rag.deep_read import create_multi_doc_env
     from legal_rag.deep_read.rlm import ProgramEnvironment, RunSetup
+    from legal_rag.llm import UsageTracker
 
     def answer(question: Question) -> Answer:
         started = time.perf_counter()

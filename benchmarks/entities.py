@@ -41,7 +41,6 @@ def main() -> None:
     scores({one.id: one for one in documents})
     documents = documents[: arguments.documents]
     found = counts(documents)
-    through_langextract(documents)
     with tempfile.TemporaryDirectory() as folder:
         command(documents, folder)
         facts(documents, found, folder, arguments.questions)
@@ -80,22 +79,6 @@ def counts(documents: list[Any]) -> dict[str, list[Any]]:
     print(", ".join(f"{name} {n}" for name, n in classes.most_common()))
     print(f"rules alone: {len(documents) / seconds:.0f} documents a second of process time")
     return found
-
-
-def through_langextract(documents: list[Any]) -> None:
-    """Print how fast the same is done through LangExtract."""
-    from legal_rag.extraction import ExtractionSettings, get_schema
-    from legal_rag.extraction.langextract import build_model, extract_with_langextract
-
-    longest = max(len(one.content) for one in documents)
-    schema, settings = get_schema("jurisprudence"), ExtractionSettings(max_char_buffer=max(longest + 1, 200))
-    model = build_model(settings, schema.lx_examples())
-    some = random.Random(0).sample(documents, min(300, len(documents)))
-    for number, one in enumerate([some[0], *some]):
-        if number == 1:
-            started = time.process_time()
-        extract_with_langextract(one.content, one.id, schema, model, settings)
-    print(f"through lx.extract: {len(some) / (time.process_time() - started):.0f} documents a second of process time")
 
 
 def command(documents: list[Any], folder: str) -> None:

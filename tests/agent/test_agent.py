@@ -1,7 +1,6 @@
 """The agent, against a scripted model behind a real server."""
 
 import json
-import socket
 
 import dspy
 import pytest
@@ -12,12 +11,8 @@ from legal_rag.agent import (
     EvidenceAgent,
     LegalReActAgent,
     build_agent,
-    build_language_model,
-    check_model,
     default_instructions,
-    has_endpoint,
     instructions_of,
-    llm,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.report import render_answer
@@ -253,86 +248,6 @@ def test_a_bare_hugging_face_token_turns_no_local_run_into_a_remote_one(tiny_lib
     assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
 
 
-def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name in (None, "mistralai/Magistral-Small-2509", "huggingface/mistralai/Magistral-Small-2509"):
-        lm = build_language_model(name, api_key="k")
-        assert (lm.model, lm.kwargs["api_base"]) == ("openai/mistralai/Magistral-Small-2509", llm.ROUTER)
-    for name in ("openrouter/qwen/qwen3", "azure/mine", "groq/llama", "gemini/gemini-2.5-flash", "ollama_chat/qwen3"):
-        assert build_language_model(name).model == name
-    for name, provider in (("gpt-5", "openai"), ("gpt-4o", "openai"), ("claude-sonnet-4-5", "anthropic")):
-        lm = build_language_model(name, api_key="k")  # whose key the router must never see
-        assert (lm.model, lm.kwargs.get("api_base")) == (f"{provider}/{name}", None)
-    assert build_language_model("m", api_key="k").kwargs["api_base"] == llm.ROUTER
-    assert build_language_model("Qwen/Qwen3-4B", api_base="http://127.0.0.1:9/v1").model == "openai/Qwen/Qwen3-4B"
-    lm = build_language_model("openai/x", "k", "http://127.0.0.1:9/v1", max_tokens=123, temperature=0.5)
-    assert (lm.model, lm.kwargs["max_tokens"], lm.kwargs["temperature"]) == ("openai/x", 123, 0.5)
-
-
-@pytest.mark.parametrize("model", ["openai/gpt-5", "openai/gpt-5.1-mini", "openai/o3", "openrouter/openai/gpt-5"])
-def test_a_reasoning_model_keeps_its_own_temperature_and_limit(model):
-    lm = build_language_model(model, "k")
-    assert (lm.kwargs["temperature"], lm.kwargs["max_completion_tokens"]) == (None, None)
-    assert build_language_model(model, "k", temperature=1.0, max_tokens=20_000).kwargs["temperature"] == 1.0
-    with pytest.raises(ValueError, match=f"{model} does not take temperature 0.5, max_tokens None"):
-        build_language_model(model, "k", temperature=0.5)
-
-
-@pytest.mark.parametrize(
-    ("model", "variables", "expected"),
-    [
-        ("groq/llama", {}, False),
-        ("groq/llama", {"GROQ_API_KEY": "k"}, True),
-        ("openrouter/qwen/qwen3", {}, False),
-        ("openrouter/qwen/qwen3", {"OPENROUTER_API_KEY": "k"}, True),
-        ("openai/gpt-5", {}, False),
-        ("openai/gpt-5", {"OPENAI_API_KEY": "k"}, True),
-        ("gpt-5", {"HF_TOKEN": "hf_x"}, False),
-        ("gpt-5", {"OPENAI_API_KEY": "k"}, True),
-        ("claude-sonnet-4-5", {"ANTHROPIC_API_KEY": "k"}, True),
-        ("ollama_chat/qwen3", {}, True),  # on this machine, without a key
-        ("azure/mine", {}, True),  # which has other credentials than a key
-        ("tencent/Hunyuan-A13B-Instruct", {}, False),
-        ("Qwen/Qwen3-4B", {}, False),
-        ("huggingface/Qwen/Qwen3-4B", {}, False),
-        ("Qwen/Qwen3-4B", {"HF_TOKEN": "hf_x"}, True),
-    ],
-)
-def test_a_provider_is_an_endpoint_whose_key_litellm_finds(model, variables, expected, no_endpoint, monkeypatch):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert has_endpoint(model=model) is expected
-
-
-def test_a_key_that_a_provider_lacks_is_named(no_endpoint):
-    problem = check_model(build_language_model("openrouter/qwen/qwen3"))
-    assert problem == "Le modèle de langage n'a pas pu répondre (réglage incomplet : OPENROUTER_API_KEY)."
-
-
-def test_a_provider_gets_its_own_key_from_the_environment(no_endpoint, monkeypatch):
-    with ScriptedServer(lambda prompt, attempt: Reply("Oui")) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "k-own")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.api_base)
-        assert build_language_model("openai/gpt-4o-mini", cache=False)("Est-ce vrai ?") == ["Oui"]
-
-
-def test_a_completion_of_the_router_sends_no_other_request(no_endpoint, monkeypatch):
-    hosts, resolve = [], socket.getaddrinfo
-
-    def recorded(host, *rest, **more):
-        hosts.append(host)
-        return resolve(host, *rest, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", recorded)
-    with ScriptedServer(lambda prompt, attempt: Reply("Oui")) as server:
-        monkeypatch.setattr(llm, "ROUTER", server.api_base)
-        lm = build_language_model("Qwen/Qwen3-4B", "k", cache=False)
-        assert lm("Est-ce vrai ?") == ["Oui"]
-        assert len(server.prompts) == 1
-    assert set(hosts) == {"127.0.0.1"}
-
-
 def test_an_empty_question_is_refused(tiny_library, tiny_encoder):
     agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder)
     with pytest.raises(ValueError, match="the question is empty"):
@@ -441,46 +356,6 @@ def test_the_report_shows_an_internal_error(ask, monkeypatch):
     prediction, _ = ask(diligent)
     assert prediction.status == "internal_error"
     assert "Erreur interne" in render_answer(prediction)
-
-
-# --- a model that is asked whether it is there -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "sentence"),
-    [
-        (Reply("prêt"), None),
-        (
-            Reply(status=401, raw_body='{"error": {"message": "bad key"}}'),
-            "Le modèle de langage n'a pas pu répondre (clé refusée) : vérifiez la clé.",
-        ),
-        (
-            Reply(status=404, raw_body='{"error": {"message": "no such model", "code": "model_not_found"}}'),
-            "Le modèle de langage n'a pas pu répondre (modèle inconnu du serveur) : vérifiez le nom du modèle, et "
-            "l'adresse, qui finit d'ordinaire par /v1.",
-        ),
-        (
-            Reply(status=400, raw_body='{"error": {"message": "model x is not supported"}}'),
-            "Le modèle de langage n'a pas pu répondre (demande refusée par le serveur) : vérifiez le nom du modèle.",
-        ),
-        (Reply(status=500, raw_body="{}"), "Le modèle de langage n'a pas pu répondre (erreur du serveur)."),
-        (Reply(hangs=True), "Le modèle de langage n'a pas répondu en 1 secondes."),
-    ],
-    ids=["there", "key", "model", "request", "server", "silent"],
-)
-def test_one_short_request_tells_in_french_why_a_model_cannot_be_asked(reply, sentence):
-    with ScriptedServer(lambda prompt, attempt: reply) as server:
-        lm = build_language_model("x", "key", server.api_base)
-        assert [check_model(lm, seconds=1), check_model(lm, seconds=1)] == [sentence] * 2
-        assert server.prompts == ["Répondez par un seul mot : prêt."] * 2  # neither cached nor repeated
-
-
-def test_an_address_where_nobody_listens_is_to_be_verified():
-    lm = build_language_model("x", "key", "http://127.0.0.1:9/v1")
-    assert check_model(lm) == (
-        "Le modèle de langage n'a pas pu répondre (serveur injoignable) : vérifiez l'adresse, et que le serveur y est "
-        "en marche."
-    )
 
 
 def test_searches_give_as_many_passages_as_the_agent_was_built_for(ask):

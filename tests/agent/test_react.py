@@ -6,7 +6,6 @@ import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
 
-from legal_rag.agent.model_calls import LenientAdapter, without_thoughts
 from legal_rag.agent.step_parsing import (
     clean_answer,
     describe_tool,
@@ -17,6 +16,7 @@ from legal_rag.agent.step_parsing import (
 )
 from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, without_marks
 from legal_rag.corpus.language import is_french_answer
+from legal_rag.llm import LenientAdapter, without_thoughts
 
 
 def search_legal_docs(query: str, k: int = 5, article: str = "") -> str:

@@ -5,16 +5,15 @@ import json
 import re
 from dataclasses import replace
 
-import dspy
 import pytest
 from support.scripted_server import Reply, ScriptedServer, fields
 
-from legal_rag.agent import build_language_model, tree_reasoner, use_reply_cache
-from legal_rag.agent.model_calls import ModelCalls
+from legal_rag.agent import build_language_model, tree_reasoner
 from legal_rag.agent.outlines import CHARS_PER_TOKEN, OUTLINE_TOKENS, outline_text
 from legal_rag.agent.tree_reasoning import TREE_BUDGET, choose_nodes
 from legal_rag.corpus.structure import build_tree, walk
 from legal_rag.corpus.structure.tree import TreeNode
+from legal_rag.llm import ModelCalls
 from legal_rag.retriever import ChosenNode, DocumentOutline
 
 BOUND = OUTLINE_TOKENS * CHARS_PER_TOKEN
@@ -170,19 +169,14 @@ def test_without_outlines_no_model_is_asked():
     assert (chosen, prompts) == ([], [])
 
 
-def test_a_question_asked_again_costs_no_call(tmp_path):
-    cache = dspy.cache
-    try:
-        use_reply_cache(tmp_path)
-        with ScriptedServer(oracle("Horaires")) as server:
-            lm = build_language_model("scripted", api_base=server.api_base)
-            calls = [ModelCalls(lm, TREE_BUDGET) for _ in range(2)]
-            first, second = (choose_nodes(QUESTION, OUTLINES, one) for one in calls)
-        assert first == second != []
-        assert [one.tracker.usage.calls for one in calls] == [1, 0]
-        assert len(server.prompts) == 1
-    finally:
-        dspy.cache = cache
+def test_a_question_asked_again_costs_no_call():
+    with ScriptedServer(oracle("Horaires")) as server:
+        lm = build_language_model("scripted", api_base=server.api_base)
+        calls = [ModelCalls(lm, TREE_BUDGET) for _ in range(2)]
+        first, second = (choose_nodes(QUESTION, OUTLINES, one) for one in calls)
+    assert first == second != []
+    assert [one.tracker.usage.calls for one in calls] == [1, 0]
+    assert len(server.prompts) == 1
 
 
 def test_an_outline_that_does_not_fit_takes_a_second_call_and_no_third():

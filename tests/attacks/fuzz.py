@@ -103,7 +103,6 @@ class Door:
 
 def doors(library: Path) -> Mapping[str, Door]:
     """Return all doors, by name; `library` is a whole one, which is not changed."""
-    from legal_rag.agent.model_calls import LenientAdapter, without_thoughts
     from legal_rag.agent.step_parsing import clean_answer, read_arguments
     from legal_rag.agent.tags import take_tags
     from legal_rag.citations import CitationEnricher
@@ -117,10 +116,10 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.deep_read.sandbox import _Plain, adapted
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.evaluation import read_qrels, read_queries, read_run
-    from legal_rag.exchange import BadReplyError, cleaned
     from legal_rag.extraction.rules.rules import find_entities
     from legal_rag.graph import parse_extraction_tags
     from legal_rag.library import Filters, Library
+    from legal_rag.llm import LenientAdapter, ModelError, json_in, server, without_thoughts
     from legal_rag.report import SavedAnswers
     from legal_rag.retriever import Retriever
     from legal_rag.verification import verify_text
@@ -157,9 +156,12 @@ def doors(library: Path) -> Mapping[str, Door]:
         "tags of an answer": Door(written(), lambda text: take_tags(text, [document])),
         "server's reply": Door(
             nearly(completion("Aucun passage.")),
-            lambda body: cleaned(body, ["sk-0123456789"]).decode(),
-            (BadReplyError,),
+            lambda body: server._completion(
+                server._Reply(200, None, bytearray(body)), [], frozenset(["sk-0123456789"])
+            ),
+            (ModelError,),
         ),
+        "JSON of a reply": Door(written(), json_in),
         "reply with thoughts": Door(written(), without_thoughts),
         "answer to clean": Door(written(), clean_answer),
         "arguments": Door(st.one_of(written(), values()), read_arguments),

@@ -18,12 +18,11 @@ from typing import Any
 from support.processes import is_running
 
 from attacks.cases import Case, Outcome, Place
-from legal_rag.agent.budget import Budget
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.deadline import DeadlineError, within
 from legal_rag.deep_read import Limits, Sandbox, SandboxResult
 from legal_rag.deep_read.rlm import ProgramEnvironment, RunSetup
 from legal_rag.deep_read.sandbox import MAX_ERROR
+from legal_rag.llm import Budget, UsageTracker
 
 SECRET = "the-canary-is-alive"  # in a file and a variable that no program must see
 USUAL = Limits(seconds=0.3, memory_mb=64, output_chars=2_000, calls=2_000)

@@ -75,8 +75,10 @@ def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told(
 
 
 def test_a_model_that_is_named_needs_the_extra_of_agents(place, refused, monkeypatch):
-    monkeypatch.setattr("legal_rag.lazy.find_spec", lambda name: None)
-    assert "pip install 'legal-rag[agent]'" in refused("ask", QUESTION, "--model", "gpt-5", *place)
+    monkeypatch.setitem(sys.modules, "dspy", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "legal_rag.llm.dspy_models", raising=False)
+    line = refused("ask", QUESTION, "--model", "gpt-5", "--api-key", "k", *place)
+    assert "pip install 'legal-rag[agent]'" in line
 
 
 # --- what is printed ------------------------------------------------------------------------------------------------

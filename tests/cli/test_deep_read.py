@@ -91,11 +91,18 @@ def test_a_trace_is_kept_and_shown_without_the_key(place, model, said, tmp_path)
 
 
 def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, model, said, tiny_library):
-    one = model("n = len(llm_query('lis ceci'))", Reply(status=500), sub={"lis ceci": "cinq!"})
-    assert "erreur du serveur" in said("deep-read", QUESTION, *place, *one, "--plan", "rlm", "--no-cache")
-    (left,) = (tiny_library.path / RUNS / "unfinished").glob("*.jsonl")
-    two = model(Reply(status=500), "FINAL({'n': n})")
-    assert "- **n** : 5" in said("deep-read", QUESTION, *place, *two, "--no-cache")
+    programs = ["n = len(llm_query('lis ceci'))", "FINAL({'n': n})"]
+
+    def script(prompt, attempt):
+        reply = root_model(programs, {"lis ceci": "cinq!"})(prompt, attempt)
+        return Reply(status=400) if attempt == 0 and "FINAL({'n'" in reply.content else reply
+
+    with ScriptedServer(script) as server:
+        asked = ["deep-read", QUESTION, *place, "--model", "m", "--api-base", server.api_base, "--plan", "rlm"]
+        assert "demande refusée" in said(*asked)
+        (left,) = (tiny_library.path / RUNS / "unfinished").glob("*.jsonl")
+        assert "- **n** : 5" in said(*asked)
+        assert len(server.prompts) == 4
     assert not left.exists()
 
 
@@ -180,7 +187,7 @@ def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, m
 
 
 def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capfd, monkeypatch):
-    monkeypatch.setattr("legal_rag.extraction.langextract.ATTEMPTS", 1)
+    monkeypatch.setattr("legal_rag.llm.asking.FIRST_WAIT", 0.01)
     library, place = own
     server = ["--extract-model", "m", "--extract-api-base", "http://127.0.0.1:9/v1", "--extract"]
     server += ["--doc-id", next(iter(library))]

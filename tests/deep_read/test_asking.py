@@ -8,13 +8,12 @@ from support.plan_models import NONE, QUOTE, WANTS_ANSWER, Decisions, Model, as_
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
-from legal_rag.agent.budget import BudgetExceededError
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.citations import CitationEnricher
 from legal_rag.deep_read.map_reduce import answer_each
 from legal_rag.deep_read.mapping import MapReduceSettings
 from legal_rag.deep_read.models import ChatModel, SubCallError
 from legal_rag.deep_read.prompts import NO_ANSWER, UNVERIFIED
+from legal_rag.llm import BudgetExceededError, UsageTracker
 
 QUESTION = "Quel est le délai ?"
 SMALL = MapReduceSettings(window_chars=3000, overlap_chars=300)
@@ -42,8 +41,8 @@ def windows_then_merge(prompt):
     return days(prompt) if WANTS_ANSWER in prompt else rejected(prompt)
 
 
-def failing(reason="le modèle est absent"):
-    return SubCallError(reason)
+def failing(reason="le modèle est absent", kind=""):
+    return SubCallError(reason, kind)
 
 
 def spent():
@@ -161,7 +160,7 @@ def test_what_fails_is_told_in_its_place_and_the_others_answer():
 
 
 def test_a_refused_key_is_told_for_every_document_and_asked_no_more():
-    model = Model(lambda prompt: failing("Le modèle de langage n'a pas pu répondre (clé refusée)"))
+    model = Model(lambda prompt: failing("Le modèle de langage n'a pas pu répondre (clé refusée)", "auth"))
     decisions = Decisions(long=LONG, **short(*range(20)).texts)
     done = asked(model, decisions, settings=SMALL, workers=2)
     assert set(done.answers.values()) == {"Erreur : Le modèle de langage n'a pas pu répondre (clé refusée)"}
@@ -247,9 +246,9 @@ def test_a_real_server_answers_within_the_budget_of_all_threads_together():
 
     tracker, few = UsageTracker(Budget(model_calls=20)), UsageTracker(Budget(model_calls=2))
     with ScriptedServer(script) as server:
-        lm = build_language_model("scripted", api_base=server.api_base, api_key="k", num_retries=0)
+        lm = build_language_model("scripted", api_base=server.api_base, api_key="k", num_retries=0, cache=False)
         done = asked(ChatModel(lm, tracker), short(*range(6)), workers=4)
-        cut = asked(ChatModel(lm.copy(cache=False), few), short(*range(6)), workers=4)
+        cut = asked(ChatModel(lm, few), short(*range(6)), workers=4)
     assert done.answers["d3"].startswith("Erreur : ")
     assert [text[:7] for one, text in done.answers.items() if one != "d3"] == [f"{n} jours" for n in range(6) if n != 3]
     assert (tracker.usage.calls >= 6, few.usage.calls) == (True, 2)

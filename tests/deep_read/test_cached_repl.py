@@ -6,11 +6,11 @@ import pytest
 from support.indexed_corpora import indexed, indexed_sample
 
 from legal_rag.agent import Budget
-from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.deep_read import CachedCorpusREPL, MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read import functions as cached_module
 from legal_rag.deep_read.models import SubCallError
 from legal_rag.indexer import IndexConfig, add_documents, remove_documents
+from legal_rag.llm import BudgetExceededError
 
 SOCIAL = "FICTIF0210"
 

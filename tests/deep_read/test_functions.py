@@ -8,12 +8,12 @@ import pytest
 from support.indexed_corpora import indexed, indexed_sample
 
 from legal_rag.agent import Budget
-from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.deep_read import MultiDocREPL, Sandbox, create_multi_doc_env, functions
 from legal_rag.deep_read.functions import FUNCTION_NAMES, MAX_EVENTS, MAX_READ, MAX_SEEN, description_of
 from legal_rag.deep_read.prompts import UNVERIFIED
 from legal_rag.deep_read.receipts import COMPUTING
+from legal_rag.llm import BudgetExceededError
 from legal_rag.retriever import Retriever
 
 SOCIAL = "FICTIF0210"  # Cour de cassation, chambre sociale, 18 juin 2003, 01-43.927

@@ -184,7 +184,7 @@ def test_a_window_too_long_for_the_model_is_read_in_halves():
     def small(prompt):
         too_long = len(prompt) > 8000
         return (
-            SubCallError("Le modèle de langage n'a pas pu répondre (texte trop long pour lui)")
+            SubCallError("Le modèle de langage n'a pas pu répondre (texte trop long pour lui)", "context")
             if too_long
             else sound(prompt)
         )
@@ -195,7 +195,7 @@ def test_a_window_too_long_for_the_model_is_read_in_halves():
 
 
 def test_a_model_that_finds_everything_too_long_ends_and_says_so():
-    sub = Model(lambda prompt: SubCallError("Le modèle n'a pas pu répondre (texte trop long pour lui)"))
+    sub = Model(lambda prompt: SubCallError("Le modèle n'a pas pu répondre (texte trop long pour lui)", "context"))
     result = planned(sub=sub, decisions=Decisions(long=LONG))
     assert result.failed == {"long": "Le modèle n'a pas pu répondre (texte trop long pour lui)"}
     assert len(sub.prompts) < 40

@@ -31,12 +31,12 @@ from support.plan_models import (
 from support.scripted_server import Reply
 
 from legal_rag.agent import Budget
-from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
 from legal_rag.deep_read.map_reduce import LEFT_OUT, map_reduce
 from legal_rag.deep_read.mapping import TOO_LONG, MapReduceSettings
 from legal_rag.deep_read.models import SubCallError
+from legal_rag.llm import BudgetExceededError
 
 FAILS = "Le modèle de langage n'a pas pu répondre"
 INVENTED = "le compte de campagne est déposé dans les six mois qui suivent la naissance du candidat"
@@ -257,7 +257,7 @@ def test_a_key_refused_midway_leaves_what_was_found():
     decisions = Decisions(**{f"d{number}": campaign("X...") for number in range(20)})
 
     def running_dry(prompt):
-        return SubCallError(f"{FAILS} (crédit épuisé)") if next(numbers) >= 5 else reading(prompt)
+        return SubCallError(f"{FAILS} (crédit épuisé)", "billing") if next(numbers) >= 5 else reading(prompt)
 
     result = planned(sub=running_dry, decisions=decisions, workers=1)
     assert len(result.verified) == 5

@@ -5,9 +5,7 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pyarrow.parquet as pq
@@ -26,10 +24,10 @@ from legal_rag.evaluation import caution, read_queries
 from legal_rag.evaluation.questions import QuestionSettings, SourceDocuments, generate_questions
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord
 from legal_rag.evaluation.questions.dataset import SPLITS, SeenQuestions, split_of, write_dataset
-from legal_rag.evaluation.questions.generate import Price, estimate
-from legal_rag.evaluation.questions.pacing import CutOffError, Pace, PacedLM
+from legal_rag.evaluation.questions.generate import estimate
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
 from legal_rag.library import Library
+from legal_rag.llm import Price
 from legal_rag.retriever import Retriever
 
 KEY = "sk-secret-of-the-test"
@@ -185,7 +183,8 @@ def test_a_model_that_goes_away_stops_the_run_and_another_run_goes_on(medium_lib
         count += 1
         return good(prompt, attempt) if count <= 40 else Reply(status=401, raw_body='{"error": {"message": "no"}}')
 
-    with ScriptedServer(refuses_after_a_while) as server, pytest.raises(ConnectionError, match="Auth.*run it again"):
+    refused = pytest.raises(ConnectionError, match="the key was refused.*run it again")
+    with ScriptedServer(refuses_after_a_while) as server, refused:
         generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "set")
     kept = (tmp_path / "set" / "progress.jsonl").read_text("utf-8").splitlines()[1:]
     finished = {record["doc_id"] for record in map(json.loads, kept) if record["status"] != "failed"}
@@ -208,7 +207,7 @@ def test_documents_that_the_model_fails_on_are_counted_and_tried_again_by_the_ne
 
     with ScriptedServer(refuses_one) as server:
         report = generate_questions(small_library, model_at(server), output=tmp_path / "set")
-    assert report.failed == {"LMInvalidRequestError": 1}
+    assert report.failed == {"request": 1}
     assert report.accepted + report.duplicates + sum(report.rejected.values()) == 11
     with ScriptedServer(author(with_mischief=False)) as server:
         report = generate_questions(small_library, model_at(server), output=tmp_path / "set")
@@ -218,7 +217,7 @@ def test_documents_that_the_model_fails_on_are_counted_and_tried_again_by_the_ne
 
 def test_too_many_failures_in_a_row_stop_the_run(medium_library, tmp_path):
     with ScriptedServer(lambda *_: Reply(status=400, raw_body='{"error": {"message": "no"}}')) as server:
-        with pytest.raises(ConnectionError, match="the model does not answer"):
+        with pytest.raises(ConnectionError, match="the model cannot be asked"):
             generate_questions(medium_library, model_at(server), output=tmp_path / "set", workers=2)
         assert len(server.prompts) < 40
 
@@ -358,15 +357,10 @@ def test_the_users_own_dspy_settings_stay_as_they_were(small_library, tmp_path):
         lm = model_at(server)
         generate_questions(small_library, lm, limit=2, output=tmp_path / "set")
         assert dspy.settings.lm is mine
-        assert (lm.history, mine.history, lm.num_retries) == ([], [], 2)
+        assert (lm.history, mine.history) == ([], [])
 
 
-# --- pace -----------------------------------------------------------------------------------------------------------
-
-
-def ask(server, pace, text="Bonjour", seed=None):
-    lm = PacedLM(model_at(server), pace, seed)
-    return lm(text), lm.document
+# --- failures --------------------------------------------------------------------------------------------------------
 
 
 def test_replies_that_no_text_store_takes_are_kept_all_the_same(small_library, tmp_path):
@@ -379,79 +373,12 @@ def test_replies_that_no_text_store_takes_are_kept_all_the_same(small_library, t
     assert row["main_topic"] == "Le sujet \ufffd du litige"
 
 
-def test_a_server_that_asks_to_wait_is_asked_again_after_that():
-    def busy_once(prompt, attempt):
-        wait = Reply(status=429, raw_body='{"error": {"message": "slow down"}}', headers=(("Retry-After", "1"),))
-        return wait if attempt == 0 else Reply("Bonsoir")
-
-    with ScriptedServer(busy_once) as server:
-        started = time.monotonic()
-        (reply,), document = ask(server, Pace())
-        assert time.monotonic() - started >= 1
-        assert (reply, document.replies, len(server.prompts)) == ("Bonsoir", 1, 2)
-
-
-def test_requests_keep_the_rate():
-    with ScriptedServer(lambda *_: Reply("oui")) as server:
-        pace, started = Pace(requests_per_minute=600), time.monotonic()
-        for number in range(6):
-            ask(server, pace, f"Question {number}")
-        assert time.monotonic() - started >= 0.5
-
-
-def test_a_request_that_fails_while_others_succeed_is_given_up_and_the_next_not_even_tried():
-    server_error = Reply(status=500, raw_body="{}")
-    with ScriptedServer(lambda prompt, _: server_error if "Bonjour" in prompt else Reply("oui")) as server:
-        pace = Pace(attempts=3)
-        lm = PacedLM(model_at(server), pace)
-        with ThreadPoolExecutor() as others:
-            running = threading.Event()
-            others.submit(lambda: [ask(server, pace, f"Question {n}") for n in range(10**6) if not running.is_set()])
-            for _ in range(2):
-                with pytest.raises(dspy.LMError):
-                    lm("Bonjour")
-            running.set()
-        assert sum("Bonjour" in prompt for prompt in server.prompts) == 3
-        assert not pace.stopped
-
-
-@pytest.mark.slow
-def test_a_server_that_answers_nobody_is_given_some_time():
-    with ScriptedServer(lambda _, attempt: Reply("oui") if attempt > 4 else Reply(status=500, raw_body="{}")) as server:
-        assert ask(server, Pace(attempts=1))[0] == ["oui"]
-    with ScriptedServer(lambda *_: Reply(status=500, raw_body="{}")) as server, pytest.raises(dspy.LMError):
-        ask(server, Pace(attempts=1, patience=0.5))
-
-
-def test_a_server_that_knows_no_seed_is_asked_without_one():
-    def refuses_seeds(prompt, attempt):
-        return Reply("oui") if attempt else Reply(status=422, raw_body='{"error": {"message": "extra field: seed"}}')
-
-    with ScriptedServer(refuses_seeds) as server:
-        pace = Pace()
-        assert ask(server, pace, seed=5)[0] == ["oui"]
-        assert (pace.sends_seed, len(server.prompts)) == (False, 2)
-
-
-def test_a_server_that_nobody_reaches_any_more_is_waited_for_as_long_as_patience_lasts():
-    pace = Pace(attempts=1, patience=1.0)
-    with ScriptedServer(lambda *_: Reply("oui")) as server:
-        gone = model_at(server)
-    with ScriptedServer(lambda *_: Reply("oui")) as server:
-        ask(server, pace)
-    started = time.monotonic()
-    with pytest.raises(dspy.LMError):
-        PacedLM(gone, pace)("Bonjour")
-    assert time.monotonic() - started >= 1
-    assert not pace.stopped
-
-
 def test_a_server_that_was_never_reached_stops_the_run_within_seconds(small_library, tmp_path, capsys):
     asked = ["--output", str(tmp_path / "set"), "--limit", "3", "--model", "m", "--api-base", "http://127.0.0.1:9/v1"]
     started = time.monotonic()
     assert main(["questions", *place(small_library), *asked]) == 1
     assert time.monotonic() - started < 20
-    assert "the model does not answer (Transport: " in capsys.readouterr().err
+    assert "the model cannot be asked: the server does not answer: " in capsys.readouterr().err
     with ScriptedServer(author(with_mischief=False)) as server:
         assert main(["questions", *place(small_library), *asked[:-1], server.api_base]) == 0
     assert rows_of(tmp_path / "set")
@@ -464,19 +391,32 @@ def test_without_pyarrow_nothing_is_begun(small_library, tmp_path, capsys, monke
     assert not (tmp_path / "set").exists()
 
 
-def test_a_reply_that_was_cut_off_is_no_reply():
+def test_a_reply_that_was_cut_off_is_no_reply(small_library, tmp_path):
     half = Reply("Il était une", finish_reason="length")
-    with ScriptedServer(lambda *_: half) as server, pytest.raises(CutOffError):
-        ask(server, Pace())
+    with ScriptedServer(lambda *_: half) as server:
+        report = generate_questions(small_library, model_at(server), limit=1, output=tmp_path / "set")
+        assert len(server.prompts) == 3
+    assert (report.accepted, report.replies) == (0, 3)
 
 
-def test_a_refused_key_stops_everything():
-    with ScriptedServer(lambda *_: Reply(status=401, raw_body='{"error": {"message": "who?"}}')) as server:
-        pace = Pace()
-        with pytest.raises(dspy.LMError):
-            ask(server, pace)
-        assert pace.stopped
-        assert len(server.prompts) == 1
+def test_each_request_about_a_document_has_a_seed_of_its_own_and_a_run_again_the_same(small_library, tmp_path):
+    def seeds(folder):
+        asked = []
+
+        class Recording(ScriptedServer):
+            def reply(self, request):
+                asked.append(request["seed"])
+                return super().reply(request)
+
+        with Recording(replies_until_told) as server:
+            generate_questions(
+                small_library, model_at(server), limit=1, strategy="best-of-n", output=tmp_path / folder, workers=1
+            )
+        return asked
+
+    first = seeds("one")
+    assert [one - first[0] for one in first] == [0, 1, 2]
+    assert seeds("two") == first
 
 
 # --- the checkpoint -------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from support import TESTS
 from support.scripted_extractor import finding, reply_with
 from support.scripted_server import Reply, ScriptedServer
 
-from legal_rag.corpus import read_documents
 from legal_rag.extraction import (
     ExtractionSettings,
     ExtractionStore,
@@ -21,8 +20,6 @@ from legal_rag.extraction import (
 )
 from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.grounding import piece_of
-from legal_rag.extraction.langextract import build_model, extract_with_langextract
-from legal_rag.extraction.rules.rules import find_entities
 
 KEY = "sk-tres-secret-0123456789"
 TEXT = "\n".join(f"Le {day} mai 1993, M. Durand a payé {day} 000 francs à la société Lever." for day in range(2, 29))
@@ -163,23 +160,9 @@ def test_replies_of_odd_forms_are_read_as_far_as_they_go(content):
     assert texts(result) == ["3 mai 1993"]
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_asks_to_wait_is_asked_again(status):
-    def script(prompt, attempt):
-        return (
-            Reply(status=status, headers=(("Retry-After", "0.01"),))
-            if attempt == 0
-            else finding(WORDS)(prompt, attempt)
-        )
-
-    with ScriptedServer(script) as server:
-        result = extracted(server)
-    assert len(texts(result)) == 27
-    assert result.complete
-
-
 @pytest.mark.parametrize(
-    ("status", "why"), [(401, "key was refused"), (403, "may not"), (404, "no such"), (400, "400")]
+    ("status", "why"),
+    [(401, "key was refused"), (403, "key was refused"), (404, "no such model"), (400, "request was refused")],
 )
 def test_a_refusal_ends_all_in_one_line_without_the_key(status, why, store):
     body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}})
@@ -192,7 +175,7 @@ def test_a_refusal_ends_all_in_one_line_without_the_key(status, why, store):
 
 
 def test_a_server_that_is_not_there_is_a_lost_connection(monkeypatch):
-    monkeypatch.setattr("legal_rag.extraction.langextract.ATTEMPTS", 2)
+    monkeypatch.setattr("legal_rag.llm.asking.FIRST_WAIT", 0.01)
     with ScriptedServer(finding(WORDS)) as server:
         pass
     with pytest.raises(ConnectionError, match="does not answer"):
@@ -210,7 +193,7 @@ def test_a_document_that_fails_does_not_keep_the_others_from_their_results():
             docs, "jurisprudence", "scripted", KEY, api_base=server.api_base, on_error=lambda *one: told.append(one)
         )
     assert [texts(one) for one in results] == [["3 mai 1993"], []]
-    assert "may not" in results[1].error
+    assert "the key was refused (403)" in results[1].error
     assert [name for name, _ in told] == ["b"]
 
 
@@ -299,27 +282,6 @@ def test_settings_out_of_range_are_refused(value):
         run_extraction("texte", "a", model_id="rules", **value)
 
 
-def both_routes(content):
-    schema, settings = get_schema("jurisprudence"), ExtractionSettings(max_char_buffer=max(len(content) + 1, 200))
-    model = build_model(settings, schema.lx_examples())
-    return find_entities(content), extract_with_langextract(content, "a", schema, model, settings).extractions
-
-
-def test_the_rules_find_the_same_directly_and_through_langextract(sample_file):
-    for document in read_documents(sample_file):
-        direct, through = both_routes(document.content)
-        assert through == direct
-        assert direct or "JURI" not in document.id
-
-
-@pytest.mark.shared
-def test_on_real_decisions_too_the_rules_find_the_same_directly_and_through_langextract(shared_decisions):
-    for number, document in enumerate(shared_decisions):
-        if number % 40 == 0:
-            direct, through = both_routes(document.content)
-            assert through == direct
-
-
 @pytest.mark.parametrize("extra", ["", "\nQ: qui ?\nA: personne\n", '\nA: {"extractions": []}'])
 def test_langextract_finds_the_rules_by_their_name(extra):
     import langextract as lx
@@ -340,15 +302,16 @@ from legal_rag.extraction.engine import run_extraction
 from legal_rag.extraction.store import ExtractionStore
 from pathlib import Path
 import threading
+from legal_rag.llm.asking import store as replies
 store = ExtractionStore(Path({store!r}))
-put, n = store.put_reply, 0
+put, n = replies.put, 0
 def put_reply(*args):
     global n
     put(*args)
     n += 1
     if n == 3:
         os._exit(9)  # as by a kill: nothing is closed or flushed
-store.put_reply = put_reply
+replies.put = put_reply
 run_extraction({text!r}, "a", "jurisprudence", "scripted", "k", 400, 1, 1, api_base={api_base!r}, store=store)
 """
 

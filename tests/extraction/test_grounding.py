@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from legal_rag.extraction import get_schema
-from legal_rag.extraction.entities import OCCURRENCE
 from legal_rag.extraction.grounding import PIECE, Piece, ground
 
 SCHEMA = get_schema("jurisprudence")
@@ -78,17 +77,6 @@ def test_a_piece_is_not_looked_for_in_another():
     pieces = [Piece(text, 0, 10), Piece(text, 10, len(text))]
     result = ground([extraction("M. Dupond")], text, pieces, SCHEMA)
     assert (result.entities, result.ungrounded) == ([], 1)
-
-
-def test_the_occurrence_that_the_rules_give_is_taken_and_not_shown():
-    (one,) = grounded("A. A. A.", extraction("A.", **{OCCURRENCE: "2"})).entities
-    assert (one["char_start"], one["attributes"], one["alignment"]) == (6, {}, "rules")
-
-
-@pytest.mark.parametrize("occurrence", ["7", "-1", "x"])
-def test_an_occurrence_that_is_not_there_does_no_harm(occurrence):
-    result = grounded("A. A.", extraction("A.", **{OCCURRENCE: occurrence}))
-    assert len(result.entities) + result.ungrounded == 1
 
 
 def test_texts_that_differ_in_case_alone_have_each_their_own_place():

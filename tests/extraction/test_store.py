@@ -13,7 +13,7 @@ import pytest
 
 from legal_rag.extraction import ExtractionResult, ExtractionStore
 from legal_rag.extraction.entities import rule_entity
-from legal_rag.extraction.store import Recipe, text_hash
+from legal_rag.extraction.store import Recipe
 
 TEXT = "Le 12 mai 1993, le bail est résilié."
 RECIPE = Recipe("jurisprudence", "abc", "un-modèle", 2, "def", 2000)
@@ -79,22 +79,6 @@ def test_any_text_has_its_result(store, text):
     assert store.get(text, RECIPE) == RESULT
 
 
-# --- replies
-
-
-def test_a_reply_is_kept_until_the_result_is_complete(store):
-    place = (text_hash(TEXT), RECIPE.key, "p")
-    assert store.reply(*place, 0) is None
-    store.put_reply(*place, 0, "first")
-    store.put_reply(*place, 1, "second")
-    assert (store.reply(*place, 0), store.reply(*place, 1)) == ("first", "second")
-    store.put(TEXT, RECIPE._replace(passes=1), RESULT)
-    assert store.reply(*place, 0) == "first"
-    store.put(TEXT, RECIPE, RESULT)
-    assert store.reply(*place, 0) is None
-    assert count(store, "replies") == 0
-
-
 # --- a Library's documents
 
 
@@ -157,23 +141,25 @@ def test_of_many_documents_all_are_held_or_none(store):
 def test_threads_share_a_store(store):
     def work(number):
         for piece in range(20):
-            store.put_reply("t", "r", f"{number}-{piece}", 0, "{}")
+            store.put(f"{number}-{piece}", RECIPE, RESULT)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert count(store, "replies") == 160
+    assert count(store, "results") == 160
 
 
 WORKER = """
 import sys
 from pathlib import Path
-from legal_rag.extraction.store import ExtractionStore
+from legal_rag.extraction.entities import ExtractionResult
+from legal_rag.extraction.store import ExtractionStore, Recipe
+recipe, result = Recipe("general", "1", "m", 1, "", 0), ExtractionResult(doc_name="d")
 with ExtractionStore(Path(sys.argv[1])) as store:
     for piece in range(50):
-        store.put_reply("t", "r", f"{sys.argv[2]}-{piece}", 0, "{}")
+        store.put(f"{sys.argv[2]}-{piece}", recipe, result)
 """
 
 
@@ -182,19 +168,19 @@ def test_processes_share_a_store_that_all_of_them_begin(tmp_path):
     workers = [subprocess.Popen([sys.executable, "-c", WORKER, path, str(number)]) for number in range(4)]
     assert [worker.wait() for worker in workers] == [0] * 4
     with ExtractionStore(path) as store:
-        assert count(store, "replies") == 200
+        assert count(store, "results") == 200
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_process_that_is_forked_off_has_a_connection_of_its_own(store):
-    store.put_reply("t", "r", "parent", 0, "{}")
+    store.put("parent", RECIPE, RESULT)
     child = os.fork()
     if child == 0:
-        store.put_reply("t", "r", "child", 0, "{}")
+        store.put("child", RECIPE, RESULT)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    store.put_reply("t", "r", "parent", 1, "{}")
-    assert store.reply("t", "r", "child", 0) == "{}"
+    store.put("parent again", RECIPE, RESULT)
+    assert store.get("child", RECIPE) == RESULT
 
 
 def test_a_closed_store_says_so_in_every_thread(store):

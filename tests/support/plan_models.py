@@ -5,10 +5,10 @@ import re
 import threading
 
 from legal_rag.agent import Budget, build_language_model
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.corpus import Document
 from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.models import ChatModel
+from legal_rag.llm import UsageTracker
 from support.scripted_server import Reply, ScriptedServer
 
 QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"

@@ -8,21 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import Budget, BudgetExceededError
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.failures import (
-    EmptyAnswerError,
-    ModelFailureError,
-    NotFrenchError,
-    UncitedAnswerError,
+    NOT_FRENCH,
+    ONLY_SUPPORTED,
+    UNCITED,
+    UnusableAnswerError,
     bug_in_french,
     notice_of,
-    reason_in_french,
 )
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.instructions import instructions_of
-from legal_rag.agent.llm import build_language_model, is_asked
 from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tags import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
@@ -33,18 +30,19 @@ from legal_rag.graph.answers import add_answer
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import Library
+from legal_rag.llm import Budget, BudgetExceededError, Completion, ModelError, UsageTracker, is_asked
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
 
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.model_calls import Completion, ModelCalls, UsageTracker
     from legal_rag.agent.react import Work
+    from legal_rag.llm import ModelCalls
 
 logger = logging.getLogger(__name__)
 
 # Makes a tool for one answer from retriever, model, log and tracker (None: for its description); None if unavailable.
-ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, "UsageTracker | None"], Callable[..., str] | None]
+ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, UsageTracker | None], Callable[..., str] | None]
 
 DEFAULT_BUDGET = Budget()
 DEFAULT_TAGS = TagSettings()
@@ -104,6 +102,8 @@ def build_agent(
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
     evidence = EvidenceAgent(retriever, match_words=match_words)
     if lm is None and is_asked(api_key, api_base, model):
+        from legal_rag.llm import build_language_model
+
         lm = build_language_model(model, api_key, api_base, **lm_settings)
     if lm is None:
         return evidence
@@ -150,9 +150,7 @@ class LegalReActAgent(Agent):
 
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         """Answer a question: by the model, or by the passages if it fails."""
-        import dspy
-
-        from legal_rag.agent.model_calls import ModelCalls
+        from legal_rag.llm import ModelCalls
 
         calls = ModelCalls(self.lm, self._budget)
         tools = self._tools(log, calls.tracker)
@@ -164,9 +162,9 @@ class LegalReActAgent(Agent):
             return self._recorded(prediction, said, log.sources)
         except BudgetExceededError as error:
             failure, reason = "exhausted", error.notice
-        except (ModelFailureError, dspy.LMError) as error:
+        except ModelError as error:
             logger.debug("the model failed", exc_info=True)
-            failure, reason = "model_failed", reason_in_french(error)
+            failure, reason = "model_failed", error.reason
         # A bug of ours: the reader still gets passages, and learns that the model is not to blame.
         except Exception as error:
             logger.exception("the agent failed")
@@ -179,17 +177,15 @@ class LegalReActAgent(Agent):
             )
         )
 
-    def _tools(self, log: EventLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
+    def _tools(self, log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
         """Return the tools for one answer: they write to its log, and extra ones are charged to its tracker."""
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log, self._search_k), *filter(None, extra)]
 
     def _draft(
         self, question: str, work: "Work", calls: "ModelCalls", log: EventLog
-    ) -> "tuple[Completion, ExtractionResult]":
+    ) -> tuple[Completion, ExtractionResult]:
         """Have the answer written, and rewritten once for each kind of problem; return it with what its tags said."""
-        from legal_rag.agent.model_calls import Completion
-
         written = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
         draft, said = self._untagged(written, log)
         requests: list[str] = []
@@ -202,10 +198,10 @@ class LegalReActAgent(Agent):
             draft, said = self._untagged(draft._replace(text=work.last_thought), log)
             request = _request_for(draft.text) and request
         if request:
-            raise EmptyAnswerError if request == WRITE_AGAIN else NotFrenchError
+            raise ModelError("empty") if request == WRITE_AGAIN else UnusableAnswerError(NOT_FRENCH)
         return draft, said
 
-    def _untagged(self, draft: "Completion", log: EventLog) -> "tuple[Completion, ExtractionResult]":
+    def _untagged(self, draft: Completion, log: EventLog) -> tuple[Completion, ExtractionResult]:
         """Take the tags out of a draft before anything looks at it, if they are asked for."""
         if not self._tags.single_pass_extraction_enabled:
             return draft, ExtractionResult()
@@ -235,7 +231,7 @@ class LegalReActAgent(Agent):
             return None
 
     def _checked(
-        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Completion"
+        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: Completion
     ) -> Steps[Prediction]:
         """Check the draft's citations; it stands if one of them holds, or if it abstains before the steps ran out."""
         started = time.perf_counter()
@@ -243,13 +239,16 @@ class LegalReActAgent(Agent):
         answer = CitationEnricher(corpus).enrich(draft.text, read=log.sources, seen=frozenset(log.sources))
         log.checked(answer, time.perf_counter() - started)
         yield
-        exhausted = BudgetExceededError("steps", self._budget) if work.out_of_steps else None
+        budget, usage = self._budget, calls.tracker.usage
+        exhausted = BudgetExceededError("steps", budget) if work.out_of_steps else None
+        beyond = budget.exceeded(usage)
+        stopped = exhausted or (BudgetExceededError(beyond, budget, usage) if beyond else None)
         holds = any(citation.holds for citation in answer.citations)
         if not holds and exhausted:
             raise exhausted
         if not holds and not answer.abstained:
-            raise UncitedAnswerError(supported="supported" in answer.counts)
-        notice = notice_of(answer, exhausted.notice if exhausted else "", CUT_OFF if draft.cut_off else "")
+            raise UnusableAnswerError(ONLY_SUPPORTED if "supported" in answer.counts else UNCITED)
+        notice = notice_of(answer, stopped.notice if stopped else "", CUT_OFF if draft.cut_off else "")
         if not holds:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)
         log.answered("react", query.text, answer, draft.seconds, draft.usage)

@@ -10,7 +10,6 @@ from heapq import nlargest
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
 from legal_rag.agent.compared_decisions import (
     AnalysedDecision,
     ArticleMention,
@@ -31,12 +30,13 @@ from legal_rag.extraction.outcomes import opposites_of
 from legal_rag.html import french_number
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
 from legal_rag.library.corpus import Corpus
+from legal_rag.llm import Budget, BudgetExceededError, Usage
 
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.model_calls import ModelCalls
     from legal_rag.agent.prediction import Prediction
+    from legal_rag.llm import ModelCalls
 
 MAX_ARTICLES = 5  # of a decision that are looked up: those in the passages cited, else the rarest
 MAX_CITING = 5000  # documents citing an article whose outcome is looked at; of more, those indexed last
@@ -288,7 +288,7 @@ def _ask_model(
     comparison: Comparison, citations: Sequence[Citation], corpus: Corpus, lm: "dspy.BaseLM", most: int
 ) -> Comparison:
     """Ask a model about each pair, in `most` calls; after a failure the rest stays unasked, and the notice says so."""
-    from legal_rag.agent.model_calls import ModelCalls
+    from legal_rag.llm import ModelCalls
 
     calls = ModelCalls(lm, Budget(steps=most, model_calls=most))
     pairs = list(comparison.pairs)

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from legal_rag.agent.budget import Usage
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
@@ -16,6 +15,7 @@ from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.library.corpus import Corpus
+from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from legal_rag.agent.abstention import Background, background_of, is_relevant, mean_maxsim
-from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.passages import WeighedPassage, choose_passages, is_cut, weigh_documents
@@ -20,6 +19,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.library.filters import Filters
+from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."

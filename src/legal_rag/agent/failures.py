@@ -1,13 +1,13 @@
-"""Failures of a model, and their French descriptions."""
+"""Failures of an answer, and their French descriptions."""
 
 import logging
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from legal_rag.library.filters import UnsupportedFilterError
+from legal_rag.llm import ModelError
 
 if TYPE_CHECKING:
     from legal_rag.citations.enricher import EnrichedResponse
@@ -15,29 +15,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class ModelFailureError(Exception):
-    """The model gave no usable answer; the cause is the client's error, if it is not one of DSPy's."""
+class UnusableAnswerError(ModelError):
+    """The model's answer cannot be given to a reader; `reason` says why, in French without a full stop."""
 
+    def __init__(self, reason: str) -> None:
+        super().__init__("unreadable", reason)
 
-class EmptyAnswerError(ModelFailureError):
-    """The model wrote nothing, even when asked again."""
-
-
-class NotFrenchError(ModelFailureError):
-    """The model wrote in another language, even when asked again."""
-
-
-class UncitedAnswerError(ModelFailureError):
-    """The answer quotes no passage word for word, and does not abstain."""
-
-    def __init__(self, *, supported: bool = False) -> None:
-        """`supported`: passages that it points to have the same facts and words."""
-        super().__init__(ONLY_SUPPORTED if supported else UNCITED)
-        self.supported = supported
-
-
-class UnreadableReplyError(ModelFailureError):
-    """The model's replies cannot be parsed."""
+    @property
+    def reason(self) -> str:
+        """Why, in French without a full stop."""
+        return self.said
 
 
 UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
@@ -45,49 +32,19 @@ ONLY_SUPPORTED = (
     "La réponse du modèle ne citait rien mot pour mot ; les passages qu'elle indiquait ont les mêmes faits et les mêmes"
     " mots, ce qui ne prouve pas qu'ils disent la même chose"
 )
+NOT_FRENCH = "La réponse du modèle n'était pas en français"
 INDEX_FAILED = (
     "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
     "la question et les filtres n'y sont pour rien"
 )
-TIMEOUT, REDIRECTED = "délai dépassé", "adresse redirigée"
-# DSPy's errors and ours, by name: importing DSPy takes a second.
-FAILURES = {
-    "LMTimeoutError": TIMEOUT,
-    "LMAuthError": "clé refusée",
-    "LMBillingError": "crédit épuisé",
-    "LMRateLimitError": "trop de demandes",
-    "ContextWindowExceededError": "texte trop long pour lui",
-    "LMUnsupportedModelError": "modèle inconnu du serveur",
-    "LMInvalidRequestError": "demande refusée par le serveur",
-    "LMServerError": "erreur du serveur",
-    "LMProviderError": "erreur du serveur",
-    "LMTransportError": "serveur injoignable",
-    "LMConfigurationError": "réglage incomplet",
-    "LMUnexpectedError": "réponse illisible",
-    "UnreadableReplyError": "réponse illisible",
-    "EmptyAnswerError": "réponse vide",
-}
-REMEDIES = {
-    FAILURES["LMAuthError"]: "vérifiez la clé",
-    REDIRECTED: "donnez l'adresse finale du serveur",
-    FAILURES["LMTransportError"]: "vérifiez l'adresse, et que le serveur y est en marche",
-    FAILURES["LMUnsupportedModelError"]: "vérifiez le nom du modèle, et l'adresse, qui finit d'ordinaire par /v1",
-    FAILURES["LMInvalidRequestError"]: "vérifiez le nom du modèle",
-}
-_VARIABLE = re.compile(r"\b[A-Z]+(?:_[A-Z]+)*_API_KEY\b")  # of the environment
 _UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
 _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
 
 
 def reason_in_french(error: Exception) -> str:
-    """Describe a model's failure, without a full stop; a provider's message is for the log, but for a key it lacks."""
-    if isinstance(error, UncitedAnswerError):
-        return ONLY_SUPPORTED if error.supported else UNCITED
-    if isinstance(error, NotFrenchError):
-        return "La réponse du modèle n'était pas en français"
-    kind = _kind(error)
-    missing = _VARIABLE.search(str(error)) if kind == FAILURES["LMConfigurationError"] else None
-    return f"Le modèle de langage n'a pas pu répondre ({kind}{f' : {missing.group()}' if missing else ''})"
+    """Describe what ended an answer, without a full stop."""
+    kind = f"Le modèle de langage n'a pas pu répondre (erreur {type(error).__name__})"
+    return error.reason if isinstance(error, ModelError) else kind
 
 
 def bug_in_french(error: Exception) -> str:
@@ -117,15 +74,3 @@ def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
     counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
     cited = [one if n == 1 else many.format(n) for n, (one, many) in counted if n]
     return ". ".join(filter(None, [*reasons, *cited])) or None
-
-
-def _kind(error: Exception) -> str:
-    described = str(error).casefold()
-    if "timed out" in described or "timeout" in described:  # also reported as lost connections
-        return TIMEOUT
-    if "redirects (" in described:  # see `legal_rag.exchange`
-        return REDIRECTED
-    for kind in type(error).__mro__:
-        if kind.__name__ in FAILURES:
-            return FAILURES[kind.__name__]
-    return f"erreur {type(error.__cause__ or error).__name__}"

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from legal_rag.agent.budget import Usage
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
+from legal_rag.llm import Usage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

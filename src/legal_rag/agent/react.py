@@ -7,17 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import dspy
-from dspy.utils.exceptions import ContextWindowExceededError
 
-from legal_rag.agent.budget import Budget
 from legal_rag.agent.event_log import EventLog, Steps
-from legal_rag.agent.failures import EmptyAnswerError, UnreadableReplyError
-from legal_rag.agent.model_calls import Completion, ModelCalls, Reply
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
 from legal_rag.agent.tags import tag_instructions, without_tags
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
 from legal_rag.deadline import DeadlineError
+from legal_rag.llm import Budget, Completion, ModelCalls, ModelError, Reply
 
 logger = logging.getLogger(__name__)
 
@@ -106,10 +103,7 @@ class LegalReAct(dspy.ReAct):
 
         Raises:
             BudgetExceededError: If a limit other than that of steps is reached.
-            UnreadableReplyError: If replies cannot be parsed and nothing was found.
-            EmptyAnswerError: If replies are empty and nothing was found.
-            dspy.LMError: If the model fails.
-            ModelFailureError: If its client fails with an error that is not DSPy's.
+            ModelError: If the model fails, or its replies are empty or cannot be parsed and nothing was found.
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
         while calls.tracker.take_step():
@@ -129,7 +123,7 @@ class LegalReAct(dspy.ReAct):
         else:
             return Work(loop.trajectory, out_of_steps=True)
         if not log.documents and loop.unusable:
-            raise UnreadableReplyError if reply.text.strip() else EmptyAnswerError
+            raise ModelError("unreadable" if reply.text.strip() else "empty")
         return Work(loop.trajectory)
 
     def _shown(self, step: Step) -> Step:
@@ -143,7 +137,7 @@ class LegalReAct(dspy.ReAct):
         """Have the model write its answer; `request`, in French, asks to correct the last one. Raises as `steps`."""
         reply = self._ask(self.extract, calls, question, trajectory, request)
         written = clean_answer(reply.fields["answer"] if reply.fields else reply.text)
-        return Completion(written, reply.cut_off, reply.usage, reply.seconds)
+        return Completion(written, reply.usage, reply.seconds, reply.cut_off)
 
     def _ask(
         self, predictor: "dspy.Module", calls: ModelCalls, question: str, trajectory: Trajectory, request: str = ""
@@ -153,8 +147,8 @@ class LegalReAct(dspy.ReAct):
             shown = f"{trajectory}\n\n[[ ## consigne ## ]]\n{request}" if request else str(trajectory)
             try:
                 return calls.ask(predictor, question=without_marks(question), trajectory=shown)
-            except ContextWindowExceededError:
-                if attempt == MAX_SHORTENINGS or not trajectory.shorten(question):
+            except ModelError as error:
+                if error.kind != "context" or attempt == MAX_SHORTENINGS or not trajectory.shorten(question):
                     raise
         raise AssertionError("the last attempt returns or raises")
 

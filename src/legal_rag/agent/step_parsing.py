@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from legal_rag.agent.model_calls import without_thoughts
-from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import json_safe, normalized, storable
+from legal_rag.llm import json_in, without_thoughts
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument
@@ -277,7 +276,7 @@ def _python_arguments(text: str) -> Any:
 
 
 def _repaired(text: str) -> Any:
-    value = repaired_json(text[text.index("{") :])
+    value = json_in(text[text.index("{") :])
     return value if isinstance(value, dict) else None
 
 

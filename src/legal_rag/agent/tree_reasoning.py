@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from legal_rag.agent.budget import Budget, BudgetExceededError
-from legal_rag.agent.failures import ModelFailureError
-from legal_rag.agent.model_calls import FIELD_MARK, ModelCalls, without_thoughts
 from legal_rag.agent.outlines import OutlineView, cut_line, outline_view
-from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.agent.tool_outputs import block, without_marks
+from legal_rag.llm import Budget, BudgetExceededError, ModelCalls, ModelError, json_in
 from legal_rag.retriever.structured import ChosenNode, DocumentOutline, Reasoner
 
 logger = logging.getLogger(__name__)
@@ -71,7 +68,7 @@ def _asked(
     try:
         asked = without_marks(question[:QUESTION_CHARS])
         reply = calls.ask(_predictor(), question=asked, plans=block(view.text(documents)))
-    except (dspy.LMError, BudgetExceededError, ModelFailureError) as error:
+    except (BudgetExceededError, ModelError) as error:
         logger.warning("the model named no section: %s", error)
         return []
     choices = (_choice(one, documents, view) for one in _objects(reply.text))
@@ -86,8 +83,7 @@ def _predictor() -> "dspy.Predict":
 
 def _objects(reply: str) -> list[dict[str, Any]]:
     """Return the objects of a reply: a JSON array, in code fences or not, broken or inside another object."""
-    text = FIELD_MARK.sub("", without_thoughts(reply[:REPLY_CHARS]))
-    value = repaired_json(text)
+    value = json_in(reply[:REPLY_CHARS])
     if isinstance(value, dict):
         value = next((one for one in value.values() if isinstance(one, list)), [value])
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.agent.budget import Budget
 from legal_rag.agent.tags import TagSettings
 from legal_rag.cli.extract import extract_after_answer
 from legal_rag.cli.options import (
@@ -22,6 +21,7 @@ from legal_rag.cli.options import (
     sampling_settings,
     trust_option,
 )
+from legal_rag.llm import Budget
 from legal_rag.report.lines import (
     VERBATIM_MODES,
     citations_in_french,
@@ -271,14 +271,12 @@ def instructions_text(named: str) -> str:
 
 def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent.agent import build_agent
-    from legal_rag.agent.llm import is_asked, use_reply_cache
+    from legal_rag.llm import is_asked
 
     if not is_asked(settings["api_key"], settings["api_base"], settings["model"]):
         return build_agent(library, **settings)
     from legal_rag.deep_read.agent_tool import deep_read_tool
 
-    if settings["cache"]:
-        use_reply_cache()
     return build_agent(library, extra_tools=[deep_read_tool], **settings)
 
 

@@ -144,14 +144,12 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 
 def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     """Describe the root model and the sub-model; None where there is no endpoint."""
-    from legal_rag.agent.llm import build_language_model, is_asked, use_reply_cache
+    from legal_rag.llm import build_language_model, is_asked
 
     model, endpoint = options["model"], (options["api_key"], options["api_base"])
     if not is_asked(*endpoint, model):
         return None
     cache = not options["no_cache"]
-    if cache:
-        use_reply_cache()
     root, sub = (
         build_language_model(name, *endpoint, cache=cache, seed=options["seed"], **sampling_settings(options))
         for name in (model, options["sub_model"] or model)

@@ -178,7 +178,8 @@ DEFAULT = QuestionSettings()
 @click.option("--prices", type=(float, float), metavar="IN OUT", help="Dollars a million tokens, for --dry-run.")
 def questions_command(index_folder: str, index_name: str, as_json: bool, **options: Any) -> None:
     """Make grounded French questions and answers of an index's documents, or a source's: `evaluate` reads them."""
-    from legal_rag.evaluation.questions.generate import Price, estimate, generate_questions
+    from legal_rag.evaluation.questions.generate import estimate, generate_questions
+    from legal_rag.llm import Price
 
     settings = QuestionSettings(**{one.name: options[one.name] for one in fields(QuestionSettings)})
     lm = _language_model(options)
@@ -225,7 +226,7 @@ def _documents(index_folder: str, index_name: str, doc_ids: set[str], options: d
 
 
 def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
-    from legal_rag.agent.llm import build_language_model, is_asked
+    from legal_rag.llm import build_language_model, is_asked
 
     if options["no_model"]:
         return None

@@ -490,10 +490,10 @@ def _parts(
 
 def _asked(model_id: str, api_key: str | None, api_base: str | None, requests: int, characters: int) -> str:
     """Say what a model is asked; what it costs too, where LiteLLM lists its price."""
-    from legal_rag.agent.llm import build_language_model
-    from legal_rag.evaluation.questions.generate import price_of
+    from legal_rag.llm import endpoint_of, price_of
 
-    price, dollars = price_of(build_language_model(model_id, api_key, api_base)), ""
+    endpoint, dollars = endpoint_of(model_id, api_key, api_base), ""
+    price = price_of(endpoint.model if endpoint else model_id)
     if price:
         read = characters / TOKEN_CHARS + requests * PROMPT_TOKENS
         dollars = f", about ${(read * price.prompt + requests * WRITTEN_TOKENS * price.completion) / 1e6:.2f}"
@@ -538,13 +538,10 @@ def export_command(
 
 def _model(name: str, api_key: str | None, api_base: str | None, *, checked: bool = True) -> "ChatModel":
     """Describe a model that is to write summaries; ask it first whether it answers, where it is to be `checked`."""
-    from legal_rag.agent.budget import UNLIMITED
-    from legal_rag.agent.llm import build_language_model, check_model, is_asked, use_reply_cache
-    from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.deep_read.models import ChatModel
+    from legal_rag.llm import UNLIMITED, UsageTracker, build_language_model, check_model, is_asked
 
     is_asked(api_key, api_base, name)
-    use_reply_cache()
     lm = build_language_model(name, api_key, api_base)
     if checked and (problem := check_model(lm)):
         raise click.ClickException(problem)

@@ -143,14 +143,13 @@ def _print_structured(
 
 def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
     """Return what asks the model, if there is one to ask."""
-    from legal_rag.agent.llm import build_language_model, is_asked, use_reply_cache
+    from legal_rag.llm import build_language_model, is_asked
 
     endpoint = model["api_key"], model["api_base"]
     if not is_asked(*endpoint, model["model"]):
         return None
     from legal_rag.agent.tree_reasoning import tree_reasoner
 
-    use_reply_cache()
     return tree_reasoner(build_language_model(model["model"], *endpoint, **sampling_settings(model)))
 
 

@@ -1,6 +1,5 @@
 """Summaries of a text: by its own sentences, or by a language model."""
 
-import json
 import logging
 import math
 import re
@@ -17,6 +16,7 @@ from legal_rag.corpus.structure.decision import Operative, operative_part, state
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
+from legal_rag.llm import json_in
 
 logger = logging.getLogger(__name__)
 
@@ -189,10 +189,7 @@ def _ask(sub_llm: SummaryModel, prompt: str, text: str) -> dict[str, Any]:
         return {}
     if "{" not in reply:
         return {"summary": reply}
-    try:
-        said = json.loads(reply[reply.find("{") : reply.rfind("}") + 1], strict=False)
-    except (ValueError, RecursionError):
-        return {}
+    said = json_in(reply[reply.find("{") :], repair=False)
     return said if isinstance(said, dict) else {}
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from legal_rag.agent.budget import Budget
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.prediction import Event, Prediction
 from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
@@ -11,12 +10,13 @@ from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET
 from legal_rag.library.library import Library
+from legal_rag.llm import Budget
 from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.model_calls import UsageTracker
+    from legal_rag.llm import UsageTracker
 
 
 CALLS_KEPT, STEPS_KEPT = 3, 1  # of the agent's budget, for its own last steps and its answer

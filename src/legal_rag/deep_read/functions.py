@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
 from cachetools import LRUCache, cached
 from cachetools.keys import hashkey
 
-from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
 from legal_rag.agent.prediction import EventType
@@ -686,16 +685,17 @@ def _reply(sub: SubModel, prompt: str) -> str:
 
 def _extracted(text: str, classes: Sequence[str], description: str, sub: SubModel, workers: int) -> list[Entity]:
     """Find entities by the sub-model; windows without a usable reply bring none."""
-    from legal_rag.extraction.langextract import FunctionLanguageModel, extract_with_langextract
+    from legal_rag.extraction.langextract import LostPieceError, extract_with_langextract
 
-    model = FunctionLanguageModel(sub.query, failures=(SubCallError,), stops=(BudgetExceededError,))
+    def asked(prompt: str, attempt: int) -> str:
+        try:
+            return sub.query(prompt)
+        except SubCallError as error:
+            raise LostPieceError from error
+
     settings = ExtractionSettings(model_id="sub-model", extraction_passes=1, max_workers=workers)
-    try:
-        result = extract_with_langextract(text, "document", schema_of_classes(description, classes), model, settings)
-    except Exception:
-        if model.stopped is not None:
-            raise model.stopped from None
-        raise
+    schema = schema_of_classes(description, classes)
+    result = extract_with_langextract(text, "document", schema, lambda number: asked, settings)
     return [one for one in result.extractions if one["extraction_class"] in classes]
 
 

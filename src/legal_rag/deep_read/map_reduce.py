@@ -7,17 +7,15 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.evidence import NO_PASSAGE
-from legal_rag.agent.failures import UNCITED, NotFrenchError, reason_in_french
-from legal_rag.agent.model_calls import UsageTracker
+from legal_rag.agent.failures import NOT_FRENCH as IN_ANOTHER_LANGUAGE
+from legal_rag.agent.failures import UNCITED
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.step_parsing import clean_answer
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.deep_read.mapping import (
-    TOO_LONG,
     DocumentRead,
     Finding,
     Judged,
@@ -41,6 +39,7 @@ from legal_rag.deep_read.prompts import (
     unread_text,
 )
 from legal_rag.library.corpus import Corpus
+from legal_rag.llm import BudgetExceededError, Usage, UsageTracker
 
 DEFAULT_SETTINGS = MapReduceSettings()
 # For programs, whose budget counts calls and whose questions ask for lists and tables.
@@ -99,7 +98,7 @@ def written_answer(
         if not text:
             return Judged(None, EMPTY)
         if not is_french_answer(text):
-            return Judged(None, NOT_FRENCH, reason_in_french(NotFrenchError()))
+            return Judged(None, NOT_FRENCH, IN_ANOTHER_LANGUAGE)
         cited = (one.status != "unverified" for one in enricher.enrich(text, read=read).citations)
         return Judged(text) if is_abstention(text) or any(cited) else Judged(None, UNPROVEN, UNCITED)
 
@@ -108,7 +107,7 @@ def written_answer(
         try:
             answer = ask(model, final_prompt(question, shown, scope), judged)
         except SubCallError as error:
-            if TOO_LONG not in str(error) or most < 2 * FEWEST_CHARS:
+            if error.kind != "context" or most < 2 * FEWEST_CHARS:
                 raise
             most //= 2
         else:

@@ -8,9 +8,6 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from legal_rag.agent.budget import BudgetExceededError
-from legal_rag.agent.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
-from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
@@ -26,15 +23,12 @@ from legal_rag.deadline import check
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.library.corpus import Corpus
+from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, json_in
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-UNREADABLE = reason_in_french(UnreadableReplyError())
-_NOTHING = reason_in_french(EmptyAnswerError())
-TOO_LONG = FAILURES["ContextWindowExceededError"]
-# What the next question would be refused for as well.
-_LASTING = ("LMAuthError", "LMBillingError", "LMUnsupportedModelError", "LMConfigurationError")
+UNREADABLE, EMPTY_REPLY = ModelError("unreadable").reason, ModelError("empty").reason
 
 
 class Judged(NamedTuple, Generic[T]):
@@ -65,7 +59,7 @@ def ask(model: SubModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
         if second_judged.value is not None or judged.value is None:
             reply, judged = second, second_judged
     if judged.value is None:
-        raise SubCallError(judged.reason if reply.strip() else _NOTHING)
+        raise SubCallError(judged.reason if reply.strip() else EMPTY_REPLY)
     return judged.value
 
 
@@ -73,7 +67,7 @@ def _reply(model: SubModel, prompt: str) -> str:
     try:
         return model.query(prompt)
     except SubCallError as error:
-        if str(error) == _NOTHING:  # worth a second try, with another prompt
+        if error.kind == "empty":  # worth a second try, with another prompt
             return ""
         raise
 
@@ -314,7 +308,7 @@ def _is_final(error: BaseException | None) -> bool:
 
 def _is_lasting(error: SubCallError) -> bool:
     """Tell whether a model fails for a reason that will not pass: a refused key, an unknown model."""
-    return any(FAILURES[name] in str(error) for name in _LASTING)
+    return error.kind in HOPELESS
 
 
 def _window_read(
@@ -326,7 +320,7 @@ def _window_read(
         return ask(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
     except SubCallError as error:
         half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
-        if TOO_LONG not in str(error) or half < SHORTEST_WINDOW:
+        if error.kind != "context" or half < SHORTEST_WINDOW:
             raise
     halves = cut_windows(source.document.content, half, min(settings.overlap_chars, half // 4), window)
     parts = [_window_read(question, source, part, model, settings) for part in halves]
@@ -419,7 +413,7 @@ def _values(text: str) -> Iterator[Any]:
         if any(True for _ in _objects(value)):
             found = True
             yield value
-    if not found and "{" in text and (value := repaired_json(text[text.index("{") :])):
+    if not found and "{" in text and (value := json_in(text[text.index("{") :])):
         yield value
 
 

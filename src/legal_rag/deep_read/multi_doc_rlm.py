@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import UNLIMITED, Budget
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Prediction
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
@@ -19,6 +17,7 @@ from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.indexer.build import IncrementalIndexer
 from legal_rag.library.library import Library
 from legal_rag.library.manifest import MANIFEST
+from legal_rag.llm import UNLIMITED, Budget, UsageTracker
 from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
@@ -201,7 +200,7 @@ class MultiDocRLM:
         return CorpusIndex.open(self._library)
 
     def _has_models(self) -> bool:
-        from legal_rag.agent.llm import has_endpoint
+        from legal_rag.llm import has_endpoint
 
         key, base = self._endpoint
         model = self._models[0]
@@ -213,7 +212,7 @@ class MultiDocRLM:
         return self._described()
 
     def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
-        from legal_rag.agent.llm import build_language_model
+        from legal_rag.llm import build_language_model
 
         key, base = self._endpoint
         root, sub = (

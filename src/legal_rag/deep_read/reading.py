@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import Budget, BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
-from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
+from legal_rag.agent.failures import UNCITED, notice_of, reason_in_french
 from legal_rag.agent.highlighting import complete_evidence
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
@@ -40,6 +38,7 @@ from legal_rag.deep_read.receipts import Account, shown
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
+from legal_rag.llm import Budget, BudgetExceededError, ModelError, UsageTracker, price_of
 
 if TYPE_CHECKING:
     import dspy
@@ -161,9 +160,7 @@ def most_in_french(
     settings: DeepReadSettings = DEFAULT_SETTINGS,
 ) -> str:
     """Say what is read, and what that may cost; in dollars too, where LiteLLM's list has the prices of all models."""
-    from legal_rag.evaluation.questions.generate import price_of
-
-    prices = [price_of(one) for one in models]
+    prices = [price_of(str(one.model)) for one in models]
     dollars = ""
     if budget.cost is None and (known := [price for price in prices if price]) and len(known) == len(prices):
         dearest = max(max(price) for price in known)  # of a million tokens
@@ -359,7 +356,7 @@ def conclude(
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
     answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
     if answer is None and not stopped:
-        failed, stopped = True, reason_in_french(EmptyAnswerError())
+        failed, stopped = True, ModelError("empty").reason
     shown_as: Account | None = None  # what is said of an answer that no citation holds up
     if answer and account and not _holds(answer):
         cites = bool(answer.citations or answer.removed)  # what means to rest on passages must

@@ -14,13 +14,12 @@ from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatComp
 from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
-from legal_rag.agent.budget import BudgetExceededError, Usage
-from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, parsed
 from legal_rag.deep_read.settings import Limits
+from legal_rag.llm import BudgetExceededError, Usage, UsageTracker
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from legal_rag.agent.budget import Budget
+from legal_rag.llm import Budget
 
 PlanName = Literal["auto", "rlm", "map"]
 # Of one read, where none is given: a hundred decisions asked and the programs around them. A hundred drawn from 4,097

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import regex
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from legal_rag.agent.budget import Usage
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.deep_read.prompts import answer_text
@@ -26,6 +25,7 @@ from legal_rag.html import (
     own_style,
     page_template,
 )
+from legal_rag.llm import Usage
 
 if TYPE_CHECKING:
     from markupsafe import Markup

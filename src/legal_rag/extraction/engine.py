@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from legal_rag.extraction.entities import Entity, ExtractedDocument, ExtractionResult
 from legal_rag.extraction.rules.rules import classes_found, entities_of_schema
@@ -22,7 +22,10 @@ from legal_rag.extraction.schemas import (
     default_model,
     get_schema,
 )
-from legal_rag.extraction.store import ExtractionStore, Recipe, text_hash
+from legal_rag.extraction.store import ExtractionStore, Recipe
+
+if TYPE_CHECKING:
+    from legal_rag.extraction.langextract import ModelPieces
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +57,7 @@ def run_extraction(
         extraction_passes: Passes over each piece, 1 to 5; more find more.
         max_workers: Concurrent requests.
         api_base: URL of an OpenAI-compatible server, or Ollama's.
-        store: Where results and replies are saved; None saves none.
+        store: Where results are saved; None saves none, nor the model's replies.
         output: A folder for LangExtract's JSONL, named in the result's `raw_jsonl_path`, and the other files of
             `legal-rag extract`; those of an earlier call are replaced. None writes none.
 
@@ -157,7 +160,7 @@ class Extractor:
 
     Args:
         settings: Schema, model, passes.
-        store: Where results, and replies until a result is complete, are saved; None saves none.
+        store: Where results are saved; None saves none, nor replies.
 
     Raises:
         ValueError: If there is no such schema, or the rules find nothing of it.
@@ -170,8 +173,7 @@ class Extractor:
                 known = "expected 'jurisprudence', 'regulation' or 'general', or a model"
                 raise ValueError(f"the rules find nothing of schema {settings.schema_name!r} ({known})")
         self.settings, self._store = settings, store
-        self._models: dict[str, Any] = {}
-        self._limiter: Any = None
+        self._pieces: ModelPieces | None = None
         self._lock = threading.Lock()
 
     def recipe_for(self, text: str) -> Recipe:
@@ -195,37 +197,17 @@ class Extractor:
                 doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1
             )
         else:
-            result = self._by_model(text, doc_name, schema, recipe)
+            result = self._by_model(text, doc_name, schema)
         if self._store is not None and result.complete:
             self._store.put(text, recipe, result)
         return result
 
-    def _by_model(self, text: str, doc_name: str, schema: Schema, recipe: Recipe) -> ExtractionResult:
-        from legal_rag.extraction.langextract import SavedReplies, extract_with_langextract
-
-        store, keys = self._store, (text_hash(text), recipe.key)
-
-        def saved(number: int) -> SavedReplies | None:
-            if store is None:
-                return None
-            return (
-                lambda prompt: store.reply(*keys, text_hash(prompt), number),
-                lambda prompt, reply: store.put_reply(*keys, text_hash(prompt), number, reply),
-            )
-
-        model, limiter = self._model(schema)
-        return extract_with_langextract(text, doc_name, schema, model, self.settings, limiter=limiter, saved=saved)
-
-    def _model(self, schema: Schema) -> tuple[Any, Any]:
-        """Return the model of a schema, built when first needed, and the limiter of its requests."""
-        from legal_rag.extraction.langextract import RequestLimiter, build_model
+    def _by_model(self, text: str, doc_name: str, schema: Schema) -> ExtractionResult:
+        from legal_rag.extraction.langextract import ModelPieces, extract_with_langextract
 
         with self._lock:
-            if self._limiter is None:
-                self._limiter = RequestLimiter(self.settings.max_workers)
-            if schema.version not in self._models:
-                self._models[schema.version] = build_model(self.settings, schema.lx_examples())
-            return self._models[schema.version], self._limiter
+            self._pieces = self._pieces or ModelPieces(self.settings, cache=self._store is not None)
+        return extract_with_langextract(text, doc_name, schema, self._pieces.asking, self.settings)
 
     def _schema(self, text: str) -> Schema:
         name = self.settings.schema

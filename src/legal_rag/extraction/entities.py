@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 from legal_rag.corpus.documents import Document
 
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
-OCCURRENCE = "legal_rag_occurrence"  # attribute on the way through LangExtract: which one, from 0, of equal texts
 
 # How an entity was grounded: word for word, over folded text, or by the rules.
 Alignment = Literal["exact", "folded", "rules"]

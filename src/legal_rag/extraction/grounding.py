@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from legal_rag.corpus.folding import Folded, Span, find_exact, find_folded, fold, fold_text, is_whole
-from legal_rag.extraction.entities import OCCURRENCE, Alignment, Entity
+from legal_rag.extraction.entities import Alignment, Entity
 from legal_rag.extraction.schemas import Schema
+from legal_rag.llm import json_in
 
 PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the number of the piece
 ANSWER = "\nA: "  # ends a prompt
 _QUESTION = "Q: "
 _EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*)```", re.DOTALL)
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
 
 
@@ -65,11 +64,10 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
     for extraction in extractions:
         attributes = dict(extraction.attributes or {})
         piece = pieces[int(attributes.pop(PIECE))]
-        occurrence = attributes.pop(OCCURRENCE, None)
         if extraction.extraction_class not in schema.classes:
             grounded.wrong_class += 1
             continue
-        found = _locate(extraction, piece, occurrence)
+        found = _locate(extraction, piece)
         if found is None:
             if fold_text(extraction.extraction_text).strip() in examples:
                 grounded.echoed += 1
@@ -122,7 +120,7 @@ def extractions_of(reply: str) -> list[dict[str, Any]]:
     Raises:
         UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
     """
-    value = _json_in(reply)
+    value = json_in(reply, repair=False)
     if isinstance(value, dict):
         value = value.get(EXTRACTIONS)
     if not isinstance(value, list):
@@ -135,11 +133,8 @@ def reply_of(extractions: list[dict[str, Any]]) -> str:
     return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
 
 
-def _locate(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, int, Alignment] | None:
+def _locate(extraction: Any, piece: Piece) -> tuple[int, int, Alignment] | None:
     wanted = extraction.extraction_text.strip()
-    if occurrence is not None and occurrence.isdecimal():
-        spans = find_exact(wanted, piece.text)
-        return (*spans[int(occurrence)], "rules") if int(occurrence) < len(spans) else None
     found = _unused(extraction, piece, find_exact(wanted, piece.text))
     if found is not None:
         return (*found, "exact")
@@ -165,19 +160,6 @@ def _given_span(extraction: Any, piece: Piece) -> Span | None:
     if interval is None or interval.start_pos is None or interval.end_pos is None:
         return None
     return interval.start_pos - piece.start, interval.end_pos - piece.start
-
-
-def _json_in(reply: str) -> Any:
-    """Parse a reply as it is, without a model's thoughts, or between fences."""
-    without_thoughts = _THOUGHTS.sub("", reply)
-    fenced = _FENCE.search(without_thoughts)
-    failure: Exception = ValueError("empty")
-    for form in (reply, without_thoughts, fenced["inside"] if fenced else ""):
-        try:
-            return json.loads(form)
-        except (ValueError, RecursionError) as error:  # a number may be too long, brackets too deep
-            failure = error if form is reply else failure
-    raise UnreadableExtractionError(f"not JSON: {failure}")
 
 
 def _entities(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,10 +5,6 @@ CREATE TABLE IF NOT EXISTS recipes (
 CREATE TABLE IF NOT EXISTS results (
     text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, result BLOB NOT NULL, PRIMARY KEY (text_hash, recipe_key)
 );
-CREATE TABLE IF NOT EXISTS replies (
-    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, prompt_hash TEXT NOT NULL, pass INTEGER NOT NULL,
-    reply TEXT NOT NULL, PRIMARY KEY (text_hash, recipe_key, prompt_hash, pass)
-);
 CREATE TABLE IF NOT EXISTS held (
     doc_id TEXT PRIMARY KEY, content_hash TEXT NOT NULL, text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL
 ) WITHOUT ROWID;

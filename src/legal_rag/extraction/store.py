@@ -95,25 +95,13 @@ class ExtractionStore:
         return _result_of(row[0]) if row else None
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
-        """Save a complete result, and delete the replies it was made from.
+        """Save a complete result.
 
         Raises:
             ValueError: If the result is incomplete.
         """
         with self._writing() as connection:
             _put(connection, text_hash(text), recipe, result)
-
-    def reply(self, text_hash: str, recipe_key: str, prompt_hash: str, number_of_pass: int) -> str | None:
-        """Return the saved reply to a prompt in a pass (from 0) over a text, if there is one."""
-        sql = "SELECT reply FROM replies WHERE text_hash = ? AND recipe_key = ? AND prompt_hash = ? AND pass = ?"
-        row = self._row(sql, text_hash, recipe_key, prompt_hash, number_of_pass)
-        return row[0] if row else None
-
-    def put_reply(self, text_hash: str, recipe_key: str, prompt_hash: str, number_of_pass: int, reply: str) -> None:
-        """Save a model's reply until the result is complete, so that a killed extraction resumes."""
-        values = (text_hash, recipe_key, prompt_hash, number_of_pass, reply)
-        with self._writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", values)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
         """Store the results of a Library's documents in place of earlier ones: all rows, or none.
@@ -278,7 +266,6 @@ def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: Ex
     key = recipe.key
     connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *recipe))
     connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (hashed, key, value))
-    connection.execute("DELETE FROM replies WHERE text_hash = ? AND recipe_key = ?", (hashed, key))
 
 
 def _put_words(connection: sqlite3.Connection, doc_id: str, entities: Iterable[Entity]) -> None:
@@ -311,8 +298,7 @@ def _drop(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
         connection.execute("DELETE FROM terms WHERE doc_id = ?", (doc_id,))
         sql = "SELECT 1 FROM held WHERE text_hash = ? AND recipe_key = ?"
         if connection.execute(sql, row).fetchone() is None:
-            for table in ("results", "replies"):
-                connection.execute(f"DELETE FROM {table} WHERE text_hash = ? AND recipe_key = ?", row)  # noqa: S608
+            connection.execute("DELETE FROM results WHERE text_hash = ? AND recipe_key = ?", row)
 
 
 def _result_of(value: bytes) -> ExtractionResult:

@@ -1,7 +1,6 @@
 """Outlines of a Library as files of a folder, and back; their summaries by a model."""
 
 import json
-import threading
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -19,6 +18,7 @@ from legal_rag.files import made_once, progress
 from legal_rag.indexer.commit import library_locked
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import BY_RULES, Outline, fill_outlines, make_outline, put_outlines
+from legal_rag.llm import Throttle
 
 MOST_BYTES = 100_000_000  # of a file that is read
 AT_ONCE = 8  # documents that a model summarises at once
@@ -105,7 +105,7 @@ def summarise_trees(library: Library, sub_llm: SummaryModel) -> SummaryReport:
         ConnectionError: If the model fails several times in a row.
         ValueError: If another process is writing to the Library.
     """
-    model, statistics = _Stopping(sub_llm), _Statistics(library)
+    model, statistics = _Throttled(sub_llm), _Statistics(library)
     name, lacking = str(getattr(sub_llm, "name", "model")), 0
 
     def written() -> Iterator[tuple[Document, Outline]]:
@@ -168,36 +168,26 @@ class _Statistics:
         return self._index.statistics_of(document) if self._index else None
 
 
-class _Stopping:
-    """A model that is no longer asked once it was left, or `MOST_FAILURES` requests have failed in a row."""
+class _Throttled:
+    """A model that is no longer asked once `MOST_FAILURES` requests have failed in a row."""
 
     def __init__(self, model: SummaryModel) -> None:
-        self._model, self._lock = model, threading.Lock()
-        self._failures, self._reason, self._is_left = 0, "", False
+        self._model, self.throttle = model, Throttle(most_failures=MOST_FAILURES)
 
-    def __enter__(self) -> "_Stopping":
+    def __enter__(self) -> "_Throttled":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_left = True
+        self.throttle.stop()
 
     def query(self, prompt: str) -> str:
-        self.require_replies()
-        try:
-            reply = self._model.query(prompt)
-        except Exception as error:  # model clients raise their own kinds
-            with self._lock:
-                self._failures, self._reason = self._failures + 1, str(error)
-            raise
-        with self._lock:
-            self._failures = 0
-        return reply
+        return self.throttle.call(lambda: self._model.query(prompt))
 
     def require_replies(self) -> None:
         """Raise ConnectionError if the model is no longer asked."""
-        if self._is_left or self._failures >= MOST_FAILURES:
+        if self.throttle.is_stopped:
             raise ConnectionError(
-                f"the model failed {self._failures} times in a row: {self._reason}"
+                f"the model failed too often: {self.throttle.error}"
                 " (the summaries written are kept: the same command asks for the others)"
             )
 

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from legal_rag.agent.budget import Usage
 from legal_rag.files import sync
+from legal_rag.llm import Usage
 
 
 @dataclass(frozen=True, kw_only=True)

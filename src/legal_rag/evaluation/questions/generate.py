@@ -13,8 +13,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from legal_rag.agent.budget import Usage
-from legal_rag.agent.llm import use_local_prices
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.windows import draw_window
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
@@ -29,11 +27,11 @@ from legal_rag.evaluation.questions.documents import Documents, SourceDocuments,
 from legal_rag.files import locked, progress
 from legal_rag.lazy import require
 from legal_rag.library.library import NAMES_LISTED, Library
+from legal_rag.llm import ModelError, Price, Throttle, Usage, price_of, tokens_in
 
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.evaluation.questions.pacing import Pace
     from legal_rag.retriever.retriever import Retriever
 
 logger = logging.getLogger(__name__)
@@ -87,6 +85,7 @@ def generate_questions(
     wanted = QuestionSettings(seed=seed, **settings)
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
+    throttle = Throttle(per_minute=requests_per_minute)
     require("pyarrow")
     drawn, identity = draw(library.content_hashes(), limit, seed, doc_ids), _identity(library, lm, wanted)
     folder = Path(output).expanduser()
@@ -111,13 +110,11 @@ def generate_questions(
                     for doc_id in todo:
                         keep(make(doc_id))
                 else:
-                    from legal_rag.evaluation.questions.pacing import Pace
                     from legal_rag.evaluation.questions.writer import ModelQuestions
 
-                    pace = Pace(requests_per_minute)
-                    by_model = ModelQuestions(library, lm, wanted, pace)
+                    by_model = ModelQuestions(library, lm, wanted, throttle)
                     make = _with_round_trip(by_model, library, retriever, wanted, trust_remote_code)
-                    _ask_in_threads(todo, make, keep, pace, workers, lm)
+                    _ask_in_threads(todo, make, keep, throttle, workers)
             records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
             return _finish(folder, records, wanted, model_name(lm), _source_name(library))
 
@@ -125,13 +122,6 @@ def generate_questions(
 def model_name(lm: "dspy.LM | None") -> str:
     """Return the name that rows give for a model."""
     return MODEL_NAME if lm is None else str(lm.model)
-
-
-class Price(NamedTuple):
-    """Dollars for a million tokens."""
-
-    prompt: float
-    completion: float
 
 
 class Estimate(NamedTuple):
@@ -162,25 +152,17 @@ def estimate(
     for doc_id, _ in draw(drawn, SAMPLED, settings.seed):
         content = library.document(doc_id).content
         shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
-        tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
+        tokens.append(tokens_in(prompt_text(shown)))
     mean = sum(tokens) / (len(tokens) or 1)
     asks, advice = requests_at_most(settings)
     prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))
     completion = (n * REPLY_TOKENS, n * (asks + advice) * REPLY_TOKENS)
-    price = price or price_of(lm)
+    price = price or price_of(str(lm.model))
     dollars = None
     if price is not None:
         least, most = ((p * price.prompt + c * price.completion) / 1e6 for p, c in zip(prompt, completion, strict=True))
         dollars = (least, most)
     return Estimate(n, (n, n * (asks + advice)), prompt, completion, dollars)
-
-
-def price_of(lm: Any) -> Price | None:
-    """Return what a model costs by LiteLLM's list, or None where it is not on it; servers of one's own are not."""
-    from legal_rag.agent.model_calls import price_of as listed_price
-
-    listed = None if lm.kwargs.get("api_base") else listed_price(lm.model)
-    return Price(1e6 * listed.prompt, 1e6 * listed.reply) if listed else None
 
 
 class _Totals:
@@ -242,23 +224,21 @@ def _ask_in_threads(
     doc_ids: Iterable[str],
     make: RecordMaker,
     keep: Callable[[CheckpointRecord], None],
-    pace: "Pace",
+    throttle: Throttle,
     workers: int,
-    lm: "dspy.LM",
 ) -> None:
     """Make and keep all records in threads with this thread's DSPy settings; the first error stops them all.
 
     Requests under way are waited for, also after an interruption: they are paid for.
     """
-    import dspy
 
     def work(doc_id: str) -> None:
         try:
-            record = None if pace.stopped else make(doc_id)
-            if record and not (record.status == "failed" and pace.stopped):  # for want of time, perhaps
+            record = None if throttle.is_stopped else make(doc_id)
+            if record and not (record.status == "failed" and throttle.is_stopped):  # for want of time, perhaps
                 keep(record)
         except Exception as error:  # raised below
-            pace.stop(error)
+            throttle.stop(error)
 
     is_french("")  # loads the language model before every thread does
     # Refine and BestOfN print each reply that they could not read.
@@ -266,11 +246,13 @@ def _ask_in_threads(
         try:
             wait([pool.submit(contextvars.copy_context().run, work, doc_id) for doc_id in doc_ids])
         finally:
-            pace.stop()
-    if isinstance(pace.error, dspy.LMError):
-        raise _connection_error(pace.error, lm) from pace.error
-    if pace.error is not None:
-        raise pace.error
+            throttle.stop()
+    if isinstance(throttle.error, ModelError):
+        raise ConnectionError(
+            f"the model cannot be asked: {throttle.error}; what is done is kept, run it again to go on"
+        ) from throttle.error
+    if throttle.error is not None:
+        raise throttle.error
 
 
 @contextlib.contextmanager
@@ -329,17 +311,6 @@ def _with_round_trip(
     return made
 
 
-def _connection_error(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
-    """Return the error that stopped a run, in one line."""
-    kind = type(error).__name__.removeprefix("LM").removesuffix("Error")
-    text = " ".join(str(error).split())
-    if key := lm.kwargs.get("api_key"):
-        text = text.replace(str(key), "***")  # some servers repeat it
-    return ConnectionError(
-        f"the model does not answer ({kind}: {text[:200]}); what is done is kept, run it again to go on"
-    )
-
-
 def _finish(
     folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
@@ -370,10 +341,3 @@ def _finish(
     )
     write_card(report)
     return report
-
-
-def _litellm() -> Any:
-    use_local_prices()
-    import litellm
-
-    return litellm

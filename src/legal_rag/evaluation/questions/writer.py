@@ -2,19 +2,31 @@
 
 import copy
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Literal
 
 import dspy
 
-from legal_rag.agent.model_calls import LenientAdapter
 from legal_rag.corpus.windows import draw_window
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, usage_columns
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
 from legal_rag.evaluation.questions.dataset import make_row
 from legal_rag.evaluation.questions.documents import Documents
-from legal_rag.evaluation.questions.pacing import Pace, PacedLM
+from legal_rag.llm import (
+    UNLIMITED,
+    Completion,
+    Endpoint,
+    LenientAdapter,
+    Message,
+    ModelError,
+    Throttle,
+    UsageTracker,
+    ask,
+    lm_of,
+    model_of,
+)
 
 GROUNDED = 0.8  # `span_grounding_reward` of an answer that is in the text
 
@@ -110,8 +122,9 @@ def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
 class ModelQuestions:
     """Asks a model about documents, by their ids; threads may share it."""
 
-    def __init__(self, library: Documents, lm: dspy.BaseLM, settings: QuestionSettings, pace: Pace) -> None:
-        self._library, self._lm, self._settings, self._pace = library, lm, settings, pace
+    def __init__(self, library: Documents, lm: dspy.BaseLM, settings: QuestionSettings, throttle: Throttle) -> None:
+        self._library, self._settings, self._throttle = library, settings, throttle
+        self._model = model_of(lm, cache=False)  # a new try wants a new reply
         self._writer = Writer(settings)
         self._prompt_hash = prompt_hash()
 
@@ -122,22 +135,19 @@ class ModelQuestions:
         settings = self._settings
         start, end = draw_window(document.content, f"{settings.seed}:{doc_id}", settings.context_chars)
         context = document.content[start:end]
-        lm = PacedLM(self._lm, self._pace, self._sampling_seed(doc_id))
-        reply = self._writer(context, lm)
-        self._pace.count(lm.document.failure)
+        asked = _DocumentRequests(self._throttle, self._sampling_seed(doc_id))
+        reply = self._writer(context, lm_of(self._model, asked))
         verdict = judge(context, reply)
         record = CheckpointRecord(
             doc_id=doc_id,
             content_hash=document.content_hash,
             status="rejected",
             reason=next(iter(verdict.problems), ""),
-            **usage_columns(lm.tracker.usage._replace(calls=lm.document.replies)),
+            **usage_columns(asked.tracker.usage._replace(calls=asked.replies)),
             seconds=round(time.perf_counter() - started, 3),
         )
         if reply is None or verdict.span is None or verdict.score < self._settings.threshold:
-            if lm.document.failure is None:
-                return record
-            return replace(record, status="failed", reason=type(lm.document.failure).__name__)
+            return replace(record, status="failed", reason=asked.failure.kind) if asked.failure else record
         row = make_row(
             document,
             tidy(reply.question),
@@ -145,12 +155,35 @@ class ModelQuestions:
             main_topic=tidy(reply.main_topic or ""),
             summary=tidy(reply.summary or ""),
             score=verdict.score,
-            model=str(self._lm.model),
+            model=self._model.model,
             prompt_hash=self._prompt_hash,
         )
         return replace(record, status="accepted", reason="", row=row)
 
-    def _sampling_seed(self, doc_id: str) -> int | None:
-        if not str(self._lm.model).startswith("openai/"):
-            return None  # other servers may refuse one
+    def _sampling_seed(self, doc_id: str) -> int:
         return int.from_bytes(sha256(f"{self._settings.seed}:{doc_id}".encode()).digest()[:3], "big")
+
+
+class _DocumentRequests:
+    """Makes the requests about one document: each has a seed of its own, and after a failure none is made."""
+
+    def __init__(self, throttle: Throttle, seed: int) -> None:
+        self._throttle, self._seed = throttle, seed
+        self.tracker = UsageTracker(UNLIMITED)
+        self.replies = 0
+        self.failure: ModelError | None = None
+
+    def __call__(self, endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
+        if self.failure is not None:
+            raise self.failure
+        if endpoint.sender is None:  # other clients may refuse one
+            endpoint = replace(endpoint, seed=self._seed + self.replies)
+        try:
+            reply = ask(endpoint, messages, tracker=self.tracker, throttle=self._throttle)
+        except ModelError as error:
+            self.failure = error
+            raise
+        self.replies += 1
+        if reply.cut_off:  # it may be incomplete
+            raise ModelError("unreadable", "cut off")
+        return reply

@@ -1,0 +1,271 @@
+"""Models: where they are asked, by which key, what they cost and take at most, and what can go wrong with them."""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from legal_rag.llm.budget import Completion
+
+DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
+SCHEMES = ("http://", "https://")
+HUB, OLLAMA = "huggingface", ("ollama", "ollama_chat")
+TOKEN_BYTES = 3.5  # of UTF-8, on the average of French and of several tokenizers
+TABLE = "model_prices_and_context_window_backup.json"  # in LiteLLM's package
+_ROWS = tomllib.loads((files("legal_rag.llm") / "providers.toml").read_text("utf-8"))
+ROUTER = _ROWS[HUB]["api_base"]  # Hugging Face's
+LITELLM = frozenset(_ROWS.pop("litellm")["providers"].split())
+_REASONING = re.compile(r"(?:o[134]|gpt-5(?!.*-chat))\b")  # have a temperature and a limit of their own
+
+Message = Mapping[str, str]  # "role" and "content", as OpenAI's API has them
+
+
+class Words(NamedTuple):
+    """How a kind of failure is called."""
+
+    english: str
+    french: str
+    remedy: str = ""  # in French
+
+
+KINDS = {
+    "timeout": Words("no reply in time", "délai dépassé"),
+    "auth": Words("the key was refused", "clé refusée", "vérifiez la clé"),
+    "billing": Words("the account is empty", "crédit épuisé"),
+    "rate limit": Words("too many requests", "trop de demandes"),
+    "context": Words("the text is too long for the model", "texte trop long pour lui"),
+    "unknown model": Words(
+        "there is no such model or address",
+        "modèle inconnu du serveur",
+        "vérifiez le nom du modèle, et l'adresse, qui finit d'ordinaire par /v1",
+    ),
+    "request": Words("the request was refused", "demande refusée par le serveur", "vérifiez le nom du modèle"),
+    "server": Words("the server failed", "erreur du serveur"),
+    "transport": Words(
+        "the server does not answer", "serveur injoignable", "vérifiez l'adresse, et que le serveur y est en marche"
+    ),
+    "redirect": Words("the server redirects", "adresse redirigée", "donnez l'adresse finale du serveur"),
+    "configuration": Words("a setting is missing", "réglage incomplet"),
+    "unreadable": Words("the reply cannot be read", "réponse illisible"),
+    "empty": Words("the reply is empty", "réponse vide"),
+    "client": Words("its client failed", "erreur"),
+}
+TRANSIENT = frozenset(("timeout", "rate limit", "server", "transport"))  # the same request may succeed
+HOPELESS = frozenset(("auth", "billing", "unknown model", "redirect", "configuration"))  # every request will fail
+
+
+class ModelError(Exception):
+    """A model gave no usable reply.
+
+    Args:
+        kind: One of `KINDS`.
+        said: The details, in one line; a server's own words, without keys.
+        status: Of HTTP.
+        retry_after: Seconds that the server asks to wait.
+    """
+
+    def __init__(
+        self, kind: str, said: str = "", *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        self.kind, self.said, self.retry_after = kind, said, retry_after
+        code = f" ({status})" if status else ""
+        super().__init__(f"{KINDS[kind].english}{code}{f': {said}' if said else ''}")
+
+    @property
+    def reason(self) -> str:
+        """What failed, in French without a full stop; a server's own words are for the log."""
+        detail = ""
+        if self.kind == "configuration" and self.said.isidentifier():
+            detail = f" : {self.said}"
+        elif self.kind == "client":
+            detail = f" {self.said.partition(':')[0]}"
+        return f"Le modèle de langage n'a pas pu répondre ({KINDS[self.kind].french}{detail})"
+
+    @property
+    def advice(self) -> str:
+        """What failed and how to mend it, a French sentence."""
+        remedy = KINDS[self.kind].remedy
+        return f"{self.reason}{f' : {remedy}' if remedy else ''}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A model and where it is asked: a server that speaks OpenAI's chat completions, or a `sender` of its own."""
+
+    model: str  # its id, with its provider: "openai/gpt-5"
+    name: str  # as the server knows it
+    api_base: str
+    api_key: str = field(default="", repr=False)
+    key_variable: str = ""  # which should hold the key, where one is needed and there is none
+    max_tokens: int | None = None  # of a reply
+    temperature: float | None = None
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)  # further parameters of a request
+    timeout: float = 120.0  # seconds that a whole reply may take
+    num_retries: int = 2  # further attempts after a failed request
+    cache: bool = True  # a request that was answered before is answered from the store
+    window: int | None = None  # tokens that it takes at most; None is what its server says, or LiteLLM lists
+    sender: "Sender | None" = field(default=None, repr=False)
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """Settings that make replies to one prompt differ, those that are set."""
+        settings = {"seed": self.seed, "temperature": self.temperature, "max_tokens": self.max_tokens, **self.extra}
+        return {name: value for name, value in settings.items() if value is not None}
+
+
+Sender = Callable[[Endpoint, Sequence[Message]], Completion]  # makes one request within the deadline; raises ModelError
+
+
+def endpoint_of(
+    model: str, api_key: str | None = None, api_base: str | None = None, **settings: Any
+) -> Endpoint | None:
+    """Return where a model is asked; None where only LiteLLM knows its provider.
+
+    Args:
+        model: An id; with a provider before it (`openai/…`), or a name that begins as one of a provider's do (`gpt-5`),
+            it is that provider's, else one of Hugging Face's router.
+        api_key: None reads the provider's own variable, such as OPENAI_API_KEY; a server of one's own gets none.
+        api_base: Address of an OpenAI-compatible server, or of Ollama; None is the provider's.
+        settings: Further ones of `Endpoint`.
+
+    Raises:
+        ValueError: If the address is not a URL.
+    """
+    if api_base and not api_base.startswith(SCHEMES):
+        raise ValueError(f"invalid api_base {api_base!r} (expected a URL such as 'http://127.0.0.1:8000/v1')")
+    provider, name = _provider_of(model)
+    if api_base and provider not in ("openai", *OLLAMA):
+        provider, name = "openai", model
+    if provider in LITELLM:
+        return None
+    row = _ROWS[provider]
+    address = (api_base or _own_address(provider) or row["api_base"]).rstrip("/")
+    if provider in OLLAMA and not address.endswith("/v1"):
+        address += "/v1"
+    variables = () if api_base else row.get("keys", ())
+    key = api_key or next(filter(None, map(os.environ.get, variables)), "")
+    return Endpoint(
+        model=f"{'openai' if provider == HUB else provider}/{name}",
+        name=name,
+        api_base=address,
+        api_key=key,
+        key_variable="" if key or not variables else variables[0],
+        **settings,
+    )
+
+
+def has_endpoint(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
+    """Tell whether a model can be asked: by a key, an address, or the key of the provider of the model named.
+
+    A provider's key in the environment, such as HF_TOKEN, which other tools set too, counts only where a model of that
+    provider is named: by `model` or GENERATOR_MODEL_ID.
+    """
+    if api_key or api_base or os.environ.get("GENERATOR_API_BASE") or os.environ.get("GENERATOR_API_KEY"):
+        return True
+    named = model or os.environ.get("GENERATOR_MODEL_ID")
+    return bool(named) and not _missing_keys(str(named))
+
+
+def is_asked(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
+    """Tell whether a model is to be asked, see `has_endpoint`; refuse one that is named and cannot be.
+
+    Raises:
+        ValueError: If a model is named, by `model` or GENERATOR_MODEL_ID, and there is no endpoint.
+    """
+    if has_endpoint(api_key, api_base, model):
+        return True
+    if named := model or os.environ.get("GENERATOR_MODEL_ID"):
+        expected = ", ".join(["--api-base", "GENERATOR_API_KEY", *_missing_keys(named)])
+        raise ValueError(f"no endpoint to ask {named!r} at (expected one of {expected})")
+    return False
+
+
+def is_reasoning(model: str) -> bool:
+    """Tell whether a model is one of OpenAI's that take no temperature but their own, and no small limit."""
+    return _REASONING.match(model.rpartition("/")[2]) is not None
+
+
+class Price(NamedTuple):
+    """Dollars for a million tokens."""
+
+    prompt: float
+    completion: float
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what so many tokens cost, in dollars."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+def price_of(model: str) -> Price | None:
+    """Return what a model costs by LiteLLM's list; None where it is not on it, or the list is not installed."""
+    return _listed().get(model, (None, None))[0]
+
+
+def window_of(model: Endpoint) -> int | None:
+    """Return the tokens that a model takes at most, as set, said by its server, or listed; None if nobody knows."""
+    told = told_windows.get((model.api_base, model.model))
+    return model.window or told or _listed().get(model.model, (None, None))[1]
+
+
+def tokens_in(messages: Sequence[Message] | str) -> int:
+    """Estimate the tokens of a conversation or a text."""
+    texts = [messages] if isinstance(messages, str) else [one["content"] for one in messages]
+    return sum(round(len(text.encode("utf-8", "replace")) / TOKEN_BYTES) for text in texts)
+
+
+told_windows: dict[tuple[str, str], int] = {}  # by address and model, as servers said when they refused a prompt
+
+
+@cache
+def _listed() -> Mapping[str, tuple[Price | None, int | None]]:
+    """Read price and window of each model, by its id with its provider, from LiteLLM's list; LiteLLM stays unloaded."""
+    found = find_spec("litellm")
+    if found is None or found.origin is None:
+        return {}
+    try:
+        rows = json.loads(Path(found.origin).with_name(TABLE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {_listed_id(name, row): (_price(row), row.get("max_input_tokens")) for name, row in rows.items()}
+
+
+def _listed_id(name: str, row: Mapping[str, Any]) -> str:
+    provider = f"{row.get('litellm_provider')}/"
+    return name if name.startswith(provider) else provider + name
+
+
+def _price(row: Mapping[str, Any]) -> Price | None:
+    costs = row.get("input_cost_per_token"), row.get("output_cost_per_token")
+    return Price(1e6 * costs[0], 1e6 * costs[1]) if costs[0] is not None and costs[1] is not None else None
+
+
+def _provider_of(model: str) -> tuple[str, str]:
+    """Split an id into its provider and the name that the provider's server knows."""
+    provider, slash, name = model.partition("/")
+    if not slash:
+        known = (one for one, row in _ROWS.items() if model.startswith(tuple(row.get("bare", ()))))
+        return next(known, HUB), model
+    if provider in LITELLM or (provider in _ROWS and provider != HUB):
+        return provider, name
+    first, *rest = model.removeprefix(f"{HUB}/").split("/")
+    # LiteLLM writes provider/organisation/model, the router organisation/model:provider.
+    return HUB, f"{'/'.join(rest)}:{first}" if len(rest) == 2 else "/".join([first, *rest])
+
+
+def _own_address(provider: str) -> str | None:
+    name = provider.removesuffix("_chat").upper()
+    return os.environ.get(f"{name}_API_BASE") or os.environ.get(f"{name}_BASE_URL")
+
+
+def _missing_keys(model: str) -> list[str]:
+    """Return the variable that should hold a model's key, if none does; what LiteLLM needs is not checked."""
+    endpoint = endpoint_of(model)
+    return [endpoint.key_variable] if endpoint and endpoint.key_variable else []

@@ -1,0 +1,131 @@
+"""Replies: stored by the hash of their request, and read, however models write them."""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from legal_rag.files import cache_folder
+from legal_rag.llm.budget import Completion, Usage
+from legal_rag.llm.models import Endpoint, Message
+from legal_rag.sqlite import connect_as_allowed, connect_to_write, transaction
+
+logger = logging.getLogger(__name__)
+
+REPLIES = "replies.sqlite"  # in the folder that DSPy's own variable names, else the cache folder
+MAX_REPLIES = 20_000  # kept, of some kilobytes each; the least recently used go
+FORGET_EVERY = 500  # replies written by one process between two checks of how many there are
+PATIENCE_SECONDS = 5.0  # that a write waits for another process's
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, used REAL NOT NULL, text TEXT NOT NULL, cut_off INTEGER)"
+)
+MAX_REPAIR = 1_000_000  # characters times brackets left open: json_repair may take a second or two for so much
+FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
+_THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
+
+T = TypeVar("T")
+
+
+def request_key(model: Endpoint, messages: Sequence[Message], attempt: int = 0) -> str:
+    """Return the hash of a request; `attempt` tells deliberate repetitions of one apart."""
+    said = [(one["role"], one["content"]) for one in messages]
+    request = [model.model, model.api_base, model.sampling, said, attempt]
+    return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
+
+
+class ReplyStore:
+    """Replies on disk by the hash of their request, the least recently used dropped; threads and processes share it.
+
+    No method fails: a reply that cannot be read is asked for again, one that cannot be written is not kept, with one
+    warning.
+    """
+
+    def __init__(self, file: Path | None = None, most: int = MAX_REPLIES) -> None:
+        """Name the SQLite file, which need not exist; None is that of DSPY_CACHEDIR or the cache folder."""
+        self._file, self._most = file, most
+        self._written, self._has_warned = 0, False
+
+    @property
+    def file(self) -> Path:
+        """The SQLite file."""
+        return self._file or Path(os.environ.get("DSPY_CACHEDIR") or cache_folder()) / REPLIES
+
+    def get(self, key: str) -> Completion | None:
+        """Return the reply to a request, or None."""
+        select = "SELECT text, cut_off FROM replies WHERE key = ?"
+        row = self._try(lambda db: db.execute(select, (key,)).fetchone()) if self.file.is_file() else None
+        if row is None:
+            return None
+        with suppress(sqlite3.Error), closing(connect_to_write(self.file, 0)) as connection:  # no waiting for writers
+            connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), key))
+        return Completion(row[0], Usage(cached=1), cut_off=bool(row[1]))
+
+    def put(self, key: str, reply: Completion) -> None:
+        """Store the reply to a request."""
+        self._try(lambda db: self._put(db, (key, time.time(), reply.text, reply.cut_off)))
+
+    def _put(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
+        connection.execute(SCHEMA)
+        with transaction(connection):
+            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+            if self._written % FORGET_EVERY == 0:
+                old = "SELECT key FROM replies ORDER BY used DESC LIMIT -1 OFFSET ?"
+                connection.execute(f"DELETE FROM replies WHERE key IN ({old})", (self._most,))  # noqa: S608
+        self._written += 1
+
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(connect_as_allowed(self.file, PATIENCE_SECONDS)) as connection:
+                return work(connection)
+        except (OSError, sqlite3.Error) as error:
+            if not self._has_warned:
+                logger.warning("replies are not kept in %s (%s); if it is damaged, delete it", self.file, error)
+            self._has_warned = True
+            return None
+
+
+def json_in(text: str, *, repair: bool = True) -> dict[str, Any] | list[Any] | None:
+    """Return the first JSON object or list of a reply, thoughts, field marks and fences aside; None without one.
+
+    What is nearly JSON is repaired (json_repair), unless that would take seconds: brackets left open cost the rest of
+    the text each.
+    """
+    text = FIELD_MARK.sub("", without_thoughts(text))
+    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    if start < 0:
+        return None
+    text = text[start:]
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text)[0]
+    except (ValueError, RecursionError):  # a number may be too long, brackets too deep
+        if not repair or len(text) * (text.count("{") + text.count("[")) > MAX_REPAIR:
+            return None
+    import json_repair
+
+    try:
+        value = json_repair.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) and value else None
+
+
+def without_thoughts(text: str) -> str:
+    """Strip reasoning between <think> and </think>; if it is never closed, a field begun within it is the reply."""
+    said, thinking, part = "", False, ""
+    for part in _THOUGHT_TAG.split(text):
+        if not _THOUGHT_TAG.fullmatch(part):
+            said += "" if thinking else part
+        elif "/" not in part:
+            thinking = True
+        else:  # one that was never opened ends all before it
+            said, thinking = said if thinking else "", False
+    begun = FIELD_MARK.search(part) if thinking else None
+    return said + part[begun.start() :] if begun else said

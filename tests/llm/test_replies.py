@@ -1,0 +1,257 @@
+"""Stored replies: what was asked before costs no request, whatever else differs makes another; JSON in replies."""
+
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+from support.scripted_server import Reply, ScriptedServer, fields, step
+
+from legal_rag.agent import build_agent, build_language_model
+from legal_rag.cli import main
+from legal_rag.cli.evaluate import _language_model
+from legal_rag.llm import Completion, ReplyStore, UsageTracker, ask, json_in, model_of
+from legal_rag.llm.budget import Budget
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+KEY = "sk-tres-secret-0123"
+
+
+class RecordingServer(ScriptedServer):
+    """Keeps whole requests."""
+
+    def __init__(self, script):
+        self.requests = []
+        super().__init__(script)
+
+    def reply(self, request):
+        self.requests.append(request)
+        return super().reply(request)
+
+
+def nth(_prompt, attempt):
+    return Reply(f"réponse {attempt}")
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path, monkeypatch):
+    """Give each test a store of its own."""
+    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "replies"))
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("legal_rag.llm.asking.store", ReplyStore())
+    return tmp_path / "replies" / "replies.sqlite"
+
+
+@pytest.fixture
+def server():
+    with RecordingServer(nth) as serving:
+        yield serving
+
+
+def said(server, text="Bonjour ?", attempt=0, **settings):
+    model = model_of(build_language_model("m", KEY, server.api_base, **settings))
+    return ask(model, [{"role": "user", "content": text}], attempt=attempt).text
+
+
+def test_what_was_asked_before_is_not_asked_again(server):
+    assert [said(server), said(server), said(server, "Bonsoir ?")] == ["réponse 0", "réponse 0", "réponse 0"]
+    assert len(server.requests) == 2
+
+
+def test_a_deliberate_repetition_is_a_request_of_its_own(server):
+    assert [said(server, attempt=n) for n in (0, 1, 0, 1)] == ["réponse 0", "réponse 1"] * 2
+
+
+def test_a_stored_reply_costs_nothing(server):
+    said(server)
+    tracker, model = UsageTracker(Budget(model_calls=1)), model_of(build_language_model("m", KEY, server.api_base))
+    for _ in range(3):
+        assert ask(model, [{"role": "user", "content": "Bonjour ?"}], tracker=tracker).usage == (0, 1, 0, 0, 0.0)
+    assert tracker.usage == (0, 3, 0, 0, 0.0)
+
+
+def test_a_reply_outlives_its_process(server):
+    said(server)
+    script = f"""
+from legal_rag.llm import ask, endpoint_of
+from dataclasses import replace
+model = endpoint_of("m", api_base={server.api_base!r}, max_tokens=8000, temperature=0.2)
+print(ask(model, [{{"role": "user", "content": "Bonjour ?"}}]).text)
+"""
+    assert subprocess.check_output([sys.executable, "-c", script], text=True, timeout=120) == "réponse 0\n"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("settings", [{"cache": False}, {"seed": 1}, {"temperature": 0.7}, {"max_tokens": 100}],
+                         ids=lambda settings: next(iter(settings)))  # fmt: skip
+def test_another_setting_is_another_request(server, settings):
+    assert said(server) == "réponse 0"
+    assert said(server, **settings) == "réponse 1"
+    assert said(server) == "réponse 0"
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.2])
+def test_each_seed_has_replies_of_its_own_and_is_sent(server, temperature):
+    replies = [said(server, seed=seed, temperature=temperature) for seed in (None, 0, 1, 0, None, -1)]
+    assert replies == ["réponse 0", "réponse 1", "réponse 2", "réponse 1", "réponse 0", "réponse 3"]
+    assert [request.get("seed") for request in server.requests] == [None, 0, 1, -1]
+
+
+def test_servers_of_one_model_name_do_not_give_each_other_s_replies():
+    replies = []
+    for name in ("un", "deux", "un"):
+        with ScriptedServer(lambda _prompt, _attempt, name=name: Reply(name)) as server:
+            replies += [said(server), said(server)]
+            assert len(server.prompts) == 1
+    assert replies == ["un", "un", "deux", "deux", "un", "un"]
+
+
+def test_an_address_is_the_same_with_and_without_a_slash_behind_it(server):
+    said(server)
+    server.api_base += "/"
+    assert said(server) == "réponse 0"
+    assert len(server.requests) == 1
+
+
+def test_only_what_a_server_understands_is_sent(server):
+    said(server, temperature=0.0, seed=1)
+    assert list(server.requests[0]) == ["model", "messages", "max_tokens", "temperature", "seed"]
+
+
+@pytest.mark.parametrize("text", ["", "rien"])
+def test_a_reply_that_is_of_no_use_is_not_stored(text):
+    with ScriptedServer(lambda prompt, attempt: Reply(text if attempt == 0 else "oui")) as server:
+        model = model_of(build_language_model("m", KEY, server.api_base))
+        asked = [ask(model, [{"role": "user", "content": "?"}], keeps=lambda said: said == "oui") for _ in range(3)]
+        assert [one.text for one in asked] == [text, "oui", "oui"]
+        assert len(server.prompts) == 2
+
+
+def test_the_store_holds_no_key_no_address_and_no_pickle(server, own_store):
+    said(server)
+    data = own_store.read_bytes()
+    assert KEY.encode() not in data
+    assert server.api_base.encode() not in data
+    with sqlite3.connect(own_store) as connection:
+        assert connection.execute("SELECT text, cut_off FROM replies").fetchall() == [("réponse 0", 0)]
+
+
+def test_a_damaged_store_is_told_once_and_does_without(server, own_store, caplog):
+    own_store.parent.mkdir(exist_ok=True)
+    own_store.write_bytes(b"rubbish" * 1000)
+    assert [said(server), said(server), said(server, seed=1)] == ["réponse 0", "réponse 1", "réponse 2"]
+    (told,) = [record.message for record in caplog.records if "replies" in record.message]
+    assert told == f"replies are not kept in {own_store} (file is not a database); if it is damaged, delete it"
+
+
+def test_a_folder_that_cannot_be_made_is_told_and_does_without(server, tmp_path, caplog, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "file" / "replies"))
+    assert [said(server), said(server)] == ["réponse 0", "réponse 1"]
+    assert "Not a directory" in caplog.text
+
+
+def test_what_was_not_asked_for_longest_is_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr("legal_rag.llm.replies.FORGET_EVERY", 1)
+    store = ReplyStore(tmp_path / "replies.sqlite", most=3)
+    for key in "abcd":
+        if key == "d":
+            assert store.get("a").text == "a"  # asked for again: now "b" is the oldest
+        store.put(key, Completion(key))
+        time.sleep(0.002)
+    assert [store.get(key) is not None for key in "abcd"] == [True, False, True, True]
+
+
+def test_a_reply_is_read_while_another_process_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr("legal_rag.llm.replies.PATIENCE_SECONDS", 0.1)
+    store = ReplyStore(tmp_path / "replies.sqlite")
+    store.put("a", Completion("a", cut_off=True))
+    with closing(sqlite3.connect(store.file, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert (store.get("a").text, store.get("a").cut_off) == ("a", True)
+
+
+# --- answers
+
+
+def searcher(prompt, _attempt):
+    """Search once, then answer without citing."""
+    if "[[ ## answer ## ]]" in prompt.split("Respond with")[-1]:
+        return fields(reasoning="Rien.", answer="Aucun passage pertinent n'a été trouvé.")
+    return step("finish") if "observation_0" in prompt else step("search_legal_docs", query="compte de campagne")
+
+
+@pytest.fixture
+def place(tiny_library):
+    return ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+
+
+def test_a_second_identical_question_costs_no_call_of_the_model(tiny_library, tiny_encoder):
+    with ScriptedServer(searcher) as server:
+        settings = {"model": "m", "api_base": server.api_base, "encoder": tiny_encoder}
+        first = build_agent(tiny_library, **settings)(QUESTION)
+        n_asked = len(server.prompts)
+        second = build_agent(tiny_library, budget=Budget(tokens=1, cost=1e-9), **settings)(QUESTION)
+        assert len(server.prompts) == n_asked > 0
+    assert (second.answer, second.status) == (first.answer, first.status)
+    assert first.usage.calls == n_asked
+    assert second.usage == (0, n_asked, 0, 0, 0.0)
+
+
+def test_questions_are_never_made_of_replies_that_were_given_before(server):
+    options = {"no_model": False, "model": "m", "api_base": server.api_base, "api_key": KEY}
+    options |= {"temperature": 0.2, "max_reply_tokens": None}
+    assert [_language_model(options)("Bonjour ?") for _ in range(2)] == [["réponse 0"], ["réponse 1"]]
+
+
+def test_the_command_line_asks_again_only_where_it_is_told_to(place, capfd):
+    with ScriptedServer(searcher) as server:
+        asked = ["ask", QUESTION, "--model", "m", "--api-base", server.api_base, "--api-key", KEY, "--json", *place]
+        counts = []
+        for more in ([], [], ["--no-cache"], ["--seed", "1"], ["--seed", "1"]):
+            before = len(server.prompts)
+            assert main([*asked, *more]) == 0
+            counts.append(len(server.prompts) - before)
+    n = counts[0]
+    assert n > 0
+    assert counts == [n, 0, n, n, 0]
+    assert KEY not in "".join(capfd.readouterr())
+
+
+# --- JSON in replies
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('Voici :\n```json\n[{"a": 1}]\n```\nBonne lecture {.', [{"a": 1}]),
+        ('<think>{"b": 2}</think> {"a": 1}', {"a": 1}),
+        ('[[ ## sections ## ]]\n[{"a": 1}]', [{"a": 1}]),
+        ('{"a": "ligne\nligne"}', {"a": "ligne\nligne"}),
+        ("{a: 'b', c: [1, 2", {"a": "b", "c": [1, 2]}),
+        ("[]", []),
+        ("rien", None),
+        ("", None),
+        ("{" * 25_000, None),
+        ('{"a": ' + "1" * 5000 + "}", None),
+    ],
+)
+def test_json_is_found_in_what_models_write(text, value):
+    found = json_in(text)
+    assert found == value or (value is None and not isinstance(found, list))
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2', "{a: 1}", '{"a": 1', "[" * 100_000])
+def test_what_is_broken_is_left_where_it_is_not_to_be_repaired(text):
+    assert json_in(text, repair=False) is None
+
+
+def test_the_time_that_repairing_takes_is_bounded():
+    started = time.process_time()
+    json_in("{[" * 10_000)
+    json_in('{"a": "' + "x" * 200_000)
+    assert time.process_time() - started < 2.0
