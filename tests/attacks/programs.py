@@ -169,7 +169,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def _case(name: str, run: Callable[..., Outcome], code: str, limits: Limits, ends: str = ENDS) -> Case:
-    arriving = limits.memory_mb / 100  # seconds, for what it passes to a function: that cannot be interrupted
+    arriving = limits.memory_mb / 50  # seconds, for what it passes to functions: that cannot be interrupted
     return Case(name, partial(run, code, limits, ends), limits.seconds + arriving)
 
 
