@@ -195,9 +195,6 @@ class NoModel:
     def query(self, prompt: str) -> str:
         raise AssertionError(f"no question asks a model, this one did: {prompt[:80]!r}")
 
-    def take_calls(self) -> list[Any]:
-        return []
-
 
 def plain_value(value: Any) -> Any:
     """Return a value as JSON holds it: tuples are lists, keys are texts."""

@@ -114,10 +114,6 @@ class Model:
         """Find nothing."""
         return '{"pertinent": false}'
 
-    def take_calls(self) -> list[Any]:
-        """Return none."""
-        return []
-
 
 def prepare(place: Place) -> None:
     """Load what is loaded once: the encoder, all workers of the pools, dspy, LangExtract with tqdm's thread."""

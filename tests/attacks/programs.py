@@ -284,9 +284,6 @@ def _read(code: str, limits: Limits, ends: str, place: Place) -> Outcome:
 class _Model:
     name = "model"
 
-    def take_calls(self) -> list[Any]:
-        return []
-
 
 class _Receipts:
     def news(self) -> list[Any]:

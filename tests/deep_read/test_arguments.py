@@ -134,7 +134,6 @@ def test_more_names_than_are_looked_for_one_by_one_are_refused(env):
     with pytest.raises(ValueError, match="plus de 500 noms qui ne sont pas des identifiants"):
         env.functions["ask_across_documents"]("Quel préavis ?", [f"INCONNU{i}" for i in range(MAX_GUESSED + 1)])
     answers = env.functions["ask_across_documents"]("Quel préavis ?", [f"INCONNU{i}" for i in range(20)])
-    assert sum("Identifiant le plus proche" in one or "Exemple" in one for one in answers.values()) == 5
     assert all(one.startswith("Erreur : ") for one in answers.values())
 
 
@@ -166,9 +165,6 @@ def test_an_event_keeps_the_beginning_of_its_input():
 
 class Sub:
     name = "model"
-
-    def take_calls(self):
-        return []
 
 
 def environment(env, functions, seconds):

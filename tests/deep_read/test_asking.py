@@ -11,9 +11,8 @@ from legal_rag.agent import Budget, build_language_model
 from legal_rag.citations import CitationEnricher
 from legal_rag.deep_read.map_reduce import answer_each
 from legal_rag.deep_read.mapping import MapReduceSettings
-from legal_rag.deep_read.models import ChatModel, SubCallError
 from legal_rag.deep_read.prompts import NO_ANSWER, UNVERIFIED
-from legal_rag.llm import BudgetExceededError, UsageTracker
+from legal_rag.llm import BudgetExceededError, ChatModel, ModelError, UsageTracker, model_of
 
 QUESTION = "Quel est le délai ?"
 SMALL = MapReduceSettings(window_chars=3000, overlap_chars=300)
@@ -41,8 +40,11 @@ def windows_then_merge(prompt):
     return days(prompt) if WANTS_ANSWER in prompt else rejected(prompt)
 
 
-def failing(reason="le modèle est absent", kind=""):
-    return SubCallError(reason, kind)
+ABSENT = ModelError("server").reason
+
+
+def failing(kind="server"):
+    return ModelError(kind)
 
 
 def spent():
@@ -155,12 +157,12 @@ def test_what_fails_is_told_in_its_place_and_the_others_answer():
     ).answers
     assert list(answers) == ["d1", "inconnu", "d2", "d3"]
     assert answers["inconnu"] == "Erreur : document absent du corpus"
-    assert answers["d2"] == "Erreur : le modèle est absent"
+    assert answers["d2"] == f"Erreur : {ABSENT}"
     assert answers["d3"].startswith("3 jours : ")
 
 
 def test_a_refused_key_is_told_for_every_document_and_asked_no_more():
-    model = Model(lambda prompt: failing("Le modèle de langage n'a pas pu répondre (clé refusée)", "auth"))
+    model = Model(lambda prompt: failing("auth"))
     decisions = Decisions(long=LONG, **short(*range(20)).texts)
     done = asked(model, decisions, settings=SMALL, workers=2)
     assert set(done.answers.values()) == {"Erreur : Le modèle de langage n'a pas pu répondre (clé refusée)"}
@@ -174,13 +176,13 @@ def test_a_window_that_could_not_be_read_is_named():
 
     answer = asked(reply, Decisions(long=LONG), settings=SMALL).answers["long"]
     assert re.fullmatch(
-        r"Rejet : « .* » \[Source: .*\]\n\[Partie chars 0-\d{4} non lue : le modèle est absent\]", answer
+        r"Rejet : « .* » \[Source: .*\]\n\[Partie chars 0-\d{4} non lue : " + re.escape(ABSENT) + r"\]", answer
     )
 
 
 def test_a_document_of_which_no_window_could_be_read_is_an_error():
     done = asked(lambda prompt: failing(), Decisions(long=LONG), settings=SMALL)
-    assert (done.answers, done.read) == ({"long": "Erreur : le modèle est absent"}, [])
+    assert (done.answers, done.read) == ({"long": f"Erreur : {ABSENT}"}, [])
 
 
 def test_answers_that_cannot_be_merged_are_given_as_they_are():
@@ -188,7 +190,7 @@ def test_answers_that_cannot_be_merged_are_given_as_they_are():
         lambda prompt: failing() if WANTS_ANSWER in prompt else rejected(prompt), Decisions(long=LONG), settings=SMALL
     ).answers["long"]
     first, *parts = answer.split("\n")
-    assert first == "Erreur : le modèle est absent. Réponses des parties :"
+    assert first == f"Erreur : {ABSENT}. Réponses des parties :"
     assert len(parts) > 5
     assert all(re.fullmatch(r"Rejet : « .* » \[Source: long, chars \d+-\d+\]", one) for one in parts)
 
@@ -247,8 +249,8 @@ def test_a_real_server_answers_within_the_budget_of_all_threads_together():
     tracker, few = UsageTracker(Budget(model_calls=20)), UsageTracker(Budget(model_calls=2))
     with ScriptedServer(script) as server:
         lm = build_language_model("scripted", api_base=server.api_base, api_key="k", num_retries=0, cache=False)
-        done = asked(ChatModel(lm, tracker), short(*range(6)), workers=4)
-        cut = asked(ChatModel(lm, few), short(*range(6)), workers=4)
+        done = asked(ChatModel(model_of(lm), tracker), short(*range(6)), workers=4)
+        cut = asked(ChatModel(model_of(lm), few), short(*range(6)), workers=4)
     assert done.answers["d3"].startswith("Erreur : ")
     assert [text[:7] for one, text in done.answers.items() if one != "d3"] == [f"{n} jours" for n in range(6) if n != 3]
     assert (tracker.usage.calls >= 6, few.usage.calls) == (True, 2)

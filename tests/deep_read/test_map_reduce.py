@@ -29,9 +29,9 @@ from legal_rag.citations import CitationEnricher
 from legal_rag.corpus import read_documents, split_sentences
 from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.mapping import MAX_QUOTES, MapReduceSettings, read_reply
-from legal_rag.deep_read.models import SubCallError
 
 # --- the whole run
+from legal_rag.llm import ModelError
 
 
 def test_each_document_is_asked_once_and_the_answer_cites_what_stands():
@@ -138,7 +138,7 @@ def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
         copied.extend(dict.fromkeys(quotes))
         return finding(*quotes) if quotes else NONE
 
-    result = planned(sub=copying, root=lambda prompt: SubCallError("Panne"), decisions=library)
+    result = planned(sub=copying, root=lambda prompt: ModelError("server"), decisions=library)
     assert (len(copied) > 1000, result.dropped_quotes) == (True, 0)
     cited = [citation for one in result.findings for citation in one.citations]
     assert [library[one.doc_id].content[one.char_start : one.char_end] for one in cited] == [one.quote for one in cited]
@@ -183,11 +183,7 @@ def test_a_window_too_long_for_the_model_is_read_in_halves():
 
     def small(prompt):
         too_long = len(prompt) > 8000
-        return (
-            SubCallError("Le modèle de langage n'a pas pu répondre (texte trop long pour lui)", "context")
-            if too_long
-            else sound(prompt)
-        )
+        return ModelError("context") if too_long else sound(prompt)
 
     result = planned(sub=small, decisions=Decisions(long=text))
     assert quotes_of(result) == {("long", text.index(QUOTE), text.index(QUOTE) + len(QUOTE))}
@@ -195,9 +191,9 @@ def test_a_window_too_long_for_the_model_is_read_in_halves():
 
 
 def test_a_model_that_finds_everything_too_long_ends_and_says_so():
-    sub = Model(lambda prompt: SubCallError("Le modèle n'a pas pu répondre (texte trop long pour lui)", "context"))
+    sub = Model(lambda prompt: ModelError("context"))
     result = planned(sub=sub, decisions=Decisions(long=LONG))
-    assert result.failed == {"long": "Le modèle n'a pas pu répondre (texte trop long pour lui)"}
+    assert result.failed == {"long": ModelError("context").reason}
     assert len(sub.prompts) < 40
 
 

@@ -34,9 +34,8 @@ from legal_rag.agent import Budget
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
 from legal_rag.deep_read.map_reduce import LEFT_OUT, map_reduce
-from legal_rag.deep_read.mapping import TOO_LONG, MapReduceSettings
-from legal_rag.deep_read.models import SubCallError
-from legal_rag.llm import BudgetExceededError
+from legal_rag.deep_read.mapping import MapReduceSettings
+from legal_rag.llm import BudgetExceededError, ModelError
 
 FAILS = "Le modèle de langage n'a pas pu répondre"
 INVENTED = "le compte de campagne est déposé dans les six mois qui suivent la naissance du candidat"
@@ -149,7 +148,7 @@ def test_a_quotation_that_holds_marks_or_a_marker_is_cited_as_it_is(words):
     text = f"Attendu que les conclusions {words} ont été déposées"
     result = planned(
         sub=lambda prompt: finding(text) if text in prompt else NONE,
-        root=lambda prompt: SubCallError("Panne"),
+        root=lambda prompt: ModelError("server"),
         decisions=Decisions(a=text, bail=BAIL),
     )
     assert [(one.doc_id, one.quote) for one in result.quoted] == [("a", text)]
@@ -239,7 +238,7 @@ def test_a_huge_reply_is_read_as_far_as_it_goes():
 
 
 def test_a_model_that_fails_when_asked_once_more_leaves_its_finding_unverified():
-    sub = Model(lambda prompt: SubCallError(f"{FAILS} (délai dépassé)") if AGAIN in prompt else finding(INVENTED))
+    sub = Model(lambda prompt: ModelError("timeout") if AGAIN in prompt else finding(INVENTED))
     result = planned(sub=sub, decisions=Decisions(a=campaign("A...")))
     assert ([one.is_verified for one in result.findings], result.failed) == ([False], {})
 
@@ -257,7 +256,7 @@ def test_a_key_refused_midway_leaves_what_was_found():
     decisions = Decisions(**{f"d{number}": campaign("X...") for number in range(20)})
 
     def running_dry(prompt):
-        return SubCallError(f"{FAILS} (crédit épuisé)", "billing") if next(numbers) >= 5 else reading(prompt)
+        return ModelError("billing") if next(numbers) >= 5 else reading(prompt)
 
     result = planned(sub=running_dry, decisions=decisions, workers=1)
     assert len(result.verified) == 5
@@ -267,7 +266,7 @@ def test_a_key_refused_midway_leaves_what_was_found():
 
 
 def test_where_every_document_fails_there_is_no_answer_and_no_abstention():
-    result = planned(sub=lambda prompt: SubCallError(f"{FAILS} (erreur du serveur)"))
+    result = planned(sub=lambda prompt: ModelError("server"))
     assert (result.text, result.failure, len(result.failed)) == ("", f"{FAILS} (erreur du serveur)", 3)
 
 
@@ -366,18 +365,18 @@ def test_of_many_findings_a_quotation_of_each_document_is_shown_first_and_what_h
 
 def test_findings_that_a_model_finds_too_long_are_halved_until_it_takes_them():
     def narrow(prompt):
-        return SubCallError(TOO_LONG) if len(prompt) > 9000 else writing(prompt)
+        return ModelError("context") if len(prompt) > 9000 else writing(prompt)
 
     root = Model(narrow)
     result = planned(sub=long_reading, root=root, decisions=MANY)
     assert len(root.prompts) > 1
     assert (result.failure, bool(result.quoted)) == ("", False)
-    failing = planned(sub=long_reading, root=lambda prompt: SubCallError(TOO_LONG), decisions=MANY)
-    assert failing.failure == TOO_LONG
+    failing = planned(sub=long_reading, root=lambda prompt: ModelError("context"), decisions=MANY)
+    assert failing.failure == ModelError("context").reason
 
 
 def test_quotations_alone_are_bounded_and_of_as_many_documents_as_may_be():
-    result = planned(sub=long_reading, root=lambda prompt: SubCallError("Panne"), decisions=MANY)
+    result = planned(sub=long_reading, root=lambda prompt: ModelError("server"), decisions=MANY)
     assert result.text.count("[Source: ") == 30
     assert {re.match(r"\w+", one)[0] for one in result.text.split("[Source: ")[1:]} == set(MANY)
     assert result.text.endswith("[30 autres passages relevés ne sont pas repris ici.]")

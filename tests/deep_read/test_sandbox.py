@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import TESTS
 from support.processes import children, is_running
 
 from legal_rag.deadline import DeadlineError, within
@@ -300,7 +301,7 @@ def test_workers_end_with_a_process_that_is_killed():
         "from legal_rag.deep_read.sandbox import Limits, Sandbox\nfrom support.processes import children\n"
         "Sandbox({'told': lambda: print(*children(), flush=True)}, Limits(seconds=1)).run('told()\\nwhile True: pass')"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=TESTS) as parent:
         workers = parent.stdout.readline().split()
         parent.kill()
     assert workers

@@ -12,7 +12,7 @@ from support.graph_cases import with_answer
 from support.html_pages import ATTACKS
 
 from legal_rag.graph import ExtractedEntity, ExtractedRelationship, ExtractionResult, KnowledgeGraph
-from legal_rag.graph.export import EXPORTS, export_cypher, export_graphml, export_json
+from legal_rag.graph.export import EXPORTS, export_graphml, export_json
 from legal_rag.graph.names import Named
 from legal_rag.graph.store import SUPPORTS, GraphWriter
 from legal_rag.indexer import remove_documents
@@ -122,42 +122,6 @@ def test_a_hostile_name_stays_a_name(library, tmp_path, attack):
     assert len(in_xml) == len(names)
     written = "".join(one if one.isprintable() or one in "\u202e\ufdd0\ufdd1" else "\ufffd" for one in found)
     assert written in in_xml
-    (line,) = [one for one in exported(graph, "cypher", supports=SUPPORTS).splitlines() if "SET n:`concept`" in one]
-    assert cypher_strings(line)[-2:] == ["concept", found] or found in cypher_strings(line)
-
-
-def cypher_strings(line):
-    """Read the literals of a statement, as a parser that knows escapes does; what is open at the end is an error."""
-    found, rest = [], iter(line)
-    for letter in rest:
-        if letter == "'":
-            literal = ""
-            while (one := next(rest)) != "'":
-                literal += read_escape(rest) if one == "\\" else one
-            found.append(literal)
-    return found
-
-
-def read_escape(rest):
-    kind = next(rest)
-    if kind == "u":
-        return chr(int("".join(next(rest) for _ in range(4)), 16))
-    return {"n": "\n", "r": "\r", "t": "\t"}.get(kind, kind)
-
-
-def test_no_backslash_stands_before_a_u_that_an_old_parser_would_read_first(library, tmp_path):
-    name = "a\\u0027b"
-    result = ExtractionResult([], [ExtractedRelationship(name, "SOC-2019", "related_to")])
-    text = exported(KnowledgeGraph(with_answer(library, tmp_path, result)), "cypher", supports=SUPPORTS)
-    assert "a\\\\\\u00750027b" in text
-
-
-def test_cypher_merges_nodes_by_key_before_it_links_them(graph):
-    lines = exported(graph, "cypher").splitlines()
-    assert lines[0].startswith("CREATE CONSTRAINT")
-    kinds = [one.split()[0] for one in lines[1:]]
-    assert kinds == ["MERGE"] * 10 + ["MATCH"] * 13
-    assert all(one.endswith(";") for one in lines)
 
 
 @pytest.mark.parametrize("suffix", EXPORTS)
@@ -217,4 +181,4 @@ def test_the_same_graph_gives_the_same_bytes(graph, tmp_path):
         files = [tmp_path / f"{name}.{suffix}" for name in "ab"]
         assert len({export(graph, file) for file in files}) == 1
         assert files[0].read_bytes() == files[1].read_bytes()
-    assert export_cypher(graph, io.StringIO()).nodes == 10
+    assert export_graphml(graph, io.StringIO()).nodes == 10

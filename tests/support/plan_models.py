@@ -3,12 +3,13 @@
 import json
 import re
 import threading
+from dataclasses import replace
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.corpus import Document
 from legal_rag.deep_read.map_reduce import map_reduce
-from legal_rag.deep_read.models import ChatModel
-from legal_rag.llm import UsageTracker
+from legal_rag.deep_read.reading import ANSWER_CALLS, ANSWER_SHARE
+from legal_rag.llm import ChatModel, UsageTracker, model_of
 from support.scripted_server import Reply, ScriptedServer
 
 QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"
@@ -101,9 +102,10 @@ def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None,
             "scripted", "key", server.api_base, num_retries=0, timeout=timeout, cache=False, temperature=0.0
         )
         tracker = UsageTracker(budget or Budget())
-        model = ChatModel(lm, tracker)
+        root = ChatModel(model_of(lm), tracker)
+        sub = replace(root, within=tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS))
         ids = list(decisions) if doc_ids is None else doc_ids
-        result = map_reduce(QUESTION, ids, library=decisions, root=model, sub=model, tracker=tracker, **more)
+        result = map_reduce(QUESTION, ids, library=decisions, root=root, sub=sub, tracker=tracker, **more)
         return result, server.prompts
 
 

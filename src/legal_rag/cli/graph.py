@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Node
     from legal_rag.graph.page import NodeView
 
-FORMATS = ("json", "graphml", "cypher")
+FORMATS = ("json", "graphml")
 CITED_TYPES = ("article", "decision", "statute")  # what documents cite
 LINE_CHARS = 400
 all_option = click.option(
@@ -108,7 +108,7 @@ def most_cited_command(node_type: str, k: int, index_folder: str, index_name: st
 def export_command(
     file: str, named: str | None, index_folder: str, index_name: str, as_json: bool, with_all: bool
 ) -> None:
-    """Write the graph into FILE: .json, .graphml (Gephi, networkx, yEd) or .cypher (Neo4j)."""
+    """Write the graph into FILE: .json, or .graphml (Gephi, networkx, yEd, Neo4j)."""
     from legal_rag.cli.ask import page_to_write
     from legal_rag.graph.export import EXPORTS
     from legal_rag.graph.store import SUPPORTS

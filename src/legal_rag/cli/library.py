@@ -37,7 +37,7 @@ from legal_rag.indexer.config import (
 )
 
 if TYPE_CHECKING:
-    from legal_rag.deep_read.models import ChatModel
+    from legal_rag.llm import ChatModel
 
 
 CHUNKS, INDEX = ChunkConfig(), IndexConfig()
@@ -538,12 +538,11 @@ def export_command(
 
 def _model(name: str, api_key: str | None, api_base: str | None, *, checked: bool = True) -> "ChatModel":
     """Describe a model that is to write summaries; ask it first whether it answers, where it is to be `checked`."""
-    from legal_rag.deep_read.models import ChatModel
-    from legal_rag.llm import UNLIMITED, UsageTracker, build_language_model, check_model, is_asked
+    from legal_rag.llm import UNLIMITED, ChatModel, UsageTracker, build_language_model, check_model, is_asked, model_of
 
     is_asked(api_key, api_base, name)
     lm = build_language_model(name, api_key, api_base)
     if checked and (problem := check_model(lm)):
         raise click.ClickException(problem)
     # a summary for every document is what was asked for
-    return ChatModel(lm, UsageTracker(UNLIMITED))
+    return ChatModel(model_of(lm), UsageTracker(UNLIMITED))

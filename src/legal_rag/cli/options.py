@@ -39,9 +39,6 @@ trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Pytho
 # How a search ranks: see `search_settings`.
 ranking_options = options(
     click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed."),
-    click.option(
-        "--graph-weight", default=0.0, help="In mode hybrid: weight of connections in the knowledge graph, such as 1."
-    ),
     click.option("--exhaustive", is_flag=True, help="Compare the question with every passage, token by token."),
 )
 
@@ -50,7 +47,7 @@ def search_settings(settings: dict[str, Any]) -> "SearchSettings":
     """Take what `ranking_options` say of thoroughness out of a command's options; the mode stays there."""
     from legal_rag.library.plaid.search import SearchSettings
 
-    return SearchSettings(graph_weight=settings.pop("graph_weight"), exhaustive=settings.pop("exhaustive"))
+    return SearchSettings(exhaustive=settings.pop("exhaustive"))
 
 
 # Those of every command on a Library.

@@ -17,7 +17,6 @@ from legal_rag.corpus_index.describing import copy_model_texts, describe, put_mo
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
 from legal_rag.corpus_index.sections import DocumentIndex, sections_to_json
-from legal_rag.corpus_index.summaries import SummaryModel
 from legal_rag.corpus_index.tables import (
     COUNTED,
     FORMAT_VERSION,
@@ -37,6 +36,7 @@ from legal_rag.files import beside, locked, progress, sync
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
+from legal_rag.llm import TextModel
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 
 BATCH = 100  # documents a task
@@ -56,7 +56,7 @@ class CorpusIndexer:
             keywords, title, date and author where the source has none. By default both are extractive.
     """
 
-    def __init__(self, library: Library, sub_llm: SummaryModel | None = None) -> None:
+    def __init__(self, library: Library, sub_llm: TextModel | None = None) -> None:
         self.library, self._sub_llm = library, sub_llm
 
     def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
@@ -104,7 +104,7 @@ def fill_index(
     lineage: str,
     commit: int,
     *,
-    sub_llm: SummaryModel | None = None,
+    sub_llm: TextModel | None = None,
     workers: int = 1,
     batch_size: int = BATCH,
     earlier: Path | None = None,

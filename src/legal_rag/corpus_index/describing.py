@@ -10,11 +10,12 @@ from pathlib import Path
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import N_KEYWORDS, Keyword, TermStatistics, index_terms, keywords_of
-from legal_rag.corpus_index.summaries import CENTROID, SummaryModel, extractive_summary, model_record
+from legal_rag.corpus_index.summaries import CENTROID, extractive_summary, model_record
 from legal_rag.corpus_index.tables import Described, read_meta, write_meta
 from legal_rag.corpus_index.terms import TextTerms, query_terms, read_terms
 from legal_rag.extraction.schemas import choose_schema
 from legal_rag.files import progress
+from legal_rag.llm import TextModel
 from legal_rag.sqlite import connect_to_read
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ def doc_type_of(document: Document) -> str:
     return KINDS[choose_schema(document.content) if is_text_file(document.id) else "general"]
 
 
-def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: SummaryModel) -> None:
+def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: TextModel) -> None:
     """Replace extractive summaries by a model's, with title, date, author and keywords by it; they stay where it fails.
 
     A resumed build goes on after the last.

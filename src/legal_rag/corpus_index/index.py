@@ -14,7 +14,6 @@ from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import TermStatistics
 from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
-from legal_rag.corpus_index.summaries import SummaryModel
 from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
 from legal_rag.corpus_index.terms import query_terms, read_terms
 from legal_rag.deadline import check
@@ -23,6 +22,7 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
+from legal_rag.llm import TextModel
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 
 PAGE = 500  # rows or ids of a query
@@ -303,7 +303,7 @@ class CorpusIndex:
         stored = self._one("SELECT value FROM sections WHERE document_key = ?", self._key(doc_id))
         return self.make_sections(doc_id) if stored is None else sections_of_json(stored[0])
 
-    def make_sections(self, doc_id: str, sub_llm: SummaryModel | None = None) -> DocumentIndex:
+    def make_sections(self, doc_id: str, sub_llm: TextModel | None = None) -> DocumentIndex:
         """Index a document by its sections, with the document frequencies of the last full build."""
         document = self.library.document(doc_id)
         return build_document_index(

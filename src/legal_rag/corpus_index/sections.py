@@ -11,9 +11,10 @@ from legal_rag.corpus.structure.outline import build_tree
 from legal_rag.corpus.structure.tree import PART_TITLES, TreeNode, walk, with_summaries
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
-from legal_rag.corpus_index.summaries import CENTROID, OMITTED, SummaryModel, extractive_summary, model_summary
+from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary, model_summary
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.extraction.entities import Entity
+from legal_rag.llm import TextModel
 
 WHOLE = "full_document"  # the only section of a document without structure
 SHORT_CHARS = 300  # of a section that is its own summary
@@ -56,7 +57,7 @@ def build_document_index(
     tree: TreeNode | None = None,
     entities: Sequence[Entity] | None = None,
     statistics: TermStatistics | None = None,
-    sub_llm: SummaryModel | None = None,
+    sub_llm: TextModel | None = None,
     file_path: str = "",
 ) -> DocumentIndex:
     """Index one document by its sections.
@@ -95,7 +96,7 @@ def summarised(
     tree: TreeNode,
     document: Document,
     statistics: TermStatistics | None = None,
-    sub_llm: SummaryModel | None = None,
+    sub_llm: TextModel | None = None,
 ) -> TreeNode:
     """Return an outline of a document with a summary of every section that has none; see `build_document_index`."""
     return with_summaries(tree, _SectionSummaries(document, statistics, sub_llm).of)
@@ -144,7 +145,7 @@ class _SectionSummaries:
     A model reads a long section as the summaries of its subsections, so that nothing is cut.
     """
 
-    def __init__(self, document: Document, statistics: TermStatistics | None, sub_llm: SummaryModel | None) -> None:
+    def __init__(self, document: Document, statistics: TermStatistics | None, sub_llm: TextModel | None) -> None:
         self._document, self._statistics, self._sub_llm = document, statistics, sub_llm
         self._read: dict[str, TextTerms] = {}
         self._keywords: dict[str, list[Keyword]] = {}

@@ -5,7 +5,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from legal_rag.corpus.cleaning import read_words, storable
 from legal_rag.corpus.folding import fold_text
@@ -16,7 +16,7 @@ from legal_rag.corpus.structure.decision import Operative, operative_part, state
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
-from legal_rag.llm import json_in
+from legal_rag.llm import TextModel, json_in
 
 logger = logging.getLogger(__name__)
 
@@ -127,13 +127,6 @@ def extractive_summary(
     return _joined(text, sorted([*chosen, *decided]))
 
 
-class SummaryModel(Protocol):
-    """A language model that answers a prompt with a text."""
-
-    def query(self, prompt: str) -> str:
-        """Return the reply to a prompt; may raise any error."""
-
-
 class ModelRecord(NamedTuple):
     """What a model says of a document; empty where it says nothing that holds."""
 
@@ -144,12 +137,12 @@ class ModelRecord(NamedTuple):
     keywords: tuple[str, ...] = ()
 
 
-def model_summary(sub_llm: SummaryModel, text: str, prompt: str) -> str:
+def model_summary(sub_llm: TextModel, text: str, prompt: str) -> str:
     """Summarise a text with a model, map-reducing windows of `READ_CHARS` of a long one; empty if a call fails."""
     return _merged(sub_llm, [_summary_in(_ask(sub_llm, prompt, window)) for window in _windows(text)])
 
 
-def model_record(sub_llm: SummaryModel, text: str) -> ModelRecord:
+def model_record(sub_llm: TextModel, text: str) -> ModelRecord:
     """Describe a document with a model: by its first window of `READ_CHARS`; the summary is of the whole."""
     first, *others = _windows(text) or [""]
     said = _ask(sub_llm, RECORD_PROMPT, first)
@@ -171,7 +164,7 @@ def _windows(text: str) -> list[str]:
     return [text[start:end] for start, end in cut_at_blanks(text, 0, len(text), READ_CHARS)]
 
 
-def _merged(sub_llm: SummaryModel, summaries: list[str]) -> str:
+def _merged(sub_llm: TextModel, summaries: list[str]) -> str:
     while len(summaries) > 1 and all(summaries):
         windows = _windows("\n\n".join(summaries))
         if len(windows) >= len(summaries):
@@ -180,7 +173,7 @@ def _merged(sub_llm: SummaryModel, summaries: list[str]) -> str:
     return summaries[0] if all(summaries) and summaries else ""
 
 
-def _ask(sub_llm: SummaryModel, prompt: str, text: str) -> dict[str, Any]:
+def _ask(sub_llm: TextModel, prompt: str, text: str) -> dict[str, Any]:
     """Return the JSON object of a reply; prose is a summary, broken JSON is nothing."""
     try:
         reply = sub_llm.query(f"{prompt}\n\n{text}")

@@ -43,7 +43,6 @@ from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, cont
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
 from legal_rag.deep_read.map_reduce import WORKERS, answer_each
 from legal_rag.deep_read.mapping import map_in_threads
-from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.extraction.engine import schema_of_classes
@@ -52,6 +51,7 @@ from legal_rag.extraction.schemas import ExtractionSettings
 from legal_rag.extraction.terms import class_named
 from legal_rag.library.filters import Filters, naming_condition
 from legal_rag.library.outlines import outline_of
+from legal_rag.llm import ModelError, TextModel
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpu
 DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
 MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached
 
-EXPLAINED = 5  # unknown documents of one call whose nearest id is looked for
 UNKNOWN = error_text("aucun document de ce nom")
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
@@ -112,7 +111,7 @@ class MultiDocREPL:
     def __init__(
         self,
         corpus_index: "CorpusIndex",
-        sub_llm: SubModel | None = None,
+        sub_llm: TextModel | None = None,
         retriever: Searcher | None = None,
         *,
         log: EventLog | None = None,
@@ -135,13 +134,9 @@ class MultiDocREPL:
         self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
         self.last_search = GrepResult(0)
         self._workers, self._grep_seconds = workers, grep_seconds
-        self._open(corpus_index)
-
-    def reload(self) -> None:
-        """Reopen corpus and retriever at the Library's last commit."""
-        self._open(self.corpus.reload())
-        if self.retriever is not None and hasattr(self.retriever, "reload"):
-            self.retriever = self.retriever.reload()
+        self.corpus, self.library = corpus_index, corpus_index.library
+        self._grep = CorpusGrep(self.library, self._grep_seconds)
+        self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
 
     @bounded()
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
@@ -466,8 +461,6 @@ class MultiDocREPL:
         known = self.library.contents().known(names)
         with self._event("read", "ask_across_documents", question=asked, documents=len(names)) as ids:
             answers = self._ask(sub, asked, [name for name in names if name in known], ids)
-        unknown = [name for name in names if name not in known]
-        answers |= {name: self._why_unknown(name) for name in unknown[:EXPLAINED]}
         return {name: answers.get(name, UNKNOWN) for name in names}
 
     @bounded(text=TEXT)
@@ -490,19 +483,12 @@ class MultiDocREPL:
         """Comme ask_across_documents, les documents d'abord."""
         return self.ask_across_documents(question, doc_ids)
 
-    def _open(self, corpus_index: "CorpusIndex") -> None:
-        self.corpus, self.library = corpus_index, corpus_index.library
-        self._grep = CorpusGrep(self.library, self._grep_seconds)
-        self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
-        self.loaded_doc_indexes.clear()
-        self._contents.clear()
-
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
         """Return what a search finds; `CachedCorpusREPL` makes the same search once."""
         return find()
 
     @property
-    def _model(self) -> SubModel:
+    def _model(self) -> TextModel:
         if self.sub_llm is None:
             raise ValueError(NO_MODEL)
         return self.sub_llm
@@ -573,7 +559,7 @@ class MultiDocREPL:
         if len(self.log.documents) < MAX_READ:
             self.log.read(document)
 
-    def _ask(self, sub: SubModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
+    def _ask(self, sub: TextModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
         """Ask known documents; those that were read are logged, and added to `ids`, also where the budget ends."""
         done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
         for doc_id in done.read[:MAX_READ]:
@@ -582,12 +568,6 @@ class MultiDocREPL:
         if done.exhausted is not None:
             raise done.exhausted
         return done.answers
-
-    def _why_unknown(self, name: str) -> str:
-        try:
-            return error_text(f"Aucun document pour « {self._id(name)} »")
-        except LookupError as error:
-            return error_text(str(error.args[0]))
 
     @contextmanager
     def _event(self, kind: EventType, function: str, **arguments: Any) -> Iterator[list[str]]:
@@ -676,21 +656,21 @@ def _passage(hit: SearchHit) -> dict[str, Any]:
     return {"date": values.pop("decision_date"), **{name: values[name] for name in values if name != "rank"}}
 
 
-def _reply(sub: SubModel, prompt: str) -> str:
+def _reply(sub: TextModel, prompt: str) -> str:
     try:
         return sub.query(prompt)
-    except SubCallError as error:
-        return error_text(str(error))
+    except ModelError as error:
+        return error_text(error.reason)
 
 
-def _extracted(text: str, classes: Sequence[str], description: str, sub: SubModel, workers: int) -> list[Entity]:
+def _extracted(text: str, classes: Sequence[str], description: str, sub: TextModel, workers: int) -> list[Entity]:
     """Find entities by the sub-model; windows without a usable reply bring none."""
     from legal_rag.extraction.langextract import LostPieceError, extract_with_langextract
 
     def asked(prompt: str, attempt: int) -> str:
         try:
             return sub.query(prompt)
-        except SubCallError as error:
+        except ModelError as error:
             raise LostPieceError from error
 
     settings = ExtractionSettings(model_id="sub-model", extraction_passes=1, max_workers=workers)
@@ -743,12 +723,12 @@ class MultiDocEnv:
     def __len__(self) -> int:
         return len(self.keys())
 
-    def __repr__(self) -> str:
-        return f"<MultiDocEnv: {', '.join(self)}>"
-
     def keys(self) -> Sequence[str]:
         """Return all names."""
         return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
+
+    def __repr__(self) -> str:
+        return f"<MultiDocEnv: {', '.join(self)}>"
 
     def _entities(self, doc_id: str) -> list[Entity] | None:
         return self.repl.get_entities(doc_id) if doc_id in self.repl.library else None
@@ -756,7 +736,7 @@ class MultiDocEnv:
 
 def create_multi_doc_env(
     corpus_index: "CorpusIndex",
-    sub_llm: SubModel | None = None,
+    sub_llm: TextModel | None = None,
     retriever: Searcher | None = None,
     *,
     log: EventLog | None = None,
@@ -795,7 +775,7 @@ def _type_text(annotation: Any) -> str:
 class _CachedModel:
     """Sub-model that is asked the same prompt once."""
 
-    def __init__(self, model: SubModel) -> None:
+    def __init__(self, model: TextModel) -> None:
         self.query = _cached(model.query, LRUCache(REPLIES), key=_digest)
 
 
@@ -803,7 +783,7 @@ class CachedCorpusREPL(MultiDocREPL):
     """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
 
     def __init__(
-        self, corpus_index: Any, sub_llm: SubModel | None = None, retriever: Searcher | None = None, **settings: Any
+        self, corpus_index: Any, sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
     ) -> None:
         """See `MultiDocREPL`."""
         model = None if sub_llm is None else _CachedModel(sub_llm)
@@ -817,12 +797,6 @@ class CachedCorpusREPL(MultiDocREPL):
         """Statistics of each cache, as `functools.lru_cache` gives them."""
         found = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
         return {name: one.cache_info() for name, one in (found | {"replies": self.llm_response_cache}).items()}
-
-    def reload(self) -> None:
-        """See `MultiDocREPL.reload`; the model's replies stay cached."""
-        super().reload()
-        self.doc_content_cache.cache_clear()
-        self.search_result_cache.cache_clear()
 
     def _load(self, doc_id: str) -> Document:
         return self.doc_content_cache(doc_id)

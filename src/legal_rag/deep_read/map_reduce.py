@@ -25,7 +25,6 @@ from legal_rag.deep_read.mapping import (
     map_documents,
     map_in_threads,
 )
-from legal_rag.deep_read.models import ChatModel, SubCallError, SubModel
 from legal_rag.deep_read.prompts import (
     AS_ASKED,
     NO_ANSWER,
@@ -39,7 +38,7 @@ from legal_rag.deep_read.prompts import (
     unread_text,
 )
 from legal_rag.library.corpus import Corpus
-from legal_rag.llm import BudgetExceededError, Usage, UsageTracker
+from legal_rag.llm import BudgetExceededError, ModelError, TextModel, Usage, UsageTracker
 
 DEFAULT_SETTINGS = MapReduceSettings()
 # For programs, whose budget counts calls and whose questions ask for lists and tables.
@@ -71,7 +70,7 @@ def written_answer(
     notices: Mapping[str, str],
     scope: Scope,
     *,
-    model: SubModel,
+    model: TextModel,
     library: Corpus,
     most: int,
 ) -> tuple[str, str]:
@@ -87,7 +86,7 @@ def written_answer(
         most: Characters of findings that it is shown, half as many where it finds them too long.
 
     Raises:
-        SubCallError: If the model fails, or neither of two replies is a French answer with a citation that holds.
+        ModelError: If the model fails, or neither of two replies is a French answer with a citation that holds.
         BudgetExceededError: If the budget has no room for a call.
     """
     enricher = CitationEnricher(library)
@@ -106,7 +105,7 @@ def written_answer(
         shown, left = _shown(findings, notices, most)
         try:
             answer = ask(model, final_prompt(question, shown, scope), judged)
-        except SubCallError as error:
+        except ModelError as error:
             if error.kind != "context" or most < 2 * FEWEST_CHARS:
                 raise
             most //= 2
@@ -184,8 +183,8 @@ def map_reduce(
     doc_ids: Sequence[str],
     *,
     library: Corpus,
-    root: SubModel,
-    sub: SubModel,
+    root: TextModel,
+    sub: TextModel,
     workers: int = WORKERS,
     settings: MapReduceSettings = DEFAULT_SETTINGS,
     on_event: Callable[[Event], None] = lambda event: None,
@@ -203,15 +202,14 @@ def map_reduce(
         settings: How much one prompt shows.
         on_event: Called in this thread with each document read ('read') and each text that the root model wrote
             ('think'), in the order in which they are done.
-        tracker: Of both models: events carry the usage since the one before, and reading leaves a tenth of the budget,
-            and two calls, for the answer.
+        tracker: Of both models: events carry the usage since the one before.
     """
     events = _Events(on_event, tracker)
     mapped = map_documents(
         question,
         list(dict.fromkeys(doc_ids)),
         library=library,
-        model=sub.with_headroom() if isinstance(sub, ChatModel) else sub,
+        model=sub,
         workers=workers,
         settings=settings,
         on_done=events.read,
@@ -238,7 +236,7 @@ def answer_each(
     doc_ids: Sequence[str],
     *,
     library: Corpus,
-    model: SubModel,
+    model: TextModel,
     workers: int = WORKERS,
     settings: MapReduceSettings = EACH_SETTINGS,
 ) -> DocumentAnswers:
@@ -302,9 +300,9 @@ def _found_in(read: DocumentRead, write: Writer) -> str:
     try:
         text, remark = write(verified, {read.doc_id: read.notice}, Scope(1, 1, 0))
         return f"{text}\n[{remark}]" if remark else text
-    except SubCallError as error:
+    except ModelError as error:
         parts = [cited_answer(one.answer, one.citations) for one in verified]
-        return "\n".join([f"{error_text(str(error))}. {PARTS_FOLLOW}", *parts])
+        return "\n".join([f"{error_text(error.reason)}. {PARTS_FOLLOW}", *parts])
 
 
 def _concluded(mapped: Mapped, write: Writer) -> MapReduceResult:
@@ -336,8 +334,8 @@ def _written(mapped: Mapped, verified: list[Finding], write: Writer) -> MapReduc
         return MapReduceResult(text=text, exhausted=exhausted, remarks=(remark,))
     except BudgetExceededError as error:
         exhausted = exhausted or error
-    except SubCallError as error:
-        failure = str(error)
+    except ModelError as error:
+        failure = error.reason
     text, quoted = quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
     return MapReduceResult(text=text, exhausted=exhausted, failure=failure, quoted=quoted)
 

@@ -8,6 +8,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from legal_rag.agent.failures import UnusableAnswerError
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
@@ -20,15 +21,14 @@ from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.corpus.windows import cut_windows
 from legal_rag.deadline import check
-from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.library.corpus import Corpus
-from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, json_in
+from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, json_in
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-UNREADABLE, EMPTY_REPLY = ModelError("unreadable").reason, ModelError("empty").reason
+UNREADABLE = ModelError("unreadable").reason
 
 
 class Judged(NamedTuple, Generic[T]):
@@ -39,11 +39,11 @@ class Judged(NamedTuple, Generic[T]):
     reason: str = UNREADABLE  # in French: why there is no value
 
 
-def ask(model: SubModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
+def ask(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
     """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
 
     Raises:
-        SubCallError: If the model fails, or neither reply is of use.
+        ModelError: If the model fails, or neither reply is of use.
         BudgetExceededError: If the budget has no room for a call.
     """
     reply = _reply(model, prompt)
@@ -51,7 +51,7 @@ def ask(model: SubModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
     if judged.problem:
         try:
             second = _reply(model, again(prompt, reply, judged.problem))
-        except SubCallError:
+        except ModelError:
             if judged.value is None:
                 raise
             return judged.value
@@ -59,14 +59,14 @@ def ask(model: SubModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
         if second_judged.value is not None or judged.value is None:
             reply, judged = second, second_judged
     if judged.value is None:
-        raise SubCallError(judged.reason if reply.strip() else EMPTY_REPLY)
+        raise UnusableAnswerError(judged.reason) if reply.strip() else ModelError("empty")
     return judged.value
 
 
-def _reply(model: SubModel, prompt: str) -> str:
+def _reply(model: TextModel, prompt: str) -> str:
     try:
         return model.query(prompt)
-    except SubCallError as error:
+    except ModelError as error:
         if error.kind == "empty":  # worth a second try, with another prompt
             return ""
         raise
@@ -186,7 +186,7 @@ def map_documents(
     doc_ids: Sequence[str],
     *,
     library: Corpus,
-    model: SubModel,
+    model: TextModel,
     workers: int,
     settings: MapReduceSettings,
     on_done: Callable[[DocumentRead], None] = lambda read: None,
@@ -219,9 +219,9 @@ def map_documents(
         except BudgetExceededError as error:
             exhausted = error
             continue
-        except SubCallError as error:
-            read.errors[task.number] = str(error)
-            failure = failure or (str(error) if _is_lasting(error) else "")
+        except ModelError as error:
+            read.errors[task.number] = error.reason
+            failure = failure or (error.reason if error.kind in HOPELESS else "")
         if read.is_done:
             read.notice = read.notice if read.findings else ""
             on_done(read)
@@ -303,22 +303,18 @@ def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers
 
 
 def _is_final(error: BaseException | None) -> bool:
-    return error is not None and not (isinstance(error, SubCallError) and not _is_lasting(error))
-
-
-def _is_lasting(error: SubCallError) -> bool:
-    """Tell whether a model fails for a reason that will not pass: a refused key, an unknown model."""
-    return error.kind in HOPELESS
+    """Tell whether the next question would meet it as well: a refused key, an unknown model, a budget's end."""
+    return error is not None and not (isinstance(error, ModelError) and error.kind not in HOPELESS)
 
 
 def _window_read(
-    question: str, source: Source, window: Span, model: SubModel, settings: MapReduceSettings
+    question: str, source: Source, window: Span, model: TextModel, settings: MapReduceSettings
 ) -> WindowRead:
     """Read a window; one that is too long for the model, in halves. Raises as `ask` does."""
     prompt = map_prompt(question, source.document, window, settings.answer_form)
     try:
         return ask(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
-    except SubCallError as error:
+    except ModelError as error:
         half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
         if error.kind != "context" or half < SHORTEST_WINDOW:
             raise

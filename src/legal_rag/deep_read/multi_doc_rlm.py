@@ -11,13 +11,12 @@ from legal_rag.agent.prediction import Prediction
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.functions import create_multi_doc_env
-from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.indexer.build import IncrementalIndexer
 from legal_rag.library.library import Library
 from legal_rag.library.manifest import MANIFEST
-from legal_rag.llm import UNLIMITED, Budget, UsageTracker
+from legal_rag.llm import UNLIMITED, Budget, ChatModel, UsageTracker, model_of
 from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class MultiDocRLM:
         """
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        sub_llm = ChatModel(self._asked()[1], UsageTracker(UNLIMITED)) if by_model else None
+        sub_llm = ChatModel(model_of(self._asked()[1]), UsageTracker(UNLIMITED)) if by_model else None
         if (self.corpus_path / MANIFEST).is_file():
             if save_path is not None:
                 raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
@@ -146,7 +145,7 @@ class MultiDocRLM:
 
         Those that ask a model ask the sub-model, as programs do, and say so where there is none.
         """
-        sub = ChatModel(self._described()[1], UsageTracker(self._budget)) if self._has_models() else None
+        sub = ChatModel(model_of(self._described()[1]), UsageTracker(self._budget)) if self._has_models() else None
         retriever = Retriever(self.library)
         return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
 

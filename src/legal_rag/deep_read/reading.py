@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read.map_reduce import map_reduce
-from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.prompts import (
     CONTEXT_OF_CORPUS,
     CONTEXT_OF_DOCUMENTS,
@@ -38,7 +37,7 @@ from legal_rag.deep_read.receipts import Account, shown
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
-from legal_rag.llm import Budget, BudgetExceededError, ModelError, UsageTracker, price_of
+from legal_rag.llm import Budget, BudgetExceededError, ChatModel, ModelError, UsageTracker, model_of, price_of
 
 if TYPE_CHECKING:
     import dspy
@@ -57,6 +56,7 @@ PROGRAM = "programme"  # what the event of a turn calls its tool
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
 INSTEAD = "les décisions ont été lues une à une"
 NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
+ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # that reading leaves of each limit: for an answer and one retry
 MAX_READ = 40  # documents in which uncited facts of an answer are looked for
 MAX_PASSAGES = 3  # shown in place of an answer
 SHOWN_CHARS = 600  # of each
@@ -119,8 +119,8 @@ def deep_read(
         question=storable(question.strip()),
         doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
         index=CorpusIndex.open(library),
-        root=ChatModel(lm, tracker),
-        sub=ChatModel(sub_lm or lm, tracker),
+        root=ChatModel(model_of(lm), tracker),
+        sub=ChatModel(model_of(sub_lm or lm), tracker),
         tracker=tracker,
         settings=settings,
         retriever=retriever,
@@ -212,9 +212,10 @@ class ReadingTask:
 
 def _by_programs(work: ReadingTask) -> Prediction | None:
     """Answer by programs; None where the plan allows another way and the model wrote no program that runs."""
-    from legal_rag.deep_read.rlm import RunSetup, run_rlm
+    from legal_rag.deep_read.rlm import RunSetup, SubCall, run_rlm
 
-    settings, sub = work.settings, work.sub.recorded()
+    settings, calls = work.settings, list[SubCall]()
+    sub = replace(work.sub, on_call=lambda *call: calls.append(SubCall(*call)))
     description = corpus_description(
         work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
     )
@@ -231,6 +232,7 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         descriptions=env.descriptions,
         prompt=system_prompt(description, said, settings.instructions, settings.limits),
         receipts=env.receipts,
+        calls=calls,
         logger=work.trace,
         limits=settings.limits,
         on_turn=lambda turn: _tell_turn(work, turn),
@@ -297,7 +299,7 @@ def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
         work.doc_ids or _nearest_ids(work),
         library=work.library,
         root=work.root,
-        sub=work.sub,
+        sub=replace(work.sub, within=work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)),
         workers=work.settings.workers,
         on_event=work.emit,
         tracker=work.tracker,

@@ -7,19 +7,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlm import RLM
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, UsageSummary
 from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
-from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, parsed
 from legal_rag.deep_read.settings import Limits
-from legal_rag.llm import BudgetExceededError, Usage, UsageTracker
+from legal_rag.llm import BudgetExceededError, ChatModel, Completion, Message, ModelError, Usage, UsageTracker
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +28,7 @@ FENCE = re.compile(
 OWN, USUAL = frozenset({"repl"}), frozenset({"python", "py", "python3", "tool_code", ""})
 FINAL_LINE = re.compile(r"^[ \t]*(?P<name>FINAL(?:_VAR)?)\((?P<inner>.*)\)[ \t]*;?[ \t]*\Z", re.DOTALL | re.MULTILINE)
 
+TURN = re.compile(r"^(Turn \d+)/\d+:", re.MULTILINE)  # as rlms numbers turns; a resumed run may have more of them
 MAX_ERRORS = 5  # turns in a row without a program that runs
 MAX_SHOWN_VARIABLES = 40
 MAX_RECEIPTS_SHOWN = 8  # after one block
@@ -92,12 +92,12 @@ def _is_program(text: str) -> bool:
     return tree is not None and any(isinstance(node, ast.Call) for node in ast.walk(tree))
 
 
-class RootModelError(Exception):
-    """The root model failed."""
+class SubCall(NamedTuple):
+    """One call of the sub-model."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
+    prompt: str
+    reply: Completion
+    error: str  # in French, where there is no reply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +105,14 @@ class RunSetup:
     """What a run works with."""
 
     root: ChatModel
-    sub: ChatModel  # recorded
+    sub: ChatModel
     tracker: UsageTracker
     functions: Mapping[str, Callable[..., Any]]
     values: Mapping[str, Any]
     descriptions: Mapping[str, str]  # of the functions, by name, for the model
     prompt: str  # the system prompt, with rlms' place for the functions
     receipts: Receipts
+    calls: list[SubCall] = field(default_factory=list)  # of the sub-model, not yet in the trace
     logger: RLMLogger | None = None
     limits: Limits = field(default_factory=Limits)
     on_turn: Callable[["Turn"], None] = lambda turn: None
@@ -147,14 +148,16 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
     outcome = RlmOutcome()
     rlm = SandboxedRLM(setup, outcome)
     try:
-        outcome.value = rlm.answer(context, question)
+        outcome.value = rlm.completion(context, root_prompt=question).response
         outcome.is_final = not outcome.out_of_turns
+    except CancellationError:  # rlms' word for it
+        raise KeyboardInterrupt from None
     except ErrorThresholdExceededError as error:
-        outcome.error, outcome.gave_up = error, True
-    except BudgetExceededError as error:
+        outcome.value, outcome.is_final = rlm.final
+        if not outcome.is_final:
+            outcome.error, outcome.gave_up = error, True
+    except (BudgetExceededError, ModelError) as error:
         outcome.error = error
-    except RootModelError as error:
-        outcome.error = error.error
     finally:
         rlm.close()
     if not outcome.is_final and not outcome.value:
@@ -183,16 +186,10 @@ class SandboxedRLM(RLM):
         self._environment: ProgramEnvironment | None = None  # of the current run
         self._prose = ""  # what the model last wrote that is no code
 
-    def answer(self, context: str, question: str | None = None) -> Any:
-        """Run turns until one answers, or the steps of all runs together are used up; the last words are one then."""
-        try:
-            return self.completion(context, root_prompt=question).response
-        except CancellationError:  # rlms' word for it
-            raise KeyboardInterrupt from None
-        except ErrorThresholdExceededError:
-            if self._environment and self._environment.is_final:
-                return self._environment.final
-            raise
+    @property
+    def final(self) -> tuple[Any, bool]:
+        """What a program gave as the answer, and whether one did."""
+        return (self._environment.final, self._environment.is_final) if self._environment else (None, False)
 
     @property
     def partial(self) -> tuple[Any, bool]:
@@ -232,14 +229,9 @@ class SandboxedRLM(RLM):
         iteration.iteration_time = time.perf_counter() - started
         return iteration
 
-    def _chat(self, messages: Sequence[Message]) -> ModelReply:
-        try:
-            return self._setup.root.chat(messages)
-        except BudgetExceededError:
-            raise
-        except Exception as error:  # a model fails in as many ways as there are providers
-            logger.debug("the root model failed", exc_info=True)
-            raise RootModelError(error) from error
+    def _chat(self, messages: Sequence[Message]) -> Completion:
+        known_as = [{**one, "content": TURN.sub(r"\1:", one["content"])} for one in messages]
+        return self._setup.root.chat(messages, known_as)
 
     def _last_words(self, messages: Sequence[Message]) -> Any:
         """Return the answer where the turns are used up: what `answer` holds, else what the model then writes."""
@@ -306,13 +298,14 @@ class ProgramEnvironment:
 
     def result(self, output: str, error: str, seconds: float) -> REPLResult:
         """Return a block's result in rlms' form, with the receipts and the sub-model's calls since the last one."""
+        calls = self._setup.calls
         kept = [one.statement() for one in self._setup.receipts.news()][-MAX_RECEIPTS_SHOWN:]
         return REPLResult(
             stdout="\n".join([output, *(["Reçus :", *kept] if kept else [])]),
             stderr=error,
             locals=dict.fromkeys(self._names[:MAX_SHOWN_VARIABLES], ""),
             execution_time=seconds,
-            rlm_calls=[completion_of(call, self._setup.sub.name) for call in self._setup.sub.take_calls()],
+            rlm_calls=[completion_of(calls.pop(0), self._setup.sub.name) for _ in range(len(calls))],
             final_answer=self.final if self.is_final else None,
         )
 
@@ -350,7 +343,13 @@ class ProgramEnvironment:
 def completion_of(call: SubCall, model: str) -> RLMChatCompletion:
     """Return a call of the sub-model as rlms writes it down."""
     return RLMChatCompletion(
-        model, call.prompt, call.reply, usage_of(call.usage, model), call.seconds, None, call.error or None
+        model,
+        call.prompt,
+        call.reply.text,
+        usage_of(call.reply.usage, model),
+        call.reply.seconds,
+        None,
+        call.error or None,
     )
 
 

@@ -6,7 +6,7 @@ from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from legal_rag.graph.answers import AnswerRecorder, add_answer, remove_answer
-    from legal_rag.graph.export import ExportCounts, export_cypher, export_graphml, export_json
+    from legal_rag.graph.export import ExportCounts, export_graphml, export_json
     from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Mention, Node, Treatment
     from legal_rag.graph.page import render_graph, view_graph
     from legal_rag.graph.store import fill_graph

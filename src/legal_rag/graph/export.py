@@ -1,4 +1,4 @@
-"""A graph as a file for other tools: `graph.json`, GraphML, Cypher; streamed, so that any size fits in memory."""
+"""A graph as a file for other tools: `graph.json`, GraphML; streamed, so that any size fits in memory."""
 
 import io
 import re
@@ -16,12 +16,10 @@ from legal_rag.html import plain_json
 
 FORMAT, VERSION = "legal_rag.graph", 1  # of `graph.json`
 GRAPHML = "http://graphml.graphdrawing.org/xmlns"
-LABEL = "Node"  # of all nodes in Cypher, beside their type's
 BUFFER_CHARS = 1 << 16
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9:.\-]")
 _GRAPHML_TYPES = {int: "int", float: "double", str: "string"}
-_CYPHER_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 Target = str | Path | IO[str]
 
@@ -66,32 +64,10 @@ def export_graphml(graph: KnowledgeGraph, target: Target, supports: Collection[s
     return _export(graph, target, supports, lambda counter: _graphml_parts(graph, supports, counter))
 
 
-def export_cypher(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
-    """Write a graph as Cypher statements, without episodes: running them twice adds nothing the second time.
-
-    Arguments and errors are those of `export_json`.
-    """
-
-    def parts(counter: "_Counter") -> Iterator[str]:
-        yield f"CREATE CONSTRAINT node_key IF NOT EXISTS FOR (n:{LABEL}) REQUIRE n.key IS UNIQUE;\n"
-        for node in counter.nodes(graph.iter_nodes(supports)):
-            key, rest = _cypher_value(node.key), _cypher_map(_values_of_node(node))
-            yield f"MERGE (n:{LABEL} {{key: {key}}}) SET n:{_cypher_name(node.type)}, n += {rest};\n"
-        for edge in counter.edges(graph.iter_edges(supports)):
-            values = _values_of_edge(edge)
-            ends = [_cypher_value(values.pop(end)) for end in ("source", "target")]
-            matched = ", ".join(f"({name}:{LABEL} {{key: {key}}})" for name, key in zip("ab", ends, strict=True))
-            named = f"[:{_cypher_name(values.pop('type'))} {_cypher_map(values)}]"
-            yield f"MATCH {matched} MERGE (a)-{named}->(b);\n"
-
-    return _export(graph, target, supports, parts)
-
-
 # By the suffix of the file.
 EXPORTS: Mapping[str, Callable[[KnowledgeGraph, Target, Collection[str]], ExportCounts]] = {
     "json": export_json,
     "graphml": export_graphml,
-    "cypher": export_cypher,
 }
 
 
@@ -210,19 +186,3 @@ def _taken(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
 def _xml_id(key: str) -> str:
     """Return a key as an XML name token; different keys have different ones."""
     return _NOT_IN_ID.sub(lambda match: f"_{ord(match[0]):x}_", key)
-
-
-def _cypher_map(values: Mapping[str, Any]) -> str:
-    given = {name: value for name, value in values.items() if value != ""}
-    return f"{{{', '.join(f'{_cypher_name(name)}: {_cypher_value(value)}' for name, value in given.items())}}}"
-
-
-def _cypher_name(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
-def _cypher_value(value: str | float) -> str:
-    r"""Write a literal; old parsers read `\u` after any backslash, hence the escaped "u"."""
-    if not isinstance(value, str):
-        return repr(value)
-    return f"'{value.translate(_CYPHER_ESCAPES)}'".replace("\\\\u", "\\\\\\u0075")

@@ -4,7 +4,7 @@ import difflib
 import json
 import logging
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -28,7 +28,6 @@ MOST_EDGES = 200  # that a query gives, unless it asks for another number
 HUB_DEGREE = 200  # edges of a node that paths lead to, but not through: a court, a code
 MOST_EXPANDED = 500  # edges of one step of a path, in each direction
 MOST_HOPS = 6
-MOST_NAMED = 20_000  # edges that a ranking reads of its candidates
 NEAR_NAMES = 5  # in a message
 CITING_TYPES = ("cites", "applies")
 RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
@@ -383,33 +382,6 @@ class KnowledgeGraph:
         for number, node in sorted(self._nodes(self._numbers(same)).items()):
             first.setdefault(node.key, number)
         return first
-
-    @_at_once
-    def shared_names(self, document_keys: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, int]]:
-        """Return what several of some documents name: nodes by document, and how many edges each node has.
-
-        Read from what the documents' own texts give, so nothing that an answer says counts; the first `MOST_NAMED`
-        edges.
-
-        Args:
-            document_keys: Of the corpus, as `CitationLinks` gives them; unknown and removed ones are left out.
-        """
-        sql = f"""
-            SELECT DISTINCT d.document_key, e.from_key, e.to_key FROM json_each(?) AS wanted
-            CROSS JOIN corpus.documents AS d ON d.document_key = wanted.value AND {self._present}
-            CROSS JOIN texts AS t ON t.doc_id = d.id AND t.content_hash = d.content_hash
-            CROSS JOIN sources AS s ON s.text_key = t.text_key
-            CROSS JOIN edges AS e INDEXED BY edges_by_source ON e.source_key = s.source_key
-            WHERE e.support = '{TEXT}' LIMIT {MOST_NAMED}
-        """  # noqa: S608
-        named: dict[int, set[int]] = defaultdict(set)
-        for key, *ends in self._rows(sql, _json(document_keys)):
-            named[key].update(ends)
-        times = Counter(node for nodes in named.values() for node in nodes)
-        shared = [node for node, n in times.items() if n > 1]
-        sql = "SELECT node_key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        degrees = dict(self._rows(sql, _json(shared)))
-        return {key: nodes & degrees.keys() for key, nodes in named.items()}, degrees
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()

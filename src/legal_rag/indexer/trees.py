@@ -13,12 +13,11 @@ from legal_rag.corpus.structure.tree_files import SUFFIX, TreeFile, file_name, n
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.corpus_index.keywords import TermStatistics
 from legal_rag.corpus_index.sections import SummaryRequests, summarised, summary_requests, without_extracts
-from legal_rag.corpus_index.summaries import SummaryModel
 from legal_rag.files import made_once, progress
 from legal_rag.indexer.commit import library_locked
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import BY_RULES, Outline, fill_outlines, make_outline, put_outlines
-from legal_rag.llm import Throttle
+from legal_rag.llm import TextModel, Throttle
 
 MOST_BYTES = 100_000_000  # of a file that is read
 AT_ONCE = 8  # documents that a model summarises at once
@@ -95,7 +94,7 @@ class SummaryReport(NamedTuple):
     lacking: int  # requests whose replies are still lacking, about
 
 
-def summarise_trees(library: Library, sub_llm: SummaryModel) -> SummaryReport:
+def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
     """Let a model summarise the long sections that have no summary, and store what it writes by content hash.
 
     What was written before a kill or a failure stays and is not asked for again; sections of which the model gave
@@ -171,7 +170,7 @@ class _Statistics:
 class _Throttled:
     """A model that is no longer asked once `MOST_FAILURES` requests have failed in a row."""
 
-    def __init__(self, model: SummaryModel) -> None:
+    def __init__(self, model: TextModel) -> None:
         self._model, self.throttle = model, Throttle(most_failures=MOST_FAILURES)
 
     def __enter__(self) -> "_Throttled":

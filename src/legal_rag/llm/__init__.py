@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from legal_rag.llm.asking import Throttle, ask
+    from legal_rag.llm.asking import ChatModel, Throttle, ask
     from legal_rag.llm.budget import UNLIMITED, Budget, BudgetExceededError, Completion, Usage, UsageTracker
     from legal_rag.llm.dspy_models import (
         LenientAdapter,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Message,
         ModelError,
         Price,
+        TextModel,
         endpoint_of,
         has_endpoint,
         is_asked,

@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
@@ -13,7 +14,7 @@ from legal_rag import deadline
 from legal_rag.corpus.cleaning import storable
 from legal_rag.llm.budget import UNLIMITED, Budget, BudgetExceededError, Completion, Usage, UsageTracker
 from legal_rag.llm.models import HOPELESS, TRANSIENT, Endpoint, Message, ModelError, price_of, tokens_in, window_of
-from legal_rag.llm.replies import ReplyStore, request_key
+from legal_rag.llm.replies import ReplyStore, request_key, without_thoughts
 from legal_rag.llm.server import complete
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before trying again; doubled from time to time, at random below that
@@ -90,6 +91,38 @@ def ask(
     if key and keeps(reply.text):
         store.put(key, reply)
     return reply._replace(usage=spent, seconds=time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class ChatModel:
+    """A model, and what counts its calls; thread-safe."""
+
+    model: Endpoint
+    tracker: UsageTracker
+    within: Budget | None = None  # a tighter budget than the tracker's
+    on_call: Callable[[str, Completion, str], None] = lambda prompt, reply, error: None  # told of each `query`
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+        return self.model.model
+
+    def query(self, prompt: str) -> str:
+        """Return the reply to a prompt; raises as `ask` does, also where it is empty."""
+        try:
+            reply = self.chat([{"role": "user", "content": prompt}])
+            if not reply.text.strip():
+                raise ModelError("empty")
+        except ModelError as error:
+            self.on_call(prompt, Completion(), error.reason)
+            raise
+        self.on_call(prompt, reply, "")
+        return reply.text
+
+    def chat(self, messages: Sequence[Message], known_as: Sequence[Message] | None = None) -> Completion:
+        """Return the reply to a conversation, without a model's thoughts; see `ask`."""
+        reply = ask(self.model, messages, tracker=self.tracker, within=self.within, known_as=known_as)
+        return reply._replace(text=without_thoughts(reply.text))
 
 
 def _retrying(model: Endpoint, tracker: UsageTracker, throttle: "Throttle | None") -> Retrying:

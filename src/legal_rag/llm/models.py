@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from legal_rag.llm.budget import Completion
 
@@ -93,6 +93,13 @@ class ModelError(Exception):
         """What failed and how to mend it, a French sentence."""
         remedy = KINDS[self.kind].remedy
         return f"{self.reason}{f' : {remedy}' if remedy else ''}."
+
+
+class TextModel(Protocol):
+    """Answers a prompt with a text; a `ChatModel` is one."""
+
+    def query(self, prompt: str) -> str:
+        """Return the reply to a prompt; raises as `ask` does, also where it is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,13 +35,10 @@ LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of a document's chances
 LENGTH_PRIOR_PER_CHUNK = 0.5  # chances that each further chunk adds to the first one's
 CITING_DOCUMENTS = 200  # best documents that propagate their scores to what they cite
 CITED_WEIGHT = 1.0  # of what a document gets from those that cite it
-CONNECTED_DOCUMENTS = 50  # best documents whose connections with a candidate count
 NOT_SEARCHABLE = "this Library was built without one (n_bits 0): its modes are bm25 and bm25+rerank"
 WORD = re.compile(r"\w+")
 
 Subsets = Sequence[np.ndarray]  # for each shard, rising positions
-# From keys of documents, the best first, to the nodes that each of them shares with others, and the nodes' degrees.
-SharedNames = Callable[[Sequence[int]], tuple[Mapping[int, Set[int]], Mapping[int, int]]]
 
 
 class QueryFeatures(NamedTuple):
@@ -65,8 +62,7 @@ class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
     `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. MaxSim
-    ranks the chunks that the chunk vectors of `open_vectors` find nearest, or all chunks where it gives none. With
-    `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
+    ranks the chunks that the chunk vectors of `open_vectors` find nearest, or all chunks where it gives none.
     """
 
     def __init__(
@@ -77,11 +73,10 @@ class Ranker:
         links: CitationLinks | None = None,
         *,
         open_vectors: "Callable[[], ChunkVectors | None]" = lambda: None,
-        shared_names: SharedNames | None = None,
         searchable: bool = True,
     ) -> None:
         self._open_shards, self._settings, self._lexical, self._links = open_shards, settings, lexical, links
-        self._open_vectors, self._shared_names, self._searchable = open_vectors, shared_names, searchable
+        self._open_vectors, self._searchable = open_vectors, searchable
 
     def checked(self, mode: str | None) -> Mode:
         """Return a mode that the corpus is indexed for; None takes the best available.
@@ -204,9 +199,6 @@ class Ranker:
         places = sorted({*places, *cited})
         scores = self._by_all_parts(question, places, known, first)
         scores += np.array([CITED_WEIGHT * gains.get(place, 0.0) for place in places])
-        if self._shared_names is not None:
-            candidates = first.union(cited)  # the same ones whatever k is
-            scores += self._connection_gains(self._links, self._shared_names, places, scores, candidates)
         return _ordered(places, scores)
 
     def _by_all_parts(
@@ -234,22 +226,6 @@ class Ranker:
         places = links.places_of(list(gained))
         most = sorted(gained, key=lambda document: (-gained[document], document))
         return {place: gained[document] for document in most for place in places[document]}
-
-    def _connection_gains(
-        self,
-        links: CitationLinks,
-        shared_names: SharedNames,
-        places: Sequence[Place],
-        scores: np.ndarray,
-        candidates: Set[Place],
-    ) -> np.ndarray:
-        """Return what places gain by their documents' connections with the best candidates, shape (n_places,)."""
-        documents = links.documents_at(candidates)
-        best = _best_by_document(documents, dict(zip(places, scores.tolist(), strict=True)))
-        found = shared_names(sorted(best, key=lambda key: (-best[key], key)))
-        densities = connection_densities(best, *found)
-        gains = [densities.get(documents.get(place, 0), 0.0) for place in places]
-        return self._settings.graph_weight * np.array(gains)
 
     def _max_sim(self, question: QueryFeatures, places: Sequence[Place]) -> np.ndarray:
         """Score places by MaxSim, shape (n_places,)."""
@@ -314,39 +290,6 @@ def propagate_citations(
         expected[link.cited] = max(expected.get(link.cited, 0.0), shares[link.name])
     total = sum(gained.values())
     return {key: gain for key, sum_ in gained.items() if (gain := sum_ - expected[key] * total) > 0}
-
-
-def connection_densities(
-    scores: Mapping[int, float], named: Mapping[int, Set[int]], degrees: Mapping[int, int]
-) -> dict[int, float]:
-    """Score how densely documents are connected, in the knowledge graph, with the best ones of the same question.
-
-    Two documents are connected by what both name; each such thing weighs 1 / log(2 + degree), so that rare ones count
-    more than hubs (Adamic and Adar, 2003). Connections are averaged over the `CONNECTED_DOCUMENTS` best other
-    documents, each weighing its score above the last of them.
-
-    Args:
-        scores: Of documents, by key.
-        named: By document key, the nodes that it shares with other documents.
-        degrees: Of the nodes: how many edges each has.
-
-    Returns:
-        By key, of documents with any; at least 0.
-    """
-    best = sorted(scores, key=lambda key: (-scores[key], key))[:CONNECTED_DOCUMENTS]
-    surplus = {key: scores[key] - scores[best[-1]] for key in best}
-    total = sum(surplus.values())
-    naming: dict[int, float] = defaultdict(float)
-    for key, own in surplus.items():
-        for node in named.get(key, ()):
-            naming[node] += own / math.log(2 + max(0, degrees[node]))
-    densities = {}
-    for key, nodes in named.items():
-        own = surplus.get(key, 0.0)
-        connected = sum(naming.get(node, 0.0) - own / math.log(2 + max(0, degrees[node])) for node in sorted(nodes))
-        if connected > 0 and total > own:
-            densities[key] = connected / (total - own)
-    return densities
 
 
 def tiered_merge(tiers: Sequence[Ranked]) -> Ranked:

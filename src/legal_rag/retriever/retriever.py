@@ -28,7 +28,6 @@ from legal_rag.retriever.ranking import (
     OnTheFlyReranker,
     QueryFeatures,
     Ranker,
-    SharedNames,
     idf_weighted_query,
 )
 
@@ -123,7 +122,7 @@ class Retriever:
 
     @cached_property
     def _ranker(self) -> Ranker:
-        lexical, links, shared = self._lexical, self.corpus.citation_links(), self._shared_names
+        lexical, links = self._lexical, self.corpus.citation_links()
         self.corpus.check_unchanged()  # once all is open, so that all is of one build
         searchable = self._library_without_plaid is None
         return Ranker(
@@ -132,7 +131,6 @@ class Retriever:
             lexical,
             links,
             open_vectors=lambda: self._chunk_vectors,
-            shared_names=shared,
             searchable=searchable,
         )
 
@@ -145,28 +143,6 @@ class Retriever:
             raise
         self.corpus.check_unchanged()
         return vectors
-
-    @property
-    def _shared_names(self) -> SharedNames | None:
-        """What documents share in the knowledge graph; None without such a graph, or where it weighs nothing."""
-        if not self._settings.graph_weight or not isinstance(self.corpus, Library):
-            return None
-        from legal_rag.graph.graph import KnowledgeGraph
-        from legal_rag.graph.store import DAMAGE, MAKE_COMMAND
-
-        try:
-            graph = KnowledgeGraph(self.corpus)
-        except FileNotFoundError:
-            return None
-
-        def shared_names(documents: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, int]]:
-            try:
-                return graph.shared_names(documents)
-            except DAMAGE as error:
-                logger.warning("%s: no graph (%s), ranked without it; %s", self.corpus.path, error, MAKE_COMMAND)
-                return {}, {}
-
-        return shared_names
 
     @property
     def default_mode(self) -> Mode:

@@ -1,7 +1,6 @@
 """Late-interaction search over shards by exact MaxSim; and fast-plaid installed, which searches on GPUs."""
 
 import importlib
-import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,17 +16,14 @@ from legal_rag.encoder.runtime import best_device
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """How thorough a search is, and what else its ranking weighs."""
+    """How thorough a search is."""
 
     n_candidates: int = 256  # passages nearest by their chunk vectors, scored exactly; more where words bring none
     exhaustive: bool = False  # whether all passages are scored exactly
-    graph_weight: float = 0.0  # of connections in the knowledge graph, in mode hybrid: docs/graph.md; 0 reads no graph
 
     def __post_init__(self) -> None:
         if self.n_candidates < 1:
             raise ValueError(f"n_candidates must be at least 1, got {self.n_candidates}")
-        if not 0 <= self.graph_weight < math.inf:
-            raise ValueError(f"graph_weight must be a number of at least 0, got {self.graph_weight}")
 
 
 class ShardHits(NamedTuple):
