@@ -261,10 +261,10 @@ def _deep_read(model: Obedient, library: Any, doc: str, place: Place, plan: str 
         )
     outputs, faults = _checked(prediction, library, place)
     if (trace := place.folder / "trace.jsonl").exists():
-        from legal_rag.deep_read.trace import format_trace, read_trace, render_trace
+        from legal_rag.deep_read.trace import read_trace, render_trace
 
         page = render_trace(read_trace(trace))
-        outputs += [page, format_trace(read_trace(trace))]
+        outputs.append(page)
         faults += _active(page)
     return outputs, faults
 
