@@ -33,7 +33,7 @@ from legal_rag.deep_read.prompts import (
     corpus_description,
     system_prompt,
 )
-from legal_rag.deep_read.receipts import Account, shown
+from legal_rag.deep_read.receipts import Account
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
@@ -427,7 +427,7 @@ def _provenance_notice(account: Account) -> Iterator[str]:
 
 def _of_receipts(account: Account) -> EnrichedResponse:
     """Return the statements of receipts as an answer."""
-    lines = [f"- {one.said} : {shown(one.value)}" for one in account.receipts]
+    lines = [f"- {one.said} : {one.shown}" for one in account.receipts]
     return EnrichedResponse("\n".join(lines), [], [], [], 1.0, abstained=False)
 
 

@@ -64,8 +64,10 @@ class Receipt(NamedTuple):
     id: str
     function: str
     said: str  # in French: "nombre des décisions rendues par find_documents(solution='rejet')"
-    value: Any  # plain
+    shown: str  # its value, in one short line
+    digests: frozenset[bytes]  # of its value, which may be large and is not kept; of one document's, field by field too
     documents: tuple[str, ...] = ()  # that it is about
+    parts: tuple[tuple[str, Any], ...] = ()  # rows and fields that an answer may give where it names the receipt
     is_sound: bool = True  # it follows from the corpus, not from a list that the program made
     is_whole: bool = True  # no argument and no limit decided how many documents there are
     is_shortened: bool = False  # of a search: some documents have more occurrences than it gives
@@ -77,12 +79,16 @@ class Receipt(NamedTuple):
 
     def statement(self) -> str:
         """Write the receipt in a line: its id, what it is, its value."""
-        return f"{self.id} : {self.said} = {shown(self.value)}"
+        return f"{self.id} : {self.said} = {self.shown}"
+
+    def part(self, said: str, value: Any) -> "Receipt":
+        """Return a part of it as a receipt of its own."""
+        return self._replace(said=f"{said}{self.said}", shown=shown(value), digests=frozenset({_digest(value)}))
 
     def to_json(self) -> dict[str, Any]:
         """Return what a page shows of it."""
         first = list(self.documents[:FIRST_SHOWN])
-        return {"id": self.id, "asked": self.said, "value": shown(self.value), "n": len(self.documents), "first": first}
+        return {"id": self.id, "asked": self.said, "value": self.shown, "n": len(self.documents), "first": first}
 
 
 class Account(NamedTuple):
@@ -158,8 +164,8 @@ class Receipts:
             return self._computed("count", f"nombre {_of(source)}", len(ids), ids, source)
         if of != "occurrences" or not isinstance(documents, Mapping):
             raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
-        searches = (one for one in reversed(self._receipts.values()) if one.function == "grep_corpus")
-        search = next((one for one in searches if one.value == documents), None)
+        digest, searches = _digest(documents), (one for one in self._receipts.values() if one.function == "grep_corpus")
+        search = next((one for one in searches if digest in one.digests), None)
         number, is_sound = sum(map(len, documents.values())), search is not None and not search.is_shortened
         return self._computed("count", f"nombre des occurrences {_of(search)}", number, ids, search, is_sound=is_sound)
 
@@ -197,7 +203,7 @@ class Receipts:
         self._computed("group_by", said, kept, ids, source)
         for value, some in kept.items():
             said = f"décisions dont le champ {name} est ‹ {_shown(value)} ›, parmi {_among(source)}"
-            self._know(self._last._replace(said=said, value=some, documents=tuple(some)))
+            self._know(self._last._replace(said=said, shown=shown(some), documents=tuple(some)))
         return kept
 
     @bounded(documents=IDS)
@@ -225,7 +231,7 @@ class Receipts:
         """Identifiant (« r12 ») du dernier reçu ; ou du dernier dont value est la valeur."""
         wanted = None if value is None else _digest(value)
         for one in reversed(self._receipts.values()):
-            if wanted in (None, _digest(one.value)):
+            if wanted is None or wanted in one.digests:
                 return one.id
         raise LookupError("aucun reçu n'a cette valeur : comptez par count, table, group_by…")
 
@@ -272,7 +278,9 @@ class Receipts:
 
     def _keep(self, function: str, said: str, value: Any, documents: Iterable[str], **flags: bool) -> None:
         ids = tuple(documents)
-        self._last = Receipt(f"r{len(self._receipts) + 1}", function, said, value, ids, **flags)
+        fields = value.values() if function in ("earliest", "latest") else ()
+        digests, parts = frozenset(map(_digest, (value, *fields))), tuple(_parts(function, value))
+        self._last = Receipt(f"r{len(self._receipts) + 1}", function, said, shown(value), digests, ids, parts, **flags)
         self._n_documents += len(ids)
         self.is_full = len(self._receipts) >= MAX_RECEIPTS or self._n_documents > MAX_DOCUMENTS
         if not self.is_full:
@@ -375,7 +383,7 @@ class _Judge:
         """Keep a marker whose receipt is the value that stands before it."""
         receipt = self._all.get(marker["id"].lower())
         before = marker.string[: marker.start()]
-        if receipt and not {_digest(one) for one in _values_before(before)}.isdisjoint(_wholes(receipt)):
+        if receipt and not {_digest(one) for one in _values_before(before)}.isdisjoint(receipt.digests):
             self._found.setdefault(receipt.statement(), receipt)
             return f"[Calcul : {receipt.id}]"
         return NOT_A_RECEIPT
@@ -385,9 +393,9 @@ class _Judge:
         if isinstance(value, bool) or value in (None, ""):
             return None
         if self._by_value is None:
-            parts = (part for one in self._named for part in _parts(one))
+            parts = (one.part(*part) for one in self._named for part in one.parts)
             by_rank = (*parts, *self._all.values(), *self._named)
-            self._by_value = {form: one for one in by_rank for form in _wholes(one)}
+            self._by_value = {digest: one for one in by_rank for digest in one.digests}
         return self._by_value.get(_digest(value)) or self._listing(value)
 
     def _listing(self, value: Any) -> Receipt | None:
@@ -430,21 +438,14 @@ def _id_of(row: Any) -> str:
     return row if isinstance(row, str) else ""
 
 
-def _wholes(receipt: Receipt) -> set[bytes]:
-    """Return the hashes of what is the receipt's whole value; what it says of one document, field by field."""
-    fields = receipt.value.values() if receipt.function in ("earliest", "latest") else ()
-    return {_digest(one) for one in (receipt.value, *fields)}
-
-
-def _parts(receipt: Receipt) -> Iterator[Receipt]:
-    """Yield the rows of a table and the fields of a record, which are its values where the answer names it."""
-    if receipt.function in ("table", "most_common"):
-        yield from (receipt._replace(said=f"ligne : {receipt.said}", value=row) for row in receipt.value)
-    elif receipt.function in ("get_topics", "get_links"):
-        yield from (receipt._replace(value={key: one}) for key, one in receipt.value.items())
-    elif receipt.function == "get_doc_meta":
-        texts = {name: receipt.value.get(name) for name in FIELDS}
-        yield from (receipt._replace(said=f"{name} : {receipt.said}", value=one) for name, one in texts.items() if one)
+def _parts(function: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a table and the fields of a record, and what each is, in French."""
+    if function in ("table", "most_common"):
+        yield from (("ligne : ", row) for row in value)
+    elif function in ("get_topics", "get_links"):
+        yield from (("", {key: one}) for key, one in value.items())
+    elif function == "get_doc_meta":
+        yield from ((f"{name} : ", value[name]) for name in FIELDS if value.get(name))
 
 
 def _values_before(text: str) -> Iterator[Any]:
