@@ -27,8 +27,6 @@ from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import requests
-
 from legal_rag import deadline
 from legal_rag.agent import Budget, Prediction, build_agent, build_language_model
 from legal_rag.deep_read import deep_read
@@ -46,7 +44,7 @@ SERVE = """
 import os, sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.hostnames, params.port = sys.argv[1], ["127.0.0.1"], 0
-params.n_ctx, params.n_parallel, params.endpoint_metrics = 8192, 1, True
+params.n_ctx, params.n_parallel = 8192, 1
 params.n_batch = params.n_ubatch = 64  # tokens; a request given up is noticed between two batches
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
@@ -54,6 +52,8 @@ print(server.listening_address, flush=True)
 sys.stdin.read()
 os._exit(0)
 """
+# What the server logs of a request again and again; the last time is for the whole.
+READ, WRITTEN = "prompt (?:processing, n_tokens =|eval time = .* /)", "(?:n_gen =|eval time = .* /)"
 STEPS, CALLS, REPLY_TOKENS = 6, 12, 400
 DEEP = 3  # times the seconds of another item: before its first program a deep read has 5,600 tokens to read
 EXTRACTED_CHARS, ASKED_CHARS = 600, 1500  # of a decision
@@ -105,7 +105,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, served(weights, log) as address:
         items = all_items(Path(scratch), f"{address}/v1", arguments.seconds)
         chosen = {name: run for name, run in items.items() if name.startswith(arguments.only)}
-        report(chosen, weights.stem, arguments.output, partial(cost, address, log))
+        report(chosen, weights.stem, arguments.output, log)
 
 
 def fetch(weights: Weights) -> Path:
@@ -154,11 +154,11 @@ def served(weights: Path, log: Path) -> Iterator[str]:
         yield address
 
 
-def cost(address: str, log: Path) -> list[int]:
-    """Return the requests so far, and the tokens read and written, of requests given up as well."""
-    metrics = dict(re.findall(r"(?m)^llamacpp:(\w+) (\S+)$", requests.get(f"{address}/metrics", timeout=60).text))
-    tokens = (int(float(metrics[name])) for name in ("prompt_tokens_total", "tokens_predicted_total"))
-    return [log.read_text("utf-8").count("launch_slot_"), *tokens]
+def cost(log: Path) -> list[int]:
+    """Return the requests so far, and the tokens read anew and written, of requests given up as well."""
+    text = log.read_text("utf-8")
+    tokens = (dict(re.findall(rf"task (\d+) \| +{kind} +(\d+)", text)).values() for kind in (READ, WRITTEN))
+    return [text.count("launch_slot_"), *(sum(map(int, one)) for one in tokens)]
 
 
 def all_items(scratch: Path, api_base: str, seconds: float) -> dict[str, Item]:
@@ -220,27 +220,29 @@ def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float)
     return Outcome(status, hold=f"{made.accepted}/{made.documents}", answer=records)
 
 
-def report(items: Mapping[str, Item], model: str, output: Path, count: Callable[[], list[int]]) -> None:
+def report(items: Mapping[str, Item], model: str, output: Path, log: Path) -> None:
     """Run the items; print each one's row, and write those so far with their answers."""
     rows: list[dict[str, Any]] = []
     print(as_row(COLUMNS), as_row(["---"] * len(COLUMNS)), sep="\n", flush=True)
     for name, run in progress("Asking the model", iterable=items.items(), total=len(items), unit=" items"):
-        rows.append({"item": name, **measured(run, count)})
+        rows.append({"item": name, **measured(run, log)})
         print(as_row([rows[-1][column.replace(" ", "_")] for column in COLUMNS]), flush=True)
         write_whole(output, json.dumps({"model": model, "items": rows}, ensure_ascii=False, indent=1))
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"\n{model}, {os.cpu_count()} cores, load {loads}; answers in {output}")
 
 
-def measured(run: Item, count: Callable[[], list[int]]) -> dict[str, Any]:
-    """Run an item; what it cost is as the server counts it."""
-    before, started = count(), time.perf_counter()
+def measured(run: Item, log: Path) -> dict[str, Any]:
+    """Run an item; what it cost is as the server logged it."""
+    before, started = cost(log), time.perf_counter()
     try:
         outcome = run()
+    except deadline.DeadlineError:
+        outcome = Outcome("exhausted")
     except Exception as error:  # how an item fails is a result, and the others go on
         outcome = Outcome(type(error).__name__, answer=str(error))
     seconds = round(time.perf_counter() - started)
-    calls, read, written = (now - then for now, then in zip(count(), before, strict=True))
+    calls, read, written = (now - then for now, then in zip(cost(log), before, strict=True))
     return {**outcome._asdict(), "calls": calls, "read": read, "written": written, "seconds": seconds}
 
 
