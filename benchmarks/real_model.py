@@ -164,7 +164,7 @@ def cost(log: Path) -> list[int]:
 def all_items(scratch: Path, api_base: str, seconds: float) -> dict[str, Item]:
     """Return what is run, by name."""
     library = sample_library(scratch)
-    lm_settings = {"max_tokens": REPLY_TOKENS, "timeout": 300.0, "num_retries": 0, "cache": False}
+    lm_settings = {"max_tokens": REPLY_TOKENS, "timeout": DEEP * seconds, "num_retries": 0, "cache": False}
     lm = build_language_model("local", api_base=api_base, **lm_settings)
     budget = Budget(steps=STEPS, model_calls=CALLS, seconds=seconds)
     long_budget = replace(budget, seconds=DEEP * seconds)
