@@ -1,16 +1,19 @@
 # Two commands for a newcomer: `make demo` and `make test`. Both create .venv by themselves: the one installs the core
-# alone, without torch, the other every extra. `make trec` makes an environment beside it for trec_eval.
+# alone, without torch, the other every extra. `make trec` makes an environment beside it for trec_eval, `make real-model`
+# one for llama.cpp's server.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 INSTALLED := $(VENV)/.installed
 TREC := .venv-trec
+SERVER := .venv-model
+MODEL := normal
 # A test file is one worker's, so that what its tests share is built once, and the files come in the order of
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test slow attack fuzz lint measure freeze frozen notebooks trec clean
+.PHONY: demo test slow attack fuzz lint measure freeze frozen notebooks trec real-model clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -67,5 +70,14 @@ $(TREC)/.installed: Makefile
 trec: $(TREC)/.installed  ## trec_eval, by pyserini and a Java runtime, for --pyserini
 	$(TREC)/bin/python -c 'import pyserini.eval.trec_eval'
 
+# benchmarks/real_model.py reads the server's log: hence one version.
+$(SERVER)/.installed: Makefile
+	test -x $(SERVER)/bin/python || $(PYTHON) -m venv $(SERVER)
+	$(SERVER)/bin/python -m pip install --quiet --disable-pip-version-check 'xllamacpp==2026.10.11549'
+	touch $@
+
+real-model: $(INSTALLED) $(SERVER)/.installed  ## a small language model on this machine, half an hour; MODEL=small for a smaller one
+	$(BIN)/python benchmarks/real_model.py --model $(MODEL) $(REAL_MODEL)
+
 clean:
-	rm -rf $(VENV) $(TREC) demo_output
+	rm -rf $(VENV) $(TREC) $(SERVER) demo_output

