@@ -38,7 +38,7 @@ COMMANDS = {  # name: module, short help; read without importing the commands
     "search": ("search", "Rank passages for a query."),
     "lookup": ("search", "Print a whole document."),
     "ask": ("ask", "Answer a question with checked citations."),
-    "verify": ("verify", "Check the decisions, articles and quotations of any text."),
+    "verify": ("ask", "Check the decisions, articles and quotations of any text."),
     "deep-read": ("deep_read", "Answer a question over many decisions, or whole ones."),
     "trace": ("deep_read", "Show a deep read turn by turn."),
     "graph": ("graph", "Show, search and export the graph of decisions, articles and parties."),

@@ -1,4 +1,4 @@
-"""Commands that answer a question and show saved answers."""
+"""Commands that answer a question, show saved answers, and check any text against a Library."""
 
 import tempfile
 from collections.abc import Callable
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from legal_rag.agent.prediction import Prediction
     from legal_rag.library.library import Library
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
-
 
 TAGS = TagSettings()
 QUESTION_CHARS = 80  # of a question in the list of answers
@@ -341,3 +340,29 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
         cost = "" if not one.cost else f", {one.cost:.4f} $"
         calls = f", {one.model_calls} appel{'s' if one.model_calls > 1 else ''} du modèle" if one.model_calls else ""
         click.echo(f"   {one.mode}, {one.status}, {counts}, {french_seconds(one.seconds)}{calls}{cost}")
+
+
+@click.command("verify")
+@place_options
+@click.argument("file", metavar="FILE")
+@click.option("--html", metavar="PAGE", help="Write the text with its verdicts in the margins as one page.")
+def verify_command(file: str, index_folder: str, index_name: str, as_json: bool, html: str | None) -> int:
+    """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against a Library.
+
+    Status 0: nothing is wrong; 1: a reference is wrong; 2: the text could not be checked, or not all of it.
+    """
+
+    from legal_rag.verification.page import format_verification, render_verification
+    from legal_rag.verification.reading import read_text
+    from legal_rag.verification.verdicts import verify_text
+
+    page = page_to_write(html)
+    library = open_library(index_folder, index_name)
+    verification = verify_text(read_text(file), library)
+    if as_json:
+        print_json({"file": file, **verification.to_json()})
+    else:
+        click.echo(format_verification(verification))
+    if page:
+        write_page(page, render_verification(verification, Path(file).name))
+    return verification.status

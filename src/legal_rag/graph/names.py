@@ -15,7 +15,7 @@ from legal_rag.corpus.legal_citations import NO_BREAK, find_abbreviated_articles
 from legal_rag.corpus.patterns import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.corpus.patterns.courts import words_of_value
 from legal_rag.corpus.references import NO_CODE, canonical_key, relaxed_key
-from legal_rag.extraction.rules.organisations import LEAD
+from legal_rag.extraction.rules.names import LEAD
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES, name_words, singular, words_of
 
 DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "name:", "term:", "lower:"

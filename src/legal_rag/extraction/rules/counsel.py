@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import AVOCAT, Entity, rule_entity
-from legal_rag.extraction.rules.persons import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
+from legal_rag.extraction.rules.names import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
 
 # Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only where it
 # names them counsel.

@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
-from legal_rag.extraction.rules.organisations import LEAD, LEAD_CAPITALS, organisation_names
-from legal_rag.extraction.rules.persons import (
+from legal_rag.extraction.rules.names import (
     BLANK,
     CAPITAL,
+    LEAD,
+    LEAD_CAPITALS,
     LISTS,
     PLURAL_OFFICE,
     bench,
     first_sign,
     has_office,
     office_behind,
+    organisation_names,
     person_name,
     titles,
     untitled_names,
