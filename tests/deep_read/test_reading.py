@@ -14,6 +14,7 @@ from legal_rag.corpus.sentences import without_blanks
 from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read, read_trace
 from legal_rag.deep_read.reading import most_in_french
 from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.llm import tokens_in
 
 QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"
 QUOTING = """
@@ -30,11 +31,10 @@ COUNTING = "ids = find_documents(juridiction='Cour de cassation')\nFINAL({'nombr
 def ask(tiny_library):
     """Ask a question of the small Library, of a model that replies by a script; `ask.prompts` are what it was sent."""
 
-    def asking(script, question=QUESTION, doc_ids=None, *, seed=None, **settings):
+    def asking(script, question=QUESTION, doc_ids=None, *, seed=None, window=None, **settings):
         with ScriptedServer(script) as server:
-            lm = build_language_model(
-                "root", api_base=server.api_base, cache=False, num_retries=0, timeout=20, seed=seed
-            )
+            sampling = {"num_retries": 0, "timeout": 20, "seed": seed, "window": window}
+            lm = build_language_model("root", api_base=server.api_base, cache=False, **sampling)
             try:
                 return deep_read(question, doc_ids, library=tiny_library, lm=lm, **settings)
             finally:
@@ -53,6 +53,17 @@ def test_a_program_counts_over_the_corpus(ask, sample_rows):
     (receipt,) = prediction.events[-1].input["receipts"]
     assert (receipt["value"], receipt["n"], len(receipt["first"])) == (str(expected), expected, 3)
     assert prediction.usage.calls == 1
+
+
+def test_what_programs_printed_is_cut_to_what_the_model_takes(ask):
+    told = "Le compte de campagne est rejeté."
+    printing = f"for n in range(300):\n    print('Attendu que le moyen', n, 'manque en fait.')\nprint({told!r})"
+    window = 12_000
+    prediction = ask(root_model([printing, printing, COUNTING]), "Quel compte de campagne est rejeté ?", window=window)
+    assert prediction.status == "answered"
+    assert all(tokens_in(prompt) <= window for prompt in ask.prompts)
+    assert "(observation abrégée : " in ask.prompts[-1]
+    assert ask.prompts[-1].count(told) == 2 + 2  # printed twice, by two programs that say it
 
 
 def test_a_quotation_that_a_program_cut_out_is_verified(ask, tiny_library):

@@ -14,6 +14,7 @@ from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatComp
 from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
+from legal_rag.agent.tool_outputs import LEAST_CHARS, relevant_part
 from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, parsed
@@ -126,7 +127,7 @@ class RlmOutcome:
 def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
     """Answer a question by programs that find `context`; failures of the models are part of the outcome."""
     outcome = RlmOutcome()
-    rlm = SandboxedRLM(setup, outcome)
+    rlm = SandboxedRLM(question, setup, outcome)
     try:
         outcome.value = rlm.completion(context, root_prompt=question).response
         outcome.is_final = not outcome.out_of_turns
@@ -148,7 +149,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
 class SandboxedRLM(RLM):
     """rlms' loop over the models and the sandbox of a run, which it makes of fixed lists of its own."""
 
-    def __init__(self, setup: RunSetup, outcome: RlmOutcome) -> None:
+    def __init__(self, question: str, setup: RunSetup, outcome: RlmOutcome) -> None:
         tools = {
             name: {"tool": setup.functions[name], "description": said} for name, said in setup.descriptions.items()
         }
@@ -162,7 +163,7 @@ class SandboxedRLM(RLM):
             custom_tools=tools,
             logger=setup.logger,
         )
-        self._setup, self._outcome = setup, outcome
+        self._question, self._setup, self._outcome = question, setup, outcome
         self._environment: ProgramEnvironment | None = None  # of the current run
         self._prose = ""  # what the model last wrote that is no code
 
@@ -209,8 +210,22 @@ class SandboxedRLM(RLM):
         return iteration
 
     def _chat(self, messages: Sequence[Message]) -> Completion:
-        known_as = [{**one, "content": TURN.sub(r"\1:", one["content"])} for one in messages]
-        return self._setup.root.chat(messages, known_as)
+        """Ask the root model; what programs printed is cut to what is closest to the question while it is too long."""
+        most = max([len(one["content"]) for one in messages[2:]], default=0)
+        while True:
+            known_as = [{**one, "content": TURN.sub(r"\1:", one["content"])} for one in messages]
+            try:
+                return self._setup.root.chat(messages, known_as)
+            except ModelError as error:
+                if error.kind != "context" or most < LEAST_CHARS:
+                    raise
+            most //= 2
+            messages = [*messages[:2], *(self._shortened(one, most) for one in messages[2:])]
+
+    def _shortened(self, message: Message, most: int) -> Message:
+        if message["role"] == "assistant":
+            return message
+        return {**message, "content": relevant_part(message["content"], self._question, most)}
 
     def _last_words(self, messages: Sequence[Message]) -> Any:
         """Return the answer where the turns are used up: what `answer` holds, else what the model then writes."""
