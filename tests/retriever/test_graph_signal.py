@@ -102,9 +102,12 @@ def test_an_answer_that_repeats_what_texts_say_changes_nothing(ranked, folder):
     assert ranked(1) == before
 
 
-def test_fewer_hits_are_the_first_of_more(ranked, folder):
+def test_fewer_hits_are_the_first_of_more_and_a_damaged_graph_is_named_and_ranked_without(ranked, folder, caplog):
     fill_graph(folder, folder / STORE)
     assert ranked(3, 5) == ranked(3, 40)[:5] == ranked(3)[:5]
+    (folder / GRAPH).write_bytes(b"no database" * 1000)
+    assert ranked(1) == ranked(0)
+    assert "no graph (file is not a database), ranked without it" in caplog.text
 
 
 @pytest.mark.parametrize("mode", ["bm25", "colbert", "bm25+rerank"])
@@ -114,7 +117,7 @@ def test_other_modes_do_not_weigh_it(ranked, link, mode):
     assert ranked(5, mode=mode) == without
 
 
-def test_a_removed_document_is_connected_with_nothing(ranked, link, folder):
+def test_a_removed_document_and_a_text_that_has_changed_are_connected_with_nothing(ranked, link, folder):
     best, other = (order(ranked(0))[rank] for rank in (0, 30))
     link([best, other])
     graph = (folder / GRAPH).read_bytes()
@@ -122,11 +125,8 @@ def test_a_removed_document_is_connected_with_nothing(ranked, link, folder):
     (folder / GRAPH).write_bytes(graph)  # as where a kill came between the commit and the graph
     assert ranked(20) == ranked(0)
     assert best not in order(ranked(20))
-
-
-def test_a_text_that_has_changed_is_connected_with_nothing(ranked, link, folder):
-    some = order(ranked(0))[5:20]
-    link(some)
+    link(order(ranked(0))[5:20])
+    assert ranked(20) != ranked(0)
     with closing(sqlite3.connect(folder / GRAPH)) as graph, graph:
         graph.execute("UPDATE texts SET content_hash = 'another'")
     assert ranked(20) == ranked(0)
@@ -139,31 +139,19 @@ def test_a_rare_thing_in_common_weighs_more_than_a_hub():
     assert found[3] == pytest.approx(3 / 5 / math.log(4002))
 
 
-def test_a_document_is_not_connected_with_itself_nor_with_others_than_the_best():
+def test_a_document_is_not_connected_with_itself_nor_with_others_than_the_best_nor_among_those_of_one_score():
     scores = {key: -float(key) for key in range(CONNECTED_DOCUMENTS + 10)}
     last = CONNECTED_DOCUMENTS + 9
     assert connection_densities(scores, {0: {1}}, {1: 2}) == {}
     assert connection_densities(scores, {last: {1}, last - 1: {1}}, {1: 2}) == {}
     assert connection_densities(scores, {last: {1}, 0: {1}}, {1: 2}).keys() == {last}
-
-
-@pytest.mark.parametrize("scores", [{}, {1: 2.0}, {1: 2.0, 2: 2.0}])
-def test_among_documents_of_one_score_nothing_is_dense(scores):
-    assert connection_densities(scores, {key: {7} for key in scores}, {7: 2}) == {}
+    for scores in ({}, {1: 2.0}, {1: 2.0, 2: 2.0}):
+        assert connection_densities(scores, {key: {7} for key in scores}, {7: 2}) == {}
 
 
 @pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
-def test_a_weight_that_is_no_weight_is_refused(weight):
+def test_a_weight_that_is_no_weight_is_refused_by_the_command_in_one_line(refused, folder, weight):
     with pytest.raises(ValueError, match=f"graph_weight must be a number of at least 0, got {weight}"):
         SearchSettings(graph_weight=weight)
-
-
-def test_the_command_refuses_it_in_one_line(refused, folder):
     asked = ["search", QUESTION, "--index-folder", folder.parent, "--index-name", folder.name]
-    assert "got -1.0" in refused(*asked, "--graph-weight", "-1")
-
-
-def test_a_damaged_graph_is_named_in_a_warning_and_ranked_without(ranked, folder, caplog):
-    (folder / GRAPH).write_bytes(b"no database" * 1000)
-    assert ranked(1) == ranked(0)
-    assert "no graph (file is not a database), ranked without it" in caplog.text
+    assert f"got {weight}" in refused(*asked, "--graph-weight", weight)
