@@ -1,5 +1,7 @@
 """What several test files share: real data where there is some, a small real encoder, a Library of the sample."""
 
+import base64
+import hashlib
 import json
 import os
 import shutil
@@ -14,6 +16,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+from support.headless_browser import HeadlessBrowser
+from support.html_pages import Page
 
 import legal_rag
 from legal_rag.agent import abstention
@@ -51,9 +55,12 @@ SAMPLE = Path(legal_rag.__file__).parent / "corpus" / "sample"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, so that no worker begins one when the others are done."""
+    """Put the longest files first, so that no worker begins one when the others are done; a browser is slow."""
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -209,6 +216,18 @@ def sample_library(
 
 
 @pytest.fixture(scope="session")
+def place(tiny_library: Library) -> list[str]:
+    """Return the options that name the small Library on the command line."""
+    return ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+
+
+@pytest.fixture
+def copied(tiny_library: Library, tmp_path: Path) -> Path:
+    """Copy the small Library, to be damaged."""
+    return Path(shutil.copytree(tiny_library.path, tmp_path / tiny_library.path.name))
+
+
+@pytest.fixture(scope="session")
 def trec_python(once: Callable[[str, Make], Path]) -> Path:
     """Make the environment of `make trec` (about twenty seconds); return its Python."""
 
@@ -217,6 +236,45 @@ def trec_python(once: Callable[[str, Make], Path]) -> Path:
         subprocess.run(command, check=True)
 
     return once("venv-trec", make) / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessBrowser]:
+    """Open a browser for the tests of a file, which `make test` leaves out."""
+    with HeadlessBrowser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def lets_through() -> Callable[[str, str], None]:
+    """Check that a page's policy lets through some script and the page's own style, and nothing else."""
+
+    def check(html: str, script: str) -> None:
+        style = html.partition("<style>")[2].partition("</style>")[0]
+        hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (script, style)]
+        sources = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*hashes)
+        policies = [one for _, one in Page(html).tags if one.get("http-equiv") == "Content-Security-Policy"]
+        assert [one["content"] for one in policies] == [
+            f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+        ]
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def contrast() -> Callable[[str, str], float]:
+    """Return what tells the contrast of two colours, as the guidelines of the W3C reckon it."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
+        return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    def between(one: str, other: str) -> float:
+        low, high = sorted((luminance(one), luminance(other)))
+        return (high + 0.05) / (low + 0.05)
+
+    return between
 
 
 @pytest.fixture

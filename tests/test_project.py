@@ -8,15 +8,12 @@ from support import ROOT
 from legal_rag.lazy import EXTRAS
 
 
-def test_requirements_are_the_core_and_the_extras_of_the_notebooks():
+def test_requirements_are_the_core_and_extras_and_every_optional_package_belongs_to_its_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = [one for extra in ("agent", "datasets", "langextract") for one in project["optional-dependencies"][extra]]
+    optional = project["optional-dependencies"]
+    extras = [one for extra in ("agent", "datasets", "langextract") for one in optional[extra]]
     lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
     assert [line for line in lines if line and not line.startswith("#")] == sorted(project["dependencies"] + extras)
-
-
-def test_every_optional_package_belongs_to_the_extra_that_brings_it():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     for module, extra in EXTRAS.items():
-        names = [re.split(r"[\[<>=]", one)[0] for one in extras[extra]]
+        names = [re.split(r"[\[<>=]", one)[0] for one in optional[extra]]
         assert {"rlm": "rlms", "litellm": "dspy", "Stemmer": "PyStemmer"}.get(module, module.replace("_", "-")) in names

@@ -44,12 +44,9 @@ def test_a_command_of_the_page_is_understood(command):
     assert commands.get_command(None, name).make_context(name, arguments)
 
 
-def test_files_of_the_page_are_there():
+def test_files_of_the_page_are_there_and_each_promise_has_one_row():
     scripts = [word for one in COMMANDS if one.startswith("python") for word in one.split()[1:2]]
     linked = [f"docs/{path}" for path in re.findall(r"\]\(([\w./]+\.md)\)", PAGE)]
     assert [path for path in [*FILES, *scripts, *linked] if not (ROOT / path).is_file()] == []
-
-
-def test_each_promise_has_one_row():
     spans = [part.split("-") for row in ROWS for part in row.split("|")[1].split(",")]
     assert sorted(n for span in spans for n in range(int(span[0]), int(span[-1]) + 1)) == list(range(1, 198))

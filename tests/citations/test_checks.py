@@ -118,12 +118,8 @@ def test_a_quotation_under_the_wrong_name_goes_to_the_only_document_read_that_ho
     text = "« Aucune visite ne pourra être faite » [Source: FICTIF1, chars 0-41]."
     assert check(text, ["VISITE"]).citations == [Citation("VISITE", 60, 94, VISITE[60:94], "relocated")]
     assert [one.status for one in check(text, []).citations] == ["unverified"]
-    assert [one.status for one in check(text.replace("Aucune visite ne", "Et ne"), ["VISITE"]).citations] == [
-        "unverified"
-    ]
-
-
-def test_two_documents_that_hold_a_quotation_leave_it_where_it_is():
+    altered = text.replace("Aucune visite ne", "Et ne")
+    assert [one.status for one in check(altered, ["VISITE"]).citations] == ["unverified"]
     text = "« Le bailleur doit délivrer la chose louée » [Source: VISITE, chars 0-9]."
     assert [one.status for one in check(text, ["FICTIF1", "a[b]"]).citations] == ["unverified"]
 
@@ -146,7 +142,7 @@ def test_a_marker_of_no_known_document_is_taken_out_with_the_blank_before_it(mar
     answer = check(f"Il faut « délivrer la chose louée »\u00a0 {marker}. La suite.")
     assert answer.text == "Il faut « délivrer la chose louée ». La suite."
     assert (answer.citations, answer.removed) == ([], [marker])
-    assert answer.ungrounded_claims == ["Il faut « délivrer la chose louée »."]
+    assert (answer.ungrounded_claims, answer.grounding_rate) == (["Il faut « délivrer la chose louée »."], 0.0)
 
 
 def test_an_id_of_half_a_character_is_an_unknown_document(tiny_library):
@@ -175,11 +171,14 @@ def test_each_sentence_answers_for_its_own_marker():
     assert answer.grounding_rate == pytest.approx(2 / 3)
 
 
-def test_a_quotation_within_a_quotation_and_its_full_stops_stay_in_one_sentence():
+def test_a_quotation_within_a_quotation_stays_in_one_sentence_and_a_good_marker_takes_over_none_of_a_dropped_one():
     answer = check(f"« L'occupant a dit : « Je refuse. Partez ! » puis il a fermé. » {format_marker('VISITE', 0, 59)}")
     assert [citation.status for citation in answer.citations] == ["verified"]
     answer = check(f"« L'occupant a dit : « Je refuse. Restez ! » puis il a fermé. » {format_marker('VISITE', 0, 59)}")
     assert [citation.status for citation in answer.citations] == ["unverified"]
+    answer = check(f"« Il doit partir » [Source: INCONNU, chars 0-9] car le bailleur doit délivrer {WHOLE}.")
+    assert [one.status for one in answer.citations] == ["unverified"]
+    assert answer.removed == ["[Source: INCONNU, chars 0-9]"]
 
 
 @pytest.mark.parametrize(
@@ -196,12 +195,6 @@ def test_a_quotation_within_a_quotation_and_its_full_stops_stay_in_one_sentence(
 )
 def test_a_sentence_that_quotes_nothing_needs_most_of_its_content_words(sentence, status):
     assert [one.status for one in check(f"{sentence} {WHOLE}").citations] == [status]
-
-
-def test_a_good_marker_does_not_take_over_the_quotation_of_a_dropped_one():
-    answer = check(f"« Il doit partir » [Source: INCONNU, chars 0-9] car le bailleur doit délivrer {WHOLE}.")
-    assert [one.status for one in answer.citations] == ["unverified"]
-    assert answer.removed == ["[Source: INCONNU, chars 0-9]"]
 
 
 @pytest.mark.parametrize(
@@ -262,15 +255,10 @@ def test_hostile_text_takes_linear_time(text):
     assert time.process_time() - started < 1
 
 
-def test_a_quotation_of_one_word_proves_nothing():
+def test_a_quotation_of_one_word_proves_nothing_and_a_marker_over_a_whole_decision_is_narrowed_to_what_is_quoted():
     content = "Le voisin doit réparer le trouble anormal, une indemnité étant due à la victime."
-    answer = CitationEnricher({"A": content}).enrich(
-        "Nul ne peut jamais exiger « une » amende [Source: A, chars 0-60]."
-    )
-    assert [one.status for one in answer.citations] == ["unverified"]
-
-
-def test_a_marker_over_a_whole_decision_is_narrowed_to_what_is_quoted():
+    text = "Nul ne peut jamais exiger « une » amende [Source: A, chars 0-60]."
+    assert [one.status for one in CitationEnricher({"A": content}).enrich(text).citations] == ["unverified"]
     content = "Le voisin doit réparer le trouble anormal. " * 500
     answer = CitationEnricher({"A": content}).enrich(
         f"« réparer le trouble anormal » [Source: A, chars 0-{len(content)}]"
@@ -362,25 +350,20 @@ def test_the_same_facts_in_the_same_words_are_supported_and_never_verified(sente
     assert [(one.status, one.holds) for one in answer.citations] == [("supported", False)]
 
 
-def test_one_wrong_quotation_does_not_spoil_a_right_one_that_begins_alike():
-    enricher = CitationEnricher({"D": BAIL_ET_DETTE})
+@pytest.mark.parametrize(
+    ("text", "statuses"),
+    [
+        (
+            "« Le bailleur [...] renonce au loyer » {}. « Le bailleur ne doit pas [...] la chose louée » {}.",
+            ["unverified", "verified"],
+        ),
+        ("« Le bailleur ne doit pas délivrer {} la chose prêtée ».", ["unverified"]),
+    ],
+)
+def test_a_wrong_quotation_is_checked_to_its_end_and_does_not_spoil_a_right_one(text, statuses):
     marker = f"[Source: D, chars 0-{len(BAIL_ET_DETTE)}]"
-    text = (
-        f"« Le bailleur [...] renonce au loyer » {marker}. « Le bailleur ne doit pas [...] la chose louée » {marker}."
-    )
-    assert [one.status for one in enricher.enrich(text, ["D"]).citations] == ["unverified", "verified"]
-
-
-def test_a_sentence_whose_marker_was_removed_is_listed():
-    answer = check("Le bailleur a vendu [Source: INVENTE, chars 0-50]. Il pleut.")
-    assert answer.ungrounded_claims == ["Le bailleur a vendu."]
-    assert answer.grounding_rate == 0.0
-
-
-def test_a_quotation_that_goes_on_behind_its_marker_is_checked_to_its_end():
-    text = "« Le bailleur ne doit pas délivrer [Source: D, chars 0-70] la chose prêtée »."
-    answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
-    assert [one.status for one in answer.citations] == ["unverified"]
+    answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text.replace("{}", marker), ["D"])
+    assert [one.status for one in answer.citations] == statuses
     assert len(answer.ungrounded_claims) == 1
 
 

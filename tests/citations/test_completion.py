@@ -37,15 +37,21 @@ def test_a_quotation_without_a_marker_is_cited_where_it_stands(quotation, quote)
     assert answer.grounding_rate == 1.0
 
 
-def test_a_quotation_in_two_documents_is_cited_from_neither():
-    answer = enrich("« Le bailleur doit délivrer la chose »", CONTENTS | {"L": ARRET}, read=("K", "L"))
+def test_a_quotation_is_cited_where_one_document_of_those_read_has_it():
+    text = "« Le bailleur doit délivrer la chose »"
+    answer = enrich(text, CONTENTS | {"L": ARRET}, read=("K", "L"))
     assert answer.citations == []
     assert len(answer.ungrounded_claims) == 1
+    assert enrich(text, read=("J",)).citations == []
+    assert len(CitationEnricher(CONTENTS).enrich(text).citations) == 1
 
 
-def test_a_quotation_is_looked_for_in_what_was_read_alone():
-    assert enrich("« Le bailleur doit délivrer la chose »", read=("J",)).citations == []
-    assert len(CitationEnricher(CONTENTS).enrich("« Le bailleur doit délivrer la chose »").citations) == 1
+def test_citations_count_by_status():
+    answer = enrich(
+        "« Le bailleur doit délivrer » [Source: K, chars 0-9]. « Nul ne ment jamais ici » [Source: J, chars 0-9]."
+    )
+    assert answer.counts == {"relocated": 1, "unverified": 1}
+    assert isinstance(answer.citations[0], Citation)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +88,12 @@ def test_a_fact_that_is_changed_or_out_of_place_is_listed_and_not_cited(text):
     assert answer.text == text
 
 
-def test_an_analysis_keeps_its_mark_and_claims_no_fact():
+def test_an_analysis_keeps_its_mark_and_claims_no_fact_nor_do_numbers_of_lists():
     text = "[Analyse] La solution du 3 mai 1999 surprend. Elle vaut 12 €.\nLe 3 mai 1999 est passé."
     answer = enrich(text)
     assert answer.text == text
     assert answer.ungrounded_claims == ["Le 3 mai 1999 est passé."]
     assert enrich("[Analysis] Ceci se discute.").grounding_rate is None
-
-
-def test_numbers_of_lists_are_no_facts():
     assert enrich("1. Oui.\n2) Non.\n## 3. Peut-être.\n- 4° Jamais.").grounding_rate is None
 
 
@@ -128,11 +131,3 @@ def test_a_library_is_asked_for_titles_dates_and_numbers(tiny_library):
         f"{said} [Source: {document.title}].".replace("9", "8"), [document.id]
     )
     assert not any(one.holds for one in wrong.citations)
-
-
-def test_citations_count_by_status():
-    answer = enrich(
-        "« Le bailleur doit délivrer » [Source: K, chars 0-9]. « Nul ne ment jamais ici » [Source: J, chars 0-9]."
-    )
-    assert answer.counts == {"relocated": 1, "unverified": 1}
-    assert isinstance(answer.citations[0], Citation)

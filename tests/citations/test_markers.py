@@ -55,13 +55,10 @@ def test_other_brackets_are_text(text):
     assert read(text) == (text, [], [], [])
 
 
-def test_of_several_references_the_unknown_ones_are_told():
+def test_of_several_references_the_unknown_ones_are_told_and_a_passage_that_does_not_hold_is_said_in_its_marker():
     marked = read("Oui [Source: A, chars 0-4; FAUX, chars 5-9].")
     assert [one.references for one in marked.markers] == [[Reference("A", (0, 4))]]
     assert marked.removed == ["[Source: FAUX, chars 5-9]"]
-
-
-def test_a_passage_that_does_not_hold_is_said_in_its_marker():
     assert format_marker("A", 3, 9) == "[Source: A, chars 3-9]"
     assert format_marker("A", 3, 9, verified=False) == "[Source non vérifiée: A, chars 3-9]"
     assert format_marker("A", 0, 0, verified=False) == "[Source non vérifiée: A]"

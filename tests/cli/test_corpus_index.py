@@ -9,6 +9,7 @@ import pytest
 
 from legal_rag.cli import main
 from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.files import locked
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
@@ -37,14 +38,11 @@ def index_file(folder):
     return folder / "legal_french_index" / INDEX
 
 
-def test_the_index_is_built_and_told_of_in_one_line(folder, index_file, said):
+def test_the_index_is_built_and_told_of_in_one_line_or_as_json(folder, index_file, said):
     index_file.unlink()
     line = said("corpus-index", "--index-folder", folder, "--no-parallel")
     assert line == f"2 documents, 1 topics, summaries: 1 extractive, 1 official: {index_file}\n"
     assert CorpusIndex.open(Library.open(folder)).keyword("vendeur") == ["b"]
-
-
-def test_machines_are_told_the_same_as_json(folder, index_file, said):
     told = json.loads(said("corpus-index", "--index-folder", folder, "--batch-size", 1, "--no-parallel", "--json"))
     sources = {"extractive": 1, "official": 1}
     assert told == {"path": str(index_file), "documents": 2, "topics": 1, "summaries": sources}
@@ -66,10 +64,6 @@ def test_info_tells_of_it(folder, index_file, said):
     index_file.unlink()
     assert "corpus_index" not in json.loads(said("info", "--index-folder", folder, "--json"))
     assert "corpus index" not in said("info", "--index-folder", folder)
-
-
-def test_a_sound_index_has_no_problem(folder, capfd):
-    assert main(["doctor", "--index-folder", str(folder)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -101,6 +95,7 @@ def test_the_doctor_tells_what_is_wrong_and_what_mends_it(folder, index_file, ca
 
 @pytest.mark.parametrize("at", [100, 4096, 5 * 4096])
 def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder, index_file, capfd, at):
+    assert main(["doctor", "--index-folder", str(folder)]) == 0
     data = bytearray(index_file.read_bytes())
     data[at : at + 2000] = b"\xff" * 2000
     index_file.write_bytes(data)
@@ -110,23 +105,15 @@ def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder
     assert main(["doctor", "--index-folder", str(folder)]) == 0
 
 
-def test_summaries_are_not_asked_of_nobody(folder, refused, no_endpoint):
-    assert "no endpoint to ask 'm' at" in refused("corpus-index", "--index-folder", folder, "--summaries", "m")
-
-
-def test_a_model_that_nobody_reaches_is_told_before_anything_is_built(folder, refused, index_file):
+def test_a_model_that_nobody_reaches_is_told_before_anything_is_built(folder, refused, index_file, no_endpoint):
     index_file.unlink()
-    endpoint = ("--summaries", "m", "--api-base", "http://127.0.0.1:9/v1")
-    assert "serveur injoignable" in refused("corpus-index", "--index-folder", folder, *endpoint)
+    summed_up = ("corpus-index", "--index-folder", folder, "--summaries", "m")
+    assert "no endpoint to ask 'm' at" in refused(*summed_up)
+    assert "serveur injoignable" in refused(*summed_up, "--api-base", "http://127.0.0.1:9/v1")
     assert not index_file.exists()
 
 
-def test_what_is_no_library_is_refused_in_one_line(tmp_path, refused):
-    assert "no index at" in refused("corpus-index", "--index-folder", tmp_path)
-
-
-def test_a_library_that_is_written_to_is_refused_in_one_line(folder, refused):
-    from legal_rag.files import locked
-
+def test_what_is_no_library_or_is_written_to_is_refused_in_one_line(folder, refused, tmp_path_factory):
+    assert "no index at" in refused("corpus-index", "--index-folder", tmp_path_factory.mktemp("empty"))
     with locked(folder / "legal_french_index"):
         assert "another process" in refused("corpus-index", "--index-folder", folder)

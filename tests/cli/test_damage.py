@@ -1,18 +1,12 @@
 """Commands on a damaged index: an answer or one line that names the file, never a traceback."""
 
 import os
-import shutil
 
 import pytest
 
 from legal_rag.cli import main
 from legal_rag.library import Library
 from legal_rag.library.manifest import write_manifest
-
-
-@pytest.fixture
-def copied(tiny_library, tmp_path):
-    return shutil.copytree(tiny_library.path, tmp_path / tiny_library.path.name)
 
 
 @pytest.mark.parametrize(
@@ -35,41 +29,39 @@ def test_a_file_that_is_no_longer_one_is_named(copied, refused, name, command, c
     assert "legal-rag " in line or "build" in line
 
 
-def test_no_shards_are_no_silence(copied, refused):
+def test_no_shards_are_no_silence_and_an_error_of_any_length_is_cut(copied, refused):
     write_manifest(copied, Library(copied).manifest | {"shards": []})
     line = refused("search", "bail", "--index-folder", copied.parent)
     assert "manifest.json" in line
     assert "its 0 shards hold 0" in line
+    assert len(refused("lookup", "x" * 100_000, "--index-folder", copied.parent)) < 2_100
 
 
-def test_whatever_fails_for_a_damaged_file_names_it(copied, refused, monkeypatch):
-    """Damage shows in every way: here as the error of a bug, or the panic of a library written in Rust."""
+class PanicException(BaseException):
+    """The panic of a library written in Rust."""
 
-    class PanicException(BaseException):
-        pass
 
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), IndexError(3), TypeError("x"), RecursionError(), PanicException("index out of bounds")]
+)
+def test_whatever_fails_for_a_damaged_file_names_it_and_keeps_its_traceback_where_the_files_are_whole(
+    copied, refused, monkeypatch, error
+):
+    """Damage shows in every way: here as the error of a bug."""
+    monkeypatch.setattr("legal_rag.cli.library.open_library", lambda *place: _raise(error))
+    for folder in (copied.parent, copied.parent / "absent"):
+        with pytest.raises(type(error)):
+            main(["info", "--index-folder", str(folder)])
     (copied / "outlines.sqlite").write_bytes(b"damaged")
-    for error in (
-        KeyError("x"),
-        IndexError(3),
-        TypeError("x"),
-        RecursionError(),
-        PanicException("index out of bounds"),
-    ):
-        monkeypatch.setattr("legal_rag.cli.library.open_library", lambda *place, error=error: _raise(error))
-        line = refused("info", "--index-folder", copied.parent)
-        assert "outlines.sqlite: not what was written" in line
-        assert "rebuild --only trees" in line
+    line = refused("info", "--index-folder", copied.parent)
+    assert "outlines.sqlite: not what was written" in line
+    assert "rebuild --only trees" in line
 
 
 @pytest.mark.parametrize(
     ("name", "harm", "command"),
     [
-        (
-            "avg_residual.npy",
-            lambda file: os.truncate(file, 150),
-            ("export", "--pylate", "exported"),
-        ),
+        ("avg_residual.npy", lambda file: os.truncate(file, 150), ("export", "--pylate", "exported")),
         ("bucket_cutoffs.npy", lambda file: file.write_bytes(b""), ("export", "--pylate", "exported")),
         ("bucket_cutoffs.npy", lambda file: file.unlink(), ("compact",)),
     ],
@@ -82,18 +74,6 @@ def test_what_numpy_or_the_system_says_of_a_shard_names_its_file_and_a_remedy(
     line = refused(*command, "--index-folder", copied.parent)
     assert f"fast_plaid_index/{name}: " in line
     assert "'legal-rag index' builds all anew" in line
-
-
-def test_a_bug_keeps_its_traceback_where_the_files_are_whole(copied, monkeypatch):
-    monkeypatch.setattr("legal_rag.cli.library.open_library", lambda *place: _raise(KeyError("x")))
-    with pytest.raises(KeyError):
-        main(["info", "--index-folder", str(copied.parent)])
-    with pytest.raises(KeyError):
-        main(["info", "--index-folder", str(copied.parent / "absent")])
-
-
-def test_an_error_of_any_length_is_cut(copied, refused):
-    assert len(refused("lookup", "x" * 100_000, "--index-folder", copied.parent)) < 2_100
 
 
 def _raise(error):

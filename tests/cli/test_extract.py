@@ -40,10 +40,7 @@ def rows(*ids, **texts):
     return [{"id": one, "content": texts.get(one, TEXTS.get(one, f"Texte de {one}."))} for one in ids]
 
 
-@pytest.fixture(autouse=True)
-def no_endpoint(monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN", "LANGEXTRACT_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("no_endpoint")
 
 
 @pytest.fixture
@@ -66,9 +63,6 @@ def as_rules_find(entities):
     return [(one["extraction_class"], one["char_start"], one["char_end"]) for one in entities]
 
 
-# --- a Library ------------------------------------------------------------------------------------------------------
-
-
 def test_each_document_has_what_the_rules_find_in_it(library):
     report = extract_library(library, RULES)
     assert (report.documents, report.extracted, report.unchanged, report.failed) == (3, 3, 0, {})
@@ -80,7 +74,15 @@ def test_each_document_has_what_the_rules_find_in_it(library):
     assert report.entities == sum(len(library.entities_of(doc_id)) for doc_id in library) > 3
 
 
-def test_the_files_hold_the_documents_in_the_library_s_order(library, tmp_path):
+def test_only_the_documents_asked_for_are_completed_and_the_files_hold_all_in_the_library_s_order(library, tmp_path):
+    report = complete_documents(library, ["b", "b"], RULES)
+    assert (report.documents, report.extracted) == (1, 1)
+    assert library.entities_of("a") is None
+    assert library.entities_of("b")
+    assert complete_documents(library, ["b"], RULES).extracted == 0
+    assert not set(FILES) & set(names_in(library.path))
+    with pytest.raises(LookupError, match="no document 'z'"):
+        complete_documents(library, ["z"], RULES)
     extract_library(library, RULES, tmp_path / "out")
     assert names_in(tmp_path / "out") == FILES
     assert list(json.loads((tmp_path / "out" / "entities.json").read_text("utf-8"))) == ["a", "b", "c"]
@@ -96,20 +98,12 @@ def test_what_is_held_is_not_extracted_again(library, tiny_encoder):
     after = extract_library(library.reload(), RULES)
     assert (after.documents, after.extracted, after.unchanged) == (4, 2, 2)
     assert [one["extraction_text"] for one in library.reload().entities_of("b")] == ["4 juin 2002"]
-
-
-def test_a_library_opened_before_an_addition_is_extracted_as_it_is_now(library, tiny_encoder):
-    add_documents(IndexConfig(source=rows("d"), index_folder=str(library.path.parent)), tiny_encoder)
-    assert extract_library(library, RULES).documents == 4
-
-
-def test_what_was_removed_is_forgotten(library):
-    extract_library(library, RULES)
+    assert extract_library(library, RULES).documents == 4  # as it is now, though opened before
     remove_documents(["a"], library.path.parent)
     report = extract_library(library.reload(), RULES)
-    assert (report.documents, report.extracted) == (2, 0)
+    assert (report.documents, report.extracted) == (3, 0)
     with closing(ExtractionStore(library.path / "entities.sqlite")) as store:
-        assert list(store.held_ids()) == ["b", "c"]
+        assert set(store.held_ids()) == {"b", "c", "d"}
         assert store.doc_ids_having("date:1993-05-12", 10) == []
 
 
@@ -127,20 +121,6 @@ def test_a_run_that_was_stopped_is_taken_up(library, monkeypatch):
     monkeypatch.undo()
     report = extract_library(library, RULES)
     assert (report.extracted, report.unchanged) == (2, 1)
-
-
-def test_only_the_documents_asked_for_are_completed(library):
-    report = complete_documents(library, ["b", "b"], RULES)
-    assert (report.documents, report.extracted) == (1, 1)
-    assert library.entities_of("a") is None
-    assert library.entities_of("b")
-    assert complete_documents(library, ["b"], RULES).extracted == 0
-    assert not set(FILES) & set(names_in(library.path))
-    with pytest.raises(LookupError, match="no document 'z'"):
-        complete_documents(library, ["z"], RULES)
-
-
-# --- a model --------------------------------------------------------------------------------------------------------
 
 
 KEY = "sk-tres-secret-0123"
@@ -221,9 +201,6 @@ def test_a_source_is_extracted_by_a_model_in_its_order_and_kept_in_the_cache(tmp
     assert list(found) == [row["id"] for row in many]
 
 
-# --- rebuilds -------------------------------------------------------------------------------------------------------
-
-
 def test_a_new_build_keeps_what_was_extracted_and_not_the_files_that_tell_of_the_old_one(library, tiny_encoder):
     extract_library(library, RULES)
     config = IndexConfig(source=rows("a", "d"), index_folder=str(library.path.parent))
@@ -236,7 +213,7 @@ def test_a_new_build_keeps_what_was_extracted_and_not_the_files_that_tell_of_the
     assert examine(built) == []
 
 
-def test_of_a_document_removed_no_entity_is_left_after_compaction(library):
+def test_of_a_document_removed_no_entity_is_left_after_compaction_which_keeps_the_others_and_new_files(library):
     extract_library(library, RULES)
     remove_documents(["c"], library.path.parent)
     assert not set(FILES) & set(names_in(library.path))  # they show all documents
@@ -247,30 +224,12 @@ def test_of_a_document_removed_no_entity_is_left_after_compaction(library):
     held = list(compacted.entities.held_ids())
     assert held == ["a", "b"]
     assert examine(compacted) == []
-
-
-def test_compaction_keeps_what_was_extracted_and_the_files(library):
-    remove_documents(["c"], library.path.parent)
     extract_library(library.reload(), RULES)
     compact_index(library.path.parent)
     compacted = Library(library.path)
     assert compacted.entities_of("a")
     assert set(FILES) <= set(names_in(compacted.path))
     assert examine(compacted) == []
-
-
-def test_a_class_that_no_entity_has_is_refused(library, place, refused):
-    extract_library(library, RULES)
-    assert "no entities of class 'article'" in refused("search", "x", "--entity", "article=L. 1", *place)
-
-
-def test_a_server_without_a_model_is_refused(place, refused):
-    assert "--extract-model" in refused("extract", "--extract-api-base", "http://127.0.0.1:9", *place)
-
-
-def test_a_schema_that_the_rules_know_nothing_of_is_refused(place, refused):
-    line = refused("extract", "--extract-model", "rules", "--extract-schema", "corporate", *place)
-    assert "the rules find nothing of schema 'corporate'" in line
 
 
 def test_documents_that_have_entities_are_left_as_they_are_after_an_answer(library):
@@ -298,7 +257,7 @@ def test_what_is_extracted_while_a_library_is_built_anew_is_in_the_new_one(libra
     assert list(json.loads((built.path / "entities.json").read_text("utf-8"))) == ["a", "e"]
 
 
-def test_who_writes_while_the_folders_are_moved_has_to_wait(library, tmp_path):
+def test_who_writes_while_the_folders_are_moved_has_to_wait_but_who_reads_does_not_keep_them(library, tmp_path):
     extract_library(library, RULES)
     with (
         carrying_entities(library.path, tmp_path),
@@ -308,10 +267,6 @@ def test_who_writes_while_the_folders_are_moved_has_to_wait(library, tmp_path):
         late.execute("DELETE FROM held")
     with closing(ExtractionStore(tmp_path / "entities.sqlite")) as copy:
         assert copy.held_count() == 3
-
-
-def test_who_reads_does_not_keep_the_folders_from_being_moved(library):
-    extract_library(library, RULES)
     with closing(sqlite3.connect(library.path / "entities.sqlite")) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT COUNT(*) FROM held").fetchone()
@@ -344,32 +299,6 @@ def test_an_entity_that_is_not_where_it_is_said_to_be_is_found(library):
     assert problem.startswith("entities.sqlite: date at 4-14 of 'a' is '12 mai 1993'")
 
 
-# --- a source -------------------------------------------------------------------------------------------------------
-
-
-def test_a_source_is_extracted_without_a_library(tmp_path):
-    report = extract_source(IndexConfig(source=rows("a", "b", ""), limit=2), RULES, tmp_path / "out")
-    assert (report.documents, report.extracted, report.bad_records) == (2, 2, 0)
-    assert names_in(tmp_path / "out") == FILES
-    assert names_in(tmp_path) == ["out"]
-
-
-def test_a_source_that_is_not_there_leaves_nothing(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        extract_source(IndexConfig(source=str(tmp_path / "nowhere.jsonl")), RULES, tmp_path / "out")
-    assert names_in(tmp_path) == []
-
-
-# --- the command line -----------------------------------------------------------------------------------------------
-
-
-def test_extraction_by_rules_says_which_classes_of_a_schema_they_know(place, capfd):
-    assert main(["extract", *map(str, place), "--extract-schema", "contract"]) == 0
-    assert "they looked for 1 of the 12 classes of 'contract': party (a model" in capfd.readouterr().err
-    assert main(["extract", *map(str, place), "--extract-schema", "jurisprudence"]) == 0
-    assert "they looked for" not in capfd.readouterr().err
-
-
 def test_extract_fills_the_library_and_tells_how_much(place, library, said, capfd):
     assert said("extract", *place).endswith(f" entities in 3 documents: {library.path}\n")
     assert set(FILES) <= set(names_in(library.path))
@@ -385,26 +314,32 @@ def test_extract_fills_the_library_and_tells_how_much(place, library, said, capf
     assert said("doctor", *place) == "no problem found\n"
 
 
-def test_extract_of_a_source_writes_where_it_is_told(tmp_path, monkeypatch, said):
+def test_extract_of_a_source_writes_where_it_is_told_and_lists_ids_that_it_does_not_have(
+    tmp_path, monkeypatch, said, capfd
+):
     monkeypatch.chdir(tmp_path)
     assert said("extract", "--source", "sample", "--limit", "2").endswith(" entities in 2 documents: entities\n")
     assert names_in("entities") == FILES
     said("extract", "--source", "sample", "--limit", "1", "--output", "là bas")
     assert names_in("là bas") == FILES
-
-
-def test_ids_that_a_source_does_not_have_are_listed(tmp_path, capfd):
+    assert names_in(tmp_path) == ["entities", "là bas"]
     (tmp_path / "ids.txt").write_text("FICTIF0101\nINCONNU\n")
     argv = ["extract", "--source", "sample", "--limit", "1", "--ids-file", tmp_path / "ids.txt", "--output", tmp_path]
     assert main(list(map(str, argv))) == 0
     assert "1 ids of the ids file were not found, or not readable: INCONNU" in capfd.readouterr().err
 
 
-def test_view_opens_the_page(place, library, said, monkeypatch):
+def test_view_opens_the_page_and_extraction_by_rules_says_which_classes_of_a_schema_they_know(
+    place, library, said, monkeypatch, capfd
+):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     said("extract", "--view", *place)
     assert opened == [(library.path / "entities.html").as_uri()]
+    assert main(["extract", *map(str, place), "--extract-schema", "contract"]) == 0
+    assert "they looked for 1 of the 12 classes of 'contract': party (a model" in capfd.readouterr().err
+    assert main(["extract", *map(str, place), "--extract-schema", "jurisprudence"]) == 0
+    assert "they looked for" not in capfd.readouterr().err
 
 
 def test_remove_says_which_files_it_dropped_and_what_renews_them(place, library, capfd):
@@ -425,12 +360,13 @@ def test_remove_says_which_files_it_dropped_and_what_renews_them(place, library,
     assert "'legal-rag compact' gives back the space" in err
 
 
-def test_search_filters_by_entities(place, said):
+def test_search_filters_by_entities(place, said, refused):
     said("extract", *place)
     hits = json.loads(said("search", "bail", "--entity", "montant=mille francs", "--json", *place))
     assert {hit["doc_id"] for hit in hits} == {"a"}
     both = ["--entity", "montant=mille francs", "--entity", "date=3 mai 2001"]
     assert json.loads(said("search", "bail", *both, "--json", *place)) == []
+    assert "no entities of class 'article'" in refused("search", "x", "--entity", "article=L. 1", *place)
 
 
 def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder, said, capfd):
@@ -506,7 +442,7 @@ def test_an_answer_stands_where_its_documents_cannot_be_extracted(copied, capfd,
         (["extract", "--extract-schema", "poésie"], "poésie"),
         (["extract", "--extract-passes", "9"], "extraction_passes must be 1 to 5, got 9"),
         (["extract", "--workers", "0"], "max_workers must be at least 1, got 0"),
-        (["extract", "--source", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["extract", "--source", "nowhere.jsonl", "--output", "out"], "nowhere.jsonl"),
         (["index", "--source", "sample", "--extract-passes", "0"], "extraction_passes must be 1 to 5, got 0"),
         (["ask", "a", "--extract-schema", "poésie"], "poésie"),
         (["search", "a", "--entity", "partie"], "not an entity: 'partie' (expected CLASS=VALUE"),
@@ -522,6 +458,11 @@ def test_what_cannot_be_extracted_is_told_in_one_line(tmp_path, monkeypatch, ref
     ("argv", "line"),
     [
         (["extract", "--limit", "2"], "--limit and --ids-file go with --source"),
+        (["extract", "--extract-api-base", "http://127.0.0.1:9"], "--extract-model"),
+        (
+            ["extract", "--extract-model", "rules", "--extract-schema", "corporate"],
+            "the rules find nothing of schema 'corporate'",
+        ),
         (["search", "a", "--entity", "partie=Lever"], "no entities in "),
     ],
 )

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from support.graph_cases import ROWS, linked_library, with_answer, with_stated
@@ -29,15 +27,20 @@ def place_of(library):
     return ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
 
 
-def test_show_says_what_a_decision_cites_and_who_cites_it_with_each_place(said, place):
+def test_show_says_what_a_decision_cites_and_who_cites_it_and_prints_its_episodes_as_the_models_notes(said, place):
     out = said("graph", "show", "n° 15-12.345", *place)
     assert out.startswith("Cass. soc., 23 nov. 2016, n° 15-12.345\n")
     assert "Traitement : cité par 2 décisions." in out
     assert "est cité par (2) :" in out
     assert re.search(r"Cass\. soc\., 9 janv\. 2019, n° 17-11\.111 \[SOC-2019, \d+-\d+\]", out)
+    out = said("graph", "show", "SOC-2019", *place)
+    notes = out.partition("Notes de travail du modèle, non vérifiées :")[2]
+    assert "[réussi] Suivre l'arrêt de 2019 (Reclassement) — réponse a1" in notes
+    assert "leçon : Lire les visas." in notes
+    assert "Notes de travail" not in said("graph", "show", "LYON", *place)
 
 
-def test_show_gives_facts_alone_and_with_all_the_models_words_apart(said, place):
+def test_show_gives_facts_alone_and_with_all_the_models_words_apart(said, place, tmp_path):
     plain, whole = (said("graph", "show", "SOC-2019", *more, *place) for more in ((), ("--all",)))
     assert "Selon le modèle" not in plain
     assert "Plan de vigilance" not in plain
@@ -46,14 +49,8 @@ def test_show_gives_facts_alone_and_with_all_the_models_words_apart(said, place)
     assert "interprète Obligation de reclassement — selon le modèle (réponse a1" in stated
     assert "Plan de vigilance" not in stated
     assert "Plan de vigilance" in unsupported
-
-
-def test_show_prints_the_episodes_of_a_node_as_the_models_notes(said, place):
-    out = said("graph", "show", "SOC-2019", *place)
-    notes = out.partition("Notes de travail du modèle, non vérifiées :")[2]
-    assert "[réussi] Suivre l'arrêt de 2019 (Reclassement) — réponse a1" in notes
-    assert "leçon : Lire les visas." in notes
-    assert "Notes de travail" not in said("graph", "show", "LYON", *place)
+    assert said("graph", "show", "SOC-2019", "--html", tmp_path / "a.html", *place) == ""
+    assert "9\u00a0janv.\u00a02019" in (tmp_path / "a.html").read_text("utf-8")
 
 
 def test_show_sets_contradictions_side_by_side_with_their_dates(said, library, tmp_path):
@@ -68,7 +65,11 @@ def test_show_sets_contradictions_side_by_side_with_their_dates(said, library, t
         assert "selon le modèle (réponse a2" in line
 
 
-def test_show_as_json_keeps_facts_and_statements_apart(said, place):
+def test_show_lists_no_more_links_than_asked_and_json_keeps_facts_and_statements_apart(said, place):
+    out = said("graph", "show", "article L. 1226-2 du code du travail", "--most", "1", *place)
+    assert "est appliqué par (2) :" in out
+    assert out.count("\n  - ") == 2
+    assert "… et 1 autre (--most en montre plus)" in out
     value = json.loads(said("graph", "show", "SOC-2019", "--all", "--json", *place))
     assert {one["support"] for one in value["edges"]} == {"text"}
     assert [one["support"] for one in value["stated"] + value["unsupported"]] == ["stated", "none"]
@@ -76,19 +77,7 @@ def test_show_as_json_keeps_facts_and_statements_apart(said, place):
     assert value["episodes"][0]["nodes"][0]["key"] == "doc:SOC-2019"
 
 
-def test_show_lists_no_more_links_than_asked_and_says_so(said, place):
-    out = said("graph", "show", "article L. 1226-2 du code du travail", "--most", "1", *place)
-    assert "est appliqué par (2) :" in out
-    assert out.count("\n  - ") == 2
-    assert "… et 1 autre (--most en montre plus)" in out
-
-
-def test_show_writes_the_page(said, place, tmp_path):
-    assert said("graph", "show", "SOC-2019", "--html", tmp_path / "a.html", *place) == ""
-    assert "9\u00a0janv.\u00a02019" in (tmp_path / "a.html").read_text("utf-8")
-
-
-def test_path_quotes_the_text_of_each_step(said, place):
+def test_path_quotes_the_text_of_each_step_and_no_path_is_said_on_stderr(said, place, capfd, library, tmp_path):
     out = said("graph", "path", "LYON", "CIV-2021", *place)
     assert [line.split(" « ")[0].strip() for line in out.splitlines()[1:]][::2] == [
         "applique article L. 1226-2 du code du travail",
@@ -98,9 +87,6 @@ def test_path_quotes_the_text_of_each_step(said, place):
     assert "[LYON, 35-44] « COUR D'APPEL DE LYON Vu l'article L. 1226-2 du code du travail" in out
     edges = json.loads(said("graph", "path", "LYON", "CIV-2021", "--json", *place))
     assert [one["type"] for one in edges] == ["applies", "cites", "cites"]
-
-
-def test_no_path_is_said_on_stderr(capfd, library, tmp_path, place):
     only = ExtractionResult([ExtractedEntity("Obligation de reclassement", "concept")], [])
     place = place_of(with_answer(library, tmp_path, only))
     assert main(["graph", "path", "SOC-2019", "Obligation de reclassement", *place]) == 0
@@ -129,17 +115,6 @@ def test_export_says_as_json_what_it_wrote(said, place, tmp_path):
     assert told == {"file": str(tmp_path / "g"), "format": "json", "nodes": 12, "edges": 15, "episodes": 1}
 
 
-def test_export_refuses_what_it_cannot_write(refused, place, tmp_path):
-    assert "no format for" in refused("graph", "export", tmp_path / "g.csv", *place)
-    assert "no folder" in refused("graph", "export", tmp_path / "none" / "g.json", *place)
-
-
-def test_an_unknown_node_is_refused_with_the_nearest_names(refused, place):
-    told = refused("graph", "show", "article 1241 du code civil", *place)
-    assert "no node 'article 1241 du code civil'" in told
-    assert "near: article 1240 du code civil" in told
-
-
 def test_a_library_without_a_graph_says_how_to_make_it(refused, library, tmp_path):
     copy = with_answer(library, tmp_path)
     (copy.path / "graph.sqlite").unlink()
@@ -147,13 +122,18 @@ def test_a_library_without_a_graph_says_how_to_make_it(refused, library, tmp_pat
         assert "'legal-rag rebuild --only graph' makes it" in refused("graph", *argv, *place_of(copy))
 
 
-def test_a_damaged_graph_is_one_line(refused, library, tmp_path):
+def test_what_cannot_be_shown_or_written_is_one_line(refused, library, place, tmp_path):
+    assert "no format for" in refused("graph", "export", tmp_path / "g.csv", *place)
+    assert "no folder" in refused("graph", "export", tmp_path / "none" / "g.json", *place)
+    told = refused("graph", "show", "article 1241 du code civil", *place)
+    assert "no node 'article 1241 du code civil'" in told
+    assert "near: article 1240 du code civil" in told
     copy = with_answer(library, tmp_path)
     (copy.path / "graph.sqlite").write_bytes(b"not a database" * 100)
     assert "graph.sqlite: not what was written" in refused("graph", "most-cited", *place_of(copy))
 
 
-def test_names_steer_no_terminal(library, tmp_path, capfd):
+def test_names_and_titles_steer_no_terminal(library, tiny_encoder, tmp_path, capfd):
     said_so = ExtractionResult(
         [ExtractedEntity(f"Notion {STEERING}", "concept", 0.9, STEERING)],
         [ExtractedRelationship(f"Notion {STEERING}", "SOC-2019", "related_to")],
@@ -163,23 +143,13 @@ def test_names_steer_no_terminal(library, tmp_path, capfd):
     assert main(["graph", "show", "SOC-2019", "--all", *place]) == 0
     assert main(["graph", "show", "Notion", *place]) == 1
     assert main(["graph", "show", f"Notion {STEERING} x", *place]) == 1
+    rows = [{**ROWS[1], "title": f"Décision {STEERING}", "juridiction": "", "number": ""}, ROWS[3]]
+    place = place_of(linked_library(tmp_path / "titles", tiny_encoder, rows))
+    assert main(["graph", "show", "SOC-2016", *place]) == 0
     written = "".join(capfd.readouterr())
     assert "rouge" in written
     assert not re.findall("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", written)
 
 
-def test_a_title_steers_no_terminal(tiny_encoder, tmp_path, said):
-    rows = [{**ROWS[1], "title": f"Décision {STEERING}", "juridiction": "", "number": ""}, ROWS[3]]
-    out = said("graph", "show", "SOC-2016", *place_of(linked_library(tmp_path, tiny_encoder, rows)))
-    assert not re.findall("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", out)
-
-
 def test_each_type_of_link_can_be_read_from_both_ends():
     assert EDGE_TYPES.keys() == REVERSED_EDGE_TYPES.keys()
-
-
-def test_help_does_not_load_the_graph():
-    script = "import sys; from legal_rag.cli import main; main(['--help']); print('legal_rag.graph' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.endswith("False\n")
-    assert "graph" in result.stdout

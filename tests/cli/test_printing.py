@@ -57,11 +57,15 @@ def test_json_is_printable_and_holds_the_very_characters(hostile_place, argv, ca
     assert CLIPBOARD in json.dumps(json.loads(out), ensure_ascii=False).encode().decode("unicode_escape")
 
 
-def test_an_error_about_a_hostile_id_is_one_printable_line(hostile_place, capsys):
+def test_an_error_about_a_hostile_id_is_one_printable_line_and_escaped_json_the_same_value(hostile_place, capsys):
     assert main(["lookup", HOSTILE.replace("\ud800", ""), *hostile_place]) == 1
     _, err = capsys.readouterr()
     assert err.count("\n") == 1
     assert steering(err) == set()
+    value = {HOSTILE: [HOSTILE]}
+    text = escaped_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert steering(text) == set()
 
 
 @pytest.mark.parametrize("text", ["é\n\tœ «…»", "\x1b[2mgris\x1b[0m"])
@@ -71,39 +75,25 @@ def test_a_stream_leaves_text_and_styles_as_they_are(text):
     assert raw.getvalue() == text
 
 
-def test_offsets_stay_where_characters_are_replaced():
+def test_offsets_stay_where_characters_are_replaced_and_what_an_encoding_lacks_is_escaped():
     assert len(printable(HOSTILE)) == len(HOSTILE)
     assert printable("a\x1b[31mb") == "a\ufffd[31mb"
-
-
-def test_a_stream_whose_encoding_lacks_a_character_escapes_it():
     raw = io.TextIOWrapper(io.BytesIO(), "ascii")
     PrintableStream(raw).write("é\x1b")
     raw.flush()
     assert raw.buffer.getvalue() == b"\\xe9\\ufffd"
 
 
-def test_escaped_json_is_the_same_value():
-    value = {HOSTILE: [HOSTILE]}
-    text = escaped_json(json.dumps(value, ensure_ascii=False))
-    assert json.loads(text) == value
-    assert steering(text) == set()
-
-
-def test_print_json_logs_and_bars_are_printable(capsys):
-    with printable_streams():
-        print_json([HOSTILE])
-        logging.StreamHandler(sys.stderr).emit(logging.makeLogRecord({"msg": HOSTILE}))
-        list(progress(HOSTILE, iterable=[1]))
-    out, err = capsys.readouterr()
-    assert steering(out + err) == set()
-
-
-def test_the_streams_come_back():
+def test_print_json_logs_and_bars_are_printable_and_the_streams_come_back(capsys):
     before = sys.stdout, sys.stderr
     with printable_streams():
         assert sys.stdout is not before[0]
+        print_json([HOSTILE])
+        logging.StreamHandler(sys.stderr).emit(logging.makeLogRecord({"msg": HOSTILE}))
+        list(progress(HOSTILE, iterable=[1]))
     assert (sys.stdout, sys.stderr) == before
+    out, err = capsys.readouterr()
+    assert steering(out + err) == set()
 
 
 def test_a_page_shows_no_control_character():

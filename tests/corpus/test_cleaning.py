@@ -92,18 +92,16 @@ def test_tags_become_the_breaks_that_they_stand_for(text, expected):
     assert clean_text(text) == expected
 
 
-def test_html_without_a_tag_is_trimmed_only_on_request():
+def test_html_without_a_tag_is_trimmed_only_on_request_and_a_text_that_stays_markup_ends_as_text():
     assert clean_text("\n un \n\n\n\n deux ", is_html=True) == "un\n\ndeux"
     assert clean_text("\n un \n\n\n\n deux ") == "\n un \n\n\n\n deux "
+    assert clean_text("<" * 50 + "b>" * 50) == "\ufffd" * 40 + "b>" * 40
+    assert clean_text("<div>" * 100_000 + "x" + "</div>" * 100_000) == "x"
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\ud83db", "<b>a\udfffb</b>", "<p>a\x00b</p>", "a&#0;b", "a&#xD800;b"])
 def test_characters_that_cannot_be_stored_become_replacement_characters(text):
     assert clean_text(text) == "a\ufffdb"
-
-
-def test_a_text_that_stays_markup_pass_after_pass_ends_as_text():
-    assert clean_text("<" * 50 + "b>" * 50) == "\ufffd" * 40 + "b>" * 40
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,6 @@ def test_a_date_is_written_the_iso_way_when_it_can_be_read(value, expected):
     assert read_one(decision_date=value).decision_date == expected
 
 
-def test_numeric_ids_become_text():
-    assert [item.id for item in read([{"id": 7, "content": "un"}, {"id": 0, "content": "deux"}])] == ["7", "0"]
-
-
 def test_columns_of_the_source_are_kept_as_json_can_store_them():
     document = read_one(
         number=12,
@@ -144,10 +140,11 @@ def test_columns_of_the_source_are_kept_as_json_can_store_them():
     assert len(document.content_hash) == 64
 
 
-def test_other_columns_may_hold_id_and_text():
+def test_other_columns_may_hold_id_and_text_and_numeric_ids_become_text():
     rows = [{"cle": "A1", "texte": "un", "id": 4, "content": "autre"}]
     document = read(rows, id_column="cle", text_column="texte")[0]
     assert (document.id, document.content) == ("A1", "un")
+    assert [item.id for item in read([{"id": 7, "content": "un"}, {"id": 0, "content": "deux"}])] == ["7", "0"]
 
 
 @pytest.mark.parametrize(
@@ -175,23 +172,17 @@ def test_an_id_seen_before_is_left_out(ids):
     assert problems(rows) == [f"duplicate id '{first}'"]
 
 
-def test_an_id_whose_first_row_had_no_text_is_not_a_duplicate():
-    rows = [{"id": "A1", "content": ""}, {"id": "A1", "content": "texte"}]
-    assert [item.content for item in read(rows)] == ["texte"]
-
-
-def test_bad_records_are_logged_where_nobody_takes_them(caplog):
+def test_bad_records_are_logged_where_nobody_takes_them_and_an_id_without_text_is_not_a_duplicate(caplog):
     with caplog.at_level(logging.WARNING, "legal_rag"):
         list(read_documents([{"id": "A1", "content": "texte"}, {"id": "A1", "content": "texte"}]))
     assert caplog.messages == ["left out row 1: duplicate id 'A1'"]
+    rows = [{"id": "A1", "content": ""}, {"id": "A1", "content": "texte"}]
+    assert [item.content for item in read(rows)] == ["texte"]
 
 
 def test_a_source_without_a_good_row_is_an_error_with_examples():
     with pytest.raises(ValueError, match=r"no document in .*: 5 records read \(row 0: no id .*; row 2: no id [^;]*\)$"):
         read([{"id": "", "content": "texte"}] * 5)
-
-
-def test_an_empty_source_is_an_error():
     with pytest.raises(ValueError, match=r"no document in \[\]: 0 records read$"):
         read([])
 

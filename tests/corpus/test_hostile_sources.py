@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legal_rag.corpus import SourceOptions, read_documents, sources
-from legal_rag.corpus.cleaning import clean_text, normalized
 from legal_rag.corpus.reader_process import ReaderProcess
 
 GOOD = ({"id": "a", "content": "Un."}, {"id": "z", "content": "Deux."})
@@ -114,9 +113,6 @@ def test_a_csv_line_that_does_not_fit_is_named(tmp_path, monkeypatch):
     assert "field larger than field limit" in bad[1]
 
 
-# --- folders ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "in").mkdir()
@@ -177,9 +173,6 @@ def test_a_dataset_card_cannot_lead_out_of_its_folder(folder, data):
         read(folder)
 
 
-# --- the process for parsers -----------------------------------------------------------------------------------------
-
-
 def test_a_parser_that_crashes_hangs_or_fills_memory_costs_one_file(folder, monkeypatch):
     monkeypatch.setattr("legal_rag.corpus.reader_process.READER_SECONDS", 1.0)
     for name in ("crash", "hang", "fill", "last"):
@@ -219,19 +212,6 @@ def test_no_process_is_left_whether_all_was_read_or_not(folder):
         rows.close()
     assert len(started) == 2
     assert all(process.returncode is not None for process in started)
-
-
-# --- text ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_hundred_thousand_marks_on_a_letter_are_composed_at_once():
-    found = normalized("e" + "\u0301\u0316" * 50_000)
-    assert found == "\u00e9" + "\u0316" * 50_000 + "\u0301" * 49_999
-    assert found == normalized(found)
-
-
-def test_hundred_thousand_nested_tags_are_text_in_a_moment():
-    assert clean_text("<div>" * 100_000 + "x" + "</div>" * 100_000) == "x"
 
 
 @given(st.binary(max_size=200))

@@ -17,81 +17,45 @@ def text_of(**fields) -> str:
     return cite(**fields).text.replace("\u00a0", " ")
 
 
+def of(juridiction, decision_date, number, **more):
+    return {"juridiction": juridiction, "decision_date": decision_date, "number": number, **more}
+
+
+SECOND = {"formation": "Deuxième chambre civile"}
+PUBLISHED = "Cour de cassation, civile, Chambre civile 2, 5 octobre 2023, 20-23.523, Publié au bulletin"
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
         (
-            {
-                "title": "Cour de cassation, civile, Chambre civile 2, 5 octobre 2023, 20-23.523, Publié au bulletin",
-                "juridiction": "Cour de cassation",
-                "formation": "Deuxième chambre civile",
-                "decision_date": "2023-10-05",
-                "number": "20-23523",
-            },
+            of("Cour de cassation", "2023-10-05", "20-23523", title=PUBLISHED, **SECOND),
             "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié",
         ),
         (
-            {
-                "title": "A.N., Haute-Loire (1ère circ.)",
-                "juridiction": "Conseil constitutionnel",
-                "decision_date": "1993-07-20",
-                "number": "93-1213",
-                "nature": "AN",
-            },
-            "Cons. const., 20 juill. 1993, n° 93-1213 AN",
-        ),
-        (
-            {
-                "juridiction": "Conseil constitutionnel",
-                "decision_date": "2012-10-05",
-                "number": "2012-4563 et autres",
-                "ecli": "ECLI:FR:CC:2012:2012.4563.AN",
-            },
-            "Cons. const., 5 oct. 2012, n° 2012-4563 AN et a.",
-        ),
-        (
-            {
-                "juridiction": "Conseil constitutionnel",
-                "decision_date": "2017-08-07",
-                "number": "2017-4977  QPC /",
-                "nature": "AN",
-            },
-            "Cons. const., 7 août 2017, n° 2017-4977 QPC",
-        ),
-        (
-            {"juridiction": "COUR D'APPEL DE TOULOUSE", "decision_date": "2021-05-04", "number": "19 / 01234"},
-            "CA Toulouse, 4 mai 2021, n° 19/01234",
-        ),
-        (
-            {"juridiction": "Tribunal judiciaire de Paris", "decision_date": "2021-05-04", "number": "19/01234"},
-            "TJ Paris, 4 mai 2021, n° 19/01234",
-        ),
-        (
-            {"juridiction": "Tribunal des conflits", "decision_date": "2021-06-07", "number": "C4210"},
-            "T. confl., 7 juin 2021, n° C4210",
-        ),
-        (
-            {
-                "juridiction": "Cour de cassation",
-                "formation": "Deuxième chambre civile",
-                "decision_date": "2018-03-01",
-                "number": "16-28333, 17-10640",
-            },
+            of("Cour de cassation", "2018-03-01", "16-28333, 17-10640", **SECOND),
             "Cass. 2e civ., 1er mars 2018, nos 16-28.333 et 17-10.640",
         ),
         (
-            {
-                "juridiction": "Cour de cassation",
-                "formation": "Assemblée plénière",
-                "decision_date": "2023-10-19",
-                "number": "21-25274, 21-25275, 21-25276",
-            },
+            of("Cour de cassation", "2023-10-19", "21-25274, 21-25275, 21-25276", formation="Assemblée plénière"),
             "Cass. ass. plén., 19 oct. 2023, n° 21-25.274 et a.",
         ),
         (
-            {"juridiction": "Conseil d'État", "decision_date": "2021-03-03", "number": 428000},
-            "CE, 3 mars 2021, n° 428000",
+            of("Conseil constitutionnel", "1993-07-20", "93-1213", title="A.N., Haute-Loire (1ère circ.)", nature="AN"),
+            "Cons. const., 20 juill. 1993, n° 93-1213 AN",
         ),
+        (
+            of("Conseil constitutionnel", "2012-10-05", "2012-4563 et autres", ecli="ECLI:FR:CC:2012:2012.4563.AN"),
+            "Cons. const., 5 oct. 2012, n° 2012-4563 AN et a.",
+        ),
+        (
+            of("Conseil constitutionnel", "2017-08-07", "2017-4977  QPC /", nature="AN"),
+            "Cons. const., 7 août 2017, n° 2017-4977 QPC",
+        ),
+        (of("COUR D'APPEL DE TOULOUSE", "2021-05-04", "19 / 01234"), "CA Toulouse, 4 mai 2021, n° 19/01234"),
+        (of("Tribunal judiciaire de Paris", "2021-05-04", "19/01234"), "TJ Paris, 4 mai 2021, n° 19/01234"),
+        (of("Tribunal des conflits", "2021-06-07", "C4210"), "T. confl., 7 juin 2021, n° C4210"),
+        (of("Conseil d'État", "2021-03-03", 428000), "CE, 3 mars 2021, n° 428000"),
     ],
 )
 def test_a_decision_is_cited_from_its_columns(fields, expected):
@@ -136,12 +100,13 @@ def test_a_document_without_columns_is_cited_from_its_title(title, expected):
     assert text_of(title=title) == expected
 
 
-def test_an_article_named_by_its_columns_is_cited_with_its_code():
+def test_an_article_named_by_its_columns_and_a_decision_by_its_letterhead_are_cited():
     article = cite(id="LEGIARTI000006419320", title="Article 1240", number="1240", section="Code civil > Livre III")
     assert article.text.replace("\u00a0", " ") == "C. civ., art. 1240"
     assert article.links == (
         Link("Légifrance", "https://www.legifrance.gouv.fr/codes/article_lc/LEGIARTI000006419320"),
     )
+    assert text_of(content=LETTERHEAD) == "Cass., 25 nov. 2020, n° 19-60.222, FS-P+B+I"
 
 
 LETTERHEAD = """SOC.
@@ -161,10 +126,6 @@ Pourvoi n° B 19-60.222
 
 AU NOM DU PEUPLE FRANÇAIS
 """
-
-
-def test_a_decision_without_columns_or_title_is_cited_from_its_letterhead():
-    assert text_of(content=LETTERHEAD) == "Cass., 25 nov. 2020, n° 19-60.222, FS-P+B+I"
 
 
 @pytest.mark.parametrize(

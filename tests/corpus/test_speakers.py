@@ -234,17 +234,7 @@ def test_reading_takes_time_in_proportion_to_the_text(unit):
         "Article 9\nI. - La cour d'appel statue en droit.\n1. Le délai est de trois mois.\n2. Il est franc.",
         "Maître,\nLe tribunal a rejeté nos demandes.\n1. Il faut faire appel.\nEn droit, la faute est établie.",
     ],
-    ids=[
-        "e-mail",
-        "contract",
-        "mayor's order",
-        "handbook",
-        "pleading",
-        "press article",
-        "short pleading",
-        "statute",
-        "letter",
-    ],
+    ids="e-mail contract mayors-order handbook pleading press-article short-pleading statute letter".split(),
 )
 def test_in_a_text_that_is_no_decision_no_court_speaks(text):
     assert {(one.part, one.speaker) for one in read_paragraphs(text)} == {(None, None)}

@@ -142,33 +142,32 @@ def test_a_section_is_a_span_of_the_text_with_its_heading():
     assert DECISION[slice(*node.children[0].heading)].strip() == "2."
 
 
-def test_the_reply_to_a_ground_is_no_part_of_the_last_branch_of_the_ground():
-    branch = "que la cour d'appel a violé l'article 1110 du code civil " * 6
-    text = f"Sur le moyen unique :\n\nX fait grief, alors :\n\n1°/ {branch};\n\n2°/ {branch};\n\nMais attendu que non."
-    assert outline(text)[0] == (1, "Sur le moyen unique")
-    assert [title[:10] for title in titles(text)] == ["Sur le moy", "1°/ que la", "2°/ que la", "Mais atten"]
-    assert {level for level, _ in outline(text)[1:]} == {2}
+BRANCH = "que la cour d'appel a violé l'article 1110 du code civil " * 6
+LONG = "mots du texte " * 20
 
 
-def test_titles_with_numbers_nest_in_the_order_in_which_they_first_come():
-    text = (
-        "MOTIFS\nI - La faute\nA - Le retard\n.\nB - Le refus\n.\nII - Le dommage\nA - La perte\n.\nB - Le trouble\n."
-    )
-    assert outline(text) == [
-        (1, "MOTIFS"),
-        *((2, "I - La faute"), (3, "A - Le retard"), (3, "B - Le refus")),
-        *((2, "II - Le dommage"), (3, "A - La perte"), (3, "B - Le trouble")),
-    ]
-
-
-def test_paragraphs_of_a_quotation_that_are_numbered_anew_lie_inside_the_paragraph_that_quotes():
-    long = "mots du texte " * 20
-    text = f"1. Le juge cite :\n1. premier {long}\n2. deuxième {long}\n3. troisième {long}\n2. Il en déduit {long}"
-    assert [(level, title[:10]) for level, title in outline(text)] == [
-        (1, "1. Le juge"),
-        *((2, "1. premier"), (2, "2. deuxièm"), (2, "3. troisiè")),
-        (1, "2. Il en d"),
-    ]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (  # the reply to a ground is no part of its last branch
+            f"Sur le moyen unique :\n\nX fait grief :\n\n1°/ {BRANCH};\n\n2°/ {BRANCH};\n\nMais attendu que non.",
+            [(1, "Sur le moy"), (2, "1°/ que la"), (2, "2°/ que la"), (2, "Mais atten")],
+        ),
+        (  # titles with numbers nest in the order in which they first come
+            "MOTIFS\nI - La faute\nA - Le retard\n.\nB - Le refus\n.\nII - Le dommage\nA - La perte\n.\nB - Le tort\n.",
+            [
+                *((1, "MOTIFS"), (2, "I - La fau"), (3, "A - Le ret"), (3, "B - Le ref")),
+                *((2, "II - Le do"), (3, "A - La per"), (3, "B - Le tor")),
+            ],
+        ),
+        (  # what a paragraph quotes, numbered anew, lies inside it
+            f"1. Le juge cite :\n1. premier {LONG}\n2. deuxième {LONG}\n3. troisième {LONG}\n2. Il en déduit {LONG}",
+            [(1, "1. Le juge"), (2, "1. premier"), (2, "2. deuxièm"), (2, "3. troisiè"), (1, "2. Il en d")],
+        ),
+    ],
+)
+def test_sections_nest_as_their_numbers_do(text, expected):
+    assert [(level, title[:10]) for level, title in outline(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -216,11 +215,8 @@ def test_what_only_looks_like_a_heading_is_text(text):
     assert titles(text) == []
 
 
-def test_short_lines_of_the_operative_part_are_no_headings():
+def test_short_lines_of_the_operative_part_and_names_before_the_first_part_are_no_headings():
     assert titles("PAR CES MOTIFS\nStatuant à nouveau :\nLes frais irrépétibles :\nCondamne X.") == ["PAR CES MOTIFS"]
-
-
-def test_the_names_of_parties_and_courts_before_the_first_part_are_no_headings():
     line = (
         "prise en la personne de son gérant, dont le siège est à Lyon, représentée par la SCP Untel, avoués à la Cour"
     )
@@ -247,8 +243,9 @@ def test_a_text_of_a_single_line_is_cut_before_its_reasons():
     assert all("Considérant que" in node.title[:25] for node in tree.children)
 
 
-def test_a_long_word_is_cut_too():
+def test_a_long_word_is_cut_too_and_more_headings_than_a_reader_can_use_are_a_list():
     assert [node.char_end - node.char_start for node in build_tree("a" * 7000).children] == [3000, 3000, 1000]
+    assert len(list(walk(build_tree("Article 1 - x\n" * 50_000)))) < 1000
 
 
 @pytest.mark.parametrize(
@@ -285,10 +282,6 @@ def test_a_hostile_text_takes_linear_time(text):
     started = time.process_time()
     check(build_tree(text), text)
     assert time.process_time() - started < 2  # a quadratic pattern takes many
-
-
-def test_more_headings_than_a_reader_can_use_are_a_list():
-    assert len(list(walk(build_tree("Article 1 - x\n" * 50_000)))) < 1000
 
 
 @pytest.mark.shared

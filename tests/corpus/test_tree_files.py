@@ -43,7 +43,7 @@ def test_the_outlines_of_the_sample_are_read_back_as_they_were(sample_rows):
         assert tree_from_json(tree_to_json(outline, row["id"]), len(row["content"])) == (row["id"], "", outline)
 
 
-def test_a_section_needs_a_title_and_a_span_alone():
+def test_a_section_needs_a_title_and_a_span_alone_and_text_between_two_belongs_to_the_first():
     given_ = tree({"title": "A", "start_index": 2, "end_index": 10}, {"title": "B", "start": 10, "end": 30})
     read = tree_from_json(given_, 30).tree
     assert [(one.node_id, one.title, one.level, one.char_start, one.char_end, one.kind) for one in walk(read)] == [
@@ -51,9 +51,6 @@ def test_a_section_needs_a_title_and_a_span_alone():
         ("0001", "A", 1, 2, 10, "heading"),
         ("0002", "B", 1, 10, 30, "heading"),
     ]
-
-
-def test_text_between_sections_belongs_to_the_first():
     read = tree_from_json(tree(section(2, 10, section(3, 5), section(7, 8)), section(15, 20)), 30).tree
     spans = [(one.node_id, one.char_start, one.char_end) for one in walk(read)]
     assert spans == [("0000", 0, 30), ("0001", 2, 15), ("0002", 3, 7), ("0003", 7, 15), ("0004", 15, 30)]
@@ -103,14 +100,11 @@ def test_what_is_no_outline_of_the_text_is_refused(value, reason):
     assert len(str(told.value)) < 300
 
 
-def test_a_tree_that_holds_itself_or_is_too_deep_is_refused():
+def test_a_tree_that_holds_itself_or_too_many_sections_is_refused(monkeypatch):
     loop = section(0, 30)
     loop["nodes"].append(loop)
     with pytest.raises(ValueError, match=f"nested more than {MOST_LEVELS} deep"):
         tree_from_json(tree(loop), 30)
-
-
-def test_a_tree_of_too_many_sections_is_refused(monkeypatch):
     monkeypatch.setattr("legal_rag.corpus.structure.tree_files.MOST_NODES", 3)
     with pytest.raises(ValueError, match="more than 3 sections"):
         tree_from_json(tree(*(section(n, n + 1) for n in range(4))), 4)

@@ -54,15 +54,12 @@ def test_windows_hold_the_whole_text_once_and_pieces_all_of_it_but_blanks(conten
     assert all(end - start <= PIECE_CHARS + LONGEST_SENTENCE for start, end in pieces)
 
 
-def test_windows_and_pieces_end_with_a_sentence():
+def test_windows_and_pieces_end_with_a_sentence_or_else_between_words():
     first, *_, last = windows(SENTENCES)
     assert SENTENCES[: first.end].endswith("n'est pas fondé. ")
     assert all(SENTENCES[slice(*piece)].endswith("fondé.") for piece in first.pieces)
     assert all(SENTENCES[slice(*piece)].startswith("Attendu") for piece in first.pieces)
     assert last.end == len(SENTENCES)
-
-
-def test_a_text_without_a_full_stop_is_cut_between_words():
     content = "mot " * 20_000
     assert all(content[slice(*piece)].endswith("mot") for one in windows(content) for piece in one.pieces)
 
@@ -73,7 +70,7 @@ def test_a_window_begins_where_it_is_asked_to():
     assert 1234 < window.end <= 1534
 
 
-def test_what_a_model_reads_behind_an_offset_is_what_stands_there():
+def test_what_a_model_reads_behind_an_offset_is_what_stands_there_and_marks_cost_little():
     document = Document(id="D", content=PARAGRAPHS, title="Un titre\nsur deux lignes", decision_date="2024-04-01")
     text = window_text(document, window_at(PARAGRAPHS, 700))
     end = window_at(PARAGRAPHS, 700).end
@@ -85,16 +82,10 @@ def test_what_a_model_reads_behind_an_offset_is_what_stands_there():
     shown = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
     assert len(shown) > 10
     assert all(piece.rstrip("\n") == PARAGRAPHS[int(start) : int(stop)] for start, stop, piece in shown)
-
-
-def test_marks_cost_little_beside_the_text():
     text = window_text(Document(id="D", content=SENTENCES), window_at(SENTENCES))
     marks = [match.group() for match in MARKED.finditer(text)]
     assert len(marks) > 10
     assert sum(map(len, marks)) < 0.03 * READ_CHARS
-
-
-# --- overlapping cuts of a whole text
 
 
 @pytest.mark.parametrize(
@@ -124,40 +115,28 @@ def test_cuts_without_overlap_hold_each_character_once(pieces, most):
     assert all(0 < end - start <= most for start, end in found)
 
 
-def test_cuts_end_at_lines_and_begin_at_sentences():
+def test_cuts_end_at_lines_and_begin_at_sentences_and_a_part_of_a_text_is_cut_alone():
     found = cut_windows(LONG, 4000, 300)
     assert len(found) == 9
     assert all(LONG[end - 1] == "\n" for _, end in found[:-1])
     assert all(LONG[start:].startswith(("Considérant", "qu'il", "Il y a")) for start, _ in found)
     assert all(start == 0 or LONG[start - 1] == "\n" for start, _ in cut_windows(LONG, 4000))
-
-
-def test_a_part_of_a_text_is_cut_alone():
     found = cut_windows(LONG, 2000, 100, (5000, 9000))
     assert (found[0][0], found[-1][1]) == (5000, 9000)
+    assert cut_windows("", 100, 10) == cut_windows("  \n\t ", 100, 10) == []
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t "])
-def test_a_blank_text_has_no_window(text):
-    assert cut_windows(text, 100, 10) == []
-
-
-@pytest.mark.parametrize(("most", "overlap"), [(100, 26), (100, -1)])
-def test_an_overlap_that_would_not_get_on_is_refused(most, overlap):
-    with pytest.raises(ValueError, match="overlap must be from 0 to a quarter of"):
+@pytest.mark.parametrize(
+    ("most", "overlap", "problem"),
+    [
+        (100, 26, "overlap must be from 0 to a quarter of"),
+        (100, -1, "overlap must be from 0 to a quarter of"),
+        (0, 0, "most must be at least 1, got 0"),
+    ],
+)
+def test_a_window_of_no_length_and_an_overlap_that_would_not_get_on_are_refused(most, overlap, problem):
+    with pytest.raises(ValueError, match=problem):
         cut_windows(LONG, most, overlap)
-
-
-def test_a_window_of_no_length_is_refused():
-    with pytest.raises(ValueError, match="most must be at least 1, got 0"):
-        cut_windows("texte", 0)
-
-
-# --- one window drawn at random
-
-
-def test_a_short_text_is_drawn_whole():
-    assert draw_window("  un texte court \n", "0:a", 100) == (2, 16)
 
 
 def test_every_part_of_long_decisions_is_drawn_and_reasons_most():
@@ -170,10 +149,11 @@ def test_every_part_of_long_decisions_is_drawn_and_reasons_most():
     assert 10 < in_names < 90
 
 
-def test_a_window_is_drawn_by_its_seed_alone():
+def test_a_window_is_drawn_by_its_seed_alone_and_a_short_text_whole():
     text = "Attendu que la demande est recevable.\n" * 500
     random.seed(1)
     first = draw_window(text, "7:x", 2000)
     random.seed(2)
     assert draw_window(text, "7:x", 2000) == first
     assert {draw_window(text, f"{seed}:x", 2000) for seed in range(30)} != {first}
+    assert draw_window("  un texte court \n", "0:a", 100) == (2, 16)

@@ -25,14 +25,11 @@ def test_there_are_as_many_clusters_as_the_root_of_half_the_documents(documents,
     assert n_clusters(documents) == clusters
 
 
-def test_documents_that_share_key_terms_are_one_cluster_the_largest_first():
+def test_documents_that_share_key_terms_are_one_cluster_and_equal_ones_give_equal_centres():
     centres = fit_centres(DOCUMENTS, 2)
     assert [centres.assign(document) for document in DOCUMENTS] == [1, 1, 0, 0, 0, 0]
     assert centres.labels(SHOWN) == ["baux, preneur, conge", "votes, urne, tract"]
     assert np.allclose(np.linalg.norm(centres.matrix, axis=1), 1.0)
-
-
-def test_equal_documents_give_equal_centres():
     rng = np.random.default_rng(1)
     documents = [{f"terme{n}": float(rng.random()) + 0.1 for n in rng.integers(0, 200, 20)} for _ in range(500)]
     first, second = fit_centres(iter(documents)), fit_centres(documents)
@@ -41,71 +38,50 @@ def test_equal_documents_give_equal_centres():
     assert len(first.matrix) <= n_clusters(500)
 
 
-def test_a_document_has_its_cluster_whatever_the_order_of_its_terms():
-    centres = fit_centres(DOCUMENTS, 2)
-    for document in DOCUMENTS:
-        assert centres.assign(dict(reversed(document.items()))) == centres.assign(document)
-
-
-def test_centres_are_read_back_from_their_bytes():
+def test_centres_are_read_back_from_their_bytes_and_assign_whatever_the_order_of_terms():
     centres = fit_centres(DOCUMENTS, 2)
     again = Centres.from_bytes(centres.terms, centres.matrix.tobytes())
     assert again.terms == centres.terms
     assert again.matrix.dtype == np.float32
     assert (again.matrix == centres.matrix).all()
-    assert [again.assign(document) for document in DOCUMENTS] == [centres.assign(document) for document in DOCUMENTS]
+    for document in DOCUMENTS:
+        assert again.assign(document) == centres.assign(document) == centres.assign(dict(reversed(document.items())))
 
 
-@pytest.mark.parametrize("weights", [{}, {"autre": 1.0}])
-def test_a_document_without_any_known_term_is_in_no_cluster(weights):
-    assert fit_centres(DOCUMENTS, 2).assign(weights) is None
-
-
-def test_of_two_centres_as_near_the_first_is_taken():
-    assert centres_of([1, 0, 1, 0], [1, 0, 0, 1]).assign({"bail": 1.0}) == 0
-
-
-def test_what_no_centre_holds_is_near_to_none():
-    assert centres_of([1, 0, 1, 0], [1, 0, 0, 1]).assign({"conge": 1.0}) is None
+def test_a_document_without_any_term_that_a_centre_holds_is_in_no_cluster_and_of_two_as_near_the_first_is_taken():
+    assert [fit_centres(DOCUMENTS, 2).assign(weights) for weights in ({}, {"autre": 1.0})] == [None, None]
+    centres = centres_of([1, 0, 1, 0], [1, 0, 0, 1])
+    assert (centres.assign({"bail": 1.0}), centres.assign({"conge": 1.0})) == (0, None)
 
 
 @pytest.mark.parametrize("documents", [[], [{}], [{"bail": 1.0}], [{"bail": 1.0}, {"vote": 1.0}]])
-def test_documents_that_share_nothing_have_no_centres(documents):
+def test_documents_that_share_nothing_have_no_centres_and_those_alike_one(documents):
     centres = fit_centres(documents)
     assert centres.matrix.shape[0] == 0
     assert centres.labels({}) == []
     assert centres.assign({"bail": 1.0}) is None
     assert Centres.from_bytes(centres.terms, centres.matrix.tobytes()).assign({"bail": 1.0}) is None
+    assert fit_centres([{"bail": 1.0}] * 10, 5).matrix.tolist() == [[1.0]]
 
 
-def test_there_are_no_more_clusters_than_documents_unlike_each_other():
-    centres = fit_centres([{"bail": 1.0}] * 10, 5)
-    assert centres.matrix.tolist() == [[1.0]]
-
-
-def test_labels_tell_clusters_apart():
+def test_labels_tell_clusters_apart_and_leave_out_what_all_share():
     terms = ("bail", "bail commercial", "conge", "preneur", "refus", "vote")
     rows = [[1, 9, 8, 7, 6, 5], [1, 9, 8, 7, 6, 5], [1, 9, 8, 7, 6, 5]]
     labels = centres_of(*rows, terms=terms).labels({})
     assert len(set(labels)) == 3
     assert labels[0] == "bail commercial, conge, preneur, refus"  # "bail" is said already
-
-
-def test_a_label_leaves_out_what_all_clusters_share():
     centres = centres_of([9, 5, 0, 0], [9, 0, 0, 5])
     assert [label.split(", ")[0] for label in centres.labels({})] == ["conge", "vote"]
 
 
 @pytest.mark.parametrize("matrix", [np.ones((2, 3), dtype=np.float32), np.ones((2, 4)), np.ones(4, dtype=np.float32)])
-def test_centres_of_another_shape_or_type_are_refused(matrix):
-    with pytest.raises(ValueError, match="not centres: .* for 4 terms"):
-        Centres(("bail", "conge", "urne", "vote"), matrix)
-
-
 @pytest.mark.parametrize("data", [b"", b"1234567", b"12345678" * 3])
-def test_bytes_that_are_no_rows_are_refused(data):
+def test_centres_of_another_shape_or_type_and_bytes_that_are_no_rows_are_refused(matrix, data):
+    terms = ("bail", "conge", "urne", "vote")
+    with pytest.raises(ValueError, match="not centres: .* for 4 terms"):
+        Centres(terms, matrix)
     with pytest.raises(ValueError, match=f"not centres: {len(data)} bytes for 4 terms"):
-        Centres.from_bytes(("bail", "conge", "urne", "vote"), data)
+        Centres.from_bytes(terms, data)
 
 
 @pytest.mark.shared

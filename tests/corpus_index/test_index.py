@@ -76,21 +76,20 @@ def test_a_document_s_entry_says_what_its_row_and_its_text_say(index):
     assert (meta.char_count, meta.file_size) == (len(CANDIDATE), len(CANDIDATE.encode()))
     assert {"compte de campagne", "candidat"} & set(meta.keywords)
     assert (meta.has_detailed_index, meta.detailed_index_path) == (False, "")
-
-
-def test_author_and_path_are_those_of_the_source_where_it_has_them(index):
     meta = index.documents["B2"]
     assert (meta.author, meta.file_path, meta.doc_type) == ("Me Sirot", "pièces/b2.txt", "document")
     assert index.documents["B1"].doc_type == "décision"
 
 
-def test_documents_are_counted_and_streamed_in_the_order_indexed(index):
+def test_documents_are_counted_and_streamed_in_the_order_indexed_in_bulk_as_one_by_one(index):
     ids = ["E1", "E2", "B1", "B2", "é"]
     assert (list(index.documents), len(index.documents), index.total_docs) == (ids, 5, 5)
     assert index.total_chars == sum(len(row["content"]) for row in ROWS)
     assert [meta.doc_id for meta in index.documents.values()] == ids
     assert (index.document_ids(2, 1), index.document_ids(offset=4), index.document_ids(0)) == (["E2", "B1"], ["é"], [])
     assert index.corpus_path == str(index.library.path)
+    assert list(index.metas(entities=True)) == [index.documents[doc_id] for doc_id in index.documents]
+    assert [meta.entities for meta in index.metas()] == [()] * 5
 
 
 @pytest.mark.parametrize("doc_id", ["E3", "", "e1", "E1 ", "'; DROP TABLE documents; --", "\udce9"])
@@ -101,20 +100,12 @@ def test_an_unknown_document_is_a_key_error_that_names_the_nearest(index, doc_id
     assert index.documents.get(doc_id) is None
 
 
-def test_all_entries_come_in_bulk_as_they_do_one_by_one(index):
-    assert list(index.metas(entities=True)) == [index.documents[doc_id] for doc_id in index.documents]
-    assert [meta.entities for meta in index.metas()] == [()] * 5
-
-
-def test_entries_are_given_in_the_order_asked_each_once_without_unknown_ids(index):
-    assert [meta.doc_id for meta in index.metas(["B1", "nobody", "E2", "B1"])] == ["B1", "E2"]
-    assert list(index.metas([])) == []
-
-
-def test_entries_of_more_documents_than_one_query_takes_are_all_there(index, monkeypatch):
-    monkeypatch.setattr("legal_rag.corpus_index.index.PAGE", 2)
+@pytest.mark.parametrize("page", [2, 1000])
+def test_entries_are_given_in_the_order_asked_each_once_without_unknown_ids(index, monkeypatch, page):
+    monkeypatch.setattr("legal_rag.corpus_index.index.PAGE", page)
     assert [meta.doc_id for meta in index.metas()] == index.document_ids()
-    assert [meta.doc_id for meta in index.metas(["é", "B1", "E1"])] == ["é", "B1", "E1"]
+    assert [meta.doc_id for meta in index.metas(["é", "B1", "nobody", "E2", "B1"])] == ["é", "B1", "E2"]
+    assert list(index.metas([])) == []
 
 
 def test_summaries_are_official_or_sentences_of_the_text(index):
@@ -147,7 +138,7 @@ def test_a_keyword_is_found_in_any_number_case_and_accents(index, asked, found):
     assert index.keyword_index.get(asked, []) == found
 
 
-def test_every_keyword_shown_leads_to_the_documents_that_show_it(index):
+def test_every_keyword_shown_and_each_term_of_the_entities_lead_to_documents(index):
     shown = {}
     for meta in index.metas():
         for keyword in meta.keywords:
@@ -158,6 +149,10 @@ def test_every_keyword_shown_leads_to_the_documents_that_show_it(index):
         assert set(doc_ids) <= set(index.keyword_index[keyword]), keyword
     with pytest.raises(KeyError, match="no keyword 'zzz'"):
         index.keyword_index["zzz"]
+    terms = list(index.entity_index)
+    assert (len(terms), terms) == (len(index.entity_index), sorted(set(terms)))
+    assert all(index.entity_index[term] for term in terms)
+    assert "société Lever" in index.documents["B1"].entities
 
 
 @pytest.mark.parametrize(
@@ -181,35 +176,25 @@ def test_an_entity_is_found_as_people_write_it(index, asked, found):
     assert index.entity_index.get(asked, []) == found
 
 
-def test_each_term_of_the_entities_leads_to_documents(index):
-    terms = list(index.entity_index)
-    assert (len(terms), terms) == (len(index.entity_index), sorted(set(terms)))
-    assert all(index.entity_index[term] for term in terms)
-    assert "société Lever" in index.documents["B1"].entities
-
-
-def test_without_entities_they_cannot_be_asked_for(copy):
-    (copy.path / "entities.sqlite").unlink()
-    index = CorpusIndex.open(Library(copy.path))
-    with pytest.raises(ValueError, match="no entities in .*: 'legal-rag extract' finds them"):
-        index.entity("Lever")
-    assert (len(index.entity_index), list(index.entity_index), index.documents["B1"].entities) == (0, [], ())
-
-
-def test_entities_extracted_later_are_found_by_an_index_that_is_open(copy):
+def test_entities_cannot_be_asked_for_before_they_are_extracted_and_then_by_an_index_that_is_open(copy):
     (copy.path / "entities.sqlite").unlink()
     library = Library(copy.path)
     index = CorpusIndex.open(library)
-    assert list(index.entity_index) == []
+    with pytest.raises(ValueError, match="no entities in .*: 'legal-rag extract' finds them"):
+        index.entity("Lever")
+    assert (len(index.entity_index), list(index.entity_index), index.documents["B1"].entities) == (0, [], ())
     extract_library(library, ExtractionSettings(model_id=RULES))
     assert index.entity("Lever") == ["B1"]
 
 
-def test_dates_lead_to_documents_and_a_document_without_one_is_under_none(index):
+def test_dates_and_filters_lead_to_documents_without_an_encoder(index):
     assert dict(index.date_index) == {"1997-10-23": ["E1"], "1998-02-12": ["E2", "B1"]}
     assert len(index.date_index) == 2
     with pytest.raises(KeyError, match="no date ''"):
         index.date_index[""]
+    assert index.find(Filters(juridiction="Cour de cassation")) == ["B1"]
+    assert index.find(Filters(date_from="1998-01-01")) == ["E2", "B1"]
+    assert index.find(Filters()) == index.document_ids()
 
 
 def test_clusters_and_topics_divide_the_documents(index):
@@ -237,12 +222,6 @@ def test_links_follow_what_documents_cite_of_each_other(index):
         index.cited_by("E9")
     with pytest.raises(KeyError, match="no document 'E9'"):
         index.links["E9"]
-
-
-def test_filters_find_documents_without_an_encoder(index):
-    assert index.find(Filters(juridiction="Cour de cassation")) == ["B1"]
-    assert index.find(Filters(date_from="1998-01-01")) == ["E2", "B1"]
-    assert index.find(Filters()) == index.document_ids()
 
 
 def test_sections_are_made_when_asked_for_and_kept_once_built(copy):
@@ -279,13 +258,10 @@ def _said(index):
     return [list(index.metas()), index.total_docs, index.total_chars, *map(dict, maps)]
 
 
-def test_any_number_of_threads_read_one_index(index):
+def test_any_number_of_threads_read_one_index_and_what_is_asked_may_hold_anything(index):
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: json.dumps([index.keyword("prêt"), list(index.links)]), range(64)))) == 1
         assert len(set(pool.map(lambda _: tuple(index.metas(entities=True)), range(16)))) == 1
-
-
-def test_what_is_asked_may_hold_anything(index):
     many = " ".join(f"prêt{chr(97 + a)}{chr(97 + b)}x" for a in range(26) for b in range(26))
     for text in ("\0", "\udce9", "a" * 10**5, "é" * 999, many, "🙂", "prêt\0prêt"):
         assert index.keyword(text) in ([], ["B1", "B2", "é"])
@@ -299,25 +275,22 @@ def test_a_library_without_an_index_says_which_command_builds_one(tmp_path, tiny
     library = Library.open(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"no corpus index in .* \(build one with 'legal-rag corpus-index'\)"):
         CorpusIndex.open(library)
-    assert not has_corpus_index(library)
+    assert not any(map(has_corpus_index, (library, None, ROWS)))
 
 
-def test_an_index_of_another_build_is_stale(copy):
-    _set_meta(copy, "lineage", "another")
-    with pytest.raises(ValueError, match=r"is of another build of the Library \(build one with .*corpus-index'\)$"):
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("lineage", "another", r"is of another build of the Library \(build one with .*corpus-index'\)$"),
+        ("format_version", 99, "has format 99, not 1"),
+    ],
+)
+def test_an_index_of_another_build_or_format_is_refused(copy, name, value, problem):
+    with closing(sqlite3.connect(copy.path / "corpus_index.sqlite", isolation_level=None)) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (json.dumps(value), name))
+    with pytest.raises(ValueError, match=problem):
         CorpusIndex.open(copy)
     assert not has_corpus_index(copy)
-
-
-def test_an_index_of_a_later_format_is_refused(copy):
-    _set_meta(copy, "format_version", 99)
-    with pytest.raises(ValueError, match="has format 99, not 1"):
-        CorpusIndex.open(copy)
-
-
-def _set_meta(library, name, value):
-    with closing(sqlite3.connect(library.path / "corpus_index.sqlite", isolation_level=None)) as connection:
-        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (json.dumps(value), name))
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
@@ -329,12 +302,6 @@ def test_a_damaged_file_is_one_line_that_says_how_to_build_it_anew(copy, content
     assert path.read_bytes() == content
     assert not has_corpus_index(copy)
     assert CorpusIndexer(copy).build_corpus_index().total_docs == 5
-
-
-def test_no_index_is_taken_for_that_of_something_else_than_a_library(index):
-    assert has_corpus_index(index.library)
-    assert not has_corpus_index(None)
-    assert not has_corpus_index(ROWS)
 
 
 def test_opening_and_reading_load_no_model_and_no_sklearn(index):

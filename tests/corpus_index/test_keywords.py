@@ -53,19 +53,20 @@ def statistics_of(texts):
         ("dol", "dol"),
     ],
 )
-def test_forms_of_one_word_have_one_stem(words, expected):
+def test_forms_of_one_word_have_one_stem_and_words_that_the_law_tells_apart_their_own(words, expected):
     assert {stem(word) for word in words.split()} == {expected}
+    apart = "délai délit commune communication communiste marché marche organe organique don donnée".split()
+    assert len({stem(word) for word in apart}) == 11
 
 
-def test_words_that_the_law_tells_apart_keep_their_own_stems():
-    words = "délai délit commune communication communiste marché marche organe organique don donnée"
-    assert len({stem(word) for word in words.split()}) == 11
-
-
-def test_a_term_is_sampled_in_all_its_forms_and_shown_as_it_first_stands():
+def test_a_term_is_sampled_in_all_its_forms_and_an_expression_is_two_words_that_come_together_again():
     terms = read_terms("Les élections eurent lieu. L’élection est annulée ; l'élection suivante aussi.")
     assert terms.counts["election"] == 3
     assert terms.shown["election"] == "élections"
+    terms = read_terms(CORPUS[4])
+    assert terms.counts["compt campagn"] == 2
+    assert terms.shown["compt campagn"] == "comptes de campagne"
+    assert "campagn retrac" not in terms.counts  # it stands there once only
 
 
 @pytest.mark.parametrize(
@@ -87,21 +88,12 @@ def test_what_is_no_key_term_is_not_counted(text):
     assert read_terms(text).counts == {}
 
 
-def test_names_are_no_terms_but_the_acronyms_behind_an_article_are():
+def test_names_are_no_terms_but_acronyms_behind_an_article_and_a_text_all_in_capitals_are():
     terms = read_terms("L'URSSAF poursuit M. DURAND. La TVA est due à l’URSSAF, selon Mme LE CORRONC et LA POSTE.")
     assert terms.counts == {"urssaf": 2, "poursuit": 1, "tva": 1}
     assert terms.shown["urssaf"] == "URSSAF"
-
-
-def test_a_text_all_in_capitals_is_read_as_if_it_were_not():
     assert read_terms("LE BAIL COMMERCIAL EST RESILIE. LE BAIL COMMERCIAL").counts["bail commercial"] == 2
-
-
-def test_an_expression_is_two_words_that_come_together_again_joined_by_small_ones():
-    terms = read_terms(CORPUS[4])
-    assert terms.counts["compt campagn"] == 2
-    assert terms.shown["compt campagn"] == "comptes de campagne"
-    assert "campagn retrac" not in terms.counts  # it stands there once only
+    assert read_terms("le conseil de prud’hommes").shown == {"prudhomm": "prud'hommes"}
 
 
 @pytest.mark.parametrize(
@@ -118,11 +110,15 @@ def test_no_expression_goes_over_a_sign_a_line_or_other_words(text):
     assert [term for term in read_terms(text).counts if " " in term] == []
 
 
-def test_hyphens_make_one_term_of_two_words_as_a_blank_does():
+def test_hyphens_make_one_term_of_two_words_and_accents_and_ligatures_count_composed_or_not():
     terms = read_terms("Le procès-verbal et le procès verbal. Un procès verbal. La clause de non-concurrence.")
     assert terms.counts["proce verbal"] == 3
     assert terms.counts["non-concurrenc"] == 1
     assert terms.shown["proce verbal"] == "procès-verbal"
+    composed = read_terms("La manœuvre du député.").counts
+    assert composed == {"manoeuvr": 1, "depute": 1}
+    assert read_terms("La manoeuvre du de\u0301pute\u0301.").counts == composed
+    assert read_terms("La man\u00adœuvre du député.").counts == composed
 
 
 @pytest.mark.parametrize("apostrophe", "'’‘ʼ")
@@ -133,27 +129,13 @@ def test_elided_articles_are_left_off_whatever_their_apostrophe(apostrophe):
     assert terms.shown["indemnite eviction"] == "indemnité d'éviction"
 
 
-def test_prudhommes_are_one_word():
-    assert read_terms("le conseil de prud’hommes").shown == {"prudhomm": "prud'hommes"}
-
-
-def test_decomposed_accents_and_ligatures_count_as_composed_ones():
-    composed = read_terms("La manœuvre du député.").counts
-    assert composed == {"manoeuvr": 1, "depute": 1}
-    assert read_terms("La manoeuvre du de\u0301pute\u0301.").counts == composed
-    assert read_terms("La man\u00adœuvre du député.").counts == composed
-
-
 @given(st.text(alphabet="abé' ’-.,;\n\r\u2028\u0301\u00a0ÉM1[]"))
 def test_any_text_has_as_many_lines_of_words_as_lines(text):
     assert len(read_terms(text).lines) == len(text.split("\n"))
 
 
-def test_a_word_of_a_million_letters_is_no_term():
+def test_a_word_of_more_letters_than_any_has_is_no_term():
     assert read_terms("le " + "a" * 1_000_000 + " du bail").counts == {"bail": 1}
-
-
-def test_a_token_of_more_letters_than_any_word_has_is_no_term():
     read = read_terms("mot " + " ".join(f"{'x' * n}bail" for n in range(1, 251)))
     assert len(read.counts) == 29
 
@@ -176,15 +158,12 @@ def test_what_is_asked_for_is_stemmed_word_by_word(asked, expected):
     assert query_terms(asked) == expected
 
 
-def test_document_frequencies_count_documents_not_times():
+def test_document_frequencies_count_documents_and_a_term_is_shown_as_most_write_it():
     statistics = statistics_of(CORPUS)
     assert statistics.n_documents == 5
     assert statistics.frequencies["campagn"] == 2
     assert statistics.frequencies["indemnite"] == 2
     assert "bail" not in statistics.frequencies  # one document is too few to be kept
-
-
-def test_a_term_is_shown_as_most_documents_write_it():
     texts = ["le compte", "les comptes", "les comptes", "le délit", "les délits"]
     assert statistics_of(texts).shown == {"compt": "comptes", "delit": "délit"}  # of two as frequent, the shorter
 
@@ -214,14 +193,19 @@ def test_a_large_corpus_is_sampled_by_a_sample_of_its_documents():
     assert all(is_sampled(doc_id, SAMPLE_SIZE) for doc_id in ids)
 
 
-def test_keywords_tell_a_text_from_the_others_of_its_corpus():
+def test_keywords_tell_a_text_from_the_others_and_unknown_words_are_some_only_if_repeated():
     statistics = statistics_of([*CORPUS] * 5)
     assert [one.shown for one in keywords_of(LEASE, statistics, 3)] == ["bail commercial", "droit", "preneur"]
     assert [one.shown for one in keywords_of(CORPUS[4], statistics, 1)] == ["compte de campagne"]
+    statistics = statistics_of(CORPUS * 5)
+    found = keywords_of("Le bail du transpalette. Un transpalette, et une faute de frape. Le bail.", statistics)
+    assert [one.term for one in found] == ["transpalet", "bail"]
 
 
-def test_without_statistics_a_text_s_own_frequent_terms_are_its_keywords():
+def test_without_statistics_a_text_s_own_frequent_terms_are_its_keywords_in_other_languages_too():
     assert keywords_of(LEASE, most=1) == [Keyword("bail commercial", "bail commercial", pytest.approx(1.524, abs=0.01))]
+    text = "The Supplier shall indemnify the Customer. The liability of the Supplier and the liability cap survive."
+    assert [one.shown for one in keywords_of(text, most=1)] == ["liability"]
 
 
 def test_what_most_documents_hold_is_no_keyword_however_often_a_text_says_it():
@@ -232,30 +216,17 @@ def test_what_most_documents_hold_is_no_keyword_however_often_a_text_says_it():
     assert keywords_of(boilerplate, statistics_of(texts[:-15])) == []
 
 
-def test_a_word_that_stands_in_an_expression_alone_is_no_keyword_beside_it():
+def test_a_noun_comes_first_and_a_word_of_an_expression_alone_is_no_keyword_beside_it():
     found = [one.term for one in keywords_of("Le bail commercial et le bail commercial. Le commercial.")]
     assert "bail commercial" in found
     assert "bail" not in found
-
-
-def test_a_noun_comes_before_what_never_stands_behind_an_article():
     assert [one.shown for one in keywords_of("Il réclame, exigeant, la provision.")] == [
         "provision", "exigeant", "réclame",
     ]  # fmt: skip
 
 
-def test_unknown_words_of_a_corpus_are_keywords_only_if_repeated():
-    statistics = statistics_of(CORPUS * 5)
-    found = keywords_of("Le bail du transpalette. Un transpalette, et une faute de frape. Le bail.", statistics)
-    assert [one.term for one in found] == ["transpalet", "bail"]
-
-
-@pytest.mark.parametrize("text", ["", "Le la les.", "12 13 14"])
-def test_a_text_without_terms_has_no_keywords(text):
-    assert keywords_of(text, statistics_of(CORPUS)) == []
-
-
-def test_a_corpus_of_one_document_has_keywords():
+def test_a_text_without_terms_has_no_keywords_and_a_corpus_of_one_document_has_some():
+    assert [keywords_of(text, statistics_of(CORPUS)) for text in ("", "Le la les.", "12 13 14")] == [[], [], []]
     assert [one.shown for one in keywords_of(LEASE, statistics_of([LEASE]), 1)] == ["bail commercial"]
 
 
@@ -274,11 +245,6 @@ def test_a_text_is_found_by_its_keywords_and_by_the_words_they_hold():
     assert index_terms(keywords) == {
         "claus non-concurrenc": 2.0, "claus": 3.0, "non-concurrenc": 2.0, "concurrenc": 2.0,
     }  # fmt: skip
-
-
-def test_other_languages_are_read_too():
-    text = "The Supplier shall indemnify the Customer. The liability of the Supplier and the liability cap survive."
-    assert [one.shown for one in keywords_of(text, most=1)] == ["liability"]
 
 
 @pytest.mark.shared

@@ -28,22 +28,19 @@ class Things(list):
             yield one
 
 
-def test_results_come_in_the_order_of_the_things(two):
+def test_results_come_in_the_order_of_the_things_with_an_error_in_its_turn(two):
     assert list(parallel_map(two, abs, range(-20, 0))) == list(range(20, 0, -1))
     assert list(parallel_map(two, abs, [])) == []
+    results = parallel_map(two, len, ["a", "bb", 3, "dddd"])
+    assert [next(results), next(results)] == [1, 2]
+    with pytest.raises(TypeError, match=r"object of type 'int' has no len\(\)"):
+        next(results)
 
 
 def test_things_are_taken_only_as_results_are(two):
     things = Things(range(1000))
     assert list(islice(parallel_map(two, abs, things), 3)) == [0, 1, 2]
     assert things.taken <= 3 + 2 * os.cpu_count()
-
-
-def test_an_error_of_the_work_is_raised_in_its_turn(two):
-    results = parallel_map(two, len, ["a", "bb", 3, "dddd"])
-    assert [next(results), next(results)] == [1, 2]
-    with pytest.raises(TypeError, match=r"object of type 'int' has no len\(\)"):
-        next(results)
 
 
 @pytest.mark.parametrize(("n", "things", "others"), [(1, "abc", False), (2, "a", False), (2, "ab", True)])

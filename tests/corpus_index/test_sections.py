@@ -84,22 +84,19 @@ def test_sections_have_names_places_and_a_table_of_contents():
     }  # fmt: skip
 
 
-def test_a_short_section_is_its_own_summary_and_a_long_one_is_summed_up_by_its_sentences():
+def test_a_section_is_its_own_summary_or_that_of_its_sentences_and_keywords_tell_what_it_is_about():
     summaries = build_document_index(contract()).section_summaries
     assert summaries["Article 2 - Durée"] == "Le bail est consenti pour neuf années."
     whole = " ".join(CONTRACT.split())
     for sentence in summaries["Article 1 - Loyer"].split(" […] "):
         assert sentence.removesuffix("…") in whole
     assert len(summaries["Article 1 - Loyer"]) <= 420
-
-
-def test_keywords_tell_what_a_section_is_about():
     keywords = build_document_index(contract()).keywords_by_section
     assert "loyer" in keywords["Article 1 - Loyer"]
     assert not any("loyer" in word for word in keywords["Article 3 - Assurance"])
 
 
-def test_entities_belong_to_the_sections_that_hold_them():
+def test_entities_belong_to_the_sections_that_hold_them_and_to_those_around():
     crossing = rule_entity("PARTY", CONTRACT, CONTRACT.index("Durée"), CONTRACT.index("Article 3") + 5)
     second = entity("Preneur", CONTRACT.index("Article 3"))
     found = [second, crossing, entity("Au Levain"), entity("Preneur"), entity("Bailleur"), entity("Bailleur")]
@@ -107,13 +104,7 @@ def test_entities_belong_to_the_sections_that_hold_them():
     assert entities["ENTRE LES SOUSSIGNÉS"] == ["Bailleur", "Au Levain", "Preneur"]
     assert entities["Article 3 - Assurance"] == ["Preneur"]
     assert entities["Article 2 - Durée"] == []
-
-
-def test_a_document_that_nothing_was_extracted_from_has_no_entities():
     assert set(map(tuple, build_document_index(contract()).entities_by_section.values())) == {()}
-
-
-def test_a_section_has_the_entities_of_the_sections_inside_it():
     text = "MOTIFS\nSur la faute :\nM. Durand a tardé.\nSur le dommage :\nMme Petit a perdu son emploi."
     at = text.index("Durand")
     index = build_document_index(Document(id="a", content=text), entities=[rule_entity("PARTY", text, at, at + 6)])
@@ -121,14 +112,11 @@ def test_a_section_has_the_entities_of_the_sections_inside_it():
     assert names_in(index.toc["sections"]) == ["MOTIFS", "Sur la faute", "Sur le dommage"]
 
 
-def test_a_title_that_comes_again_gets_a_number():
+def test_a_title_that_comes_again_gets_a_number_and_a_long_one_a_name_that_can_be_typed():
     text = "Sur le moyen :\nUn.\nSur le moyen :\nDeux.\nSur le moyen (2) :\nTrois.\nSur le moyen :\nQuatre."
     section_map = build_document_index(Document(id="a", content=text)).section_map
     assert list(section_map) == ["Sur le moyen", "Sur le moyen (2)", "Sur le moyen (2) (2)", "Sur le moyen (3)"]
     assert [text[end - 8 : end].split()[-1] for _, end in section_map.values()] == ["Un.", "Deux.", "Trois.", "Quatre."]
-
-
-def test_a_long_title_makes_a_name_that_can_be_typed():
     text = f"Sur le grief tiré de {'la violation du principe ' * 8}:\nIl est écarté."
     (name,) = build_document_index(Document(id="a", content=text)).section_map
     assert name.startswith("Sur le grief tiré de la violation")
@@ -150,7 +138,7 @@ def test_the_official_summary_is_that_of_a_text_without_structure():
     assert scribe.prompts == []
 
 
-def test_a_model_writes_the_summaries_of_long_sections_alone():
+def test_a_model_writes_the_summaries_of_long_sections_alone_which_are_asked_about_as_they_are():
     scribe = Scribe("  Le loyer est\n de 16 800 euros. ")
     index = build_document_index(contract(), sub_llm=scribe)
     assert index.section_summaries["Article 1 - Loyer"] == "Le loyer est de 16 800 euros."
@@ -159,6 +147,9 @@ def test_a_model_writes_the_summaries_of_long_sections_alone():
     assert "Section : Article 1 - Loyer" in prompt
     assert "dépôt de garantie égal à trois mois" in prompt
     assert "Document : Bail" in prompt
+    text = "Sur le code :\n" + "Le programme écrit {text} et {0} ; il échoue. " * 20
+    build_document_index(Document(id="a", content=text), sub_llm=scribe)
+    assert "Le programme écrit {text} et {0}" in scribe.prompts[-1]
 
 
 @pytest.mark.parametrize(
@@ -171,14 +162,7 @@ def test_sentences_stand_in_for_a_model_that_gives_no_summary(scribe):
     assert scribe.prompts
 
 
-def test_a_section_with_braces_is_asked_about_as_it_is():
-    scribe = Scribe()
-    text = "Sur le code :\n" + "Le programme écrit {text} et {0} ; il échoue. " * 20
-    build_document_index(Document(id="a", content=text), sub_llm=scribe)
-    assert "Le programme écrit {text} et {0}" in scribe.prompts[0]
-
-
-def test_a_model_reads_all_of_a_section_that_is_longer_than_one_reading():
+def test_a_model_reads_all_of_a_long_section_or_sentences_of_all_sum_it_up():
     text = "MOTIFS\n" + LONG.content
     assert len(text) > 4 * READ_CHARS
     scribe = Scribe()
@@ -189,6 +173,8 @@ def test_a_model_reads_all_of_a_section_that_is_longer_than_one_reading():
     assert index.section_summaries["MOTIFS"] == scribe.reply
     (whole,) = [prompt for prompt in scribe.prompts if "Section : MOTIFS" in prompt]
     assert whole.count(scribe.reply) == 10  # one of each section inside it
+    summaries = build_document_index(Document(id="a", content="MOTIFS\n" + LONG.content)).section_summaries
+    assert all(SHORT_CHARS > len(summary) > 0 or " […] " in summary for summary in summaries.values())
 
 
 @settings(deadline=None, max_examples=50)
@@ -203,11 +189,6 @@ def test_every_section_has_a_name_of_its_own_and_everything_under_it(text):
     assert json.loads(json.dumps(index.toc)) == index.toc
     assert all(0 <= start <= end <= len(text) for start, end in index.section_map.values())
     assert all(" ".join(text.split()) == "" or summary for summary in index.section_summaries.values())
-
-
-def test_long_sections_are_summed_up_by_the_sentences_of_all_of_them():
-    summaries = build_document_index(Document(id="a", content="MOTIFS\n" + LONG.content)).section_summaries
-    assert all(SHORT_CHARS > len(summary) > 0 or " […] " in summary for summary in summaries.values())
 
 
 @pytest.mark.shared

@@ -88,17 +88,10 @@ def assert_verbatim(summary, text):
     assert rest == ""
 
 
-def test_a_decision_is_summed_up_by_its_reason_and_what_it_decides():
-    assert extractive_summary(DECISION).text == (f"{REASON} […] M. Paul Durand est déclaré inéligible {UNTIL}")
-
-
-def test_two_articles_that_decide_are_both_told():
+def test_two_articles_that_decide_are_both_told_and_one_of_many_by_its_beginning_and_end():
     article = "Les opérations électorales du 28 mars 1993 sont annulées."
     summary = extractive_summary(DECISION.replace("Article 2 :", f"Article 2 :\n\n{article}\n\nArticle 3 :"))
     assert summary.text.endswith(f"M. Paul Durand est déclaré inéligible {UNTIL} […] {article[:-1]}")
-
-
-def test_what_is_decided_of_many_is_told_by_its_beginning_and_its_end():
     names = ", ".join(f"M. Paul Durand{'x' * n}" for n in range(40))
     text = DECISION.replace(f"M. Paul Durand est déclaré inéligible {UNTIL}", f"La requête de {names} est rejetée")
     summary = extractive_summary(text)
@@ -116,17 +109,20 @@ def test_what_the_court_answers_comes_before_what_a_party_claims():
     assert "subordonné à la recherche d'un reclassement" in text
 
 
-def test_a_contract_is_summed_up_by_what_it_binds_to_not_by_its_headings_and_parties():
-    assert extractive_summary(CONTRACT).text == (
-        "Le contrat a pour objet la maintenance du matériel informatique du client par le prestataire. […] Le "
-        "prestataire s'engage à un préavis de trois mois avant la fin du contrat."
-    )
-
-
-def test_a_letter_is_summed_up_without_its_greetings():
-    assert extractive_summary(LETTER).text == (
-        "Le bailleur délivre un congé sans offre d'indemnité d'éviction. Le preneur exploite le fonds depuis 2009."
-    )
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (
+            CONTRACT,
+            "Le contrat a pour objet la maintenance du matériel informatique du client par le prestataire. […] Le "
+            "prestataire s'engage à un préavis de trois mois avant la fin du contrat.",
+        ),
+        (LETTER, " ".join(LETTER.splitlines()[2].split())),
+        (DECISION, f"{REASON} […] M. Paul Durand est déclaré inéligible {UNTIL}"),
+    ],
+)
+def test_a_text_is_summed_up_by_what_it_binds_to_or_decides_without_headings_parties_and_greetings(text, summary):
+    assert extractive_summary(text).text == summary
 
 
 @pytest.mark.parametrize(
@@ -167,7 +163,7 @@ def test_a_long_sentence_is_cut_behind_a_word(most_chars):
     assert most_chars - 15 <= len(summary.text) <= most_chars
 
 
-def test_a_sentence_said_twice_is_taken_once():
+def test_a_sentence_said_twice_is_taken_once_and_the_corpus_decides_what_is_telling():
     text = (
         "Le bail commercial du preneur est résilié par le bailleur. " * 3
         + "Le congé vaut refus de renouveler le contrat."
@@ -175,9 +171,6 @@ def test_a_sentence_said_twice_is_taken_once():
     assert extractive_summary(text).text == (
         "Le bail commercial du preneur est résilié par le bailleur. […] Le congé vaut refus de renouveler le contrat."
     )
-
-
-def test_the_corpus_decides_what_is_telling():
     first, second = "Le demandeur sollicite une rente viagère.", "Le demandeur sollicite une prime annuelle."
     text = f"{first}\n{second}"
     counter = TermCounter()
@@ -203,12 +196,9 @@ def test_hostile_texts_have_summaries_of_bounded_length(text):
     assert 0 < len(summary.text) <= MAX_CHARS
 
 
-def test_no_summary_fits_in_a_few_characters():
+def test_no_summary_fits_in_a_few_characters_and_terms_of_another_text_are_refused():
     with pytest.raises(ValueError, match="no summary fits in 99 characters"):
         extractive_summary(LETTER, most_chars=99)
-
-
-def test_terms_of_another_text_are_refused():
     with pytest.raises(ValueError, match="zip"):
         extractive_summary(LETTER, terms=read_terms("le bail"))
 

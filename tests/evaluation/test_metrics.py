@@ -53,9 +53,6 @@ def retriever(tiny_library, tiny_encoder):
     return Retriever(tiny_library, tiny_encoder)
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
-
-
 def test_run_and_qrels_have_the_forms_that_trec_eval_reads(tmp_path):
     write_run(tmp_path / "run.txt", RUN, "essai")
     write_qrels(tmp_path / "qrels.txt", QRELS)
@@ -76,11 +73,13 @@ def test_run_and_qrels_have_the_forms_that_trec_eval_reads(tmp_path):
     ]
 
 
-def test_files_read_again_give_the_same_figures(tmp_path):
+def test_files_read_again_give_the_same_figures_and_a_picture_of_runs_is_a_png(tmp_path):
     write_run(tmp_path / "run.txt", RUN)
     write_qrels(tmp_path / "qrels.txt", QRELS)
     assert read_qrels(tmp_path / "qrels.txt") == QRELS
     assert evaluate_run(QRELS, read_run(tmp_path / "run.txt")) == evaluate_run(QRELS, RUN)
+    save_plot(plot_runs(QRELS, {"un": RUN, "deux": {}}), tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("value", ["", "a b", "a\tb", "a\u00a0b"])
@@ -92,18 +91,25 @@ def test_an_id_with_a_blank_is_refused_and_nothing_is_written(tmp_path, value):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("line", ["a Q0 d1 1 x run", "a Q0 d1 1 1.0", "a b"])
-def test_a_damaged_line_of_a_run_is_named(tmp_path, line):
-    (tmp_path / "run.txt").write_text(f"a Q0 d1 1 1.0 run\n{line}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 2: .*expected 'qid Q0"):
-        read_run(tmp_path / "run.txt")
-
-
-@pytest.mark.parametrize("line", ["a 0 d1", "a 0 d1 x", "a 0 d 1 1"])
-def test_a_damaged_line_of_judgements_is_named(tmp_path, line):
-    (tmp_path / "qrels.txt").write_text(f"{line}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 1: .*expected 'qid 0"):
-        read_qrels(tmp_path / "qrels.txt")
+@pytest.mark.parametrize(
+    ("read", "lines", "message"),
+    [
+        *(
+            (read_run, f"a Q0 d1 1 1.0 run\n{line}\n", "line 2: .*expected 'qid Q0")
+            for line in ("a Q0 d1 1 x run", "a Q0 d1 1 1.0", "a b")
+        ),
+        *((read_qrels, f"{line}\n", "line 1: .*expected 'qid 0") for line in ("a 0 d1", "a 0 d1 x", "a 0 d 1 1")),
+        (
+            read_run,
+            '{"content": "' + "long " * 200 + '"}',
+            r"line 1: '[^']{60}…' \(expected 'qid Q0 doc_id rank score run_name'\)$",
+        ),
+    ],
+)
+def test_a_damaged_line_of_a_run_or_of_judgements_is_named_by_its_beginning(tmp_path, read, lines, message):
+    (tmp_path / "file.txt").write_text(lines, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path / "file.txt")
 
 
 def test_questions_come_from_jsonl_and_from_a_saved_dataset(tmp_path):
@@ -140,18 +146,20 @@ def test_a_file_that_is_not_text_is_named(tmp_path, read):
     assert not isinstance(caught.value, UnicodeError)  # which the command line takes for a fault of its own
 
 
-def test_a_line_that_is_not_of_a_run_is_shown_by_its_beginning(tmp_path):
-    (tmp_path / "run.txt").write_text('{"content": "' + "long " * 200 + '"}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"line 1: '[^']{60}…' \(expected 'qid Q0 doc_id rank score run_name'\)$"):
-        read_run(tmp_path / "run.txt")
-
-
-def test_a_question_may_hold_a_line_separator(tmp_path):
-    (tmp_path / "q.jsonl").write_text('{"qid": "a", "question": "Qui\u2028quoi ?"}\r\n', encoding="utf-8")
-    assert read_queries(tmp_path / "q.jsonl")[0] == [Query("a", "Qui\u2028quoi ?")]
-
-
-# --- figures --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("line", "queries", "qrels"),
+    [
+        ('{"qid": "a", "question": "Qui\u2028quoi ?"}\r\n', [Query("a", "Qui\u2028quoi ?")], {}),
+        (
+            '\ufeff{"qid": 0, "question": "Quoi ?", "doc_id": ["a", "b"]}\n',
+            [Query("0", "Quoi ?")],
+            {"0": {"a": 1, "b": 1}},
+        ),
+    ],
+)
+def test_a_question_may_hold_a_line_separator_be_numbered_0_and_name_several_documents(tmp_path, line, queries, qrels):
+    (tmp_path / "q.jsonl").write_text(line, encoding="utf-8")
+    assert read_queries(tmp_path / "q.jsonl") == (queries, qrels)
 
 
 def test_figures_are_means_over_all_judged_questions_those_without_an_answer_too():
@@ -167,11 +175,6 @@ def test_figures_are_means_over_all_judged_questions_those_without_an_answer_too
     assert evaluate_run(QRELS, RUN) == found
 
 
-def test_no_judgement_is_nothing_to_measure():
-    with pytest.raises(ValueError, match="no judgements"):
-        evaluate_run({}, RUN)
-
-
 def test_a_difference_is_tested_question_by_question():
     qrels = {str(i): {"d": 1} for i in range(12)}
     good = evaluate_run(qrels, {qid: [("d", 2.0), ("e", 1.0)] for qid in qrels})
@@ -182,27 +185,22 @@ def test_a_difference_is_tested_question_by_question():
     assert {one.p_value for one in compare_runs(good, good)} == {1.0}
     with pytest.raises(ValueError, match="different queries"):
         compare_runs(good, evaluate_run({"x": {"d": 1}}, {}))
+    with pytest.raises(ValueError, match="no judgements"):
+        evaluate_run({}, RUN)
 
 
-# --- over a Library ---------------------------------------------------------------------------------------------------
-
-
-def test_a_run_ranks_documents_and_reaches_k_where_there_are_enough(retriever, tiny_library):
+def test_a_run_ranks_documents_up_to_k_and_a_question_that_cannot_be_asked_is_named(retriever, tiny_library):
     queries = [Query("a", "trouble anormal de voisinage"), Query("b", "licenciement")]
     run = batch_query(retriever, queries, 55, mode="colbert")
     for ranked in run.values():
         assert len({doc_id for doc_id, _ in ranked}) == len(ranked) == 55
         assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
     assert {len(ranked) for ranked in batch_query(retriever, queries, 1000, mode="hybrid").values()} == {60}
-
-
-def test_a_question_that_cannot_be_asked_is_named(retriever):
     with pytest.raises(ValueError, match="query 'b': the question is too long"):
         batch_query(retriever, [Query("a", "Qui ?"), Query("b", "mot " * 2000)], 5)
 
 
-def test_the_command_prints_the_figures_of_the_run_it_writes(tiny_library, tmp_path, capsys):
-    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+def test_the_command_prints_the_figures_of_the_run_it_writes(place, tmp_path, capsys):
     run, qrels = tmp_path / "run.txt", tmp_path / "qrels.txt"
     arguments = ["evaluate", *place, "--queries", "sample", "--k", "20", "--run-out", str(run)]
     assert main([*arguments, "--qrels-out", str(qrels), "--mode", "bm25", "--json"]) == 0
@@ -219,15 +217,10 @@ def test_the_command_prints_the_figures_of_the_run_it_writes(tiny_library, tmp_p
     assert len(lines) == 1 + len(measures(20))
 
 
-def test_no_measure_looks_below_the_rank_that_is_searched(tiny_library, capsys):
-    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+def test_no_measure_looks_below_the_rank_that_is_searched_and_a_filter_that_none_meets_is_named(place, capsys):
     assert main(["evaluate", *place, "--queries", "sample", "--k", "10", "--mode", "bm25", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["figures"]) == ["R@1", "R@5", "R@10", "nDCG@10", "RR", "AP"]
     assert [str(one) for one in measures(5)] == ["R@1", "R@5", "RR", "AP"]
-
-
-def test_a_filter_that_no_document_meets_is_named_beside_the_zeros(tiny_library, capsys):
-    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
     arguments = ["evaluate", *place, "--queries", "sample", "--mode", "bm25"]
     assert main([*arguments, "--date-from", "2099"]) == 0
     assert "caution: no passage found: no document meets --date-from '2099-01-01'" in capsys.readouterr().out
@@ -237,24 +230,18 @@ def test_a_filter_that_no_document_meets_is_named_beside_the_zeros(tiny_library,
     assert "no document has the solution 'zzz' (there are: " in capsys.readouterr().err
 
 
-def test_bad_questions_are_one_line_and_status_1(tiny_library, tmp_path, capsys):
-    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
-    assert main(["evaluate", *place, "--queries", str(tmp_path / "absent.jsonl")]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "absent.jsonl" in error
-
-
-# --- looking into runs ------------------------------------------------------------------------------------------------
-
-
 def test_where_a_run_fails_is_told():
-    assert first_hit_ranks(QRELS, RUN) == {"a": 1, "b": 2, "c": None, "d": None}
+    ranks = {"a": 1, "b": 2, "c": None, "d": None}
+    assert first_hit_ranks(QRELS, RUN) == ranks
     assert recall_curve(QRELS, RUN, (1, 2, 3)) == [(1, 0.25), (2, 0.375), (3, 0.5)]
     worst = hardest(QRELS, RUN, n=3)
     assert [(one.qid, one.first_rank) for one in worst] == [("c", None), ("d", None), ("b", 2)]
-    assert worst[0].wanted == ["d9"]
-    assert worst[0].returned == ["d1"]
+    found = {one.qid: one for one in sampled(QRELS, RUN, n=9)}
+    assert {qid: one.first_rank for qid, one in found.items()} == ranks
+    assert (found["c"].wanted, found["c"].returned) == (worst[0].wanted, worst[0].returned) == (["d9"], ["d1"])
+    assert sampled(QRELS, RUN, n=2) == sampled(QRELS, RUN, n=2)
+    assert scores_by_relevance({"b": QRELS["b"]}, RUN) == {"relevant": [3.0, 3.0], "others": [3.0]}
+    assert scores_by_relevance(QRELS, {}) == {"relevant": [], "others": []}
 
 
 def test_documents_that_are_not_indexed_are_explained(tiny_library):
@@ -264,11 +251,6 @@ def test_documents_that_are_not_indexed_are_explained(tiny_library):
     assert "id of a chunk" in why["FICTIF0102-3"]
     assert why["fictif0103"] == "indexed as 'FICTIF0103'"
     assert why["AUTRE"].startswith("not indexed")
-
-
-def test_a_picture_of_runs_is_a_png(tmp_path):
-    save_plot(plot_runs(QRELS, {"un": RUN, "deux": {}}), tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_ids_that_differ_in_form_alone_are_told_apart_from_others():
@@ -285,21 +267,6 @@ def test_ids_that_differ_in_form_alone_are_told_apart_from_others():
     assert overlap(QRELS, RUN) == Overlap(queries=3, only_judged=1, only_run=0, wanted=5, returned=3)
 
 
-def test_scores_of_relevant_documents_are_told_from_those_of_others():
-    assert scores_by_relevance({"b": QRELS["b"]}, RUN) == {"relevant": [3.0, 3.0], "others": [3.0]}
-    assert scores_by_relevance(QRELS, {}) == {"relevant": [], "others": []}
-
-
-def test_a_sample_of_questions_says_which_were_found():
-    found = {one.qid: one for one in sampled(QRELS, RUN, n=9)}
-    assert {qid: one.first_rank for qid, one in found.items()} == {"a": 1, "b": 2, "c": None, "d": None}
-    assert (found["c"].wanted, found["c"].returned) == (["d9"], ["d1"])
-    assert sampled(QRELS, RUN, n=2) == sampled(QRELS, RUN, n=2)
-
-
-# --- scripts ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def script(monkeypatch, tmp_path, capsys):
     """Run a script in an empty folder; return its status and what it printed."""
@@ -314,8 +281,8 @@ def script(monkeypatch, tmp_path, capsys):
     return running
 
 
-def test_batch_query_writes_run_and_qrels_and_replaces_them_only_if_told(tiny_library, tmp_path, script):
-    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name, "--mode", "bm25"]
+def test_batch_query_writes_run_and_qrels_and_replaces_them_only_if_told(place, tmp_path, script):
+    place = [*place, "--mode", "bm25"]
     status, printed, _ = script("batch_query", *place, "--queries", "sample")
     assert status == 0
     assert sum(line.startswith(("HIT ", "MISS ")) for line in printed.splitlines()) == 5
@@ -353,16 +320,14 @@ def test_bare_run_and_qrels_files_are_analysed_without_an_index(tmp_path, script
     assert "no index at" in script("analyze_retrieval_results", *wrong)[2]
 
 
-def test_an_analysis_takes_citations_from_the_index_and_texts_from_the_questions(tiny_library, tmp_path, script):
-    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
+def test_an_analysis_takes_citations_from_the_index_and_texts_from_the_questions(place, tmp_path, script):
     write_run(tmp_path / "run.txt", {"exemple-01": [("FICTIF0101", 1.0)]})
     _, printed, _ = script("analyze_retrieval_results", *place, "--queries", "sample", "--show", 40, "run.txt")
     assert printed.count("Cons. const.") + printed.count("Cass.") >= 1
     assert read_queries("sample")[0][0].text in printed
 
 
-def test_an_index_with_none_of_the_runs_documents_is_named_once(tiny_library, tmp_path, script):
-    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
+def test_an_index_with_none_of_the_runs_documents_is_named_once(place, tiny_library, tmp_path, script):
     write_run(tmp_path / "run.txt", RUN)
     write_qrels(tmp_path / "qrels.txt", QRELS)
     status, printed, error = script("analyze_retrieval_results", *place, "--qrels", "qrels.txt", "run.txt")
@@ -371,13 +336,9 @@ def test_an_index_with_none_of_the_runs_documents_is_named_once(tiny_library, tm
     assert error.count("\n") == 1
 
 
-# --- trec_eval itself -------------------------------------------------------------------------------------------------
-
-
-def test_an_environment_without_pyserini_is_one_line_before_the_search(tiny_library, tmp_path, script, monkeypatch):
+def test_an_environment_without_pyserini_is_one_line_before_the_search(place, tmp_path, script, monkeypatch):
     monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", lambda *_, **__: pytest.fail("searched"))
     monkeypatch.setenv("LEGAL_RAG_TREC", str(tmp_path / "python"))
-    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
     status, _, error = script("batch_query", *place, "--queries", "sample", "--pyserini")
     assert (status, error.count("\n")) == (1, 1)
     assert f"no Python with pyserini at {tmp_path / 'python'} ('make trec' makes .venv-trec" in error
@@ -397,7 +358,7 @@ def test_the_environment_is_found_where_the_work_is_done(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_trec_eval_prints_the_same_figures(retriever, tiny_library, trec_python, script, monkeypatch):
+def test_trec_eval_prints_the_same_figures(retriever, place, trec_python, script, monkeypatch):
     monkeypatch.setenv("LEGAL_RAG_TREC", str(trec_python))
     queries, qrels = read_queries("sample")
     run = batch_query(retriever, queries, 100, mode="hybrid")
@@ -406,7 +367,6 @@ def test_trec_eval_prints_the_same_figures(retriever, tiny_library, trec_python,
     assert theirs.keys() == ours.keys()
     for name, value in theirs.items():
         assert value == pytest.approx(ours[name], abs=5e-5), name
-    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
     status, printed, _ = script("batch_query", *place, "--queries", "sample", "--pyserini")
     assert status == 0
     assert f"trec_eval {theirs['R@5']:.4f}" in printed
@@ -431,22 +391,11 @@ def test_written_scores_fall_in_single_precision(tmp_path, highest):
     assert [doc_id for doc_id, _ in ranked] == [f"d{i}" for i in range(100)]
 
 
-def test_a_query_may_be_numbered_0_and_name_several_documents(tmp_path):
-    (tmp_path / "q.jsonl").write_text(
-        '\ufeff{"qid": 0, "question": "Quoi ?", "doc_id": ["a", "b"]}\n', encoding="utf-8"
-    )
-    queries, qrels = read_queries(tmp_path / "q.jsonl")
-    assert (queries[0].qid, qrels) == ("0", {"0": {"a": 1, "b": 1}})
-
-
 @pytest.mark.parametrize("wrong", ["folder", "judgements"])
-def test_what_would_lose_the_run_is_told_before_the_search(tiny_library, tmp_path, capsys, monkeypatch, wrong):
+def test_what_would_lose_the_run_is_told_before_the_search(place, tmp_path, refused, monkeypatch, wrong):
     monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", lambda *_, **__: pytest.fail("searched"))
     answer = ', "doc_id": "a"' if wrong == "folder" else ""
     (tmp_path / "q.jsonl").write_text(f'{{"qid": "1", "question": "Quoi ?"{answer}}}\n')
-    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
-    out = ["--run-out", str(tmp_path / "absent" / "run.txt")] if wrong == "folder" else []
-    assert main(["evaluate", *place, "--queries", str(tmp_path / "q.jsonl"), *out]) == 1
-    told = capsys.readouterr().err
+    out = ["--run-out", tmp_path / "absent" / "run.txt"] if wrong == "folder" else []
+    told = refused("evaluate", *place, "--queries", tmp_path / "q.jsonl", *out)
     assert ("no folder for --run-out" if wrong == "folder" else "names no doc_id") in told
-    assert told.count("\n") == 1

@@ -30,9 +30,6 @@ def pair(**changes):
     return SimpleNamespace(**{**GOOD, **changes})
 
 
-# --- find_span ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
@@ -71,12 +68,14 @@ def test_any_piece_of_a_text_has_a_span_that_is_that_piece(start, length):
         assert TEXT[slice(*span)] in (piece, piece.strip())
 
 
-# --- rewards --------------------------------------------------------------------------------------------------------
-
-
-def test_a_grounded_french_pair_about_its_matter_has_the_whole_reward():
+def test_a_grounded_french_pair_has_the_whole_reward_and_less_when_folded():
     assert qa_reward({"context": TEXT}, pair()) == 1.0
     assert judge(TEXT, pair()).problems == ()
+    context = {"context": TEXT}
+    assert span_grounding_reward(context, pair(answer="sans faute prouvée")) == 1.0
+    assert span_grounding_reward(context, pair(answer="SANS FAUTE PROUVÉE")) == 0.8
+    assert span_grounding_reward(context, pair(answer="avec faute prouvée")) == 0.0
+    assert span_grounding_reward(context, pair(answer="")) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -124,22 +123,12 @@ def test_a_question_may_name_a_decision_or_ask_for_a_text(question):
     assert "refers_to_text" not in judge(TEXT, pair(question=question)).problems
 
 
-def test_the_reward_for_grounding_is_whole_letter_for_letter_and_less_when_folded():
-    context = {"context": TEXT}
-    assert span_grounding_reward(context, pair(answer="sans faute prouvée")) == 1.0
-    assert span_grounding_reward(context, pair(answer="SANS FAUTE PROUVÉE")) == 0.8
-    assert span_grounding_reward(context, pair(answer="avec faute prouvée")) == 0.0
-    assert span_grounding_reward(context, pair(answer="")) == 0.0
-
-
-def test_an_answer_cut_within_a_word_is_widened_to_the_word():
+@pytest.mark.parametrize("answer", ["000 euros", "3", "00", "oi"])
+def test_part_of_a_number_or_of_a_short_answer_is_no_answer_and_one_cut_within_a_word_is_widened(answer):
+    assert judge(TEXT, pair(answer=answer)).span is None
+    assert judge(TEXT, pair(answer="anormal de voisi")).span is not None
     start, end = judge(TEXT, pair(answer="l’exploitant d’une carr")).span
     assert TEXT[start:end] == "l’exploitant d’une carrière"
-
-
-@pytest.mark.parametrize("answer", ["000 euros", "3", "00", "anormal de voisi", "oi"])
-def test_part_of_a_number_or_of_a_short_answer_is_no_answer(answer):
-    assert (judge(TEXT, pair(answer=answer)).span is None) == (answer != "anormal de voisi")
 
 
 def test_a_denial_and_a_choice_say_something_though_their_words_are_in_the_question():
@@ -164,28 +153,17 @@ def test_a_pair_keeps_its_limits():
         QAPair(question="Which sum repairs the nuisance?", answer="3 000 euros")
 
 
-@pytest.mark.parametrize("text", ["Qui est responsable ?", "Quid de la clause pénale ?", "M. X est-il éligible ?"])
-def test_short_french_is_french(text):
-    assert is_french(text)
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "expected"),
     [
-        "What is unique?",
-        "Who is liable?",
-        "Which article of le code applies?",
-        "¿Cuál es el plazo?",
-        "Was gilt hier?",
-        "Qual è il termine di ricorso?",
-        "Какой срок?",
-        "上诉的期限是什么？",
-        "Care este termenul de apel?",
-        "",
+        *((text, True) for text in ("Qui est responsable ?", "Quid de la clause pénale ?", "M. X est-il éligible ?")),
+        *((text, False) for text in ("What is unique?", "Who is liable?", "Which article of le code applies?", "")),
+        *((text, False) for text in ("¿Cuál es el plazo?", "Was gilt hier?", "Qual è il termine di ricorso?")),
+        *((text, False) for text in ("Какой срок?", "上诉的期限是什么？", "Care este termenul de apel?")),
     ],
 )
-def test_what_is_not_french_is_not_taken_for_it(text):
-    assert not is_french(text)
+def test_short_french_is_french_and_no_other_language_is_taken_for_it(text, expected):
+    assert is_french(text) == expected
 
 
 @pytest.mark.shared

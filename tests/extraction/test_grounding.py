@@ -44,25 +44,19 @@ def test_what_is_written_otherwise_is_found_at_its_exact_place(text, written, fo
     assert one["alignment"] == "folded"
 
 
-def test_repeated_text_takes_one_place_after_the_other():
+def test_repeated_text_takes_one_place_after_the_other_and_more_copies_than_places_are_left_out():
     text = "M. Durand, puis M. Durand, enfin M. Durand"
-    found = grounded(text, *[extraction("M. Durand")] * 3).entities
-    assert [one["char_start"] for one in found] == [0, 16, 33]
+    result = grounded(text, *[extraction("M. Durand")] * 5)
+    assert [one["char_start"] for one in result.entities] == [0, 16, 33]
+    assert result.ungrounded == 2
 
 
-def test_more_copies_than_places_are_left_out():
-    assert grounded("M. Durand", *[extraction("M. Durand")] * 3).ungrounded == 2
-
-
-def test_the_place_that_langextract_gave_is_taken_where_it_is_right():
-    text = "M. Durand, puis M. Durand"
-    (one,) = grounded(text, extraction("M. Durand", span=(16, 25))).entities
-    assert one["char_start"] == 16
-
-
-def test_a_wrong_place_is_mended():
+def test_a_wrong_place_is_mended_and_the_next_one_taken_behind_a_right_one():
     (one,) = grounded("Le 3 mai, M. Durand", extraction("M. Durand", span=(0, 1))).entities
     assert (one["char_start"], one["char_end"]) == (10, 19)
+    text = "M. Durand, M. Durand, M. Durand"
+    found = grounded(text, extraction("M. Durand", span=(11, 20)), extraction("M. Durand")).entities
+    assert [one["char_start"] for one in found] == [11, 22]
 
 
 @pytest.mark.parametrize("written", ["5 ans", "000 francs", "Dur", "ans", "", "   ", "autre chose"])
@@ -79,27 +73,23 @@ def test_a_piece_is_not_looked_for_in_another():
     assert (result.entities, result.ungrounded) == ([], 1)
 
 
-def test_texts_that_differ_in_case_alone_have_each_their_own_place():
-    found = grounded("M. Dupont contre M. DUPONT", extraction("M. Dupont"), extraction("M. DUPONT")).entities
+def test_texts_that_differ_in_case_alone_have_each_their_own_place_and_a_copy_the_one_that_is_left():
+    text = "M. Dupont contre M. DUPONT"
+    found = grounded(text, extraction("M. Dupont"), extraction("M. DUPONT")).entities
     assert [(one["extraction_text"], one["char_start"]) for one in found] == [("M. Dupont", 0), ("M. DUPONT", 17)]
-
-
-def test_a_copy_takes_the_place_that_is_written_otherwise_when_the_exact_one_is_taken():
-    found = grounded("M. Dupont contre M. DUPONT", extraction("M. Dupont"), extraction("M. Dupont")).entities
+    found = grounded(text, extraction("M. Dupont"), extraction("M. Dupont")).entities
     assert [(one["char_start"], one["alignment"]) for one in found] == [(0, "exact"), (17, "folded")]
 
 
-def test_one_place_may_be_of_two_classes_but_not_twice_of_one():
+def test_one_place_may_be_of_two_classes_but_not_twice_of_one_nor_in_another_piece():
     both = [extraction("REJETTE", "solution"), extraction("REJETTE", "dispositif"), extraction("REJETTE", "solution")]
     result = grounded("REJETTE le pourvoi", *both)
     assert [one["extraction_class"] for one in result.entities] == ["solution", "dispositif"]
     assert result.ungrounded == 1
-
-
-def test_behind_a_place_that_langextract_gave_the_next_one_is_taken():
-    text = "M. Durand, M. Durand, M. Durand"
-    found = grounded(text, extraction("M. Durand", span=(11, 20)), extraction("M. Durand")).entities
-    assert [one["char_start"] for one in found] == [11, 22]
+    text = "M. Durand. M. Dupond."
+    pieces = [Piece(text, 0, 10), Piece(text, 10, len(text))]
+    result = ground([extraction("M. Dupond")], text, pieces, SCHEMA)
+    assert (result.entities, result.ungrounded) == ([], 1)
 
 
 @pytest.mark.parametrize("written", ["arrete", "arrêt", "arr"])

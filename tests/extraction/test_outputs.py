@@ -2,7 +2,9 @@
 
 import json
 import os
+import tracemalloc
 
+import langextract as lx
 import pytest
 
 from legal_rag.extraction import ExtractionResult, build_enriched_context, format_extraction_index
@@ -31,17 +33,19 @@ def files_in(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_four_files_are_written_and_told(tmp_path):
+def test_the_four_files_are_written_and_told_without_documents_too(tmp_path):
     names = ["entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"]
     assert written(tmp_path / "new" / "folder") == [tmp_path / "new" / "folder" / name for name in names]
     assert [name for name in files_in(tmp_path / "new" / "folder") if not name.startswith(".")] == sorted(names)
+    written(tmp_path, [])
+    assert json.loads((tmp_path / "entities.json").read_text("utf-8")) == {}
+    assert (tmp_path / "entities.jsonl").read_bytes() == b""
+    assert '<script type="application/json" class="document"' not in (tmp_path / "entities.html").read_text("utf-8")
 
 
 def test_langextract_reads_the_entities_at_the_same_places(tmp_path):
-    from langextract.io import load_annotated_documents_jsonl
-
     written(tmp_path)
-    first, second = load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False)
+    first, second = lx.io.load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False)
     assert (first.document_id, first.text, second.document_id, second.extractions) == ("A-1", TEXT, "A-2", [])
     read = [
         (one.extraction_class, one.char_interval.start_pos, one.char_interval.end_pos, one.alignment_status.value)
@@ -52,19 +56,11 @@ def test_langextract_reads_the_entities_at_the_same_places(tmp_path):
     assert first.extractions[0].attributes == {"iso": "2021-03-03"}
 
 
-def test_the_lines_are_those_that_langextract_itself_writes(tmp_path):
-    import langextract as lx
-
+def test_the_lines_are_those_that_langextract_itself_writes_and_shows(tmp_path):
     written(tmp_path)
     documents = lx.io.load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False)
     lx.io.save_annotated_documents(documents, tmp_path, "again.jsonl", show_progress=False)
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "entities.jsonl").read_bytes()
-
-
-def test_langextract_shows_the_first_document(tmp_path):
-    import langextract as lx
-
-    written(tmp_path)
     page = lx.visualize(tmp_path / "entities.jsonl")
     assert '"extractionText": "3 mars 2021"' in getattr(page, "data", page)
 
@@ -139,13 +135,6 @@ def test_the_enriched_context_is_the_index_and_then_every_text():
     )
 
 
-def test_no_documents_make_files_without_documents(tmp_path):
-    written(tmp_path, [])
-    assert json.loads((tmp_path / "entities.json").read_text("utf-8")) == {}
-    assert (tmp_path / "entities.jsonl").read_bytes() == b""
-    assert '<script type="application/json" class="document"' not in (tmp_path / "entities.html").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
     ("start", "end", "found"),
     [(8, 19, "' 3 mars 202'"), (-2, 9, "'Arrêt du '"), (9, 9, "''"), (9, 2000, "'3 mars 2021 : l’œuvre")],
@@ -156,7 +145,7 @@ def test_an_entity_that_stands_elsewhere_is_refused(tmp_path, start, end, found)
         written(tmp_path, [ITEM._replace(entities=[moved])])
 
 
-def test_an_error_leaves_the_earlier_files_as_they_were(tmp_path):
+def test_an_error_leaves_the_earlier_files_as_they_were_and_what_a_kill_left_is_cleared_away(tmp_path):
     def broken():
         yield ITEM._replace(doc_id="B-1")
         raise OSError("the disk is gone")
@@ -166,16 +155,10 @@ def test_an_error_leaves_the_earlier_files_as_they_were(tmp_path):
     with pytest.raises(OSError, match="the disk is gone"):
         write_outputs(tmp_path, broken())
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_what_a_kill_left_is_cleared_away(tmp_path):
     (tmp_path / ".entities.new" / "entities_pages").mkdir(parents=True)
     (tmp_path / ".entities.new" / "entities_pages" / "0001.html").write_text("half")
     written(tmp_path)
     assert not (tmp_path / ".entities.new").exists()
-
-
-def test_two_runs_do_not_write_the_same_files_at_once(tmp_path):
     with locked(tmp_path / "entities"), pytest.raises(ValueError, match="another process is making"):
         written(tmp_path)
 
@@ -188,12 +171,17 @@ def test_the_same_documents_make_the_same_files(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_five_hundred_documents_are_one_page(tmp_path):
+def test_five_hundred_documents_are_one_page_and_not_every_title_of_more_is_on_the_index_page(tmp_path, monkeypatch):
     written(tmp_path, many(500))
     page = (tmp_path / "entities.html").read_text("utf-8")
     assert page.count('<script type="application/json" class="document"') == 500
     assert '<nav id="pages" aria-label="Pages"></nav>' in page
     assert not (tmp_path / "entities_pages").exists()
+    monkeypatch.setattr(page_module, "LISTED_DOCUMENTS", 600)
+    written(tmp_path, many(1001))
+    index = (tmp_path / "entities.html").read_text("utf-8")
+    assert "Titre 500" in index
+    assert "Titre 501" not in index
 
 
 def test_more_documents_are_pages_that_the_index_page_names(tmp_path):
@@ -251,16 +239,7 @@ def test_a_page_ends_before_its_texts_are_too_long(tmp_path, monkeypatch):
     ]
 
 
-def test_above_a_number_the_index_page_does_without_every_title(tmp_path, monkeypatch):
-    monkeypatch.setattr(page_module, "LISTED_DOCUMENTS", 600)
-    written(tmp_path, many(1001))
-    index = (tmp_path / "entities.html").read_text("utf-8")
-    assert "Titre 500" in index
-    assert "Titre 501" not in index
-
-
 def test_one_document_at_a_time_is_in_memory(tmp_path):
-    import tracemalloc
 
     def big():
         for number in range(40):
@@ -285,13 +264,10 @@ def test_any_text_comes_back_as_it_was(tmp_path, text):
 
 @pytest.mark.shared
 def test_real_decisions_are_read_by_langextract(tmp_path, shared_decisions):
-
-    from langextract.io import load_annotated_documents_jsonl
-
     documents = list(shared_decisions[:40])
     items = [ExtractedDocument(one.id, one.title, one.content, find_entities(one.content)) for one in documents]
     written(tmp_path, items)
-    loaded = list(load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False))
+    loaded = list(lx.io.load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False))
     assert [one.text for one in loaded] == [one.content for one in documents]
     spans = [
         (doc.text[one.char_interval.start_pos : one.char_interval.end_pos], one)

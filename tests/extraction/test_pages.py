@@ -1,41 +1,34 @@
 """The page of entities shows every document as text, runs nothing of theirs, and is usable by mouse, keys and thumb."""
 
-import base64
 import csv
-import hashlib
 import io
 import json
 import re
 import shutil
 from functools import cache
-from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import combinations, islice
 
 import pytest
-from support.headless_browser import HeadlessBrowser
+from support import html_pages
 
+from legal_rag.corpus import read_documents
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.extraction import ExtractionResult, ExtractionStore, outputs, view_entities
 from legal_rag.extraction.entities import CLASSES, LABELS, ExtractedDocument, rule_entity
 from legal_rag.extraction.outputs import write_outputs
 from legal_rag.extraction.pages import PageLink, colours, page_parts
+from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.extraction.store import Recipe
 from legal_rag.html import safe_json
 from legal_rag.library import Library
 from legal_rag.printing import printable
 
 ATTACKS = [
-    "</script><script>alert('script')</script>",
-    "<img src=x onerror=alert('img')>",
-    "<!--<script>alert('comment')</script>-->",
-    "\"><svg onload=alert('svg')>",
-    "' autofocus onfocus=alert('focus') x='",
-    "{{ alert('jinja') }}{% raw %}",
+    *html_pages.ATTACKS[:6],
     "javascript:alert('address')",
-    "</title><iframe srcdoc=\"<script>parent.alert('frame')</script>\">",
-    "]]></style></textarea><script>alert('style')</script>",
+    *html_pages.ATTACKS[7:9],
     "__proto__",
     "\u202egnihsrever",
 ]
@@ -83,26 +76,8 @@ RECIPE = Recipe("jurisprudence", "1", "rules-1", 1, "", 2000)
 EMPTY_ITEM = ExtractedDocument("JURI-3", "Sans entité", "Rien.", [])
 
 
-class Page(HTMLParser):
-    """What a browser makes of a page: its tags, and what stands in scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.scripts, self._inside = [], [], False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._inside = tag == "script"
-        if self._inside:
-            self.scripts.append("")
-
-    def handle_endtag(self, tag):
-        self._inside = False
-
-    def handle_data(self, data):
-        if self._inside:
-            self.scripts[-1] += data
+class Page(html_pages.Page):
+    """With the documents that stand in its scripts."""
 
     def blocks(self):
         attributes = [attrs for tag, attrs in self.tags if tag == "script"]
@@ -135,15 +110,9 @@ def test_a_hostile_document_is_nothing_but_data(attack, tmp_path):
     assert json.loads(index.scripts[0])[0][:2] == [named, named]
 
 
-def test_the_policy_stands_first_and_lets_only_the_pages_own_script_and_style_through():
+def test_the_policy_stands_first_and_lets_only_the_pages_own_script_and_style_through(lets_through):
     text = "".join(page_parts(hostile_items()))
-    page = Page(text)
-    (policy,) = [attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
-    own = [
-        base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (page.scripts[-1], style_of(text))
-    ]
-    sources = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*own)
-    assert policy == f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+    lets_through(text, Page(text).scripts[-1])
     assert 0 < text.index("Content-Security-Policy") < text.index("<style>") < text.index("data-id=")
 
 
@@ -176,13 +145,9 @@ def test_json_in_a_page_holds_no_angle_bracket(text):
     assert json.loads(safe_json([text])) == [text]
 
 
-def test_every_class_has_a_french_label_and_a_colour():
-    names = {name for of in CLASSES.values() for name in of}
-    assert set(LABELS) == set(colours()) == names
-
-
 @pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)
-def test_the_classes_of_a_schema_have_different_colours(names):
+def test_every_class_has_a_french_label_and_a_colour_of_its_own_in_its_schema(names):
+    assert set(LABELS) == set(colours()) == {name for of in CLASSES.values() for name in of}
     numbers = [colours()[name] for name in names]
     assert len(set(numbers)) == len(names)
     assert max(numbers) < 24
@@ -199,19 +164,8 @@ def palette():
     ]
 
 
-def luminance(colour):
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
-    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
-def test_text_is_readable_on_every_colour(mode):
+def test_text_is_readable_on_every_colour_and_colours_of_one_schema_can_be_told_apart(contrast, mode):
     named = palette()[mode]
     assert len(named) == 8 + 48
     for number in range(24):
@@ -219,10 +173,6 @@ def test_text_is_readable_on_every_colour(mode):
         assert contrast(named["paper"], named[f"line-{number}"]) >= 4.5
     assert min(contrast(named["ink"], named["paper"]), contrast(named["on-chosen"], named["chosen"])) >= 7
     assert min(contrast(named["quiet"], named["panel"]), contrast(named["accent"], named["panel"])) >= 4.5
-
-
-@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
-def test_colours_of_one_schema_can_be_told_apart(mode):
     named = palette()[mode]
     for one, other in combinations(range(15), 2):  # the largest schema
         channels = [
@@ -233,7 +183,7 @@ def test_colours_of_one_schema_can_be_told_apart(mode):
         assert sum(channels) >= 60
 
 
-def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
+def test_results_are_shown_with_their_texts_and_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(outputs.webbrowser, "open", opened.append)
     monkeypatch.setattr(outputs, "mkdtemp", lambda prefix: str(tmp_path))
@@ -242,9 +192,6 @@ def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
     assert page == tmp_path / "entities.html"
     assert "3 mars 2021, à Lyon" in page.read_text("utf-8")
     assert opened == [page.as_uri()]
-
-
-def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(outputs.webbrowser, "open", opened.append)
     write_outputs(tmp_path, [NESTED_ITEM])
@@ -315,12 +262,6 @@ def test_what_cannot_be_shown_is_named(shown, in_notebook, error, message, tmp_p
         view_entities(tmp_path / shown if isinstance(shown, str) else shown, "JURI-9" if shown == "one" else None)
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with HeadlessBrowser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
-
-
 @pytest.fixture
 def opened(browser, tmp_path):
     """Open the page of three documents at a desk, in light colours."""
@@ -341,7 +282,6 @@ def quiet(browser, *addresses):
     return said == ([], [], [])
 
 
-@pytest.mark.slow
 def test_nothing_of_a_hostile_document_runs(browser, tmp_path):
     write_outputs(tmp_path, hostile_items())
     browser.forget()
@@ -363,7 +303,6 @@ def test_nothing_of_a_hostile_document_runs(browser, tmp_path):
     assert quiet(browser, address)
 
 
-@pytest.mark.slow
 def test_hostile_titles_run_nothing_on_the_index_page(browser, tmp_path):
     write_outputs(tmp_path, hostile_items() * 25)
     browser.forget()
@@ -374,7 +313,6 @@ def test_hostile_titles_run_nothing_on_the_index_page(browser, tmp_path):
     assert (browser.messages, browser.alerts) == ([], [])
 
 
-@pytest.mark.slow
 def test_a_script_that_got_into_the_page_would_not_run(browser, tmp_path):
     write_outputs(tmp_path, [NESTED_ITEM])
     page = tmp_path / "entities.html"
@@ -388,8 +326,7 @@ def test_a_script_that_got_into_the_page_would_not_run(browser, tmp_path):
     assert len([one for one in browser.messages if "Content Security Policy" in one]) >= 3
 
 
-@pytest.mark.slow
-def test_a_document_is_shown_with_its_entities_at_their_places(opened):
+def test_a_document_is_shown_with_its_entities_at_their_places_overlapping_ones_too(opened):
     assert opened.text("#summary") == "3 documents, 6 entités"
     assert opened.text("#title") == "Cour de cassation, 19-60.222"
     assert opened.run("document.getElementById('text').textContent") == NESTED
@@ -401,10 +338,6 @@ def test_a_document_is_shown_with_its_entities_at_their_places(opened):
         "3 mars 2021",
     ]
     assert opened.texts("#document-list .count") == ["5", "1", "0"]
-
-
-@pytest.mark.slow
-def test_overlapping_entities_are_all_shown(opened):
     lines = "one.style.boxShadow.split('--line').length - 1"
     marks = f"[...document.querySelectorAll('.mark')].map((one) => [one.textContent, one.title, {lines}])"
     assert opened.run(marks) == [
@@ -419,7 +352,6 @@ def test_overlapping_entities_are_all_shown(opened):
     ]
 
 
-@pytest.mark.slow
 def test_a_click_tells_an_entity_and_what_lies_across_it(opened):
     opened.click("[title='Montant · Dispositif']")
     assert opened.text("#detail h3") == "Montant"
@@ -431,7 +363,6 @@ def test_a_click_tells_an_entity_and_what_lies_across_it(opened):
     assert "".join(opened.run("[...document.querySelectorAll('.chosen')].map((one) => one.textContent)")) == NESTED[:56]
 
 
-@pytest.mark.slow
 def test_a_class_is_hidden_by_its_box(opened):
     assert opened.run("[...document.querySelectorAll('.swatch')].map((one) => one.textContent)") == [
         "Date",
@@ -450,7 +381,6 @@ def test_a_class_is_hidden_by_its_box(opened):
     assert opened.texts("#document-list .count") == ["5", "1", "0"]
 
 
-@pytest.mark.slow
 def test_entities_are_filtered_by_what_they_say(opened):
     opened.type_into("#entity-query", "REJET")
     opened.wait_for("document.getElementById('title').textContent === 'JURI-2'")
@@ -461,7 +391,6 @@ def test_entities_are_filtered_by_what_they_say(opened):
     assert opened.texts("#entity-list bdi") == ["3 mars 2021"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "found"),
     [("orleans", ["JURI-2"]), ("sans ENTITE", ["Sans entité"]), ("juri-1", ["Cour de cassation, 19-60.222"])],
@@ -473,7 +402,6 @@ def test_documents_are_found_by_title_id_and_text(opened, query, found):
     assert opened.text("#title") == found[0]
 
 
-@pytest.mark.slow
 def test_keys_are_enough(opened):
     opened.run("document.getElementById('document-query').focus()")
     opened.press("Tab", "Tab", "ArrowDown", "Enter")
@@ -491,7 +419,6 @@ def test_keys_are_enough(opened):
     assert opened.text("#detail h3") == "inconnue"
 
 
-@pytest.mark.slow
 def test_an_address_opens_its_document(browser, tmp_path):
     items = [ExtractedDocument(f"D {number}", "", f"Texte {number}.", []) for number in range(502)]
     write_outputs(tmp_path, items)
@@ -504,7 +431,6 @@ def test_an_address_opens_its_document(browser, tmp_path):
     assert browser.texts("td:nth-child(2)") == ["D 0", "D 500"]
 
 
-@pytest.mark.slow
 def test_a_phone_shows_all_in_one_column(browser, tmp_path):
     long = "x" * 300
     write_outputs(tmp_path, [NESTED_ITEM, ExtractedDocument(long, long, long, [entity(long, 0, 300, long, a=long)])])
@@ -518,13 +444,11 @@ def test_a_phone_shows_all_in_one_column(browser, tmp_path):
     assert browser.run("document.getElementById('reading').getBoundingClientRect().width >= 340")
 
 
-@pytest.mark.slow
 def test_dark_mode_has_the_dark_colours(opened):
     opened.scheme("dark")
     assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(23, 23, 27)"
 
 
-@pytest.mark.slow
 def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "in_notebook", lambda: True)
     host = tmp_path / "host.html"
@@ -538,8 +462,7 @@ def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
     assert (browser.messages, browser.alerts) == ([], [])
 
 
-@pytest.mark.slow
-def test_a_page_of_five_hundred_decisions_opens_at_once(browser, tmp_path):
+def test_a_page_of_five_hundred_decisions_opens_at_once_and_one_of_many_entities_within_each_other(browser, tmp_path):
     text = "La cour d’appel de Lyon, le 3 mars 2021, a rejeté la demande de 1 000 euros. " * 65
     spans = [entity(text, at.start(), at.end()) for at in re.finditer("3 mars 2021", text)]
     write_outputs(tmp_path, [ExtractedDocument(f"D{number}", "", text, spans) for number in range(500)])
@@ -547,10 +470,6 @@ def test_a_page_of_five_hundred_decisions_opens_at_once(browser, tmp_path):
     assert len(browser.texts("#document-list li")) == 500
     assert browser.run("performance.getEntriesByType('navigation')[0].domComplete") < 3000
     assert browser.run("document.querySelectorAll('script.document').length") == 499
-
-
-@pytest.mark.slow
-def test_many_entities_within_each_other_are_shown(browser, tmp_path):
     text = "x" * 3000
     write_outputs(tmp_path, [ExtractedDocument("D", "", text, [entity(text, at, 3000 - at) for at in range(1000)])])
     browser.forget()
@@ -626,7 +545,6 @@ def test_a_page_names_documents_by_their_citation_and_knows_what_they_are_filter
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("selector", "value", "ids"),
     [
@@ -646,7 +564,6 @@ def test_documents_are_filtered_by_court_outcome_and_date(filtered, selector, va
     assert filtered.text("#document-count") == "3 documents"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("article", "ids"),
     [
@@ -665,7 +582,6 @@ def test_documents_are_filtered_by_the_article_they_cite_and_by_no_other(filtere
     assert listed_ids(filtered) == ids
 
 
-@pytest.mark.slow
 def test_equal_values_are_one_row_with_their_count_and_places(filtered):
     assert filtered.texts("#entity-list li") == [
         "3 mars 2021\n× 2\nDate · aux caractères 9, 74",
@@ -682,7 +598,6 @@ def test_equal_values_are_one_row_with_their_count_and_places(filtered):
     assert filtered.texts(".chosen") == ["3 mars 2021"]
 
 
-@pytest.mark.slow
 def test_values_of_all_documents_are_one_list_whose_rows_open_theirs(filtered):
     filtered.click("#scope-all")
     assert filtered.texts("#entity-list li")[:2] == [
@@ -697,7 +612,6 @@ def test_values_of_all_documents_are_one_list_whose_rows_open_theirs(filtered):
     assert filtered.texts("#entity-list li")[0] == "3 mars 2021\n× 2\nDate · 1 document"
 
 
-@pytest.mark.slow
 def test_the_table_is_what_the_list_shows_and_holds_no_formula(filtered):
     filtered.click("#scope-all")
     filtered.run(
@@ -717,7 +631,6 @@ def test_the_table_is_what_the_list_shows_and_holds_no_formula(filtered):
     assert len(rows) == 9
 
 
-@pytest.mark.slow
 def test_a_page_is_printed_on_white_with_its_text_and_values_alone(filtered):
     filtered.scheme("dark")
     filtered.medium("print")
@@ -728,7 +641,6 @@ def test_a_page_is_printed_on_white_with_its_text_and_values_alone(filtered):
     filtered.medium("")
 
 
-@pytest.mark.slow
 def test_on_a_phone_what_is_tapped_is_44_pixels_high(filtered):
     filtered.resize(390, 844)
     filtered.run("document.getElementById('facets').open = true")
@@ -738,12 +650,8 @@ def test_on_a_phone_what_is_tapped_is_44_pixels_high(filtered):
     assert filtered.run("document.documentElement.scrollWidth <= 390")
 
 
-@pytest.mark.slow
 @pytest.mark.shared
 def test_real_decisions_are_shown_as_they_are(browser, tmp_path, shared_data):
-    from legal_rag.corpus import read_documents
-    from legal_rag.extraction.rules.rules import find_entities
-
     documents = list(islice(read_documents(shared_data / "decisions.jsonl.gz"), 20))
     write_outputs(
         tmp_path, [ExtractedDocument(one.id, one.title, one.content, find_entities(one.content)) for one in documents]

@@ -51,12 +51,9 @@ def test_a_name_given_in_full_once_is_found_in_full_everywhere():
     assert _parties(text) == ["association Pierres anciennes du lac"] * 2
 
 
-def test_a_short_name_that_the_text_gives_stands_for_the_long_one():
+def test_a_short_name_that_the_text_gives_stands_for_the_long_one_but_letters_in_brackets_for_none():
     text = "la Caisse autonome de retraite des dentistes (la CARDENT) soutient. La CARDENT conclut."
     assert _parties(text)[-2:] == ["CARDENT", "CARDENT"]
-
-
-def test_letters_alone_in_brackets_are_no_mention():
     assert _parties("la société Durand Frères (SDF), dont le siège est à Pau") == ["société Durand Frères"]
 
 
@@ -77,13 +74,12 @@ def test_who_sits_in_court_or_has_no_name_is_no_party(text):
     assert _parties(text) == []
 
 
-def test_a_judge_is_none_at_any_other_place_either():
-    assert _parties("M. Vigneau, président. M. Colin conclut. La minute est remise à M. Vigneau.") == ["M. Colin"]
-
-
-def test_a_liquidator_is_a_party_and_no_counsel():
+def test_a_liquidator_is_a_party_and_no_counsel_and_neither_counsel_nor_a_judge_is_a_party_anywhere():
     text = "Condamne Me Morel ès qualités de liquidateur de la SARL Dupont à payer ; Me Morel conclut"
     assert (_parties(text)[0], _counsel(text)) == ("Me Morel", [])
+    assert _parties("M. Roux, représenté par Me Vidal. Me Vidal plaide pour M. Roux.") == ["M. Roux", "M. Roux"]
+    text = "M. Vigneau, président. M. Colin conclut. La minute est remise à M. Vigneau."
+    assert _parties(text) == ["M. Colin"]
 
 
 @pytest.mark.parametrize(
@@ -104,17 +100,9 @@ def test_counsel_are_firms_and_masters_that_plead(text, named):
     assert _counsel(text) == named
 
 
-def test_counsel_tell_for_whom_they_act():
+def test_counsel_tell_for_whom_they_act_and_a_role_told_once_holds_at_every_mention():
     (one,) = find_counsel("les observations de la SCP Colin, avocat de la société Lever, et l'avis")
     assert one["attributes"] == {"role": "avocat", "client": "société Lever"}
-
-
-def test_no_counsel_is_a_party_too():
-    text = "M. Roux, représenté par Me Vidal. Me Vidal plaide pour M. Roux."
-    assert _parties(text) == ["M. Roux", "M. Roux"]
-
-
-def test_a_role_told_once_holds_at_every_mention():
     text = (
         "la requête présentée par M. Jean Roux, enregistrée le 3 mai ; les observations en défense présentées par "
         "M. Vidal, député ; que M. Roux soutient"
@@ -122,14 +110,11 @@ def test_a_role_told_once_holds_at_every_mention():
     assert _roles(text) == {"M. Jean Roux": "requérant", "M. Vidal": "défendeur", "M. Roux": "requérant"}
 
 
-def test_captions_give_roles_whether_over_or_under_the_names():
+def test_captions_give_roles_and_every_entity_is_the_text_at_its_place():
     under = "APPELANT :\nMonsieur Jean Roux\nINTIMEE :\nMadame Vidal\nFAITS"
     over = "ENTRE :\nMonsieur Jean Roux\nAPPELANT d'un jugement\nET :\nMadame Vidal\nINTIMEE\nFAITS"
     expected = {"Monsieur Jean Roux": "appelant", "Madame Vidal": "intimé"}
     assert (_roles(under), _roles(over)) == (expected, expected)
-
-
-def test_every_entity_is_the_text_at_its_place():
     text = "\u00a0M.\u00a0É.\u00a0D’Œuvre et Mme\nLEROY-À-L’EAU c/ SCP « X »… İ société İstanbul"
     for one in find_parties(text, find_counsel(text)):
         assert text[one["char_start"] : one["char_end"]] == one["extraction_text"]

@@ -141,22 +141,26 @@ def test_cited_decisions_go_to_their_date_or_number(text, texts):
     assert found("jurisprudence_citee", text) == texts
 
 
-def test_the_operative_part_is_read_statement_by_statement():
-    text = (
-        "PAR CES MOTIFS :\nCASSE ET ANNULE l'arrêt attaqué ;\nEt statuant à nouveau,\nCondamne M. X... aux dépens.\n"
-        "Ainsi fait et jugé"
-    )
-    assert found("dispositif", text) == ["CASSE ET ANNULE l'arrêt attaqué", "Condamne M. X... aux dépens"]
-    assert found("solution", text) == ["CASSE ET ANNULE", "Condamne"]
-
-
-def test_the_articles_of_a_constitutional_decision_are_its_statements():
-    text = (
-        "LE CONSEIL CONSTITUTIONNEL DÉCIDE :\n\nArticle 1er. - La requête de M. Jean DUPONT est rejetée.\n\n"
-        "Article 2. - Elle est notifiée."
-    )
-    assert found("dispositif", text) == ["La requête de M. Jean DUPONT est rejetée", "Elle est notifiée"]
-    assert found("solution", text) == ["rejetée"]
+@pytest.mark.parametrize(
+    ("text", "statements", "solutions"),
+    [
+        (
+            "PAR CES MOTIFS :\nCASSE ET ANNULE l'arrêt attaqué ;\nEt statuant à nouveau,\n"
+            "Condamne M. X... aux dépens.\nAinsi fait et jugé",
+            ["CASSE ET ANNULE l'arrêt attaqué", "Condamne M. X... aux dépens"],
+            ["CASSE ET ANNULE", "Condamne"],
+        ),
+        (
+            "LE CONSEIL CONSTITUTIONNEL DÉCIDE :\n\nArticle 1er. - La requête de M. Jean DUPONT est rejetée.\n\n"
+            "Article 2. - Elle est notifiée.",
+            ["La requête de M. Jean DUPONT est rejetée", "Elle est notifiée"],
+            ["rejetée"],
+        ),
+    ],
+)
+def test_the_operative_part_is_read_statement_by_statement_or_article_by_article(text, statements, solutions):
+    assert found("dispositif", text) == statements
+    assert found("solution", text) == solutions
 
 
 @pytest.mark.parametrize(
@@ -184,9 +188,6 @@ def test_on_sixty_windows_annotated_by_hand_each_class_is_as_precise_and_complet
         least = (0.98, 0.95) if name in STRICT else (0.90, 0.85)
         assert precision >= least[0], (name, precision)
         assert recall >= least[1], (name, recall)
-
-
-# --- regulations ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

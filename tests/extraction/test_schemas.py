@@ -54,24 +54,13 @@ def extractions_of(schema):
     return [one for example in schema.examples for one in example.extractions]
 
 
-# The schemas that come with the package
-
-
-def test_there_are_six_schemas():
-    assert SCHEMA_NAMES == ("contract", "corporate", "correspondence", "general", "jurisprudence", "regulation")
-
-
 @pytest.mark.parametrize("name", SCHEMA_NAMES)
-def test_a_schemas_classes_are_the_constants_and_each_is_explained_and_shown(name):
+def test_a_schemas_classes_are_explained_and_shown_by_few_short_examples(name):
     schema = get_schema(name)
     assert schema.classes == classes.CLASSES[name]
     assert {one.extraction_class for one in extractions_of(schema)} == set(schema.classes)
     for one in schema.classes:
         assert f"\n- {one} : " in schema.prompt
-
-
-@pytest.mark.parametrize("name", SCHEMA_NAMES)
-def test_a_schemas_examples_are_few_short_and_some_have_attributes(name):
     schema = get_schema(name)
     assert 2 <= len(schema.examples) <= 3
     assert all(300 <= len(example.text) <= 700 for example in schema.examples)
@@ -86,40 +75,28 @@ def test_langextract_finds_every_extraction_of_an_example_exactly(name, policy):
     assert report.issues == []
 
 
-def test_a_rule_of_a_company_tells_its_duration_and_pay():
+def test_examples_tell_a_rule_with_its_duration_and_pay_each_number_of_articles_and_a_partys_role():
     rules = [one for one in extractions_of(get_schema("regulation")) if one.attributes.get("event")]
-    assert rules[0].extraction_class == "LeaveRule"
-    assert rules[0].extraction_text == "cinq jours ouvrés rémunérés"
+    assert (rules[0].extraction_class, rules[0].extraction_text) == ("LeaveRule", "cinq jours ouvrés rémunérés")
     assert rules[0].attributes == {
         "rule_type": "congé pour évènement familial",
         "event": "mariage ou PACS du salarié",
         "duration": "cinq jours ouvrés",
         "pay_status": "rémunéré",
     }
-
-
-def test_of_articles_in_a_list_each_number_is_an_extraction():
     articles = [one.extraction_text for one in extractions_of(get_schema("jurisprudence"))]
     assert articles.index("1383 du code civil") == articles.index("articles 1382") + 1
-
-
-def test_the_examples_for_langextract_are_its_own_kind():
-    first = get_schema("contract").lx_examples()[0].extractions[0]
+    first = get_schema("contract").lx_examples()[0].extractions[0]  # LangExtract's own kind
     assert (first.extraction_class, first.extraction_text) == ("party", "société Brumes & Fils")
     assert first.attributes == {"role": "prestataire"}
 
 
-def test_a_schema_is_read_once():
-    assert get_schema("general") is get_schema("general")
-
-
 @pytest.mark.parametrize("name", ["", "Contract", "auto", "contract.tom", "../contract", "contrat"])
 def test_an_unknown_schema_is_told_with_the_names_that_there_are(name):
+    assert SCHEMA_NAMES == ("contract", "corporate", "correspondence", "general", "jurisprudence", "regulation")
+    assert get_schema("general") is get_schema("general")  # which is read once
     with pytest.raises(ValueError, match="no schema named .* contract, corporate, correspondence, general, jurisp"):
         get_schema(name)
-
-
-# A schema of one's own
 
 
 def test_a_schema_of_ones_own_is_read_from_its_file(own_file):
@@ -142,15 +119,10 @@ def test_a_schema_of_ones_own_is_read_from_its_file(own_file):
         ),
     ],
 )
-def test_the_version_is_another_one_once_anything_is_changed(own_file, before, after):
-    version = get_schema(own_file(OWN)).version
-    assert get_schema(own_file(OWN)).version == version
-    assert get_schema(own_file(OWN.replace(before, after))).version != version
-
-
-def test_the_layout_of_the_file_does_not_change_the_version(own_file):
+def test_the_version_is_another_one_once_anything_but_the_layout_is_changed(own_file, before, after):
     version = get_schema(own_file(OWN)).version
     assert get_schema(own_file(f"\ufeff# mes parcelles\r\n{OWN}\n\n")).version == version
+    assert get_schema(own_file(OWN.replace(before, after))).version != version
 
 
 @pytest.mark.parametrize(
@@ -180,18 +152,13 @@ def test_a_fault_in_a_file_is_told_in_one_line(own_file, before, after, message)
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path):
+def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path):
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="x.toml is no TOML"):
         get_schema(str(tmp_path / "x.toml"))
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(FileNotFoundError, match="no schema file .*none.toml"):
         get_schema(str(tmp_path / "none.toml"))
 
-
-# The schema for a document
 
 DECISION = """RÉPUBLIQUE FRANÇAISE
 AU NOM DU PEUPLE FRANÇAIS
@@ -232,20 +199,6 @@ Article 2 – Horaires de travail. L'atelier ouvre à 8 h."""
         ("Les titres-restaurant valent 9 euros par jour travaillé.", "regulation"),
         ("Je soussigné reconnais devoir 300 euros à Mme Z...", "general"),
         ("La recette demande trois œufs.", "general"),
-    ],
-)
-def test_a_documents_own_words_tell_its_schema(text, name):
-    assert choose_schema(text) == name
-
-
-@pytest.mark.parametrize("name", SCHEMA_NAMES)
-def test_the_schemas_own_examples_are_told_apart(name):
-    assert {choose_schema(example.text) for example in get_schema(name).examples} == {name}
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
         ("", "general"),
         ("\n\t \u00a0", "general"),
         (" " * 1_000_000, "general"),
@@ -261,20 +214,20 @@ def test_the_schemas_own_examples_are_told_apart(name):
         ("Il exprime la surprise des enfants et supprime la prime.", "general"),
     ],
 )
-def test_hostile_documents_get_the_schema_that_they_should(text, name):
+def test_a_documents_own_words_tell_its_schema(text, name):
     assert choose_schema(text) == name
 
 
-def test_the_samples_documents_get_their_schema(sample_file):
-    kinds = {"CONTRAT": "contract", "COURRIEL": "correspondence", "ACTE": "corporate"}
-    for item in read_documents(sample_file):
-        assert choose_schema(item.content) == kinds.get(item.extra["nature"], "jurisprudence"), item.title
+@pytest.mark.parametrize("name", SCHEMA_NAMES)
+def test_the_schemas_own_examples_are_told_apart(name):
+    assert {choose_schema(example.text) for example in get_schema(name).examples} == {name}
 
 
-def test_the_samples_documents_get_their_schema_as_they_stand_in_the_file(sample_rows):
+def test_the_samples_documents_get_their_schema_as_they_are_read_and_as_they_stand(sample_file, sample_rows):
     kinds = {"CONTRAT": "contract", "COURRIEL": "correspondence", "ACTE": "corporate"}
-    for row in sample_rows:
-        assert choose_schema(row["content"]) == kinds.get(row["nature"], "jurisprudence"), row["title"]
+    for item, row in zip(read_documents(sample_file), sample_rows, strict=True):
+        for content in (item.content, row["content"]):
+            assert choose_schema(content) == kinds.get(row["nature"], "jurisprudence"), row["title"]
 
 
 @pytest.mark.shared

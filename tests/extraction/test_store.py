@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -35,20 +36,15 @@ def count(store, table):
         return connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608
 
 
-# --- results
-
-
-def test_a_result_is_given_back_as_it_was_put(store):
+def test_a_result_is_given_back_as_it_was_put_also_once_the_store_was_closed(store):
     assert store.get(TEXT, RECIPE) is None
     store.put(TEXT, RECIPE, RESULT)
     assert store.get(TEXT, RECIPE) == RESULT
-
-
-def test_a_result_outlives_the_store_that_it_was_put_in(store):
-    store.put(TEXT, RECIPE, RESULT)
+    odd = ExtractionResult(doc_name="d", extractions=[rule_entity("date", TEXT, 3, 14, note="\ud800")])
+    store.put(f"{TEXT} ", RECIPE, odd)
     store.close()
     with ExtractionStore(store.path) as again:
-        assert again.get(TEXT, RECIPE) == RESULT
+        assert (again.get(TEXT, RECIPE), again.get(f"{TEXT} ", RECIPE)) == (RESULT, odd)
 
 
 @pytest.mark.parametrize("field", Recipe._fields)
@@ -61,16 +57,14 @@ def test_another_recipe_is_another_result(store, field):
 
 
 @pytest.mark.parametrize("gaps", [{"dropped_chunks": 1}, {"error": "no answer"}])
-def test_a_result_with_gaps_is_refused(store, gaps):
+def test_a_result_with_gaps_is_refused_and_of_many_documents_all_are_held_or_none(store, gaps):
+    bad = ExtractionResult(doc_name="d", **gaps)
     with pytest.raises(ValueError, match="not a complete result: 'd' has"):
-        store.put(TEXT, RECIPE, ExtractionResult(doc_name="d", **gaps))
+        store.put(TEXT, RECIPE, bad)
     assert store.get(TEXT, RECIPE) is None
-
-
-def test_a_result_with_half_a_surrogate_pair_is_given_back(store):
-    result = ExtractionResult(doc_name="d", extractions=[rule_entity("date", TEXT, 3, 14, note="\ud800")])
-    store.put(TEXT, RECIPE, result)
-    assert store.get(TEXT, RECIPE) == result
+    with pytest.raises(ValueError, match="not a complete result: 'd' has"):
+        store.hold_many([("a", "h", TEXT, RECIPE, RESULT, []), ("d", "h", TEXT, RECIPE, bad, [])])
+    assert store.held_count() == 0
 
 
 @pytest.mark.parametrize("text", ["", "\ud800", "\0", "é" * 100_000])
@@ -79,16 +73,16 @@ def test_any_text_has_its_result(store, text):
     assert store.get(text, RECIPE) == RESULT
 
 
-# --- a Library's documents
-
-
-def test_a_held_document_has_its_entities_as_long_as_its_text_is_the_same(store):
+def test_a_held_document_has_its_entities_as_packed_json_as_long_as_its_text_is_the_same(store):
     hold(store, "a")
     assert store.entities_of("a", f"hash of {TEXT}") == RESULT.extractions
     assert store.entities_of("a", "hash of another") is None
     assert store.entities_of("b", f"hash of {TEXT}") is None
     assert store.held_recipe("a", f"hash of {TEXT}") == RECIPE
     assert store.held_hashes(["a", "b"]) == {"a": f"hash of {TEXT}"}
+    with closing(sqlite3.connect(store.path)) as connection:
+        ((result,),) = connection.execute("SELECT result FROM results")
+    assert json.loads(zlib.decompress(result))["extractions"][0]["extraction_text"] == "12 mai 1993"
 
 
 def test_what_is_held_anew_takes_the_place_of_what_was(store):
@@ -126,16 +120,6 @@ def test_recipes_are_counted_by_documents(store):
     hold(store, "c", recipe=RECIPE._replace(model_id="rules"))
     assert sorted((recipe.model_id, n) for recipe, n in store.held_recipes()) == [("rules", 1), ("un-modèle", 2)]
     assert list(store.held_ids()) == ["a", "b", "c"]
-
-
-def test_of_many_documents_all_are_held_or_none(store):
-    bad = ExtractionResult(doc_name="b", dropped_chunks=1)
-    with pytest.raises(ValueError, match="not a complete result: 'b'"):
-        store.hold_many([("a", "h", TEXT, RECIPE, RESULT, []), ("b", "h", TEXT, RECIPE, bad, [])])
-    assert store.held_count() == 0
-
-
-# --- threads, processes, damage
 
 
 def test_threads_share_a_store(store):
@@ -186,27 +170,14 @@ def test_a_process_that_is_forked_off_has_a_connection_of_its_own(store):
 def test_a_closed_store_says_so_in_every_thread(store):
     store.get(TEXT, RECIPE)
     store.close()
-    said = []
-
-    def ask():
-        try:
-            store.get(TEXT, RECIPE)
-        except ValueError as error:
-            said.append(str(error))
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    thread.join()
-    assert said == [f"the store {store.path} was closed"]
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match=f"the store {store.path} was closed"):
+        pool.submit(store.get, TEXT, RECIPE).result()
 
 
-def test_a_file_that_is_no_store_is_refused(tmp_path):
-    (tmp_path / "e.sqlite").write_bytes(b"not a database at all" * 100)
+def test_a_file_that_is_no_store_or_one_of_a_later_version_is_refused(tmp_path, store):
+    (tmp_path / "no.sqlite").write_bytes(b"not a database at all" * 100)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):
-        ExtractionStore(tmp_path / "e.sqlite")
-
-
-def test_a_store_of_a_later_version_is_refused(store):
+        ExtractionStore(tmp_path / "no.sqlite")
     store.close()
     with closing(sqlite3.connect(store.path)) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -223,13 +194,6 @@ def test_a_store_that_cannot_be_written_to_is_read(store, monkeypatch):
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             hold(reader, "b")
     assert sorted(path.name for path in store.path.parent.iterdir()) == ["e.sqlite"]
-
-
-def test_the_file_holds_plain_columns_and_packed_json(store):
-    hold(store, "a")
-    with closing(sqlite3.connect(store.path)) as connection:
-        ((result,),) = connection.execute("SELECT result FROM results")
-    assert json.loads(zlib.decompress(result))["extractions"][0]["extraction_text"] == "12 mai 1993"
 
 
 def test_the_store_of_all_lies_in_the_cache_folder(tmp_path, monkeypatch):

@@ -142,22 +142,22 @@ def test_two_names_of_one_sentence_are_stated_and_shown_as_the_models_word(libra
     assert "2010-39" in words
 
 
-def test_names_of_two_sentences_are_not_stated(library):
-    assert (
-        support_of(library, "article 1709 du code civil", "related_to", "article 1134 du code civil") == "unsupported"
-    )
+def test_names_of_two_sentences_or_of_a_text_that_was_not_read_are_not_stated(library):
+    two = ("article 1709 du code civil", "related_to", "article 1134 du code civil")
+    assert support_of(library, *two) == "unsupported"
+    one = ("article 1240 du code civil", "related_to", "décret n° 2010-39")
+    assert support_of(library, *one, read=("CASS0",)) == "unsupported"
 
 
-def test_a_text_that_was_not_read_states_nothing(library):
-    found = support_of(library, "article 1240 du code civil", "related_to", "décret n° 2010-39", read=("CASS0",))
-    assert found == "unsupported"
-
-
-def test_the_text_of_a_decision_that_was_not_read_still_tells_its_own_facts(library):
+def test_a_text_tells_its_own_facts_unread_and_an_answer_that_repeats_one_adds_nothing_to_the_counts(library):
     assert support_of(library, "CASS1", "cites", "article 1240 du code civil", read=("QPC1",)) == "facts"
+    assert support_of(library, "CASS1", "cites", "CASS0", read=("NO SUCH DOCUMENT", "CASS1", "CASS1")) == "facts"
+    before = KnowledgeGraph(library).find("article 1240 du code civil").cited
+    assert support_of(library, "CASS1", "cites", "article 1240 du code civil") == "facts"
+    assert KnowledgeGraph(library).find("article 1240 du code civil").cited == before
 
 
-def test_a_person_read_of_in_two_decisions_is_not_one(library):
+def test_a_person_read_of_in_two_decisions_and_a_vague_name_of_two_answers_are_not_one(library):
     people = [ExtractedEntity("M. Paul Martin", "party")]
     edges = [ExtractedRelationship("M. Paul Martin", doc_id, "party_to") for doc_id in ("CASS0", "QPC1")]
     assert add_answer(library, "A", ExtractionResult(people, edges), READ).facts == 2
@@ -168,9 +168,6 @@ def test_a_person_read_of_in_two_decisions_is_not_one(library):
         if edge.answer_id
     }
     assert len(sources) == 2
-
-
-def test_a_vague_name_of_two_answers_is_not_one_node(library):
     for answer in ("A", "B"):
         named = [ExtractedEntity("arrêt du 3 mars 1999", "decision"), ExtractedEntity("la cour d'appel", "court")]
         edges = [ExtractedRelationship("arrêt du 3 mars 1999", "la cour d'appel", "decided_by")]
@@ -178,12 +175,6 @@ def test_a_vague_name_of_two_answers_is_not_one_node(library):
     with sqlite3.connect(library.path / GRAPH) as connection:
         (n,) = connection.execute("SELECT COUNT(DISTINCT from_key) FROM edges WHERE support = 'none'").fetchone()
     assert n == 2
-
-
-def test_an_answer_that_repeats_a_fact_adds_nothing_to_the_counts(library):
-    before = KnowledgeGraph(library).find("article 1240 du code civil").cited
-    assert support_of(library, "CASS1", "cites", "article 1240 du code civil") == "facts"
-    assert KnowledgeGraph(library).find("article 1240 du code civil").cited == before
 
 
 def test_entities_stand_where_the_texts_name_them(library):
@@ -215,10 +206,6 @@ def test_a_name_of_any_type_is_recorded_or_left_out(library, node_type):
     assert add_answer(library, "A", result, READ).entities == 0
 
 
-def test_an_unread_id_is_passed_over(library):
-    assert support_of(library, "CASS1", "cites", "CASS0", read=("NO SUCH DOCUMENT", "CASS1", "CASS1")) == "facts"
-
-
 def everything(library):
     """Return all that a graph holds, but the numbers that it gives and the times."""
     query = """
@@ -243,16 +230,13 @@ def answer(number):
     return ExtractionResult([ExtractedEntity(new, "party")], edges, [episode])
 
 
-def test_a_removed_answer_leaves_the_graph_as_it_was(library):
+def test_a_removed_answer_leaves_the_graph_as_it_was_and_takes_nothing_of_another(library):
     before = everything(library)
     add_answer(library, "A", answer(1), READ)
     assert len(everything(library)) > len(before)
     assert remove_answer(library.path, "A")
     assert everything(library) == before
     assert KnowledgeGraph(library).episodes() == []
-
-
-def test_a_removed_answer_takes_nothing_of_another(library):
     add_answer(library, "B", answer(2), READ)
     before = everything(library)
     add_answer(library, "A", answer(1), READ)
@@ -260,34 +244,12 @@ def test_a_removed_answer_takes_nothing_of_another(library):
     assert everything(library) == before
 
 
-def test_an_answer_given_again_replaces_what_it_gave(library):
+def test_an_answer_given_again_replaces_what_it_gave_and_one_that_fails_leaves_it(library, monkeypatch):
     add_answer(library, "A", answer(2), READ)
     once = everything(library)
     add_answer(library, "A", answer(1), READ)
     add_answer(library, "A", answer(2), READ)
     assert everything(library) == once
-
-
-@pytest.mark.parametrize("answer_id", ["", "NONE", "'; --"])
-def test_removing_an_answer_that_gave_nothing_says_so(library, answer_id):
-    assert not remove_answer(library.path, answer_id)
-
-
-def test_removing_an_answer_without_a_graph_says_so(tmp_path):
-    assert not remove_answer(tmp_path, "A")
-
-
-def test_answers_written_at_once_by_threads_lose_nothing(library):
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: add_answer(library, f"A{n}", answer(n), READ), range(12)))
-    with sqlite3.connect(library.path / GRAPH) as connection:
-        assert connection.execute(STANDING).fetchone() == (12,)
-    graph = KnowledgeGraph(library)
-    assert len(graph.episodes(most=50)) == 12
-    assert graph.counts()["stated"] == 12
-
-
-def test_an_answer_that_fails_in_the_middle_leaves_the_graph_as_it_was(library, monkeypatch):
     add_answer(library, "A", answer(1), READ)
     before = everything(library)
 
@@ -298,3 +260,19 @@ def test_an_answer_that_fails_in_the_middle_leaves_the_graph_as_it_was(library, 
     with pytest.raises(sqlite3.OperationalError, match="disk full"):
         add_answer(library, "A", answer(2), READ)
     assert everything(library) == before
+
+
+@pytest.mark.parametrize("answer_id", ["", "NONE", "'; --"])
+def test_removing_an_answer_that_gave_nothing_or_without_a_graph_says_so(library, tmp_path, answer_id):
+    assert not remove_answer(library.path, answer_id)
+    assert not remove_answer(tmp_path, answer_id)
+
+
+def test_answers_written_at_once_by_threads_lose_nothing(library):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: add_answer(library, f"A{n}", answer(n), READ), range(12)))
+    with sqlite3.connect(library.path / GRAPH) as connection:
+        assert connection.execute(STANDING).fetchone() == (12,)
+    graph = KnowledgeGraph(library)
+    assert len(graph.episodes(most=50)) == 12
+    assert graph.counts()["stated"] == 12

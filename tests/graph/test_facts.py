@@ -59,16 +59,12 @@ def test_the_place_of_an_edge_holds_what_it_names(row):
             )
 
 
-def test_a_pourvoi_that_is_joined_is_the_decisions_own_and_not_cited():
+def test_numbers_that_are_joined_or_of_a_roll_and_what_a_quotation_or_no_code_names_give_no_edge():
     assert targets(CASSATION, "cites") & {"pourvoi:19-12345", "pourvoi:19-12346"} == set()
-
-
-def test_a_request_that_is_joined_is_not_a_decision_cited():
     assert {one for one in targets(QPC, "cites") if one.startswith(("qpc:", "cc:", "an:"))} == {"an:2009-12"}
-
-
-def test_a_roll_number_in_the_form_of_a_pourvoi_is_not_one():
     assert not {one for one in targets(APPEAL, "cites") if one.startswith(("pourvoi:04", "pourvoi:03", "rg:"))}
+    assert not [key for edge in facts_of(APPEAL) for key in edge if key.endswith("?")]
+    assert not [source for source, kind, _ in facts_of(APPEAL) if kind == "party_to" and "tartuffe" in source]
 
 
 @pytest.mark.parametrize(
@@ -88,15 +84,6 @@ def test_a_number_that_is_not_said_of_the_conseil_constitutionnel_is_none_of_its
     }
 
 
-def test_a_number_said_to_be_a_decisions_of_the_conseil_constitutionnel_is_one():
-    text = "Le Conseil constitutionnel l'a jugé dans sa décision n° 2017-686 du 19 janvier 2018."
-    assert "cc:2017-686" in targets(with_text(CASSATION, text), "cites")
-
-
-def test_an_article_without_a_code_is_no_node():
-    assert not [key for edge in facts_of(APPEAL) for key in edge if key.endswith("?")]
-
-
 @pytest.mark.parametrize(
     ("text", "article"),
     [
@@ -110,18 +97,23 @@ def test_a_visa_of_a_party_or_of_a_quotation_is_not_applied(text, article):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "edge_type", "target"),
     [
-        "Vu l'article 700 du code de procédure civile, rejette les demandes ;",
-        "Vu l'article 700 du code de procédure civile :",
+        (
+            "Vu l'article 700 du code de procédure civile, rejette les demandes ;",
+            "applies",
+            "article:700 code de procédure civile",
+        ),
+        ("Vu l'article 700 du code de procédure civile :", "applies", "article:700 code de procédure civile"),
+        (
+            "Le Conseil constitutionnel l'a jugé dans sa décision n° 2017-686 du 19 janvier 2018.",
+            "cites",
+            "cc:2017-686",
+        ),
     ],
 )
-def test_a_visa_of_the_court_is_applied(text):
-    assert "article:700 code de procédure civile" in targets(with_text(CASSATION, text), "applies")
-
-
-def test_who_is_named_in_a_quotation_is_no_party():
-    assert not [source for source, kind, _ in facts_of(APPEAL) if kind == "party_to" and "tartuffe" in source]
+def test_a_visa_of_the_court_is_applied_and_a_number_said_to_be_a_decisions_is_cited(text, edge_type, target):
+    assert target in targets(with_text(CASSATION, text), edge_type)
 
 
 def test_spouses_of_one_surname_are_two_and_a_company_of_it_is_a_third():
@@ -135,27 +127,16 @@ def test_spouses_of_one_surname_are_two_and_a_company_of_it_is_a_third():
     assert not {"name:martin @CASS1", "name:martin"} & parties
 
 
-def test_a_witness_with_a_partys_surname_is_no_party():
+def test_a_witness_with_a_partys_surname_is_none_and_persons_of_two_decisions_are_two():
     row = with_text(CASSATION, "x " * 4000 + "\n\nMme Suzanne Martin, témoin, a entendu la conversation de M. Martin.")
     assert not [source for source, kind, _ in facts_of(row) if kind == "party_to" and "suzanne" in source]
-
-
-def test_persons_of_one_name_in_two_decisions_are_two():
     parties = [key for row in (EARLIER, QPC) for key, kind, _ in facts_of(row) if kind == "party_to" and "paul" in key]
     assert sorted(parties) == ["name:m paul martin @CASS0", "name:m paul martin @QPC1"]
 
 
-def test_a_decision_that_is_rejected_is_upheld():
+def test_a_decision_that_is_rejected_is_upheld_but_not_of_two_attacked():
     assert targets(EARLIER, "upholds") == {"lower:court:appel paris 2016-06-02 @CASS0"}
     assert targets(EARLIER, "overrules") == set()
-
-
-@pytest.mark.parametrize("solution", ["Irrecevabilité", "Désistement", "Non-lieu à statuer", "QPC - Renvoi"])
-def test_a_decision_that_ends_otherwise_neither_upholds_nor_overrules(solution):
-    assert not {kind for _, kind, _ in facts_of(CASSATION, solution=solution)} & {"upholds", "overrules"}
-
-
-def test_of_two_decisions_attacked_neither_is_upheld():
     text = (
         "CONSTATE la déchéance du pourvoi dirigé contre l'arrêt de la cour d'appel de Bastia du 2 décembre 2020 ;"
         "\n\nREJETTE le pourvoi formé contre l'arrêt du 15 décembre 2021 ;"
@@ -164,21 +145,21 @@ def test_of_two_decisions_attacked_neither_is_upheld():
     assert targets(row, "upholds") == set()
 
 
-def test_the_decision_that_another_case_attacked_is_not_overruled():
-    row = {
-        **CASSATION,
-        "content": "La société Lever rappelle le pourvoi n° 15-10.001 contre l'arrêt rendu le 12 mai 2014 par la cour "
+@pytest.mark.parametrize("solution", ["Irrecevabilité", "Désistement", "Non-lieu à statuer", "QPC - Renvoi"])
+def test_a_decision_that_ends_otherwise_neither_upholds_nor_overrules(solution):
+    assert not {kind for _, kind, _ in facts_of(CASSATION, solution=solution)} & {"upholds", "overrules"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "La société Lever rappelle le pourvoi n° 15-10.001 contre l'arrêt rendu le 12 mai 2014 par la cour "
         "d'appel de Paris.",
-    }
-    assert targets(row, "overrules") == set()
-
-
-def test_an_appeal_that_is_quoted_is_not_the_one_decided():
-    row = {
-        **CASSATION,
-        "content": "Elle cite : « le pourvoi formé contre l'arrêt rendu le 12 mai 2014 par la cour d'appel de Pau ».",
-    }
-    assert targets(row, "overrules") == set()
+        "Elle cite : « le pourvoi formé contre l'arrêt rendu le 12 mai 2014 par la cour d'appel de Pau ».",
+    ],
+)
+def test_the_decision_that_another_case_attacked_or_that_is_quoted_is_not_overruled(content):
+    assert targets({**CASSATION, "content": content}, "overrules") == set()
 
 
 def test_courts_without_a_town_are_not_one_court():
@@ -189,21 +170,12 @@ def test_courts_without_a_town_are_not_one_court():
     assert len(set(courts)) == 2
 
 
-def test_the_deciding_court_is_not_the_one_below():
-    assert targets(CASSATION, "decided_by") == {"court:cassation sociale"}
-
-
 @pytest.mark.parametrize(
     "content", ["", "«", "»" * 50, "Vu " * 2000, "pourvoi contre l'arrêt " * 500, "Pourvois n°\n", "\x00\u202e\ud800"]
 )
 def test_a_text_of_nothing_gives_no_edge_but_its_court(content):
     row = {**CASSATION, "content": content}
     assert {kind for _, kind, _ in facts_of(row)} <= {"decided_by"}
-
-
-def test_an_article_of_a_code_is_the_node_of_its_document():
-    row = {"id": "ART", "title": "Code civil, article 1240", "content": "Tout fait quelconque de l'homme."}
-    assert node_of_document(document_of(row)).type == "article"
 
 
 @pytest.mark.parametrize(
@@ -214,6 +186,7 @@ def test_an_article_of_a_code_is_the_node_of_its_document():
         ({"id": "A", "content": "TRIBUNAL DE COMMERCE DE PARIS\nJugement du 3 mai 2010."}, "decision"),
         ({"id": "LEGIARTI000046773080", "title": "Code du travail, article L1251-33-1"}, "article"),
         ({"id": "A", "title": "Code du travail, article L1251-33-1", "extra": {"number": "L1251-33-1"}}, "article"),
+        ({"id": "A", "title": "Code civil, article 1240", "content": "Tout fait quelconque de l'homme."}, "article"),
         ({"id": "A", "title": "Bail commercial", "extra": {"number": "BC-2019-12"}}, "document"),
     ],
 )

@@ -15,7 +15,6 @@ from legal_rag.graph import (
     KnowledgeGraph,
     add_answer,
 )
-from legal_rag.graph.store import GRAPH
 from legal_rag.indexer import remove_documents
 from legal_rag.library import Library
 
@@ -73,25 +72,32 @@ def test_a_decision_is_found_with_what_the_corpus_says_of_it(graph):
     )
 
 
-def test_two_persons_of_one_name_are_ambiguous(graph):
-    with pytest.raises(LookupError, match="several nodes named 'M. Paul Martin' .*@CASS0.*@QPC1"):
-        graph.find("M. Paul Martin")
-
-
 @pytest.mark.parametrize(
-    "name", ["société Quillerou", "", " ", "99-99.999", "article 9999 du code civil", "%", "\u202e", "' OR 1"]
+    ("name", "problem"),
+    [
+        *(
+            (name, "no node")
+            for name in (
+                "société Quillerou",
+                "",
+                " ",
+                "99-99.999",
+                "article 9999 du code civil",
+                "%",
+                "\u202e",
+                "' OR 1",
+            )
+        ),
+        ("SCP Gatineau et Fatacini", "near: .*SCP Gatineau et Fattaccini"),
+        ("M. Paul Martin", "several nodes named 'M. Paul Martin' .*@CASS0.*@QPC1"),
+    ],
 )
-def test_an_unknown_name_is_refused_by_name(graph, name):
-    with pytest.raises(LookupError, match="no node"):
+def test_an_unknown_or_ambiguous_name_is_refused_with_what_is_near(graph, name, problem):
+    with pytest.raises(LookupError, match=problem):
         graph.find(name)
 
 
-def test_a_near_name_is_proposed(graph):
-    with pytest.raises(LookupError, match="near: .*SCP Gatineau et Fattaccini"):
-        graph.find("SCP Gatineau et Fatacini")
-
-
-def test_neighbours_are_the_facts_of_both_directions(graph):
+def test_neighbours_are_the_facts_of_both_directions_or_of_one_and_a_type(graph):
     assert told(graph.neighbours("CASS0")) == {
         ("doc:CASS0", "applies", "article:L1152-1 code du travail"),
         ("doc:CASS0", "cites", "doc:QPC1"),
@@ -101,41 +107,30 @@ def test_neighbours_are_the_facts_of_both_directions(graph):
         ("name:societe leverrier @CASS0", "party_to", "doc:CASS0"),
         ("doc:CASS1", "cites", "doc:CASS0"),
     }
-
-
-def test_neighbours_of_one_direction_and_type(graph):
     assert told(graph.neighbours("CASS0", types=("cites",), direction="in")) == {("doc:CASS1", "cites", "doc:CASS0")}
     assert told(graph.neighbours("CASS0", types=("cites",), direction="out")) == {("doc:CASS0", "cites", "doc:QPC1")}
     assert graph.neighbours("CASS0", supports=()) == []
+    assert len(graph.neighbours("CASS1", direction="out", most=2)) == 2
+    with pytest.raises(ValueError, match="no edge type 'likes'"):
+        graph.neighbours("CASS1", types=("likes",))
+    with pytest.raises(ValueError, match="'up'"):
+        graph.neighbours("CASS1", direction="up")
 
 
-def test_every_edge_gives_the_place_that_says_so(graph):
+def test_every_edge_gives_the_place_that_says_so_and_counts_are_those_of_what_is_stored(graph):
     for edge in graph.neighbours("CASS1"):
         assert edge.is_fact
         assert 0 <= edge.char_start < edge.char_end <= len(graph.library.document(edge.doc_id).content)
+    counts = graph.counts()
+    assert counts["facts"] > 30
+    assert (counts["stated"], counts["unsupported"], counts["episodes"], counts["answers"]) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("types", "direction", "message"), [(("likes",), "both", "no edge type 'likes'"), ((), "up", "'up'")]
-)
-def test_an_unknown_type_or_direction_is_refused(graph, types, direction, message):
-    with pytest.raises(ValueError, match=message):
-        graph.neighbours("CASS1", types=types, direction=direction)
-
-
-def test_most_edges_are_as_many_as_asked_for(graph):
-    assert len(graph.neighbours("CASS1", direction="out", most=2)) == 2
-
-
-def test_who_cites_a_decision_or_an_article(graph):
+def test_who_cites_a_decision_or_an_article_and_how_one_below_was_treated(graph):
     assert told(graph.citing("16-22.168")) == {("doc:CASS1", "cites", "doc:CASS0")}
     assert {edge.source.doc_id for edge in graph.citing("L. 1152-1 du code du travail")} == {"CASS0", "CASS1"}
-
-
-def test_how_a_decision_below_was_treated(graph):
     below = next(edge.target for edge in graph.neighbours("CASS1") if edge.type == "overrules")
-    treated = graph.treatment(below)
-    assert told(treated.rulings) == {("doc:CASS1", "overrules", below.key)}
+    assert told(graph.treatment(below).rulings) == {("doc:CASS1", "overrules", below.key)}
     assert graph.treatment("CASS0").citing == 1
 
 
@@ -147,7 +142,7 @@ def test_the_most_cited_articles_come_first(graph):
         graph.most_cited("planet")
 
 
-def test_a_path_is_a_chain_of_facts_that_join(graph):
+def test_a_path_is_a_chain_of_facts_and_there_is_none_between_strangers(graph):
     path = graph.path("CASS1", "QPC1")
     assert [edge.type for edge in path] == ["cites", "cites"]
     reached = {"doc:CASS1"}
@@ -156,9 +151,6 @@ def test_a_path_is_a_chain_of_facts_that_join(graph):
         assert ends & reached
         reached |= ends
     assert "doc:QPC1" in reached
-
-
-def test_there_is_no_path_between_strangers_nor_beyond_the_most_hops(graph):
     assert graph.path("article 365 du code civil", "article 1709 du code civil", most_hops=3) == []
     assert graph.path("CASS1", "QPC1", most_hops=1) == []
     assert graph.path("CASS1", "CASS1") == []
@@ -184,19 +176,16 @@ def test_what_an_answer_says_unsupported_is_in_no_default_query(own):
     }
 
 
-def test_contradictory_words_of_models_stand_side_by_side(own):
+def test_contradictory_words_of_models_stand_side_by_side_but_not_a_court_and_its_chamber(own):
+    edge = ExtractedRelationship("CASS1", "Cour de cassation", "decided_by")
+    add_answer(own, "A", ExtractionResult([ExtractedEntity("Cour de cassation", "court")], [edge]), ["CASS1"])
+    assert KnowledgeGraph(own).conflicts("CASS1") == []
     for answer, kind in (("A", "follows"), ("B", "distinguishes")):
         edge = ExtractedRelationship("CASS1", "CASS0", kind)
         assert add_answer(own, answer, ExtractionResult([], [edge]), ["CASS1"]).stated == 1
     (pair,) = KnowledgeGraph(own).conflicts("CASS1")
     assert {(edge.type, edge.answer_id) for edge in pair} == {("follows", "A"), ("distinguishes", "B")}
     assert all(edge.recorded for edge in pair if edge.answer_id)
-
-
-def test_a_court_and_its_chamber_do_not_contradict_each_other(own):
-    edge = ExtractedRelationship("CASS1", "Cour de cassation", "decided_by")
-    add_answer(own, "A", ExtractionResult([ExtractedEntity("Cour de cassation", "court")], [edge]), ["CASS1"])
-    assert KnowledgeGraph(own).conflicts("CASS1") == []
 
 
 def test_episodes_are_found_by_what_they_are_about_the_latest_first(own):
@@ -222,18 +211,6 @@ def test_the_edges_of_a_removed_document_are_unseen_at_once_and_an_older_snapsho
     assert {edge.source.key for edge in graph.citing("L. 1152-1 du code du travail")} == {"doc:CASS0"}
     assert graph.find("L. 1152-1 du code du travail").cited == 1
     assert {edge.doc_id for edge in older.neighbours("CASS0")} >= {"CASS0"}
-
-
-def test_counts_are_those_of_what_is_stored(graph):
-    counts = graph.counts()
-    assert counts["facts"] > 30
-    assert (counts["stated"], counts["unsupported"], counts["episodes"], counts["answers"]) == (0, 0, 0, 0)
-
-
-def test_a_library_without_a_graph_says_what_makes_one(own):
-    (own.path / GRAPH).unlink()
-    with pytest.raises(FileNotFoundError, match="rebuild --only graph"):
-        KnowledgeGraph(own)
 
 
 def test_a_document_without_an_edge_is_found_by_its_id(own):

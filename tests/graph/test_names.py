@@ -192,6 +192,7 @@ def test_the_name_of_another_does_not_stand_for_it(short, full):
 @pytest.mark.parametrize("name", ["", " ", "M. X...", "X…", "12 34", "la société", "Mme", "«»", "\u202e"])
 def test_a_name_that_says_nothing_has_no_node(name):
     assert person_node("party", name, "D") is None
+    assert statute_node("« »") is None
 
 
 @pytest.mark.parametrize("name", ["court:cassation sociale", "doc:OTHER", "name:martin @D2", "statute:loi 89-462"])
@@ -205,36 +206,22 @@ def test_what_is_longer_than_a_name_has_no_node(node_type):
     assert node_of(node_type, "Dupont " * 100_000, "D") is None
 
 
-def test_a_number_without_a_series_is_that_of_any_series():
-    assert identifier_node(Identifier("number", "2010-39", 0, 7)).key == "cc:2010-39"
-
-
-def test_a_court_is_shown_with_its_chamber():
-    assert court_node("Cour de cassation", "Chambre sociale").name == "Cour de cassation, chambre sociale"
-
-
-def test_an_article_of_a_statute_is_shown_with_it():
-    node = node_of("article", "article 2 de la loi n° 89-462 du 6 juillet 1989")
-    assert node.name == "article 2, loi n° 89-462 du 6 juillet 1989"
-
-
-def test_a_statute_named_by_its_date_is_the_one_that_the_text_gives_a_number():
+def test_a_statute_named_by_its_date_is_the_one_with_a_number_and_an_article_is_shown_with_it():
     named = ["ordonnance n° 58-1067 du 7 novembre 1958", "ordonnance du 7 novembre 1958", "loi du 5 juillet 1985"]
     assert {key: one.key for key, one in numbered_statutes(named).items()} == {
         "statute:ordonnance 1958-11-07": "statute:ordonnance 58-1067"
     }
     assert numbered_statutes([*named, "ordonnance n° 58-1065 du 7 novembre 1958"]) == {}
+    node = node_of("article", "article 2 de la loi n° 89-462 du 6 juillet 1989")
+    assert node.name == "article 2, loi n° 89-462 du 6 juillet 1989"
+    assert court_node("Cour de cassation", "Chambre sociale").name == "Cour de cassation, chambre sociale"
 
 
-def test_words_of_a_key_are_without_title_and_document():
+def test_a_key_tells_its_words_its_document_and_its_series():
     assert words_of_key(person_node("party", "Mme Aline Pailler", "D 1").key) == ["aline", "pailler"]
-
-
-def test_references_and_names_of_one_document_are_told_from_others():
-    assert is_reference("pourvoi:19-12345")
-    assert not is_reference("name:martin @D")
-    assert is_of_one_document("name:m martin @D")
-    assert not is_of_one_document("name:axa france iard")
+    assert [is_reference(key) for key in ("pourvoi:19-12345", "name:martin @D")] == [True, False]
+    assert [is_of_one_document(key) for key in ("name:m martin @D", "name:axa france iard")] == [True, False]
+    assert identifier_node(Identifier("number", "2010-39", 0, 7)).key == "cc:2010-39"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +238,3 @@ def test_references_and_names_of_one_document_are_told_from_others():
 )
 def test_the_type_of_a_name_is_guessed_from_its_form(name, node_type):
     assert guessed_type(name) == node_type
-
-
-def test_a_statute_without_words_has_no_node():
-    assert statute_node("« »") is None

@@ -4,6 +4,7 @@ import random
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from support.killable import Killable
@@ -93,15 +94,11 @@ def fill(library, **options):
     return fill_graph(library.path, library.path / STORE, **options)
 
 
-def test_filling_again_changes_nothing(library):
-    before = rows(library.path, "SELECT * FROM edges")
+def test_filling_again_changes_nothing_and_a_graph_made_anew_is_the_same(library):
+    before, numbered = edges(library.path), rows(library.path, "SELECT * FROM edges")
     assert fill(library) == 0
-    assert rows(library.path, "SELECT * FROM edges") == before
+    assert rows(library.path, "SELECT * FROM edges") == numbered
     assert count_unlinked(library.path, library.path / STORE) == 0
-
-
-def test_a_graph_made_anew_is_the_same(library):
-    before = edges(library.path)
     assert fill(library, anew=True) == len(DECISIONS)
     assert edges(library.path) == before
     assert_counts_are_right(library.path)
@@ -244,16 +241,6 @@ def _change_a_source(library, rng, *, drop, step):
         writer.close()
 
 
-def test_the_same_edge_twice_from_one_source_counts_once(library):
-    writer = GraphWriter(library.path / GRAPH)
-    with writer.transaction():
-        source = writer.source("text", 1, "test")
-        for _ in range(3):
-            writer.edge(source, (document_node("CASS1"), document_node("CASS1")), "cites", (1, 0, 1))
-    writer.close()
-    assert_counts_are_right(library.path)
-
-
 def answer_in_a_process(ready, folder, numbers):
     """Write answers, once ready."""
     library = Library(folder)
@@ -322,32 +309,22 @@ def test_a_damaged_graph_is_left_behind_by_a_copy(library, tmp_path, caplog):
     assert "made anew" in caplog.text
 
 
-def test_a_node_keeps_the_name_that_it_was_first_given(library):
-    writer = GraphWriter(library.path / GRAPH)
-    with writer.transaction():
-        first = writer.node(Named("term:x", "concept", "Premier"))
-        assert writer.node(Named("term:x", "concept", "Second")) == first
-    writer.close()
-    assert rows(library.path, "SELECT name FROM nodes WHERE key = 'term:x'") == [("Premier",)]
-
-
-def test_a_name_with_a_lone_surrogate_is_stored(library):
-    writer = GraphWriter(library.path / GRAPH)
-    with writer.transaction():
-        writer.node(Named("term:\ud800", "concept", "\ud800"))
-    writer.close()
-    assert rows(library.path, "SELECT name FROM nodes WHERE key = 'term:?'") == [("?",)]
-
-
-def test_what_fails_in_a_transaction_leaves_no_number_of_a_node(library):
-    writer = GraphWriter(library.path / GRAPH)
-    with pytest.raises(RuntimeError, match="stop"), writer.transaction():
-        writer.node(Named("term:lost", "concept", "perdu"))
-        raise RuntimeError("stop")
-    with writer.transaction():
-        number = writer.node(Named("term:lost", "concept", "perdu"))
-    writer.close()
-    assert rows(library.path, "SELECT node_key FROM nodes WHERE key = 'term:lost'") == [(number,)]
+def test_a_writer_keeps_first_names_and_numbers_and_counts_an_edge_once(library):
+    with closing(GraphWriter(library.path / GRAPH)) as writer:
+        with pytest.raises(RuntimeError, match="stop"), writer.transaction():
+            writer.node(Named("term:lost", "concept", "perdu"))
+            raise RuntimeError("stop")
+        with writer.transaction():
+            number, first = (writer.node(Named(f"term:{key}", "concept", "Premier")) for key in ("lost", "x"))
+            assert writer.node(Named("term:x", "concept", "Second")) == first
+            writer.node(Named("term:\ud800", "concept", "\ud800"))
+            source = writer.source("text", 1, "test")
+            for _ in range(3):
+                writer.edge(source, (document_node("CASS1"), document_node("CASS1")), "cites", (1, 0, 1))
+    named = "SELECT node_key, name FROM nodes WHERE key IN ('term:lost', 'term:x', 'term:?') ORDER BY node_key"
+    assert rows(library.path, named)[:2] == [(number, "Premier"), (first, "Premier")]
+    assert [name for _, name in rows(library.path, named)] == ["Premier", "Premier", "?"]
+    assert_counts_are_right(library.path)
 
 
 @pytest.mark.parametrize("row", [APPEAL, QPC])

@@ -29,24 +29,15 @@ def clean(text):
     return parse_extraction_tags(text)[1]
 
 
-# --- what tags say ----------------------------------------------------------------------------------------------------
-
-
-def test_an_entity_is_read_with_its_description():
+def test_entities_relationships_and_episodes_are_read_with_what_they_say():
     result, text = parse_extraction_tags(
         'Oui. <vm:entity name="Société Lever" type="party" confidence="0.95">demanderesse</vm:entity> Non.'
     )
     assert result == ExtractionResult([ExtractedEntity("Société Lever", "party", 0.95, "demanderesse")])
     assert text == "Oui.  Non."
-
-
-def test_a_relationship_is_read():
     result, text = parse_extraction_tags('<vm:relationship from="A" to="B" type="cites" confidence="0.8" />Oui.')
     assert result == ExtractionResult(relationships=[ExtractedRelationship("A", "B", "cites", 0.8)])
     assert text == "Oui."
-
-
-def test_an_episode_is_read_with_its_lessons_and_entities():
     result, text = parse_extraction_tags(
         'Oui.\n<vm:episode decision="Lire l’arrêt" context="moyen obscur" status="success">\n'
         "  <lesson>Le visa suffit &amp; guide</lesson>\n\n  <lesson>Lire le moyen</lesson>\n  <entity>Soc.</entity>\n"
@@ -57,15 +48,12 @@ def test_an_episode_is_read_with_its_lessons_and_entities():
     assert text == "Oui.\n\nNon."
 
 
-@pytest.mark.parametrize("node_type", NODE_TYPES)
-def test_every_type_of_node_is_accepted(node_type):
-    assert entities(f'<vm:entity name="x" type="{node_type.upper()}"/>') == [ExtractedEntity("x", node_type)]
-
-
-@pytest.mark.parametrize("edge_type", EDGE_TYPES)
-def test_every_type_of_edge_is_accepted(edge_type):
-    text = f'<vm:relationship from="a" to="b" type="{edge_type.replace("_", " ")}"/>'
-    assert parse_extraction_tags(text)[0].relationships == [ExtractedRelationship("a", "b", edge_type)]
+def test_every_type_of_node_and_edge_is_accepted():
+    for node_type in NODE_TYPES:
+        assert entities(f'<vm:entity name="x" type="{node_type.upper()}"/>') == [ExtractedEntity("x", node_type)]
+    for edge_type in EDGE_TYPES:
+        text = f'<vm:relationship from="a" to="b" type="{edge_type.replace("_", " ")}"/>'
+        assert parse_extraction_tags(text)[0].relationships == [ExtractedRelationship("a", "b", edge_type)]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +72,6 @@ def test_every_type_of_edge_is_accepted(edge_type):
 )
 def test_a_confidence_is_clamped_to_0_and_1(written, read):
     assert entities(f'<vm:entity name="x" type="tool" confidence="{written}"/>')[0].confidence == pytest.approx(read)
-
-
-def test_a_confidence_is_1_by_default():
-    assert entities('<vm:entity name="x" type="tool"/>')[0].confidence == 1.0
 
 
 @pytest.mark.parametrize("confidence", ["nan", "NaN", "", "haute", "0.9.1", "٠.٩", "0x1", "1_0", "--1"])
@@ -134,26 +118,22 @@ def test_an_unknown_or_missing_status_is_pending(caplog):
     assert "pending" in EPISODE_STATUSES
 
 
-def test_what_is_repeated_counts_once_with_the_highest_confidence():
+def test_what_is_repeated_counts_once_with_the_highest_confidence_and_the_one_description():
     tags = [f'<vm:entity name="Société Lever" type="party" confidence="{one}"/>' for one in (0.5, 0.9, 0.7)]
     assert entities("".join(tags)) == [ExtractedEntity("Société Lever", "party", 0.9)]
+    text = '<vm:entity name="a" type="tool" confidence=0.5>sert</vm:entity><vm:entity name="a" type="tool"/>'
+    assert entities(text) == [ExtractedEntity("a", "tool", 1.0, "sert")]  # a confidence is 1 by default
 
 
-def test_confident_keeps_what_reaches_the_threshold():
+def test_confident_keeps_what_reaches_the_threshold_and_an_empty_result_is_empty():
     result, _ = parse_extraction_tags(
         '<vm:entity name="a" type="tool" confidence="0.69"/><vm:entity name="b" type="tool" confidence="0.7"/>'
         '<vm:relationship from="a" to="b" type="uses" confidence="0.2"/>'
     )
     assert result.confident(0.7) == ExtractionResult([ExtractedEntity("b", "tool", 0.7)])
-
-
-def test_an_empty_result_is_empty():
     assert not ExtractionResult()
     assert ExtractionResult() == ExtractionResult([], [], [])
     assert parse_extraction_tags("") == (ExtractionResult(), "")
-
-
-# --- how loosely they may be written ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,16 +187,13 @@ def test_signs_inside_a_value_belong_to_it(written, name):
     assert entities(f'<vm:entity name="{written}" type="concept"/>x') == [ExtractedEntity(name, "concept")]
 
 
-def test_tags_in_a_description_are_read_and_are_no_part_of_it():
+def test_tags_in_a_description_are_no_part_of_it_and_a_closing_tag_closes_the_last_that_is_open():
     result, text = parse_extraction_tags(
         '<vm:entity name="a" type="tool">sert <vm:entity name="b" type="tool">d’abord</vm:entity> ici</vm:entity>!'
     )
     assert [one.name for one in result.entities] == ["a", "b"]
     assert result.entities[1].description == "d’abord"
     assert text == "!"
-
-
-def test_a_closing_tag_closes_the_last_tag_of_its_name_that_is_open():
     result, text = parse_extraction_tags(
         '<vm:entity name="a" type="tool"> reste <vm:entity name="b" type="tool">sert</vm:entity>, <vm:entity>ici'
     )
@@ -224,11 +201,8 @@ def test_a_closing_tag_closes_the_last_tag_of_its_name_that_is_open():
     assert text == " reste , ici"
 
 
-def test_a_description_may_stand_in_an_attribute():
+def test_a_description_may_stand_in_an_attribute_and_is_cut_and_on_one_line():
     assert entities('<vm:entity name="a" type="tool" description="sert"/>')[0].description == "sert"
-
-
-def test_a_description_is_cut_and_stands_on_one_line():
     tag = f'<vm:entity name="a" type="tool" description="{"x" * (TEXT_CHARS + 1)}"/>'
     assert entities(tag)[0].description == "x" * TEXT_CHARS
     assert entities('<vm:entity name="a" type="tool"> d’un\n <b>coup</b> &amp;\t fin</vm:entity>')[0].description == (
@@ -252,21 +226,15 @@ def test_lessons_and_names_of_an_episode_may_be_written_loosely(inside, lessons,
     assert text == "Oui."
 
 
-def test_what_is_repeated_keeps_a_description_that_only_one_of_them_has():
-    result, _ = parse_extraction_tags(
-        '<vm:entity name="a" type="tool" confidence=0.5>sert</vm:entity><vm:entity name="a" type="tool"/>'
-    )
-    assert result.entities == [ExtractedEntity("a", "tool", 1.0, "sert")]
-
-
-def test_tags_beyond_the_limit_are_taken_out_unread():
+def test_tags_beyond_the_limit_are_taken_out_unread_also_behind_blocks_of_code_which_are_left():
     text = "".join(f'{n}<vm:entity name="e{n}" type="tool"/>\n' for n in range(MOST_TAGS + 50))
     result, left = parse_extraction_tags(text)
     assert len(result.entities) == MOST_TAGS
     assert left == "".join(f"{n}\n" for n in range(MOST_TAGS + 50))
-
-
-# --- what is left -----------------------------------------------------------------------------------------------------
+    block = "```\n<vm:x/>\n```\n"
+    assert clean(block * 3_000 + "<vm:x/>Oui") == block * 3_000 + "Oui"
+    block = "\n````xml\n<vm:x/>\n````\n"
+    assert clean("<vm:x/>" * (MOST_TAGS + 1) + block + "<vm:y/>") == block
 
 
 @pytest.mark.parametrize(
@@ -316,16 +284,6 @@ def test_no_tag_is_left_and_nothing_else_is_lost(text, left):
 def test_taking_a_tag_out_makes_no_other_tag(text):
     assert "vm:" not in clean(text)[: -len("vm:y")]
     assert not re.search(r"<\s*/?\s*vm\s*:", clean(text))
-
-
-def test_tags_behind_many_blocks_of_code_are_taken_out():
-    block = "```\n<vm:x/>\n```\n"
-    assert clean(block * 3_000 + "<vm:x/>Oui") == block * 3_000 + "Oui"
-
-
-def test_blocks_of_code_behind_many_tags_are_left():
-    block = "\n````xml\n<vm:x/>\n````\n"
-    assert clean("<vm:x/>" * (MOST_TAGS + 1) + block + "<vm:y/>") == block
 
 
 @pytest.mark.parametrize(
@@ -384,8 +342,6 @@ def test_a_tag_in_a_block_of_code_is_text(fence):
 def test_what_opens_no_block_of_code_protects_no_tag(text):
     assert clean(text.format("<vm:x/>")) == text.format("")
 
-
-# --- any text ---------------------------------------------------------------------------------------------------------
 
 ADVERSARIAL = {
     "self-closing": '<vm:entity name="a" type="tool"/>' * 8_000,

@@ -48,9 +48,6 @@ def ids_file(folder, *ids):
     return str(path)
 
 
-# --- what a build makes --------------------------------------------------------------------------------------------
-
-
 def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_file):
     report = build_index(config, tiny_encoder)
     opened = open_index(config)
@@ -63,13 +60,17 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
 
 
-def test_an_index_finds_a_passage_by_its_own_words(tiny_library, tiny_encoder):
+def test_an_index_finds_a_passage_by_its_own_words_and_no_chunk_is_longer_than_the_encoder_reads(
+    tiny_library, tiny_encoder
+):
     shards = PlaidShards(tiny_library.shard_folders, device="cpu")
     chunks = tiny_library.chunks_of("FICTIF0101")
     found = [shards.search(tiny_encoder.encode_queries([chunk.text[:150]])[0], 1)[0] for chunk in chunks[1:6]]
     places = [(shard, position) for shard, position, _ in found]
     hits = tiny_library.chunks_at(places)
     assert sum(hit.doc_id == "FICTIF0101" for hit in hits) >= 4
+    chunks = [chunk.text for doc_id in tiny_library for chunk in tiny_library.chunks_of(doc_id)]
+    assert max(tiny_encoder.count_tokens(chunks)) <= tiny_encoder.identity.document_length
 
 
 @pytest.mark.slow
@@ -82,11 +83,6 @@ def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample
         ids = {chunk.doc_id for chunk in sample_library.chunks_at([(shard, position) for shard, position, _ in hits])}
         found += row["doc_id"] in ids
     assert found >= 0.85 * len(sample_questions)
-
-
-def test_no_chunk_is_longer_than_the_encoder_reads(tiny_library, tiny_encoder):
-    chunks = [chunk.text for doc_id in tiny_library for chunk in tiny_library.chunks_of(doc_id)]
-    assert max(tiny_encoder.count_tokens(chunks)) <= tiny_encoder.identity.document_length
 
 
 def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
@@ -129,15 +125,6 @@ def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     }
 
 
-def test_the_checksums_are_those_of_the_shards_files(tiny_library):
-    (shard,) = tiny_library.manifest["shards"]
-    folder = tiny_library.path / shard["path"]
-    assert shard["checksums"] == {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())
-    }
-    assert "0.codes.npy" in shard["checksums"]
-
-
 def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shard(tiny_library):
     assert names_in(tiny_library.path) == [
         "checksums.sha256",
@@ -154,26 +141,14 @@ def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shar
     assert names_in(tiny_library.path.parent) == ["legal_french_index"]
 
 
-def test_the_mapping_names_the_document_of_every_position(tiny_library):
-    mapping = json.loads((tiny_library.path / "doc_mapping.json").read_text("utf-8"))
-    n_chunks = tiny_library.manifest["counts"]["chunks"]
-    chunks = tiny_library.chunks_at([(0, position) for position in range(n_chunks)])
-    assert mapping["entries"] == {str(position): chunk.doc_id for position, chunk in enumerate(chunks)}
-    assert (mapping["dataset"], mapping["split"], mapping["config"]) == ("decisions.jsonl", "train", "")
-
-
-def test_equal_settings_give_equal_files(config, tiny_encoder, tmp_path):
-    build_index(config, tiny_encoder)
-    build_index(change(config, index_folder=str(tmp_path / "again")), tiny_encoder)
-    first, second = files_of(open_index(config)), files_of(Library.open(tmp_path / "again"))
-    assert first == second
-
-
-def test_another_seed_gives_another_shard(config, tiny_encoder):
-    build_index(config, tiny_encoder)
-    first = files_of(open_index(config))
-    build_index(change(config, seed=1), tiny_encoder)
-    assert files_of(open_index(config))["fast_plaid_index/centroids.npy"] != first["fast_plaid_index/centroids.npy"]
+def test_equal_settings_give_equal_files_and_another_seed_another_shard(config, tiny_encoder, tmp_path):
+    first, second, other = (
+        Library(Path(build_index(change(config, index_folder=str(tmp_path / name), seed=seed), tiny_encoder).path))
+        for name, seed in (("first", 0), ("again", 0), ("other", 1))
+    )
+    assert files_of(first) == files_of(second)
+    centroids = "fast_plaid_index/centroids.npy"
+    assert files_of(other)[centroids] != files_of(first)[centroids]
 
 
 def test_an_index_is_built_from_any_iterable_of_rows(config, tiny_encoder):
@@ -196,6 +171,8 @@ def test_bad_records_are_left_out_and_written_into_the_library(config, tiny_enco
     assert [record.where for record in report.bad] == ["row 1", "row 2", "row 3"]
     lines = (opened.path / "bad_records.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line) for line in lines] == [record._asdict() for record in report.bad]
+    written = json.loads(json.dumps(report.to_json()))
+    assert (written["bad"], written["documents"]) == ([record._asdict() for record in report.bad], 1)
     assert "left out row 2: duplicate id 'a'" in caplog.text
 
 
@@ -204,13 +181,6 @@ def test_no_more_than_twenty_bad_records_are_told_while_building(config, tiny_en
     report = build_index(change(config, source=rows, limit=None), tiny_encoder)
     assert len(report.bad) == 30
     assert caplog.text.count("left out") == 20
-
-
-def test_a_report_is_json(config, tiny_encoder):
-    report = build_index(change(config, source=[{"id": "a", "content": "Un."}, {"id": "b"}]), tiny_encoder)
-    written = json.loads(json.dumps(report.to_json()))
-    assert written["bad"] == [{"where": "row 1", "problem": report.bad[0].problem}]
-    assert written["documents"] == 1
 
 
 def test_the_default_name_and_folder_are_the_ones_opened(tiny_encoder, sample_file, tmp_path, monkeypatch):
@@ -245,6 +215,9 @@ def test_long_documents_are_encoded_in_several_batches(config, tiny_encoder):
 def test_preprocess_takes_from_a_row_what_chunking_needs():
     row = {"id": "X", "content": "a<br/>b", "title": "T", "decision_date": "3/2/1998", "solution": "Rejet"}
     assert preprocess(row) == {"content": "a\nb", "doc_id": "X", "title": "T", "decision_date": "1998-02-03"}
+    row = {"id": 7, "numero": "98-1", "content": " Le  texte."}
+    assert preprocess(row, id_column="numero")["doc_id"] == "98-1"
+    assert preprocess(row) == {"content": " Le  texte.", "doc_id": "7", "title": "", "decision_date": ""}
 
 
 @pytest.mark.parametrize("content", [None, "", " ", "<br/>", float("nan")])
@@ -254,22 +227,15 @@ def test_preprocess_gives_an_empty_text_where_there_is_none(content):
     assert preprocess({"id": "X", "title": "T"}) == empty
 
 
-def test_preprocess_takes_the_id_of_another_column():
-    row = {"id": 7, "numero": "98-1", "content": " Le  texte."}
-    assert preprocess(row, id_column="numero")["doc_id"] == "98-1"
-    assert preprocess(row) == {"content": " Le  texte.", "doc_id": "7", "title": "", "decision_date": ""}
-
-
 @pytest.mark.parametrize("row", [{"content": "x"}, {"id": " ", "content": "x"}, {}])
 def test_preprocess_refuses_a_row_without_id(row):
     with pytest.raises(LookupError, match=r"no column|no document"):
         preprocess(row)
 
 
-# --- which documents -----------------------------------------------------------------------------------------------
-
-
-def test_documents_of_the_ids_file_come_first_and_others_fill_up_to_the_limit(config, tiny_encoder, tmp_path):
+def test_documents_of_the_ids_file_come_first_and_others_fill_up_to_the_limit_or_follow(
+    config, tiny_encoder, tmp_path, sample_rows
+):
     ids = ids_file(tmp_path, "FICTIF0103", "", "  FICTIF0102  ")
     report = build_index(change(config, ids_file=ids, limit=4), tiny_encoder)
     first_two, others = list(open_index(config))[:2], list(open_index(config))[2:]
@@ -277,99 +243,65 @@ def test_documents_of_the_ids_file_come_first_and_others_fill_up_to_the_limit(co
     assert len(others) == 2
     assert not set(others) & set(first_two)
     assert report.missing_ids == []
-
-
-def test_ids_that_the_source_lacks_are_reported(config, tiny_encoder, tmp_path):
-    ids = ids_file(tmp_path, "FICTIF0102", "zz", "absent")
-    report = build_index(change(config, ids_file=ids, limit=2), tiny_encoder)
-    assert report.missing_ids == ["absent", "zz"]
-    assert list(open_index(config)) == ["FICTIF0102", "FICTIF0101"]
-
-
-def test_ids_beyond_the_limit_are_not_reported_as_missing(config, tiny_encoder, tmp_path):
-    ids = ids_file(tmp_path, "FICTIF0101", "FICTIF0102", "FICTIF0103", "absent")
-    report = build_index(change(config, ids_file=ids, limit=2), tiny_encoder)
-    assert list(open_index(config)) == ["FICTIF0101", "FICTIF0102"]
-    assert report.missing_ids == ["absent"]
-
-
-def test_an_ids_file_without_a_limit_changes_only_the_order(config, tiny_encoder, tmp_path, sample_rows):
     rows = sample_rows[:3]
     ids = ids_file(tmp_path, rows[2]["id"])
     build_index(change(config, source=rows, ids_file=ids, limit=None), tiny_encoder)
     assert list(open_index(config)) == [rows[2]["id"], rows[0]["id"], rows[1]["id"]]
 
 
-def test_bad_records_are_reported_once_though_the_source_is_read_twice(config, tiny_encoder, tmp_path):
-    rows = [{"id": "a", "content": "Un."}, {"id": "b"}, {"id": "c", "content": "Deux."}]
-    build = change(config, source=rows, ids_file=ids_file(tmp_path, "c"), limit=None)
-    assert len(build_index(build, tiny_encoder).bad) == 1
+@pytest.mark.parametrize(
+    ("ids", "missing", "indexed"),
+    [
+        (["FICTIF0102", "zz", "absent"], ["absent", "zz"], ["FICTIF0102", "FICTIF0101"]),
+        (["FICTIF0101", "FICTIF0102", "FICTIF0103", "absent"], ["absent"], ["FICTIF0101", "FICTIF0102"]),
+    ],
+)
+def test_ids_that_the_source_lacks_are_reported_and_those_beyond_the_limit_are_not(
+    config, tiny_encoder, tmp_path, ids, missing, indexed
+):
+    report = build_index(change(config, ids_file=ids_file(tmp_path, *ids), limit=2), tiny_encoder)
+    assert report.missing_ids == missing
+    assert list(open_index(config)) == indexed
 
 
-def test_an_ids_file_with_an_iterator_is_refused(config, tiny_encoder, tmp_path):
+def test_an_ids_file_that_cannot_serve_is_refused(config, tiny_encoder, tmp_path):
     rows = iter([{"id": "a", "content": "Un."}])
     with pytest.raises(ValueError, match="an iterator can be read only once"):
         build_index(change(config, source=rows, ids_file=ids_file(tmp_path, "a")), tiny_encoder)
-
-
-def test_a_missing_ids_file_is_named(config, tiny_encoder):
     with pytest.raises(FileNotFoundError, match=r"no such ids file: .*nowhere\.txt"):
         build_index(change(config, ids_file="/nowhere.txt"), tiny_encoder)
-
-
-def test_an_empty_ids_file_is_refused(config, tiny_encoder, tmp_path):
     with pytest.raises(ValueError, match=r"no id in .* \(expected one a line\)"):
         build_index(change(config, ids_file=ids_file(tmp_path, " ", "")), tiny_encoder)
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_one_is_refused(limit):
-    with pytest.raises(ValueError, match=f"limit must be at least 1, got {limit}"):
-        IndexConfig(limit=limit)
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        *(("limit", limit, f"must be at least 1, got {limit}") for limit in (0, -1)),
+        *(("n_bits", n_bits, f"must be 1, 2 or 4, or 0 .*, got {n_bits}") for n_bits in (-1, 3, 8)),
+        *(
+            ("index_name", name, "must be a plain folder name, got")
+            for name in ("", ".", "..", "../up", "a/b", "/abs", "a/", ".hidden")
+        ),
+    ],
+)
+def test_settings_out_of_range_are_refused(name, value, problem):
+    with pytest.raises(ValueError, match=f"{name} {problem}"):
+        IndexConfig(**{name: value})
 
 
-@pytest.mark.parametrize("n_bits", [-1, 3, 8])
-def test_other_numbers_of_bits_are_refused(n_bits):
-    with pytest.raises(ValueError, match=f"n_bits must be 1, 2 or 4, or 0 .*, got {n_bits}"):
-        IndexConfig(n_bits=n_bits)
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "../up", "a/b", "/abs", "a/", ".hidden"])
-def test_an_index_name_that_is_no_plain_folder_name_is_refused(name):
-    with pytest.raises(ValueError, match="index_name must be a plain folder name, got"):
-        IndexConfig(index_name=name)
-
-
-# --- what can go wrong ---------------------------------------------------------------------------------------------
-
-
-def test_a_wrong_source_is_known_before_the_encoder_is_loaded(tmp_path):
+@pytest.mark.parametrize(
+    ("source", "problem"), [("no.jsonl", r"no such file or folder: .*no\.jsonl"), (None, "no encoder")]
+)
+def test_a_wrong_source_and_then_an_unknown_encoder_leave_no_folder(tmp_path, sample_file, source, problem):
     config = IndexConfig(
-        source=str(tmp_path / "no.jsonl"), encoder=EncoderConfig(name="no/such"), index_folder=str(tmp_path / "i")
+        source=str(tmp_path / source) if source else sample_file,
+        encoder=EncoderConfig(name=str(tmp_path / "no")),
+        index_folder=str(tmp_path / "i"),
     )
-    with pytest.raises(FileNotFoundError, match=r"no such file or folder: .*no\.jsonl"):
+    with pytest.raises(FileNotFoundError, match=problem):
         build_index(config)
     assert not (tmp_path / "i").exists()
-
-
-def test_an_unknown_encoder_leaves_no_folder(tmp_path, sample_file):
-    config = IndexConfig(
-        source=sample_file, encoder=EncoderConfig(name=str(tmp_path / "no")), index_folder=str(tmp_path / "i")
-    )
-    with pytest.raises(FileNotFoundError, match="no encoder"):
-        build_index(config)
-    assert not (tmp_path / "i").exists()
-
-
-@pytest.mark.parametrize("rows", [[], [{"id": "a", "content": ""}]])
-def test_a_source_without_a_document_is_refused(config, tiny_encoder, rows):
-    with pytest.raises(ValueError, match="no document in"):
-        build_index(change(config, source=rows), tiny_encoder)
-
-
-def test_a_column_that_is_not_there_is_named(config, tiny_encoder):
-    with pytest.raises(ValueError, match=r"no column 'texte' in .*its columns: .*content"):
-        build_index(change(config, options=SourceOptions(text_column="texte")), tiny_encoder)
 
 
 @pytest.fixture
@@ -387,15 +319,20 @@ def assert_untouched(built):
     assert len(PlaidShards(opened.shard_folders, device="cpu").search(np.eye(1, 32, dtype=np.float32), 5)) == 5
 
 
-def test_a_source_that_breaks_off_leaves_the_previous_index_and_is_taken_up(config, built, tiny_encoder, sample_rows):
+@pytest.mark.parametrize("problem", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt("stop")])
+def test_a_build_that_breaks_off_leaves_the_previous_index_and_is_taken_up(
+    config, built, tiny_encoder, sample_rows, problem
+):
     def rows():
         yield from sample_rows[:30]
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise problem
 
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(type(problem), match="No space left on device|stop"):
         build_index(change(config, source=rows(), limit=None), tiny_encoder)
     assert_untouched(built)
-    assert (built.path.parent / ".legal_french_index.building").is_dir()
+    assert names_in(built.path.parent) == [
+        ".legal_french_index.building", ".legal_french_index.building.json", "legal_french_index"
+    ]  # fmt: skip
     build_index(config, tiny_encoder)
     assert_untouched(built)
     assert names_in(built.path.parent) == ["legal_french_index"]
@@ -407,13 +344,14 @@ def test_documents_that_hold_no_chunk_are_refused(config, built, tiny_encoder):
     assert_untouched(built)
 
 
-def test_a_folder_that_is_not_a_library_is_not_overwritten(config, tiny_encoder):
-    target = Path(config.index_folder) / config.index_name
-    target.mkdir(parents=True)
-    (target / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"will not overwrite .*: it is not a Library"):
+@pytest.mark.parametrize("name", ["thesis.docx", ""])
+def test_what_is_not_a_library_is_not_overwritten(config, tiny_encoder, name):
+    file = Path(config.index_folder) / config.index_name / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"years of work")
+    with pytest.raises(ValueError, match=r"will not overwrite .*legal_french_index: it is not a Library"):
         build_index(config, tiny_encoder)
-    assert names_in(target) == ["notes.txt"]
+    assert file.read_bytes() == b"years of work"
 
 
 def test_the_second_of_two_builders_gets_one_clear_line(config, tiny_encoder, sample_rows):
@@ -475,7 +413,7 @@ def test_a_full_disk_is_an_os_error_and_no_library(tmp_path, tiny_model_folder, 
     assert str(disk / "legal_french_index") not in lines
 
 
-def test_bad_records_are_told_with_an_ids_file_too(tmp_path, tiny_encoder, sample_rows):
+def test_bad_records_are_told_once_with_an_ids_file_too(tmp_path, tiny_encoder, sample_rows, config):
     source = tmp_path / "rows.jsonl"
     rows = [json.dumps(sample_rows[0]), json.dumps({"id": "B", "content": " "}), "broken", json.dumps(sample_rows[1])]
     source.write_text("\n".join(rows), "utf-8")
@@ -483,3 +421,6 @@ def test_bad_records_are_told_with_an_ids_file_too(tmp_path, tiny_encoder, sampl
     config = IndexConfig(source=source, ids_file=str(tmp_path / "ids"), limit=2, index_folder=str(tmp_path / "index"))
     report = build_index(config, tiny_encoder)
     assert [record.where for record in report.bad] == ["rows.jsonl, line 2", "rows.jsonl, line 3"]
+    rows = [{"id": "a", "content": "Un."}, {"id": "b"}, {"id": "c", "content": "Deux."}]
+    build = change(config, source=rows, ids_file=ids_file(tmp_path, "c"), limit=None)
+    assert len(build_index(build, tiny_encoder).bad) == 1

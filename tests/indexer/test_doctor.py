@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from legal_rag.cli import main
-from legal_rag.indexer import IndexConfig, add_documents, compact_index, examine, remove_documents
+from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.indexer.doctor import damage_of, unverified
 from legal_rag.library import Library
 from legal_rag.library.checksums import CHECKSUMS
@@ -15,11 +15,16 @@ from legal_rag.library.manifest import MANIFEST
 
 
 @pytest.fixture
-def library(tiny_library, tmp_path):
-    """Copy the index of the sample, to be damaged."""
-    return Library(shutil.copytree(tiny_library.path, tmp_path / "index" / "lib"))
+def library(copied):
+    return Library(copied)
 
 
+@pytest.fixture
+def index(library):
+    return {"index_folder": str(library.path.parent), "index_name": library.path.name}
+
+
+@pytest.fixture
 def place(library):
     return ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
 
@@ -55,16 +60,14 @@ def test_bytes_of_a_store_that_nothing_reads_are_vouched_for_too(library):
     assert any(problem.startswith("corpus.sqlite: not what was written") for problem in examine(library))
 
 
-def test_an_added_document_leaves_everything_vouched_for(library, tiny_encoder):
-    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+def test_an_added_document_leaves_everything_vouched_for(library, tiny_encoder, index):
     add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
     assert examine(library.reload()) == []
     remove_documents(["neuf"], **index)
     assert examine(library.reload()) == []
 
 
-def test_a_commit_cut_off_before_its_checksums_is_told_until_the_next_one(library, tiny_encoder, monkeypatch):
-    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+def test_a_commit_cut_off_before_its_checksums_is_told_until_the_next_one(library, tiny_encoder, monkeypatch, index):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("legal_rag.indexer.commit.record_checksums", _interrupt)
         add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
@@ -77,48 +80,42 @@ def test_a_commit_cut_off_before_its_checksums_is_told_until_the_next_one(librar
     assert examine(library.reload()) == []
 
 
-def test_what_a_library_of_before_cannot_be_vouched_for_is_said_and_compacting_mends_it(library, capsys):
+def test_what_a_library_of_before_cannot_be_vouched_for_is_said_and_compacting_mends_it(
+    library, tiny_encoder, capsys, index, place
+):
     assert unverified(library) is None
     (library.path / CHECKSUMS).unlink()
     assert any(problem.startswith(f"{CHECKSUMS}: missing") for problem in examine(library))
     (library.path / MANIFEST).write_text(json.dumps(library.manifest), "utf-8")  # without a checksum of itself
     assert examine(library) == []
     assert "written without checksums" in (unverified(library) or "")
-    assert main(["doctor", *place(library)]) == 0
+    assert main(["doctor", *place]) == 0
     out, err = capsys.readouterr()
     assert "no problem found" in out
     assert "written without checksums" in err
-    compact_index(library.path.parent, library.path.name)
+    add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
+    assert examine(library.reload()) == []
+    assert "written without checksums" in (unverified(library.reload()) or "")
+    compact_index(**index)
     assert unverified(library.reload()) is None
     assert examine(library.reload()) == []
 
 
-def test_adding_to_a_library_of_before_leaves_it_one_of_before(library, tiny_encoder):
-    (library.path / CHECKSUMS).unlink()
-    (library.path / MANIFEST).write_text(json.dumps(library.manifest), "utf-8")  # without a checksum of itself
-    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
-    add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
-    assert examine(library.reload()) == []
-    assert "written without checksums" in (unverified(library.reload()) or "")
-
-
-def test_the_store_of_another_library_is_refused(library, tmp_path, tiny_encoder, capsys):
-    from legal_rag.indexer import build_index
-
+def test_the_store_of_another_library_is_refused(library, tmp_path, tiny_encoder, capsys, place):
     index = {"index_folder": str(tmp_path), "index_name": "other"}
     other = build_index(IndexConfig(source=[{"id": "x", "content": "Autre."}], **index), tiny_encoder)
     shutil.copy(Path(other.path) / "corpus.sqlite", library.path / "corpus.sqlite")
-    assert main(["search", "bail", "--mode", "bm25", *place(library)]) == 1
+    assert main(["search", "bail", "--mode", "bm25", *place]) == 1
     assert "corpus.sqlite is of another Library ('legal-rag index' builds it anew)" in capsys.readouterr().err
 
 
-def test_a_document_whose_row_was_changed_is_not_shown(library, capsys):
+def test_a_document_whose_row_was_changed_is_not_shown(library, capsys, place):
     store = library.path / "corpus.sqlite"
     data = store.read_bytes()
     doc_id = next(iter(library))
     word = library.document(doc_id).content.split()[5].encode()
     store.write_bytes(data.replace(b" " + word + b" ", b" " + word[::-1] + b" "))
-    assert main(["lookup", doc_id, *place(library)]) == 1
+    assert main(["lookup", doc_id, *place]) == 1
     assert f"document '{doc_id}' is not what was written): 'legal-rag doctor' says more" in capsys.readouterr().err
 
 
@@ -134,7 +131,7 @@ def test_a_document_whose_row_was_changed_is_not_shown(library, capsys):
         (CHECKSUMS, "legal-rag compact"),
     ],
 )
-def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys):
+def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys, place):
     (library.path / name).write_bytes(b"damaged")
     problems = [problem for problem in examine(library) if problem.startswith((name, f"{name.split('/')[0]}:"))]
     assert problems
@@ -143,18 +140,17 @@ def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys):
     if part := next((one for one in commands if one in remedy), None):
         if "sqlite" in name:
             (library.path / name).unlink()
-        assert main(["rebuild", *commands[part].split(), "--force", *place(library)]) == 0
+        assert main(["rebuild", *commands[part].split(), "--force", *place]) == 0
     elif name == CHECKSUMS:
         compact_index(library.path.parent, library.path.name)
     elif name == "corpus_index.sqlite":
-        assert main(["corpus-index", "--no-parallel", *place(library)]) == 0
+        assert main(["corpus-index", "--no-parallel", *place]) == 0
     else:
         return
     assert examine(library.reload()) == []
 
 
-def test_a_removal_killed_before_other_parts_are_recorded_is_made_good_by_the_same_command(library, monkeypatch):
-    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+def test_a_removal_killed_before_other_parts_are_recorded_is_made_good_by_the_same_command(library, monkeypatch, index):
     gone = next(iter(library.documents())).id
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("legal_rag.indexer.build.forget_entities", _interrupt)

@@ -58,12 +58,6 @@ def test_a_score_is_max_sim_with_the_chunk_as_it_would_be_indexed(retriever, tin
     assert hit.score == pytest.approx((query @ document.T).max(axis=1).sum(), abs=1e-4)
 
 
-@pytest.mark.parametrize("mode", ["colbert", "hybrid"])
-def test_what_needs_a_plaid_index_is_refused_in_one_line(retriever, mode):
-    with pytest.raises(ValueError, match=f"mode '{mode}' needs a PLAID index, and this Library was built without"):
-        retriever.search(QUESTION, mode=mode)
-
-
 def test_documents_come_and_go_and_the_doctor_finds_nothing(retriever, config, tiny_encoder):
     row = {"id": "neuf", "content": "Le candidat dépose son compte de campagne dans un délai de deux mois."}
     add_documents(IndexConfig(source=[row], index_folder=config.index_folder), tiny_encoder)
@@ -91,7 +85,10 @@ def test_a_compacted_index_without_plaid_files_answers_as_before(retriever, conf
     assert not list(compacted.corpus.path.rglob(PLAID_FOLDER))
 
 
-def test_what_is_about_plaid_files_is_refused(retriever, config):
+def test_what_is_about_plaid_files_is_refused_in_one_line(retriever, config):
+    for mode in ("colbert", "hybrid"):
+        with pytest.raises(ValueError, match=f"mode '{mode}' needs a PLAID index, and this Library was built without"):
+            retriever.search(QUESTION, mode=mode)
     with pytest.raises(ValueError, match=r"built without a PLAID index \(n_bits 0\): build it anew with 4 bits"):
         compact_index(config.index_folder, n_bits=4)
     with pytest.raises(ValueError, match="workers make PLAID shards: n_bits must be 1, 2 or 4, got 0"):

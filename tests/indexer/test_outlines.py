@@ -58,7 +58,7 @@ def hashes(library):
     return {one for _, one in library.content_hashes()}
 
 
-def test_an_index_holds_the_outline_of_each_document(library):
+def test_an_index_holds_the_outline_of_each_document_and_unknown_filters_by_it_are_refused(library, capfd):
     assert stored_hashes(library) == hashes(library)
     for document in library.documents():
         stored = library.stored_outline(document)
@@ -66,6 +66,11 @@ def test_an_index_holds_the_outline_of_each_document(library):
         said = {(one.part, one.speaker, one.censured) for one in read_paragraphs(document.content)}
         assert {one[2:] for one in stored.passages} == said
         assert all(before[2:] != after[2:] for before, after in zip(stored.passages, stored.passages[1:], strict=False))
+    for name, value, known in [("speaker", "avocat", "lower_court"), ("section", "milieu", "dispositif")]:
+        assert run(library, "search", "loyer", f"--{name}", value) == 1
+        told = capfd.readouterr().err
+        assert f"unknown {name} '{value}'" in told
+        assert known in told
 
 
 def test_outlines_follow_added_removed_and_replaced_documents(library, config, sample_rows, tiny_encoder):
@@ -105,14 +110,6 @@ def test_a_search_is_limited_to_who_speaks_and_to_a_main_part(config, tiny_encod
     assert quashed[0].to_json()["speaker"] == "lower_court"
     assert said[-1].sections[0] == "Dispositif"
     assert {one.said.speaker for one in passages_in(library, "B", 0, 50)} == {None}
-
-
-def test_a_filter_that_nobody_knows_is_refused_with_those_there_are(library, capfd):
-    for name, value, known in [("speaker", "avocat", "lower_court"), ("section", "milieu", "dispositif")]:
-        assert run(library, "search", "loyer", f"--{name}", value) == 1
-        told = capfd.readouterr().err
-        assert f"unknown {name} '{value}'" in told
-        assert known in told
 
 
 def test_a_library_without_outlines_works_and_is_given_them_by_rebuild(library, capfd):

@@ -184,15 +184,14 @@ def test_a_worker_without_the_encoder_ends_the_build_with_one_line_and_what_was_
     assert beside(library_path(elsewhere), "building").is_dir()
 
 
-def test_what_is_wrong_with_the_source_is_told_before_any_worker_starts(elsewhere, tmp_path):
+def test_wrong_sources_and_numbers_of_workers_are_told_before_any_starts(elsewhere, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         build_index_on_ray(dataclasses.replace(elsewhere, source=tmp_path / "nowhere.jsonl"), workers=2)
-
-
-def test_more_workers_than_the_cluster_has_processors_are_refused(elsewhere):
     for workers in (0, 3):
         with pytest.raises(ValueError, match=f"workers must be 1 to 2, the cluster's processors; got {workers}"):
             build_index_on_ray(elsewhere, workers=workers)
+    assert share_out(None) == (1, 2, 0)
+    assert share_out(2) == (2, 1, 0)
 
 
 def test_a_wrong_number_of_workers_leaves_an_attempt_to_be_taken_up(elsewhere, sample_rows):
@@ -206,11 +205,6 @@ def test_a_wrong_number_of_workers_leaves_an_attempt_to_be_taken_up(elsewhere, s
     with pytest.raises(ValueError, match="workers must be 1 to 2"):
         build_index_on_ray(dataclasses.replace(elsewhere, source=iter(sample_rows)), workers=3)
     assert (beside(library_path(elsewhere), "building") / "corpus.sqlite").is_file()
-
-
-def test_the_cluster_is_shared_out_whole():
-    assert share_out(None) == (1, 2, 0)
-    assert share_out(2) == (2, 1, 0)
 
 
 def test_without_ray_one_line_says_what_to_install(elsewhere, monkeypatch):
@@ -247,16 +241,12 @@ def test_a_shard_put_in_place_leaves_nothing_of_an_earlier_attempt(local, tmp_pa
     assert len(list(Path(home / "fast_plaid_index").iterdir())) >= 10
 
 
-def test_a_shard_whose_folder_was_discarded_meanwhile_takes_nothing_away(tmp_path):
+def test_a_shard_that_is_gone_or_lacks_chunks_is_not_put_in_place(local, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "token_vectors.f16").write_bytes(b"of whoever makes it now")
-    with pytest.raises(FileNotFoundError, match="no complete shard of 30 chunks in .*gone"):
-        install_shard(tmp_path / "gone", home, 30)
-    assert (home / "token_vectors.f16").read_bytes() == b"of whoever makes it now"
-
-
-def test_a_shard_that_lacks_chunks_is_not_put_in_place(local, tmp_path):
     made = shutil.copytree(local.path / "shards" / "1", tmp_path / "made")
-    with pytest.raises(FileNotFoundError, match="no complete shard of 31 chunks"):
-        install_shard(made, tmp_path, 31)
+    for attempt, n_chunks in ((tmp_path / "gone", 30), (made, 31)):
+        with pytest.raises(FileNotFoundError, match=f"no complete shard of {n_chunks} chunks in .*{attempt.name}"):
+            install_shard(attempt, home, n_chunks)
+    assert (home / "token_vectors.f16").read_bytes() == b"of whoever makes it now"

@@ -90,11 +90,14 @@ def test_what_was_encoded_before_a_failure_is_not_encoded_again(config, tiny_enc
     ]
 
 
-def test_other_settings_begin_anew(config, tiny_encoder):
+@pytest.mark.parametrize("changes", [{"n_bits": 2}, {}])
+def test_other_settings_or_another_precision_begin_anew(config, tiny_encoder, changes):
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS), CountingEncoder(tiny_encoder)
+    if not changes:
+        failing.backend, counting.backend = "torch", "openvino"
     with pytest.raises(OSError, match="No space left"):
-        build_index(config, CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS))
-    counting = CountingEncoder(tiny_encoder)
-    report = build_index(change(config, n_bits=2), counting)
+        build_index(config, failing)
+    report = build_index(change(config, **changes), counting)
     assert counting.encoded == report.chunks
 
 
@@ -142,37 +145,27 @@ def test_an_addition_given_up_leaves_nothing_once_another_one_is_made(config, ti
     assert folders == set(opened.shard_folders)
 
 
-def test_vectors_that_the_lengths_do_not_count_are_cut_off(tmp_path):
-    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
-    writer.append([np.ones((3, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)])
-    with (tmp_path / "token_vectors.f16").open("ab") as file:
-        file.write(b"half a window")
-    assert writer.resume(10) == 2
-    assert (tmp_path / "token_vectors.f16").stat().st_size == 5 * 4 * 2
-
-
-def test_lengths_without_their_vectors_are_cut_off(tmp_path):
-    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
-    writer.append([np.ones((3, 4), dtype=np.float32)] * 4)
-    os.truncate(tmp_path / "token_vectors.f16", 11 * 4 * 2)
-    assert writer.resume(10) == 2
-    assert writer.passage_tokens.tolist() == [3, 3]
-
-
-def test_vectors_without_any_lengths_are_cut_off(tmp_path):
-    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
-    (tmp_path / "token_vectors.f16").write_bytes(b"\0" * 5 * 4 * 2)
-    assert writer.resume(10) == 0
+@pytest.mark.parametrize(
+    ("lengths", "harm", "kept"),
+    [
+        ([3, 2], lambda file: file.write_bytes(file.read_bytes() + b"half a window"), [3, 2]),
+        ([3, 3, 3, 3], lambda file: os.truncate(file, 11 * 4 * 2), [3, 3]),
+        ([], lambda file: file.write_bytes(b"\0" * 5 * 4 * 2), []),
+        ([3, 3], lambda file: file.unlink(), []),
+        ([3, 3, 3], lambda file: None, [3, 3]),  # a window that is not the last one is kept whole or not at all
+    ],
+)
+def test_vectors_and_lengths_that_do_not_fit_each_other_are_cut_off(tmp_path, lengths, harm, kept):
+    writer, file = ShardWriter(tmp_path, dim=4, batch_chunks=2), tmp_path / "token_vectors.f16"
+    if lengths:
+        writer.append([np.ones((n, 4), dtype=np.float32) for n in lengths])
+    if len(lengths) == 3:
+        assert writer.resume(3) == 3
+    harm(file)
+    assert writer.resume(10) == len(kept)
+    assert writer.passage_tokens.tolist() == kept
     writer.append([np.ones((3, 4), dtype=np.float32)] * 2)
-    assert (tmp_path / "token_vectors.f16").stat().st_size == 6 * 4 * 2
-
-
-def test_lengths_without_any_vectors_are_cut_off(tmp_path):
-    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
-    writer.append([np.ones((3, 4), dtype=np.float32)] * 2)
-    (tmp_path / "token_vectors.f16").unlink()
-    assert writer.resume(10) == 0
-    assert writer.passage_tokens.tolist() == []
+    assert file.stat().st_size == (sum(kept) + 6) * 4 * 2
 
 
 def test_a_shard_being_deleted_is_not_complete(tmp_path):
@@ -226,22 +219,6 @@ def test_vectors_that_a_kill_left_beside_a_finished_shard_do_not_stay(config, ti
             build_index(config, tiny_encoder)
     build_index(config, tiny_encoder)
     assert not list(Path(config.index_folder).rglob("token_vectors.f16"))
-
-
-def test_an_attempt_in_another_precision_is_not_gone_on_with(config, tiny_encoder):
-    failing, counting = CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS), CountingEncoder(tiny_encoder)
-    failing.backend, counting.backend = "torch", "openvino"
-    with pytest.raises(OSError, match="No space left"):
-        build_index(config, failing)
-    report = build_index(config, counting)
-    assert counting.encoded == report.chunks
-
-
-def test_a_window_that_is_not_the_last_one_is_kept_whole_or_not_at_all(tmp_path):
-    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
-    writer.append([np.ones((3, 4), dtype=np.float32)] * 3)
-    assert writer.resume(3) == 3
-    assert writer.resume(10) == 2
 
 
 def test_an_error_in_a_stage_reaches_the_end_of_the_line():

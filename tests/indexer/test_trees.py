@@ -82,9 +82,6 @@ def edit(folder, change):
     return path
 
 
-# --- files
-
-
 def test_outlines_are_exported_with_summaries_and_a_description(library, tmp_path):
     assert export_trees(library, tmp_path / "trees") == 5
     for document in library.documents():
@@ -179,9 +176,12 @@ def test_a_file_that_is_no_tree_is_named(library, tmp_path, text):
         import_trees(library, tmp_path)
 
 
-def test_a_folder_without_trees_two_of_one_document_and_a_folder_that_is_there_are_refused(library, tmp_path):
+def test_folders_that_cannot_be_read_from_or_written_to_are_refused(library, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file that ends in _tree\.json"):
         check_trees(library, tmp_path)
+    with pytest.raises(LookupError, match="D404"):
+        export_trees(library, tmp_path / "trees", ["D404"])
+    assert not (tmp_path / "trees").exists()
     export_trees(library, tmp_path / "trees")
     with pytest.raises(ValueError, match="will not overwrite"):
         export_trees(library, tmp_path / "trees")
@@ -189,15 +189,6 @@ def test_a_folder_without_trees_two_of_one_document_and_a_folder_that_is_there_a
     shutil.copy(path, path.with_name("z_tree.json"))
     with pytest.raises(ValueError, match=rf"z_tree\.json: document .* is also that of {path.name}"):
         check_trees(library, tmp_path / "trees")
-
-
-def test_an_export_of_an_unknown_document_leaves_no_folder(library, tmp_path):
-    with pytest.raises(LookupError, match="D404"):
-        export_trees(library, tmp_path / "trees", ["D404"])
-    assert not (tmp_path / "trees").exists()
-
-
-# --- summaries
 
 
 def test_a_model_summarises_long_sections_once_and_is_not_asked_again(library):
@@ -238,7 +229,9 @@ def test_summaries_outlive_force_and_an_export_made_before_them(library, tmp_pat
     assert written(library) == after
 
 
-def test_only_the_sections_that_failed_are_asked_for_again(library):
+def test_replies_that_are_no_summary_are_not_stored_and_only_sections_that_failed_asked_for_again(library):
+    assert summarise_trees(library, Author(lambda prompt: "No."))[0] == 0
+    assert written(library) == []
     section = "Section : Dispositif"
     author = Author(failing(section))
     documents, lacking = summarise_trees(library, author)
@@ -248,11 +241,6 @@ def test_only_the_sections_that_failed_are_asked_for_again(library):
     again = Author()
     assert summarise_trees(library, again) == (lacking, 0)
     assert sorted(again.asked) == sorted(failed)
-
-
-def test_replies_that_are_no_summary_are_not_stored(library):
-    assert summarise_trees(library, Author(lambda prompt: "No."))[0] == 0
-    assert written(library) == []
 
 
 def test_a_model_that_fails_on_and_on_is_given_up_and_what_it_wrote_is_kept(library, monkeypatch):
@@ -298,9 +286,6 @@ def test_a_library_without_outlines_gets_those_of_all_documents_too(library, tmp
     with pytest.raises(ConnectionError, match="the server hangs"):
         summarise_trees(Library(library.path), Author(failing("Document")))
     assert all(library.stored_outline(one) for one in Library(library.path).documents())
-
-
-# --- on the command line
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 import shutil
 import signal
 import sqlite3
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from legal_rag.cli import main
-from legal_rag.corpus import read_documents
+from legal_rag.corpus import ChunkConfig, read_documents
 from legal_rag.extraction import ExtractionSettings
 from legal_rag.files import locked
 from legal_rag.indexer import (
@@ -92,9 +91,6 @@ def found_ids(library, encoder, **filters):
     return {hit.doc_id for hit in hits(library, encoder, **filters)}
 
 
-# --- adding --------------------------------------------------------------------------------------------------------
-
-
 def test_added_documents_are_found_and_the_others_are_not_written_again(config, library, tiny_encoder, sample_rows):
     before = checksums(library)
     report = add_documents(change(config, source=sample_rows[10:13]), tiny_encoder)
@@ -122,14 +118,13 @@ def test_an_index_that_grew_finds_what_one_built_at_once_finds(config, library, 
     assert_alike(scores_of(grown), scores_of(built))
 
 
-def test_documents_that_are_there_unchanged_are_passed_over(config, library, tiny_encoder, sample_rows):
+def test_documents_that_are_there_unchanged_are_passed_over_and_a_changed_one_replaced(
+    config, library, tiny_encoder, sample_rows
+):
     before = checksums(library)
     report = add_documents(change(config, source=sample_rows[5:10]), tiny_encoder)
     assert (report.documents, report.unchanged) == (0, 5)
     assert checksums(library) == before
-
-
-def test_a_changed_document_takes_the_place_of_the_old_one(config, library, tiny_encoder, sample_rows):
     changed = {**sample_rows[4], "content": "Le trouble anormal de voisinage se passe de faute. " * 3}
     report = add_documents(change(config, source=[changed, sample_rows[5]]), tiny_encoder)
     opened = open_index(config)
@@ -142,8 +137,6 @@ def test_a_changed_document_takes_the_place_of_the_old_one(config, library, tiny
 
 
 def test_an_addition_is_chunked_as_the_library_was(config, tiny_encoder, sample_rows):
-    from legal_rag.corpus import ChunkConfig
-
     build_index(change(config, chunks=ChunkConfig(chunk_tokens=64, header_on="every")), tiny_encoder)
     add_documents(change(config, source=sample_rows[20:21]), tiny_encoder)
     opened = open_index(config)
@@ -183,18 +176,12 @@ def test_nothing_can_be_changed_where_there_is_no_library(config, tiny_encoder, 
     assert list(Path(config.index_folder).glob(".*.lock")) == []
 
 
-def test_another_encoder_cannot_add(config, library, bundled, sample_rows):
+def test_neither_another_encoder_nor_a_second_writer_can_add(config, library, bundled, sample_rows, tiny_encoder):
     with pytest.raises(ValueError, match="wrong encoder for this index"):
         add_documents(change(config, source=sample_rows[10:12]), bundled)
     assert len(open_index(config)) == 10
-
-
-def test_a_second_writer_is_refused(config, library, tiny_encoder, sample_rows):
     with locked(library.path), pytest.raises(ValueError, match=r"another process is making .*: wait for it to end"):
         add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
-
-
-# --- readers -------------------------------------------------------------------------------------------------------
 
 
 def test_an_open_reader_stays_at_its_commit_until_it_reloads(config, library, tiny_encoder, sample_rows):
@@ -244,18 +231,14 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert (library.path / "corpus.sqlite-journal").stat().st_size > 0
 
 
-def test_a_commit_killed_in_the_middle_of_the_store_leaves_it_readable(config, library):
-    """SQLite's journal of a writer that was killed is rolled back by the next reader."""
-    before = list(library.documents())
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_commit_killed_in_the_middle_of_the_store_leaves_it_readable(config, library, is_open):
+    """SQLite's journal of a writer that was killed is rolled back by the next reader, also one that was open before."""
+    before, reader = list(library.documents()), open_index(config)
+    if is_open:
+        assert list(reader.documents()) == before
     kill_in_a_commit(library)
-    assert list(open_index(config).documents()) == before
-
-
-def test_an_open_reader_outlives_a_writer_that_was_killed(config, library, tiny_encoder):
-    reader = open_index(config)
-    before = list(reader.documents())
-    kill_in_a_commit(library)
-    assert list(reader.documents()) == before
+    assert list((reader if is_open else open_index(config)).documents()) == before
 
 
 def test_an_addition_larger_than_one_transaction_is_whole(config, library, tiny_encoder, sample_rows, monkeypatch):
@@ -288,9 +271,6 @@ def killed(*_, **__):
     raise KeyboardInterrupt
 
 
-# --- removing ------------------------------------------------------------------------------------------------------
-
-
 def test_removed_documents_are_found_no_longer(config, library, tiny_encoder, sample_rows):
     gone = [sample_rows[3]["id"], sample_rows[7]["id"]]
     before = checksums(library)
@@ -308,12 +288,17 @@ def test_removed_documents_are_found_no_longer(config, library, tiny_encoder, sa
     assert examine(opened) == []
 
 
-def test_what_is_removed_does_not_shorten_a_list_of_hits(config, library, tiny_encoder):
+def test_what_is_removed_does_not_shorten_a_list_of_hits_of_which_none_may_be_left(config, library, tiny_encoder):
     best = hits(library, tiny_encoder, 5)
     remove_documents([best[0].doc_id], config.index_folder, config.index_name)
     left = hits(open_index(config), tiny_encoder, 5)
     assert len(left) == 5
     assert all(hit.doc_id != best[0].doc_id for hit in left)
+    remove_documents(list(open_index(config)), config.index_folder, config.index_name)
+    opened = open_index(config)
+    assert list(opened) == hits(opened, tiny_encoder) == []
+    with pytest.raises(ValueError, match="no document is left in"):
+        compact_index(config.index_folder)
 
 
 def test_a_document_can_be_added_again_after_its_removal(config, library, tiny_encoder, sample_rows):
@@ -330,17 +315,6 @@ def test_an_unknown_document_removes_nothing(config, library, sample_rows, absen
     assert len(open_index(config)) == len(list(open_index(config))) == 10
 
 
-def test_a_library_may_lose_all_its_documents(config, library, tiny_encoder):
-    remove_documents(list(library), config.index_folder, config.index_name)
-    opened = open_index(config)
-    assert list(opened) == hits(opened, tiny_encoder) == []
-    with pytest.raises(ValueError, match="no document is left in"):
-        compact_index(config.index_folder)
-
-
-# --- compacting ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def worn(config, library, tiny_encoder, sample_rows):
     """Return a Library after three small additions, a replacement and two removals."""
@@ -351,42 +325,26 @@ def worn(config, library, tiny_encoder, sample_rows):
     return open_index(config)
 
 
-def test_a_compacted_library_answers_as_before(config, worn, tiny_encoder):
+def test_a_compacted_library_answers_as_before_and_so_does_a_reader_of_the_one_before(config, worn, tiny_encoder):
+    (worn.path / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
     documents, chunks = list(worn.documents()), {one: worn.chunks_of(one) for one in worn}
-    before = scores_of(hits(worn, tiny_encoder))
+    reader, before = Retriever(worn, tiny_encoder), hits(worn, tiny_encoder)
+    first = reader.search(QUERY, 50)
     report = compact_index(config.index_folder)
     opened = open_index(config)
     assert list(opened.documents()) == documents
     assert {one: opened.chunks_of(one) for one in opened} == chunks
-    assert_alike(scores_of(hits(opened, tiny_encoder)), before)
-    assert report.dropped_chunks > 0
+    assert scores_of(hits(opened, tiny_encoder)) == scores_of(before)
+    assert reader.search(QUERY, 50) == first
+    assert report.dropped_chunks > report.requantised_chunks == 0
     assert (report.shards_before, report.shards) == (len(worn.manifest["shards"]), len(opened.manifest["shards"]))
     assert report.shards < report.shards_before
     assert opened.removed_positions() == [pytest.approx([])] * report.shards
     assert examine(opened) == []
+    assert (opened.path / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
     assert sorted(path.name for path in Path(config.index_folder).iterdir() if path.suffix != ".lock") == [
         "legal_french_index"
     ]
-
-
-def test_compaction_keeps_every_code(config, worn, tiny_encoder):
-    before = scores_of(hits(worn, tiny_encoder))
-    report = compact_index(config.index_folder)
-    assert report.requantised_chunks == 0
-    assert scores_of(hits(open_index(config), tiny_encoder)) == before
-
-
-def test_a_reader_of_the_library_before_reads_on(config, worn, tiny_encoder):
-    reader = Retriever(worn, tiny_encoder)
-    before = reader.search(QUERY, 50)
-    compact_index(config.index_folder)
-    assert reader.search(QUERY, 50) == before
-
-
-def test_what_else_lies_in_the_folder_comes_along(config, worn, tiny_encoder):
-    (worn.path / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
-    compact_index(config.index_folder)
-    assert (worn.path / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
 
 
 @pytest.mark.parametrize("retrain", [False, True])
@@ -455,9 +413,6 @@ def test_nothing_is_added_with_a_damaged_codebook(config, library, tiny_encoder,
     assert open_index(config).manifest == before
 
 
-# --- chunk vectors -------------------------------------------------------------------------------------------------
-
-
 def without_chunk_vectors(library):
     """Make a Library one of before chunk vectors."""
     manifest = {name: value for name, value in library.manifest.items() if name != "chunk_vectors"}
@@ -466,11 +421,16 @@ def without_chunk_vectors(library):
     return library.reload()
 
 
-def test_a_library_without_chunk_vectors_is_searched_exhaustively(config, library, tiny_encoder):
+def test_a_library_without_chunk_vectors_is_searched_exhaustively_and_left_so(
+    config, library, tiny_encoder, sample_rows
+):
     before = hits(library, tiny_encoder)
     older = without_chunk_vectors(library)
     assert hits(older, tiny_encoder) == before
     assert examine(older) == []
+    add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
+    assert "chunk_vectors" not in open_index(config).manifest
+    assert {row["id"] for row in sample_rows[10:12]} <= found_ids(open_index(config), tiny_encoder)
 
 
 def test_chunk_vectors_are_made_of_the_stored_codes(config, library, tiny_encoder):
@@ -483,13 +443,6 @@ def test_chunk_vectors_are_made_of_the_stored_codes(config, library, tiny_encode
     assert {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()} == made
     assert open_index(config).manifest == manifest
     assert [one.documents for one in plan_rebuild(open_index(config), ["vectors"], ExtractionSettings())] == [0]
-
-
-def test_additions_to_a_library_without_chunk_vectors_leave_it_so(config, library, tiny_encoder, sample_rows):
-    without_chunk_vectors(library)
-    add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
-    assert "chunk_vectors" not in open_index(config).manifest
-    assert {row["id"] for row in sample_rows[10:12]} <= found_ids(open_index(config), tiny_encoder)
 
 
 @pytest.mark.parametrize(
@@ -513,29 +466,6 @@ def test_damaged_chunk_vectors_are_named_and_made_anew(config, library, tiny_enc
     rebuild(library, plan, ExtractionSettings())
     assert examine(open_index(config)) == []
     assert hits(open_index(config), tiny_encoder) == before
-
-
-@pytest.mark.parametrize(
-    "vectors", [[], 3, {"segments": 3}, {"segments": ["x"]}, {"segments": [{"file": "../x.npy", "chunks": 1}]}, {}]
-)
-def test_strange_chunk_vectors_in_a_manifest_are_one_line(config, library, capsys, vectors):
-    manifest = library.manifest | {"chunk_vectors": vectors}
-    write_manifest(library.path, manifest)
-    assert main(["search", QUERY, "--index-folder", config.index_folder]) == 1
-    said = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "damaged manifest" in said
-
-
-@pytest.mark.parametrize("change", [{"path": 3}, {"path": "../other"}, {"chunks": "9"}, {"checksums": []}])
-def test_a_strange_shard_in_a_manifest_is_one_line(config, library, capsys, change):
-    first, *others = library.manifest["shards"]
-    manifest = library.manifest | {"shards": [first | change, *others]}
-    write_manifest(library.path, manifest)
-    assert main(["rebuild", "--only", "vectors", "--force", "--index-folder", config.index_folder]) == 1
-    assert "damaged manifest" in capsys.readouterr().err
-
-
-# --- the command line, and the doctor ------------------------------------------------------------------------------
 
 
 def command(config, *arguments):
@@ -577,33 +507,21 @@ def test_bad_input_is_one_line_and_status_1(config, library, arguments, problem,
     assert checksums(library) == before
 
 
-@pytest.mark.parametrize(
-    ("file", "problem"),
-    [
-        ("fast_plaid_index/0.codes.npy", "fast_plaid_index/0.codes.npy: not what was written"),
-        ("shards/1/fast_plaid_index/ivf.npy", "shards/1/fast_plaid_index/ivf.npy: not what was written"),
-    ],
-)
-def test_the_doctor_names_a_file_that_changed(config, library, file, problem, capsys):
-    with (library.path / file).open("r+b") as opened:
-        opened.seek(-1, os.SEEK_END)
-        last = opened.read(1)
-        opened.seek(-1, os.SEEK_END)
-        opened.write(bytes([last[0] ^ 1]))
+def test_the_doctor_names_a_file_of_a_later_shard_that_changed(config, library, capsys):
+    name = "shards/1/fast_plaid_index/ivf.npy"
+    content = (library.path / name).read_bytes()
+    (library.path / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert command(config, "doctor") == 1
-    assert problem in capsys.readouterr().err
+    assert f"{name}: not what was written" in capsys.readouterr().err
 
 
-def test_the_doctor_counts_rows_and_measures_offsets(config, library):
+def test_the_doctor_counts_rows_and_measures_offsets_and_an_update_that_fails_keeps_the_commit(config, library):
+    with pytest.raises(LookupError, match="absent"), updating(config.index_folder, config.index_name) as update:
+        update.remove(["absent"])
+    assert Library(library.path).commit == 1
     with sqlite3.connect(library.path / "corpus.sqlite") as connection:
         connection.execute("UPDATE chunks SET char_end = 10000000 WHERE document_key = 1 AND chunk_index = 0")
         connection.execute("DELETE FROM chunks WHERE document_key = 2 AND chunk_index = 0")
     problems = examine(open_index(config))
     assert any("is said to be characters 0 to 10000000, which it has not" in problem for problem in problems)
     assert any("the manifest says" in problem for problem in problems)
-
-
-def test_an_update_that_fails_keeps_the_commit(config, library):
-    with pytest.raises(LookupError, match="absent"), updating(config.index_folder, config.index_name) as update:
-        update.remove(["absent"])
-    assert Library(library.path).commit == 1

@@ -71,10 +71,15 @@ def test_scores_are_those_of_bm25(index, tiny_library, query):
         assert score == pytest.approx(expected[chunk.doc_id, chunk.chunk_index], rel=0.06)  # lengths in one byte
 
 
-def test_the_best_come_first_and_fewer_are_the_first_of_more(index):
+def test_the_best_come_first_and_scores_of_places_are_those_of_a_search(index):
     found = index.search("le juge et la décision", 50)
     assert [one[2] for one in found] == sorted((one[2] for one in found), reverse=True)
     assert index.search("le juge et la décision", 7) == found[:7]
+    found = index.search("trouble de voisinage", 10**6)
+    places = [one[:2] for one in found][::-1]
+    assert index.scores("trouble de voisinage", places) == pytest.approx([one[2] for one in found][::-1])
+    assert index.scores("xyzzyx", places).tolist() == [0.0] * len(places)
+    assert index.scores("trouble", []).tolist() == []
 
 
 @pytest.mark.parametrize("query", ["", "?!", "le la les", "xyzzyx", 'zzz AND zzy:* "', "(" * 100, "a" * 5000])
@@ -100,14 +105,6 @@ def test_many_places_restrict_a_search_just_so(index, monkeypatch, many):
     assert index.search("la décision du juge", 5, [places[0][:2]]) == [
         one for one in index.search("la décision du juge", 10**6) if one[1] in places[0][:2]
     ]
-
-
-def test_scores_of_places_are_those_of_a_search(index):
-    found = index.search("trouble de voisinage", 10**6)
-    places = [one[:2] for one in found][::-1]
-    assert index.scores("trouble de voisinage", places) == pytest.approx([one[2] for one in found][::-1])
-    assert index.scores("xyzzyx", places).tolist() == [0.0] * len(places)
-    assert index.scores("trouble", []).tolist() == []
 
 
 def test_a_document_is_scored_whole_for_each_of_its_chunks(index, tiny_library):
@@ -183,11 +180,6 @@ def _killed(*_):
     raise KeyboardInterrupt
 
 
-def test_a_missing_index_of_words_is_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no lexical index"):
-        LexicalIndex(tmp_path / "absent", 1, [])
-
-
 def test_an_index_on_read_only_storage_is_opened(index, tiny_library, tmp_path, monkeypatch):
     folder = tmp_path / "lexical"
     shutil.copytree(tiny_library.path / LEXICAL_FOLDER, folder)
@@ -213,7 +205,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tiny_library, tmp_path, pat
         LexicalIndex(folder, 1, [])
 
 
-def test_a_damaged_index_is_told_in_one_line(tiny_library, tmp_path):
+def test_a_missing_or_damaged_index_of_words_is_told_in_one_line(tiny_library, tmp_path):
     folder = tmp_path / "lexical"
     shutil.copytree(tiny_library.path / LEXICAL_FOLDER, folder)
     for file in folder.rglob("*.idx"):
@@ -221,6 +213,8 @@ def test_a_damaged_index_is_told_in_one_line(tiny_library, tmp_path):
         file.write_bytes(b"\xff" * (len(content) - 200) + content[-200:])
     with pytest.raises(ValueError, match="damaged|error|Failed"):
         LexicalIndex(folder, len(tiny_library.manifest["shards"]), []).search("compte de campagne", 10)
+    with pytest.raises(FileNotFoundError, match="no lexical index"):
+        LexicalIndex(tmp_path / "absent", 1, [])
 
 
 @pytest.mark.parametrize(
@@ -250,15 +244,12 @@ def test_a_sum_a_day_or_a_duration_names_no_article(text):
     assert all_reference_keys(text) == []
 
 
-def test_a_word_said_again_counts_again(index, tiny_library):
+def test_a_word_said_again_counts_again_and_one_said_a_hundred_thousand_times_is_one_word(index, tiny_library):
     query = "trouble de voisinage, trouble, trouble et voisinage"
     expected = plain_bm25(tiny_library, query)
     (best, *_) = index.search(query, 5)
     (chunk,) = tiny_library.chunks_at([best[:2]])
     assert best[2] == pytest.approx(expected[chunk.doc_id, chunk.chunk_index], rel=0.06)
-
-
-def test_a_query_of_one_word_a_hundred_thousand_times_is_one_word(index):
     assert [one[:2] for one in index.search("voisinage " * 90_000, 5)] == [
         one[:2] for one in index.search("voisinage", 5)
     ]

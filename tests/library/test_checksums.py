@@ -56,13 +56,16 @@ def test_any_changed_byte_of_the_checksums_themselves_is_found(folder):
     assert problems(folder) == {CHECKSUMS: "not what was written"}
 
 
-def test_only_what_is_named_is_recorded_anew(folder):
+def test_only_what_is_named_is_recorded_anew_and_single_files_of_a_library_of_before_not(folder):
     (folder / "text.jsonl").write_text("y")
     (folder / "words" / "meta.json").write_text("[]")
     record_checksums(folder, "words")
     assert list(problems(folder)) == ["text.jsonl"]
     record_checksums(folder, "text.jsonl")
     assert problems(folder) == {}
+    (folder / CHECKSUMS).unlink()
+    record_checksums(folder, "text.jsonl")
+    assert not (folder / CHECKSUMS).exists()
 
 
 def test_the_files_of_a_folder_are_written_once_and_keep_their_record(folder):
@@ -97,12 +100,6 @@ def test_a_database_is_recorded_whole_though_others_have_it_open(folder):
         record_checksums(folder, "a.sqlite")
         assert problems(folder) == {}
     assert problems(folder) == {}  # closing them writes nothing more
-
-
-def test_a_library_of_before_gets_no_checksums_of_single_files(tmp_path):
-    (tmp_path / "text.jsonl").write_text("x")
-    record_checksums(tmp_path, "text.jsonl")
-    assert not (tmp_path / CHECKSUMS).exists()
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../b"])

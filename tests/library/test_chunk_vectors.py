@@ -1,6 +1,5 @@
 import hashlib
 import tracemalloc
-import zipfile
 from itertools import pairwise
 
 import numpy as np
@@ -96,11 +95,8 @@ def test_subsets_are_searched_without_removed_chunks(whole, n):
     vectors = ChunkVectors(*whole, SIZES, removed)
     expected = by_hand(stored(*whole), random_query(), n, allowed)
     assert as_lists(vectors.nearest(random_query(), n, subsets)) == expected
-
-
-def test_removed_chunks_are_not_found(whole):
     removed = [np.arange(70), np.array([], dtype=np.int64), np.arange(301), np.arange(128)]
-    assert as_lists(ChunkVectors(*whole, SIZES, removed).nearest(random_query(), 10)) == [[], [], [], [128]]
+    assert as_lists(ChunkVectors(*whole, SIZES, removed).nearest(random_query(), n)) == [[], [], [], [128]]
 
 
 def test_a_narrow_filter_reads_its_own_rows_only(whole, monkeypatch):
@@ -116,16 +112,12 @@ def test_a_narrow_filter_reads_its_own_rows_only(whole, monkeypatch):
     assert sorted(read) == [69, 77]  # chunk 70 + 200 is row 69 of the last segment
 
 
-def test_equal_chunks_come_in_the_order_of_shard_and_position(tmp_path):
+def test_chunks_as_near_to_a_query_come_in_the_order_of_shard_and_position(whole, tmp_path):
     segments = write_rows(tmp_path / "equal", np.ones((500, DIM)))
     found = ChunkVectors(tmp_path / "equal", segments, SIZES).nearest(np.ones((1, DIM)), 72)
     assert as_lists(found) == [list(range(70)), [], [0, 1], []]
-
-
-def test_a_query_without_a_direction_finds_the_first_chunks(whole):
-    vectors = ChunkVectors(*whole, SIZES)
-    for query in (np.zeros((3, DIM)), np.full((3, DIM), np.nan), np.empty((0, DIM))):
-        assert as_lists(vectors.nearest(query, 2)) == [[0, 1], [], [], []]
+    for no_direction in (np.zeros((3, DIM)), np.full((3, DIM), np.nan), np.empty((0, DIM))):
+        assert as_lists(ChunkVectors(*whole, SIZES).nearest(no_direction, 2)) == [[0, 1], [], [], []]
 
 
 @pytest.mark.parametrize("job_rows", [1, 3, 1000])
@@ -231,14 +223,11 @@ def test_a_mean_that_is_no_number_is_written_like_that_of_no_direction(tmp_path)
     assert np.isfinite(read_frame(tmp_path / "x").mean).all()
 
 
-def test_a_frame_comes_back_as_it_was_written(tmp_path):
+def test_a_frame_comes_back_as_it_was_written_and_one_chunk_is_enough_for_it(tmp_path):
     frame = fit_frame(random_means(40))
     write_frame(tmp_path, frame)
     assert (read_frame(tmp_path).mean == frame.mean).all()
     assert read_frame(tmp_path).scale == frame.scale > 0
-
-
-def test_one_chunk_is_enough_for_a_frame():
     assert fit_frame(random_means(1)).scale > 0
     with pytest.raises(ValueError, match="no chunk to fit a frame to"):
         fit_frame(np.empty((0, DIM), np.float32))
@@ -270,37 +259,34 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(copy, name):
         ChunkVectors(*copy, [30])
 
 
-@pytest.mark.parametrize("kept", [0, 5, 100, 200, -1])
-def test_a_file_cut_short_is_refused(copy, kept):
-    path = copy[0] / "0.npy"
-    path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(ValueError, match=r"damaged chunk vectors: .*0.npy .*legal-rag rebuild --only vectors"):
-        ChunkVectors(*copy, [30])
+def archive(path):
+    with path.open("wb") as file:
+        np.savez(file, rows=np.arange(3))
 
 
 @pytest.mark.parametrize(
-    "rows",
+    "damage",
     [
-        np.zeros((19, DIM), np.int8),
-        np.zeros((20, DIM - 1), np.int8),
-        np.zeros((20, DIM), np.uint8),
-        np.zeros((20, DIM), np.float32),
-        np.zeros(20 * DIM, np.int8),
-        np.asfortranarray(np.zeros((20, DIM), np.int8)),
-        np.array([{}], dtype=object),
+        lambda path: path.write_bytes(b""),
+        *(lambda path, kept=kept: path.write_bytes(path.read_bytes()[:kept]) for kept in (5, 100, 200, -1)),
+        *(
+            lambda path, rows=rows: np.save(path, rows, allow_pickle=True)
+            for rows in (
+                np.zeros((19, DIM), np.int8),
+                np.zeros((20, DIM - 1), np.int8),
+                np.zeros((20, DIM), np.uint8),
+                np.zeros((20, DIM), np.float32),
+                np.zeros(20 * DIM, np.int8),
+                np.asfortranarray(np.zeros((20, DIM), np.int8)),
+                np.array([{}], dtype=object),
+            )
+        ),
+        archive,
     ],
-    ids=["fewer rows", "narrower", "unsigned", "floats", "one dimension", "columns first", "pickle"],
 )
-def test_a_segment_of_another_shape_is_refused(copy, rows):
-    np.save(copy[0] / "0.npy", rows, allow_pickle=True)
+def test_a_damaged_segment_is_refused(copy, damage):
+    damage(copy[0] / "0.npy")
     with pytest.raises(ValueError, match=r"damaged chunk vectors: .*0.npy .*legal-rag rebuild --only vectors"):
-        ChunkVectors(*copy, [30])
-
-
-def test_an_archive_in_place_of_a_segment_is_refused(copy):
-    with zipfile.ZipFile(copy[0] / "0.npy", "w") as archive:
-        archive.writestr("rows.npy", b"")
-    with pytest.raises(ValueError, match=r"damaged chunk vectors: .*0.npy"):
         ChunkVectors(*copy, [30])
 
 
@@ -325,13 +311,11 @@ def test_positions_that_are_not_there_are_refused(copy, subset):
         ChunkVectors(*copy, [30], [np.array(subset)])
 
 
-def test_subsets_must_fit_the_shards(copy):
+def test_a_query_and_its_subsets_must_fit_the_vectors(copy):
+    vectors = ChunkVectors(*copy, [30])
     with pytest.raises(ValueError, match="positions in 2 shards do not fit 1 shards"):
-        ChunkVectors(*copy, [30]).nearest(random_query(), 1, [None, None])
-
-
-def test_a_query_must_fit_the_vectors(copy):
+        vectors.nearest(random_query(), 1, [None, None])
     with pytest.raises(ValueError, match=r"shape \(2, 8\) do not fit chunk vectors of dim 24"):
-        ChunkVectors(*copy, [30]).nearest(random_query()[:2, :8], 1)
+        vectors.nearest(random_query()[:2, :8], 1)
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
-        ChunkVectors(*copy, [30]).nearest(random_query(), 0)
+        vectors.nearest(random_query(), 0)

@@ -64,16 +64,13 @@ def cited(library, *doc_ids):
     return {(ids[link.citing], ids[link.cited]): (link.name, link.share) for link in links}
 
 
-def test_an_article_cites_within_its_own_code(library):
+def test_an_article_cites_within_its_own_code_and_what_could_be_of_two_leads_nowhere_but_counts(library):
     assert cited(library, "rest", "shops") == {
         ("rest", "far"): ("article:L9", 1.0),
         ("shops", "far"): ("article:L9", 0.5),
         ("shops", "rest"): ("article:L1", 0.5),
     }
     assert cited(library, "other-code") == {("other-code", "same-number"): ("article:L9", 1.0)}
-
-
-def test_a_citation_that_could_be_of_two_codes_leads_nowhere_but_counts(library):
     assert cited(library, "ruling") == {("ruling", "shops"): ("article:L2", 0.5)}
     assert cited(library, "nobody", "far") == {}
 
@@ -152,19 +149,13 @@ def test_links_are_those_of_the_commit(tiny_encoder, tmp_path):
     assert list(cited(removed, "shops")) == [("shops", "far")]
 
 
-def test_the_best_give_what_they_have_above_the_last_to_what_they_cite():
+def test_the_best_give_what_they_have_above_the_last_to_what_they_cite_and_nothing_to_what_everybody_cites():
     scores = {1: 3.0, 2: 2.0, 3: 0.5}
     links = [Link(1, 7, "a", 1.0), Link(2, 7, "a", 0.5), Link(2, 8, "b", 0.5), Link(3, 9, "c", 1.0)]
     assert propagate_citations(scores, links, {"a": 0.0, "b": 0.0, "c": 0.0}) == {7: 2.5 + 0.75, 8: 0.75}
-
-
-def test_what_everybody_cites_gains_nothing():
     scores = {1: 3.0, 2: 2.0, 3: 0.0}
     links = [Link(1, 7, "a", 0.5), Link(1, 8, "b", 0.5), Link(2, 7, "a", 1.0)]
     assert propagate_citations(scores, links, {"a": 1.0, "b": 0.1}) == {8: pytest.approx(1.5 - 0.1 * 5.0)}
-
-
-def test_documents_beyond_the_best_give_nothing():
     scores = {key: float(-key) for key in range(CITING_DOCUMENTS + 10)}
     links = [Link(key, 1000, "a", 1.0) for key in range(CITING_DOCUMENTS, CITING_DOCUMENTS + 10)]
     assert propagate_citations(scores, links, {"a": 0.0}) == {}

@@ -48,27 +48,22 @@ def unpacked(codec, codes, residuals):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-# --- training -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("count", "n_tokens", "expected"),
+    [
+        *((count_centroids, *one) for one in ((1, 1), (300, 256), (69_637, 4096), (400_000, 8192))),
+        *((plaid_codec._default_centroids, *one) for one in ((1, 1), (300, 256), (131_072, 8192), (10**7, 8192))),
+    ],
+)
+def test_an_index_has_fast_plaids_number_of_centroids_or_as_many_as_a_sample_carries(count, n_tokens, expected):
+    assert count(n_tokens) == expected
 
 
-@pytest.mark.parametrize(("n_tokens", "expected"), [(1, 1), (300, 256), (69_637, 4096), (400_000, 8192)])
-def test_an_index_has_fast_plaids_number_of_centroids(n_tokens, expected):
-    assert count_centroids(n_tokens) == expected
-
-
-@pytest.mark.parametrize(("n_tokens", "expected"), [(1, 1), (300, 256), (131_072, 8192), (10**7, 8192)])
-def test_a_sample_carries_so_many_centroids(n_tokens, expected):
-    assert plaid_codec._default_centroids(n_tokens) == expected
-
-
-def test_centroids_are_unit_rows_as_many_as_asked_for_and_no_more_than_tokens(vectors):
+def test_equal_seeds_train_equal_codebooks_and_centroids_are_unit_rows_as_many_as_asked_for(vectors):
     codec = train_codec(vectors, n_bits=4, seed=0, n_centroids=100)
     assert (codec.centroids.shape, codec.centroids.dtype) == ((100, 32), np.float16)
     np.testing.assert_allclose(np.linalg.norm(codec.centroids.astype(np.float32), axis=1), 1, atol=1e-3)
     assert len(train_codec(vectors[:20], n_bits=4, seed=0, n_centroids=100).centroids) == 20
-
-
-def test_equal_seeds_train_equal_codebooks_and_others_different_ones(vectors):
     one, same, other = (train_codec(vectors[:2000], n_bits=2, seed=seed) for seed in (5, 5, 6))
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not np.array_equal(one.centroids, other.centroids)
@@ -141,9 +136,6 @@ def test_a_sample_is_rows_in_order_and_all_of_them_where_it_would_be_larger(vect
     np.testing.assert_array_equal(sample_vectors(vectors, 6001, 7), vectors)
 
 
-# --- the nearest centroid -------------------------------------------------------------------------------------------
-
-
 def test_two_steps_find_the_nearest_centroid_or_one_about_as_near():
     generator = np.random.default_rng(2)
     topics = generator.standard_normal((60, 32))
@@ -190,9 +182,6 @@ def test_vectors_of_another_dim_are_refused(tmp_path, codec):
     assert not (tmp_path / "shard").exists()
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n_centroids", "expected"), [(1, np.int16), (2**15, np.int16), (2**15 + 1, np.int32)])
 def test_codes_take_two_bytes_where_these_suffice(n_centroids, expected):
     assert code_type(n_centroids) == expected
@@ -219,17 +208,18 @@ def test_a_codebook_is_read_as_it_was_written(folder, codec):
 
 
 @pytest.mark.parametrize("name", CODEC_FILES)
-def test_a_missing_file_of_a_codebook_is_named(folder, name):
-    (folder / name).unlink()
-    with pytest.raises(FileNotFoundError, match=f"^incomplete PLAID index: no {name} in [^\n]*$"):
+def test_a_missing_damaged_or_foreign_file_of_a_codebook_is_named(folder, name):
+    path = folder / name
+    whole, nothing = path.read_bytes(), np.full_like(np.load(path), np.nan)
+    for kept in (0, 20, -2):
+        path.write_bytes(whole[:kept])
+        with pytest.raises(ValueError, match=f"^damaged PLAID index: [^\n]*{name} [^\n]*$"):
+            read_codec(folder)
+    np.save(path, nothing)
+    with pytest.raises(ValueError, match="^damaged PLAID index: [^\n]*not finite[^\n]*$"):
         read_codec(folder)
-
-
-@pytest.mark.parametrize("name", CODEC_FILES)
-@pytest.mark.parametrize("kept", [0, 20, -2])
-def test_a_file_of_a_codebook_cut_short_is_refused(folder, name, kept):
-    (folder / name).write_bytes((folder / name).read_bytes()[:kept])
-    with pytest.raises(ValueError, match=f"^damaged PLAID index: [^\n]*{name} [^\n]*$"):
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=f"^incomplete PLAID index: no {name} in [^\n]*$"):
         read_codec(folder)
 
 
@@ -249,13 +239,6 @@ def test_a_file_of_a_codebook_cut_short_is_refused(folder, name, kept):
 def test_files_of_different_codebooks_are_refused(folder, name, shape):
     np.save(folder / name, np.ones(shape, dtype=np.float32))
     with pytest.raises(ValueError, match="^damaged PLAID index: [^\n]*codebook files of shapes [^\n]*$"):
-        read_codec(folder)
-
-
-@pytest.mark.parametrize("name", CODEC_FILES)
-def test_a_codebook_of_numbers_that_are_none_is_refused(folder, name):
-    np.save(folder / name, np.full_like(np.load(folder / name), np.nan))
-    with pytest.raises(ValueError, match="^damaged PLAID index: [^\n]*not finite[^\n]*$"):
         read_codec(folder)
 
 
@@ -283,9 +266,6 @@ def test_a_full_disk_is_an_error_of_the_system(tmp_path, vectors, limit):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not (tmp_path / "shard" / "metadata.json").exists()
-
-
-# --- merging --------------------------------------------------------------------------------------------------------
 
 
 def shard_of(folder, codec, seed):

@@ -50,9 +50,6 @@ def filled(path, facts, others=400):
     return store
 
 
-# --- terms ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("extraction_class", "text", "terms"),
     [
@@ -86,12 +83,8 @@ def test_two_ways_of_writing_one_fact_give_one_term(extraction_class, text, term
     assert [term for term in terms_of(entity(extraction_class, text)) if "-mot:" not in term] == terms
 
 
-def test_of_a_name_each_word_is_a_term_too():
-    terms = ["partie:ville lyon", "partie-mot:ville", "partie-mot:lyon"]
-    assert terms_of(entity("partie", "Ville de Lyon")) == terms
-
-
-def test_an_article_has_the_code_that_its_attribute_names():
+def test_of_a_name_each_word_is_a_term_and_of_an_article_the_code_that_its_attribute_names():
+    assert terms_of(entity("partie", "Ville de Lyon")) == ["partie:ville lyon", "partie-mot:ville", "partie-mot:lyon"]
     assert terms_of(entity("article_cite", "1382", texte="code civil")) == ["article:1382 code civil", "article:1382"]
 
 
@@ -123,30 +116,26 @@ def test_the_day_of_a_decision_is_a_term_without_a_class():
 def test_a_condition_is_read_as_entities_are(condition, extraction_class, terms):
     found = wanted_entity(condition)
     assert (found.extraction_class, found.terms) == (extraction_class, terms)
-
-
-@pytest.mark.parametrize("condition", ["", "partie", "=Lever", "partie=", " = "])
-def test_what_is_no_condition_is_refused(condition):
-    with pytest.raises(ValueError, match="not an entity: .*expected CLASS=VALUE"):
-        wanted_entity(condition)
+    assert Filters(entity=condition).entity == (condition,)
+    assert Filters(entity=[condition, "montant=3 F"]).entity == (condition, "montant=3 F")
 
 
 @pytest.mark.parametrize(
     ("condition", "problem"),
-    [("date=mai 1993", "names no day"), ("partie=la société", "names nothing"), ("solution=?!", "names nothing")],
+    [
+        *(
+            (condition, "not an entity: .*expected CLASS=VALUE")
+            for condition in ("", "partie", "=Lever", "partie=", " = ")
+        ),
+        ("date=mai 1993", "names no day"),
+        ("partie=la société", "names nothing"),
+        ("solution=?!", "names nothing"),
+    ],
 )
-def test_a_condition_that_says_nothing_is_refused(condition, problem):
+def test_a_condition_that_is_none_or_says_nothing_is_refused(condition, problem):
     with pytest.raises(ValueError, match=problem):
         Filters(entity=(condition,))
 
-
-def test_a_filter_takes_one_condition_or_several():
-    assert Filters(entity="partie=Lever").entity == ("partie=Lever",)
-    assert Filters(entity=["partie=Lever", "montant=3 F"]).entity == ("partie=Lever", "montant=3 F")
-    assert Filters(entity=())
-
-
-# --- facts in questions ---------------------------------------------------------------------------------------------
 
 FACTS = {
     "lever": [("partie", "la société Lever"), ("date", "12 mai 1993"), ("montant", "1 000 francs")],
@@ -254,8 +243,6 @@ def test_conditions_on_entities_hold_together_and_for_their_class(store, conditi
     assert documents_with_entities([wanted_entity(one) for one in conditions], store) == doc_ids
 
 
-# --- over a Library -------------------------------------------------------------------------------------------------
-
 ROWS = [
     {"id": "lever", "content": "Le 12 mai 1993, la société Lever devait payer une somme. Le bail est résilié."},
     {"id": "autre", "content": "Que doit payer une société ? Une société doit payer la somme qu'elle doit payer."},
@@ -282,16 +269,12 @@ def passing(library, filters):
     return {chunk.doc_id for chunk in library.chunks_at(places)}
 
 
-def test_without_extraction_there_are_no_entities(opened):
+def test_a_library_finds_entities_once_they_are_extracted_though_it_was_opened_before(opened):
     assert opened.entities is None
     assert opened.entities_of("lever") is None
     assert opened.positions_named("Que doit la société Lever ?").facts is None
     with pytest.raises(ValueError, match="no entities in .*legal-rag extract"):
         opened.positions(Filters(entity=("partie=Lever",)))
-
-
-def test_a_library_finds_entities_that_were_extracted_after_it_was_opened(opened):
-    assert opened.entities is None
     extract_by_hand(opened)
     assert {one["extraction_text"] for one in opened.entities_of("lever")} == {"12 mai 1993", "la société Lever"}
     assert opened.entities_of("autre") == []
@@ -315,10 +298,15 @@ def test_a_document_that_holds_the_facts_comes_first_and_nothing_else_is_disturb
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_a_filter_bounds_what_facts_lift(opened, tiny_encoder):
+def test_a_filter_bounds_what_facts_lift_and_an_index_of_the_old_form_has_no_entities(opened, tiny_encoder):
     extract_by_hand(opened)
     hits = Retriever(opened, tiny_encoder).search("la société Lever", 20, filters=Filters(doc_ids=["autre", "bail-1"]))
     assert {hit.doc_id for hit in hits} <= {"autre", "bail-1"}
+    rows = {row["id"]: {"content": row["content"]} for row in ROWS}
+    foreign = ForeignIndex(opened.path, rows, encoder=tiny_encoder)
+    assert foreign.entities_of("lever") is None
+    with pytest.raises(ValueError, match="filtered by document ids only"):
+        foreign.positions(Filters(entity=("partie=Lever",)))
 
 
 def test_entities_of_a_text_that_has_changed_are_not_used(opened, tiny_encoder, tmp_path):
@@ -330,11 +318,3 @@ def test_entities_of_a_text_that_has_changed_are_not_used(opened, tiny_encoder, 
     assert passing(library, Filters(entity=("partie=Lever",))) == set()
     hits = Retriever(library, tiny_encoder).search("Que doit payer la société Lever ?", 5)
     assert hits[0].doc_id != "lever"
-
-
-def test_an_index_of_the_old_form_has_no_entities(opened, tiny_encoder):
-    rows = {row["id"]: {"content": row["content"]} for row in ROWS}
-    foreign = ForeignIndex(opened.path, rows, encoder=tiny_encoder)
-    assert foreign.entities_of("lever") is None
-    with pytest.raises(ValueError, match="filtered by document ids only"):
-        foreign.positions(Filters(entity=("partie=Lever",)))

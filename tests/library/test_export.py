@@ -81,14 +81,13 @@ def test_one_shard_is_copied_as_it_is(tiny_library, tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(ours.parts[0], theirs.parts[0], strict=True))
 
 
-def test_a_folder_that_is_there_is_left_alone(tiny_library, tmp_path):
+def test_a_folder_that_is_there_is_left_alone_and_a_library_without_plaid_has_nothing_to_export(
+    tiny_library, tmp_path, sample_rows, tiny_encoder
+):
     (tmp_path / "a.txt").write_text("à moi", encoding="utf-8")
     with pytest.raises(ValueError, match="will not overwrite .* .expected a new folder"):
         export_pylate(tiny_library, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_a_library_without_plaid_has_nothing_to_export(sample_rows, tiny_encoder, tmp_path):
     config = IndexConfig(source=sample_rows[:2], index_folder=str(tmp_path), n_bits=0)
     build_index(config, tiny_encoder)
     with pytest.raises(ValueError, match="no PLAID index to export"):

@@ -10,26 +10,22 @@ from legal_rag.library import install_fast_plaid
 from legal_rag.library.plaid.search import fast_plaid_build
 
 
-def test_the_build_installed_here_is_the_one_for_the_torch_installed_here():
-    assert fast_plaid_build(version("torch")) == version("fast-plaid")
-
-
-@pytest.mark.parametrize("torch", ["2.9.0+cu126", "2.9.0+cpu", "2.9.0"])
-def test_where_a_torch_was_compiled_for_makes_no_difference(torch):
-    assert fast_plaid_build(torch) == "1.4.6.290"
-
-
-@pytest.mark.parametrize("torch", ["2.9.1+cu128", "2.6.0", "2.12.0", "2.9", "", "2.9.0rc1"])
-def test_another_torch_has_no_build(torch):
-    assert fast_plaid_build(torch) is None
+@pytest.mark.parametrize(
+    ("torch", "build"),
+    [
+        (version("torch"), version("fast-plaid")),  # installed here
+        *((one, "1.4.6.290") for one in ("2.9.0+cu126", "2.9.0+cpu", "2.9.0")),
+        *((one, None) for one in ("2.9.1+cu128", "2.6.0", "2.12.0", "2.9", "", "2.9.0rc1")),
+    ],
+)
+def test_a_torch_has_the_build_for_its_version_wherever_it_was_compiled_for(torch, build):
+    assert fast_plaid_build(torch) == build
 
 
 def test_nothing_is_done_where_it_is_installed(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere")
     assert install_fast_plaid() == "fast-plaid est installé."
 
-
-# --- a runtime with a GPU and its own torch, of which only the metadata matter ---------------------------------------
 
 INSTALL = """
 from legal_rag.library.plaid import fast_plaid

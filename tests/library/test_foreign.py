@@ -1,5 +1,6 @@
 """Indexes of the old form: written by fast-plaid itself, read with each form of mapping, searched for real."""
 
+import dataclasses
 import json
 import pickle
 import shutil
@@ -7,7 +8,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from fast_plaid.search import FastPlaid
 
 from legal_rag.encoder import EncoderConfig
 from legal_rag.library import Filters, Library
@@ -48,9 +53,6 @@ def dataset(rows):
 
 
 def _write_plaid(folder, texts, encoder):
-    import torch
-    from fast_plaid.search import FastPlaid
-
     with torch.random.fork_rng(), FastPlaid(str(folder / "fast_plaid_index"), device="cpu") as plaid:
         torch.manual_seed(0)  # `seed` alone does not fix what k-means sees
         plaid.create([torch.from_numpy(matrix) for matrix in encoder.encode_documents(texts)], nbits=4, seed=1)
@@ -58,8 +60,6 @@ def _write_plaid(folder, texts, encoder):
 
 
 def _dataset(rows):
-    from datasets import Dataset
-
     return Dataset.from_list([{key: row[key] for key in ("id", "title", "content", "decision_date")} for row in rows])
 
 
@@ -105,31 +105,24 @@ def test_a_search_finds_the_document_of_a_passage(index, dataset, passages, rows
     assert (hit.title, hit.decision_date) == (rows[position % 12]["title"], rows[position % 12]["decision_date"])
 
 
-def test_without_a_mapping_positions_are_the_rows_of_the_dataset(index, rows, passages, tiny_encoder):
+def test_without_a_mapping_positions_are_the_rows_of_the_dataset_if_they_are_as_many(
+    index, dataset, rows, passages, tiny_encoder
+):
+    with pytest.raises(ValueError, match=r"no entries in .*24 passages cannot be the dataset's 12 rows"):
+        open_corpus(index, dataset, encoder=tiny_encoder)
     dataset = _dataset([{**rows[n % N_DOCUMENTS], "id": f"row{n}"} for n in range(len(passages))])
     retriever = build_retriever(open_corpus(index, dataset, encoder=tiny_encoder), tiny_encoder)
     assert retriever.search(_question(passages[17][1]))[0].chunk_id == "row17-0"
 
 
-def test_without_a_mapping_passages_and_rows_must_be_as_many(index, dataset, tiny_encoder):
-    with pytest.raises(ValueError, match=r"no entries in .*24 passages cannot be the dataset's 12 rows"):
-        open_corpus(index, dataset, encoder=tiny_encoder)
-
-
-def test_a_search_may_be_kept_to_some_documents(index, dataset, passages, rows, tiny_encoder):
+def test_a_search_may_be_kept_to_some_documents_and_show_each_once(index, dataset, passages, rows, tiny_encoder):
     _map(index, _by_position(doc_id for doc_id, _ in passages))
     retriever = Retriever(open_corpus(index, dataset, encoder=tiny_encoder), tiny_encoder)
     some = [rows[2]["id"], rows[9]["id"]]
     hits = retriever.search(_question(passages[3][1]), k=50, filters=Filters(doc_ids=[*some, "UNKNOWN"]))
     assert sorted(hit.chunk_id for hit in hits) == sorted(f"{doc_id}-{n}" for doc_id in some for n in (0, 1))
     assert retriever.search(_question(passages[3][1]), filters=Filters(doc_ids=["UNKNOWN"])) == []
-
-
-def test_by_document_each_document_appears_once(index, dataset, passages, rows, tiny_encoder):
-    _map(index, _by_position(doc_id for doc_id, _ in passages))
-    hits = Retriever(open_corpus(index, dataset, encoder=tiny_encoder), tiny_encoder).search(
-        "Le pourvoi est rejeté", k=50, by_document=True
-    )
+    hits = retriever.search("Le pourvoi est rejeté", k=50, by_document=True)
     assert sorted(hit.doc_id for hit in hits) == sorted(row["id"] for row in rows)
 
 
@@ -178,7 +171,9 @@ def test_what_pylate_itself_wrote_opens_and_scores_as_there(rows, passages, tiny
     pylate_indexes = pytest.importorskip("pylate.indexes")
     plaid = pylate_indexes.PLAID(str(tmp_path), "colbert", device="cpu", show_progress=False)
     vectors = tiny_encoder.encode_documents([text for _, text in passages])
-    plaid.add_documents(_forms(passages, rows)["chunk ids"], vectors)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        plaid.add_documents(_forms(passages, rows)["chunk ids"], vectors)
     retriever = build_retriever(open_corpus(tmp_path / "colbert", _dataset(rows), encoder=tiny_encoder), tiny_encoder)
     question = _question(passages[17][1])
     (expected,) = plaid(tiny_encoder.encode_queries([question]), k=5)
@@ -210,8 +205,6 @@ def test_a_map_of_pylate_with_more_than_ids_runs_nothing(
 
 
 def test_an_array_of_objects_is_refused(index, dataset, passages, tiny_encoder):
-    import numpy as np
-
     _map(index, _by_position(doc_id for doc_id, _ in passages))
     np.save(index / "fast_plaid_index" / "centroids.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*centroids\.npy"):
@@ -244,8 +237,6 @@ def test_a_mapping_from_id_to_row_serves_as_dataset(index, rows, passages, tiny_
 
 @pytest.mark.parametrize("kind", ["files", "saved", "saved with splits"])
 def test_the_dataset_that_the_mapping_names_is_loaded(index, dataset, rows, passages, tiny_encoder, tmp_path, kind):
-    from datasets import DatasetDict
-
     folder = tmp_path / "dataset"
     if kind == "files":
         folder.mkdir()
@@ -257,11 +248,14 @@ def test_the_dataset_that_the_mapping_names_is_loaded(index, dataset, rows, pass
     assert corpus.document(rows[1]["id"]).content == rows[1]["content"]
 
 
-def test_html_of_the_dataset_is_cleaned_and_offsets_count_in_the_clean_text(index, rows, passages, tiny_encoder):
+def test_html_of_the_dataset_is_cleaned_and_two_rows_of_one_id_are_one_document(index, rows, passages, tiny_encoder):
     _map(index, _by_position(_forms(passages, rows)["row numbers"]))
     marked = {row["id"]: {"content": "Attendu<br/>que l&#39;arrêt"} for row in rows}
     (chunk,) = open_corpus(index, marked, encoder=tiny_encoder).chunks_at([(0, 0)])
     assert (chunk.text, chunk.char_end) == ("Attendu\nque l'arrêt", 19)
+    _map(index, _by_position(position % 2 for position in range(len(passages))))
+    corpus = open_corpus(index, _dataset([rows[0], rows[0]]), encoder=tiny_encoder)
+    assert [chunk.chunk_index for chunk in corpus.chunks_of(rows[0]["id"])] == list(range(len(passages)))
 
 
 def test_the_tools_read_a_foreign_index(index, dataset, rows, passages, tiny_encoder):
@@ -283,24 +277,15 @@ def test_passages_of_a_document_come_in_the_order_of_their_chunk_ids(index, data
     assert [list(positions) for positions in corpus.positions(Filters(doc_ids=[doc_id]))] == [[5, 17]]
 
 
-def test_ids_that_are_numbers_are_ids_and_not_rows(index, rows, passages, tiny_encoder):
+def test_ids_that_are_or_end_in_numbers_are_ids_before_they_are_rows_or_chunks(index, rows, passages, tiny_encoder):
     backwards = {str(N_DOCUMENTS - 1 - row): {"content": rows[row]["content"]} for row in range(N_DOCUMENTS)}
     _map(index, _by_position(str(position % N_DOCUMENTS) for position in range(len(passages))))
     chunk = open_corpus(index, backwards, encoder=tiny_encoder).chunks_at([(0, 0)])[0]
     assert (chunk.doc_id, chunk.text) == ("0", rows[-1]["content"])
-
-
-def test_an_id_that_ends_in_a_number_is_an_id_before_it_is_a_chunk(index, rows, passages, tiny_encoder):
     texts = {f"2001-{number}": {"content": row["content"]} for number, row in enumerate(rows)}
     _map(index, _by_position(f"2001-{position % N_DOCUMENTS}" for position in range(len(passages))))
     chunk = open_corpus(index, texts, encoder=tiny_encoder).chunks_at([(0, 15)])[0]
     assert (chunk.doc_id, chunk.chunk_index) == ("2001-3", 1)
-
-
-def test_two_rows_of_one_id_are_one_document(index, rows, passages, tiny_encoder):
-    _map(index, _by_position(position % 2 for position in range(len(passages))))
-    corpus = open_corpus(index, _dataset([rows[0], rows[0]]), encoder=tiny_encoder)
-    assert [chunk.chunk_index for chunk in corpus.chunks_of(rows[0]["id"])] == list(range(len(passages)))
 
 
 @pytest.mark.parametrize(
@@ -340,27 +325,25 @@ def test_a_damaged_mapping_is_refused(index, dataset, tiny_encoder, text):
         open_corpus(index, dataset, encoder=tiny_encoder)
 
 
-def test_an_index_without_mapping_or_dataset_says_what_is_missing(index, tiny_encoder):
+def test_an_index_whose_dataset_is_not_named_or_cannot_be_loaded_says_so(index, passages, tiny_encoder, tmp_path):
     with pytest.raises(ValueError, match="does not name its dataset"):
         open_corpus(index, encoder=tiny_encoder)
-
-
-def test_a_dataset_that_cannot_be_loaded_is_named(index, passages, tiny_encoder, tmp_path):
     _map(index, _by_position(doc_id for doc_id, _ in passages), dataset=str(tmp_path / "none"), config="juri")
     with pytest.raises(FileNotFoundError, match=r"cannot load the dataset .*none', config 'juri', split 'train'"):
         open_corpus(index, encoder=tiny_encoder)
 
 
-def test_a_dataset_without_the_columns_needed_is_refused(index, dataset, tiny_encoder):
+def test_a_dataset_without_the_columns_needed_and_an_encoder_of_another_width_are_refused(index, dataset, tiny_encoder):
     with pytest.raises(ValueError, match=r"no column 'id' in the dataset .*doc_id, title, content"):
         open_corpus(index, dataset.rename_column("id", "doc_id"), encoder=tiny_encoder)
     with pytest.raises(ValueError, match="no column 'content' in the dataset"):
         open_corpus(index, dataset.rename_column("content", "text"), encoder=tiny_encoder)
+    wide = dataclasses.replace(tiny_encoder.identity, dim=128)
+    with pytest.raises(ValueError, match=r"wrong encoder .* has dim 128, .* has 32"):
+        open_corpus(index, dataset, encoder=wide)
 
 
 def test_what_cannot_be_read_by_id_is_no_dataset(index, dataset, rows, tiny_encoder):
-    from datasets import DatasetDict
-
     for other, name in (
         (DatasetDict({"train": dataset}), "DatasetDict with splits 'train'"),
         (dataset.to_iterable_dataset(), "IterableDataset"),
@@ -371,26 +354,14 @@ def test_what_cannot_be_read_by_id_is_no_dataset(index, dataset, rows, tiny_enco
             open_corpus(index, other, encoder=tiny_encoder)
 
 
-def test_an_unknown_document_is_answered_with_the_nearest_id(index, dataset, passages, rows, tiny_encoder):
+def test_what_the_index_does_not_hold_is_named(index, dataset, passages, rows, tiny_encoder):
     _map(index, _by_position(doc_id for doc_id, _ in passages))
     corpus = open_corpus(index, dataset, encoder=tiny_encoder)
     with pytest.raises(LookupError, match=f"no document '{rows[3]['id']}X' .*nearest id is '{rows[3]['id']}'"):
         corpus.document(rows[3]["id"] + "X")
-
-
-@pytest.mark.parametrize("place", [(0, 24), (0, -1), (1, 0)])
-def test_a_place_outside_the_index_holds_no_chunk(index, dataset, passages, tiny_encoder, place):
-    _map(index, _by_position(doc_id for doc_id, _ in passages))
-    with pytest.raises(LookupError, match=f"no chunk at shard {place[0]}, position {place[1]}"):
-        open_corpus(index, dataset, encoder=tiny_encoder).chunks_at([place])
-
-
-def test_an_encoder_of_another_width_is_refused(index, dataset, tiny_encoder):
-    import dataclasses
-
-    wide = dataclasses.replace(tiny_encoder.identity, dim=128)
-    with pytest.raises(ValueError, match=r"wrong encoder .* has dim 128, .* has 32"):
-        open_corpus(index, dataset, encoder=wide)
+    for shard, position in ((0, 24), (0, -1), (1, 0)):
+        with pytest.raises(LookupError, match=f"no chunk at shard {shard}, position {position}"):
+            corpus.chunks_at([(shard, position)])
 
 
 def test_an_encoder_may_be_given_by_its_folder_and_is_loaded_again_for_searching(
@@ -402,10 +373,18 @@ def test_an_encoder_may_be_given_by_its_folder_and_is_loaded_again_for_searching
         assert build_retriever(corpus).search(_question(passages[4][1]))[0].doc_id == passages[4][0]
 
 
-def test_the_old_form_needs_an_encoder_and_a_library_does_not(index, dataset, tiny_library):
+def test_the_old_form_needs_an_encoder_and_a_library_its_manifest_alone(
+    index, dataset, tiny_library, tiny_encoder, tmp_path
+):
     with pytest.raises(ValueError, match="does not say with which encoder it was made"):
         build_retriever(index)
     assert isinstance(open_corpus(tiny_library.path), Library)
+    broken = Path(shutil.copytree(tiny_library.path, tmp_path / "broken"))
+    (broken / "manifest.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no index at .*broken"):
+        open_corpus(broken, dataset, encoder=tiny_encoder)
+    with pytest.raises(FileNotFoundError, match="no index at"):
+        open_corpus(tmp_path / "none")
 
 
 def test_a_retriever_is_built_from_the_folder_of_an_old_index(index, dataset, passages, tiny_encoder, tmp_path):
@@ -414,15 +393,3 @@ def test_a_retriever_is_built_from_the_folder_of_an_old_index(index, dataset, pa
     retriever = build_retriever(index, tiny_encoder)
     assert isinstance(retriever.corpus, ForeignIndex)
     assert retriever.search(_question(passages[5][1]))[0].doc_id == passages[5][0]
-
-
-def test_a_library_that_lost_its_manifest_does_not_pass_for_an_old_index(tiny_library, tiny_encoder, dataset, tmp_path):
-    broken = Path(shutil.copytree(tiny_library.path, tmp_path / "broken"))
-    (broken / "manifest.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"no index at .*broken"):
-        open_corpus(broken, dataset, encoder=tiny_encoder)
-
-
-def test_there_is_no_index_where_there_is_no_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no index at"):
-        open_corpus(tmp_path / "none")

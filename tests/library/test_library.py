@@ -70,17 +70,13 @@ def odd(tmp_path_factory):
     return Library(write_library(folder, [{"id": one, "content": f"Texte de {one}."} for one in ODD_IDS]))
 
 
-# --- reading -------------------------------------------------------------------------------------------------------
-
-
-def test_every_document_is_stored_as_its_source_gives_it(tiny_library, sample_file):
+def test_every_document_is_stored_as_its_source_gives_it_in_a_mapping_from_ids_to_rows(
+    tiny_library, sample_file, sample_rows
+):
     expected = list(read_documents(sample_file))
     assert list(tiny_library.documents()) == expected
     assert [tiny_library.document(document.id) for document in expected] == expected
     assert len(tiny_library) == tiny_library.n_documents == len(expected) == 60
-
-
-def test_a_library_is_a_mapping_from_ids_to_rows(tiny_library, sample_rows):
     assert list(tiny_library) == [row["id"] for row in sample_rows]
     assert "FICTIF0101" in tiny_library
     assert "FICTIF9999" not in tiny_library
@@ -88,16 +84,13 @@ def test_a_library_is_a_mapping_from_ids_to_rows(tiny_library, sample_rows):
     assert tiny_library["FICTIF0101"]["title"] == sample_rows[0]["title"]
 
 
-def test_a_chunk_is_the_slice_of_its_documents_text(tiny_library):
+def test_a_chunk_is_the_slice_of_its_documents_text_and_together_they_hold_all_that_is_not_blank(tiny_library):
     for document in tiny_library.documents():
         chunks = tiny_library.chunks_of(document.id)
         assert [chunk.chunk_index for chunk in chunks] == list(range(len(chunks)))
         for chunk in chunks:
             assert chunk.text == document.content[chunk.char_start : chunk.char_end]
             assert chunk[4:] == (chunk.text, document.title, document.decision_date)
-
-
-def test_chunks_together_hold_every_character_that_is_not_blank(tiny_library):
     for document in tiny_library.documents():
         together = "".join(chunk.text for chunk in tiny_library.chunks_of(document.id))
         assert "".join(together.split()) == "".join(document.content.split())
@@ -119,21 +112,14 @@ def test_a_range_of_chunks_includes_both_its_ends(tiny_library):
     assert tiny_library.chunks_of("FICTIF0101", 2) == everything[2:]
     assert tiny_library.chunks_of("FICTIF0101", 3, 1) == []
     assert tiny_library.chunks_of("FICTIF0101", -5, 10_000) == everything
-
-
-def test_an_unknown_document_has_no_chunks(tiny_library):
     assert tiny_library.chunks_of("FICTIF9999") == []
 
 
-def test_positions_number_all_chunks_in_order(tiny_library):
+def test_positions_number_all_chunks_which_come_in_the_order_asked_for_and_as_often(tiny_library):
     chunks = [chunk for doc_id in tiny_library for chunk in tiny_library.chunks_of(doc_id)]
     n_chunks = tiny_library.manifest["counts"]["chunks"]
     assert tiny_library.chunks_at([(0, position) for position in range(n_chunks)]) == chunks
-
-
-def test_chunks_come_in_the_order_asked_for_and_as_often(tiny_library):
-    first, second = tiny_library.chunks_at([(0, 7), (0, 2)])
-    assert tiny_library.chunks_at([(0, 2), (0, 7), (0, 2)]) == [second, first, second]
+    assert tiny_library.chunks_at([(0, 2), (0, 7), (0, 2)]) == [chunks[2], chunks[7], chunks[2]]
     assert tiny_library.chunks_at([]) == []
 
 
@@ -145,16 +131,12 @@ def test_a_place_without_a_chunk_is_named(tiny_library, place):
 
 def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
     (positions,) = tiny_library.positions(Filters(doc_ids=["FICTIF0102", "FICTIF0101", "FICTIF0102", "absent"]))
-    assert positions.dtype == np.int64
+    (nothing,) = tiny_library.positions(Filters(doc_ids=[]))
+    assert positions.dtype == nothing.dtype == np.int64
     assert (np.diff(positions) > 0).all()
     chunks = tiny_library.chunks_at([(0, int(position)) for position in positions])
     assert chunks == tiny_library.chunks_of("FICTIF0101") + tiny_library.chunks_of("FICTIF0102")
-
-
-def test_no_documents_have_no_positions(tiny_library):
-    (positions,) = tiny_library.positions(Filters(doc_ids=[]))
-    assert positions.tolist() == []
-    assert positions.dtype == np.int64
+    assert nothing.tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -211,7 +193,17 @@ def test_eight_threads_read_at_once(tiny_library):
         assert all(pool.map(read, range(32)))
 
 
-def test_an_open_library_reads_on_from_another_working_directory(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["100%", "a b", "what?", "a#b", "l'été", "%41", "a&mode=rw"])
+def test_a_folder_may_have_any_name(tmp_path, name):
+    write_library(tmp_path / name, rows("a"), name=name)
+    assert list(Library.open(tmp_path / name, name)) == list(Library(str(tmp_path / name / name))) == ["a"]
+
+
+def test_a_tilde_is_the_home_folder_and_an_open_library_reads_on_from_another_working_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_library("~/indexes", rows("a"))
+    assert list(Library.open("~/indexes", "lib")) == ["a"]
+    assert (tmp_path / "indexes" / "lib").is_dir()
     write_library(tmp_path, rows("a"))
     monkeypatch.chdir(tmp_path)
     opened = Library.open(".", "lib")
@@ -220,47 +212,29 @@ def test_an_open_library_reads_on_from_another_working_directory(tmp_path, monke
     assert all(folder.is_dir() for folder in opened.shard_folders)
 
 
-@pytest.mark.parametrize("name", ["100%", "a b", "what?", "a#b", "l'été", "%41", "a&mode=rw"])
-def test_a_folder_may_have_any_name(tmp_path, name):
-    write_library(tmp_path / name, rows("a"), name=name)
-    assert list(Library.open(tmp_path / name, name)) == ["a"]
-
-
-def test_a_folder_may_be_given_as_text(tiny_library):
-    assert list(Library(str(tiny_library.path))) == list(tiny_library)
-
-
-def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    write_library("~/indexes", rows("a"))
-    assert list(Library.open("~/indexes", "lib")) == ["a"]
-    assert (tmp_path / "indexes" / "lib").is_dir()
-
-
 def test_a_library_cannot_be_written_through_a_reader(tiny_library):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         tiny_library._connection.execute("DELETE FROM documents")
 
 
-# --- what is not a Library -----------------------------------------------------------------------------------------
-
-
-def test_no_folder_says_how_to_build_one(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere/lib \(build one with 'legal-rag index --source"):
-        Library.open(tmp_path / "nowhere", "lib")
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_half_built_folder_is_no_library(tmp_path):
-    (write_library(tmp_path, rows("a")) / "manifest.json").unlink()
-    with pytest.raises(FileNotFoundError, match="only an unfinished build; build it again"):
-        Library.open(tmp_path, "lib")
-
-
-def test_an_empty_folder_is_no_unfinished_build(tmp_path):
-    (tmp_path / "lib").mkdir()
-    with pytest.raises(FileNotFoundError, match="build one with 'legal-rag index --source"):
-        Library.open(tmp_path, "lib")
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        ("", r"lib \(build one with 'legal-rag index --source"),
+        ("lib", "build one with 'legal-rag index --source"),
+        (".lib.building", "only an unfinished build; build it again"),
+        ("half", "only an unfinished build; build it again"),
+    ],
+)
+def test_where_there_is_no_library_it_is_said_how_to_build_one(tmp_path, left, said):
+    folder = tmp_path / "indexes"
+    if left == "half":
+        (write_library(folder, rows("a")) / "manifest.json").unlink()
+    elif left:
+        (folder / left).mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match=said):
+        Library.open(folder, "lib")
+    assert folder.exists() == bool(left)
 
 
 def test_what_is_no_index_is_described(tmp_path):
@@ -276,12 +250,6 @@ def test_what_is_no_index_is_described(tmp_path):
     ):
         with pytest.raises(FileNotFoundError, match=said):
             Library.open(place, name)
-
-
-def test_a_build_that_never_ended_is_no_library(tmp_path):
-    (tmp_path / ".lib.building").mkdir()
-    with pytest.raises(FileNotFoundError, match="only an unfinished build; build it again"):
-        Library.open(tmp_path, "lib")
 
 
 @pytest.mark.parametrize(
@@ -307,89 +275,38 @@ def test_a_damaged_manifest_is_one_clear_error(tmp_path, text):
     assert "Error" not in str(caught.value)
 
 
-def test_a_later_format_is_refused(tmp_path):
-    folder = write_library(tmp_path, rows("a"), format_version=4)
-    with pytest.raises(ValueError, match="has format 4, this legal_rag reads 3: update it"):
+@pytest.mark.parametrize(("version", "remedy"), [(4, "update it"), (1, "build it again")])
+def test_another_format_is_refused(tmp_path, version, remedy):
+    folder = write_library(tmp_path, rows("a"), format_version=version)
+    with pytest.raises(ValueError, match=f"has format {version}, this legal_rag reads 3: {remedy}"):
         Library(folder)
 
 
-def test_an_earlier_format_is_refused(tmp_path):
-    folder = write_library(tmp_path, rows("a"), format_version=1)
-    with pytest.raises(ValueError, match="has format 1, this legal_rag reads 3: build it again"):
-        Library(folder)
-
-
-@pytest.mark.parametrize("path", ["../secret", "/etc", "shard/../../secret"])
-def test_a_shard_outside_the_library_is_refused(tmp_path, path):
-    folder = write_library(tmp_path, rows("a"))
-    write_manifest(
-        folder, Library(folder).manifest | {"shards": [{"path": path, "chunks": 9, "tokens": 0, "checksums": {}}]}
-    )
-    with pytest.raises(ValueError, match="damaged manifest: .*names a shard outside itself"):
-        Library(folder)
-
-
-@pytest.mark.parametrize("name", ["../manifest.json", "/etc/passwd", "a/b", ".."])
-def test_a_shards_file_outside_its_folder_is_refused(tmp_path, name):
-    folder = write_library(tmp_path, rows("a"))
-    manifest = Library(folder).manifest
-    manifest["shards"][0]["checksums"] = {name: ""}
-    write_manifest(folder, manifest)
-    with pytest.raises(ValueError, match="damaged manifest: .*a file outside its shard"):
-        Library(folder)
-
-
-def test_a_library_without_its_store_is_incomplete(tmp_path):
+def test_a_library_without_its_store_or_its_manifest_is_told_what_it_is(tmp_path):
     folder = write_library(tmp_path, rows("a"))
     (folder / "corpus.sqlite").unlink()
     with pytest.raises(FileNotFoundError, match=r"incomplete index at .*: no corpus\.sqlite"):
         Library(folder)
-
-
-# --- writing -------------------------------------------------------------------------------------------------------
+    (tmp_path / "old" / "fast_plaid_index").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="a bare fast-plaid index"):
+        Library(tmp_path / "old")
 
 
 def names_in(folder):
     return sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".lock")
 
 
-def test_a_finished_build_leaves_the_library_alone(tmp_path):
-    write_library(tmp_path, rows("a"))
-    assert names_in(tmp_path) == ["lib"]
-
-
-def test_a_new_build_takes_the_place_of_the_old(tmp_path):
-    write_library(tmp_path, rows("a"))
-    write_library(tmp_path, rows("b"))
-    assert list(Library.open(tmp_path, "lib")) == ["b"]
-    assert names_in(tmp_path) == ["lib"]
-
-
-@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt("stop")])
-def test_a_build_that_failed_leaves_the_library_before_it_and_is_taken_up(tmp_path, problem):
-    before = Library(write_library(tmp_path, rows("a")))
-
-    def rows_until_the_problem():
-        yield from rows("b")
-        raise problem
-
-    with pytest.raises(type(problem), match=r"No space|stop"):
-        write_library(tmp_path, rows_until_the_problem())
-    assert list(Library.open(tmp_path, "lib")) == list(before) == ["a"]
-    assert names_in(tmp_path) == [".lib.building", ".lib.building.json", "lib"]
-    write_library(tmp_path, rows("b"))
-    assert list(Library.open(tmp_path, "lib")) == ["b"]
-    assert names_in(tmp_path) == ["lib"]
-
-
-def test_a_users_instructions_outlive_a_new_build(tmp_path):
+def test_a_new_build_takes_the_place_of_the_old_and_a_users_instructions_outlive_it(tmp_path):
     folder = write_library(tmp_path, rows("a"))
+    assert names_in(tmp_path) == ["lib"]
     (folder / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
     write_library(tmp_path, rows("b"))
+    assert list(Library.open(tmp_path, "lib")) == ["b"]
+    assert names_in(tmp_path) == ["lib"]
     assert (folder / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
 
 
-def test_bad_input_leaves_no_debris(tmp_path):
+def test_bad_input_leaves_no_debris_and_a_build_left_unfinished_is_an_error(tmp_path):
     def rows_until_the_problem():
         yield from rows("b")
         raise ValueError("no such column")
@@ -397,21 +314,6 @@ def test_bad_input_leaves_no_debris(tmp_path):
     with pytest.raises(ValueError, match="no such column"):
         write_library(tmp_path, rows_until_the_problem())
     assert names_in(tmp_path) == []
-
-
-def test_a_build_of_another_key_does_not_take_up_what_is_there(tmp_path):
-    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
-        (path / "half").touch()
-        raise OSError("the disk is gone")
-    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
-        assert (path / "half").is_file()
-        raise OSError("the disk is gone")
-    with pytest.raises(ValueError, match="enough"), building(tmp_path, "lib", {"key": "two"}) as path:
-        assert not (path / "half").exists()
-        raise ValueError("enough")
-
-
-def test_leaving_a_build_unfinished_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="finish_library was not called"), building(tmp_path, "lib", {}):
         pass
     assert "lib" not in names_in(tmp_path)
@@ -430,47 +332,28 @@ def test_a_full_disk_under_the_store_is_an_os_error(tmp_path):
     assert "lib" not in names_in(tmp_path)
 
 
-def test_two_builders_at_once_are_one_too_many(tmp_path):
-    with building(tmp_path, "lib", {}) as path:
-        with pytest.raises(ValueError, match=r"another process is making .*lib: wait for it to end") as caught:
-            write_library(tmp_path, rows("b"))
-        assert "\n" not in str(caught.value)
-        assert path.is_dir()
-        finish(path, StoreWriter(path / "corpus.sqlite", shard_chunks=10))
-    write_library(tmp_path, rows("b"))
-
-
-def test_libraries_of_two_names_are_built_side_by_side(tmp_path):
+def test_libraries_of_two_names_are_built_side_by_side_and_a_build_of_another_key_is_not_taken_up(tmp_path):
     with building(tmp_path, "one", {}) as path:
         write_library(tmp_path, rows("b"))
         finish(path, StoreWriter(path / "corpus.sqlite", shard_chunks=10))
     assert len(Library.open(tmp_path, "one")) == 0
+    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
+        (path / "half").touch()
+        raise OSError("the disk is gone")
+    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
+        assert (path / "half").is_file()
+        raise OSError("the disk is gone")
+    with pytest.raises(ValueError, match="enough"), building(tmp_path, "lib", {"key": "two"}) as path:
+        assert not (path / "half").exists()
+        raise ValueError("enough")
 
 
-def test_a_folder_that_is_not_a_library_is_not_overwritten(tmp_path):
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "thesis.docx").write_bytes(b"years of work")
-    with pytest.raises(ValueError, match=r"will not overwrite .*lib: it is not a Library"):
-        write_library(tmp_path, rows("a"))
-    assert (tmp_path / "lib" / "thesis.docx").read_bytes() == b"years of work"
-
-
-def test_a_file_in_the_librarys_place_is_not_overwritten(tmp_path):
-    (tmp_path / "lib").write_text("notes")
-    with pytest.raises(ValueError, match="will not overwrite"):
-        write_library(tmp_path, rows("a"))
-    assert (tmp_path / "lib").read_text() == "notes"
-
-
-def test_an_empty_folder_is_filled(tmp_path):
-    (tmp_path / "lib").mkdir()
+@pytest.mark.parametrize("left", ["lib", ".lib.building"])
+def test_an_empty_folder_and_what_a_killed_build_left_are_replaced(tmp_path, left):
+    (tmp_path / left).mkdir()
+    if left != "lib":
+        (tmp_path / left / "corpus.sqlite").write_bytes(b"half")
     assert list(Library(write_library(tmp_path, rows("a")))) == ["a"]
-
-
-def test_what_a_killed_build_left_is_replaced(tmp_path):
-    (tmp_path / ".lib.building").mkdir()
-    (tmp_path / ".lib.building" / "corpus.sqlite").write_bytes(b"half")
-    write_library(tmp_path, rows("a"))
     assert names_in(tmp_path) == ["lib"]
 
 
@@ -481,15 +364,11 @@ def swap_cut_off(folder):
     shutil.copytree(folder / ".lib.previous", folder / ".lib.building")
 
 
-def test_a_swap_cut_off_half_way_leaves_the_library_before_it_readable(tmp_path):
+def test_a_swap_cut_off_half_way_leaves_the_library_before_it_readable_and_the_next_build_mends_it(tmp_path):
     swap_cut_off(tmp_path)
     opened = Library.open(tmp_path, "lib")
     assert list(opened) == ["old"]
     assert opened.shard_folders[0].is_dir()
-
-
-def test_the_next_build_mends_a_swap_cut_off_half_way(tmp_path):
-    swap_cut_off(tmp_path)
     write_library(tmp_path, rows("new"))
     assert list(Library.open(tmp_path, "lib")) == ["new"]
     assert names_in(tmp_path) == ["lib"]
@@ -540,14 +419,11 @@ def test_a_reader_opened_while_a_swap_was_cut_off_reloads_from_the_library_s_own
     assert list(reader.reload()) == ["b"]
 
 
-def test_the_mappings_give_each_position_its_documents_id(tmp_path):
+def test_the_mappings_give_each_position_its_documents_id_and_several_shards_their_chunks(tmp_path):
     folder = write_library(tmp_path, rows('l\'"é"', "b", "c", content="un deux"), shard_chunks=2)
     mappings = [json.loads((folder / at / "doc_mapping.json").read_text("utf-8")) for at in ("", "shards/1")]
     assert [mapping.pop("entries") for mapping in mappings] == [{"0": 'l\'"é"', "1": "b"}, {"0": "c"}]
     assert mappings == [{"dataset": "owner/name", "split": "train", "config": "juri"}] * 2
-
-
-def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):
     opened = Library(write_library(tmp_path, rows(*"abcd", content="un deux"), shard_chunks=2))
     assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "c", "b"]
     assert [positions.tolist() for positions in opened.positions(Filters(doc_ids="dab"))] == [[0, 1], [1]]
@@ -611,9 +487,3 @@ def test_chunks_that_the_manifest_does_not_count_are_damage(tmp_path, monkeypatc
     library = Library(folder)
     with pytest.raises(ValueError, match="damaged index: .* names 2 chunks in shard 0, corpus.sqlite has others"):
         library.positions(COURT)
-
-
-def test_an_index_of_the_old_form_is_told_from_an_unfinished_build(tmp_path):
-    (tmp_path / "old" / "fast_plaid_index").mkdir(parents=True)
-    with pytest.raises(FileNotFoundError, match="a bare fast-plaid index"):
-        Library(tmp_path / "old")

@@ -24,10 +24,13 @@ WHOLE = {
 }
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_what_is_written_is_read_and_a_manifest_of_before_without_a_checksum_too(tmp_path):
     write_manifest(tmp_path, WHOLE)
     assert read_manifest(tmp_path) == WHOLE
     assert is_sealed(tmp_path)
+    (tmp_path / MANIFEST).write_text(json.dumps(WHOLE))
+    assert read_manifest(tmp_path) == WHOLE
+    assert not is_sealed(tmp_path)
 
 
 def test_any_changed_byte_is_refused(tmp_path):
@@ -42,12 +45,6 @@ def test_any_changed_byte_is_refused(tmp_path):
         with pytest.raises(ValueError, match=r"damaged manifest: .*: build it again|has format \d+") as caught:
             read_manifest(tmp_path)
         assert "\n" not in str(caught.value)
-
-
-def test_a_manifest_of_before_has_no_checksum_and_is_read(tmp_path):
-    (tmp_path / MANIFEST).write_text(json.dumps(WHOLE))
-    assert read_manifest(tmp_path) == WHOLE
-    assert not is_sealed(tmp_path)
 
 
 def changed(place, value):
@@ -76,9 +73,13 @@ def changed(place, value):
         ("shards", [SHARD, SHARD], "two shards in one folder"),
         ("shards/0", None, r"shards\[0\] is None"),
         ("shards/0/path", "../x", "names a shard outside itself: '../x'"),
+        ("shards/0/path", "/etc", "names a shard outside itself: '/etc'"),
+        ("shards/0/path", "shard/../../secret", "names a shard outside itself"),
         ("shards/0/path", "C:\\x", "names a shard outside itself"),
         ("shards/0/path", "a\0b", "names a shard outside itself"),
         ("shards/0/checksums", {"..": ""}, "a file outside its shard: '..'"),
+        ("shards/0/checksums", {"../manifest.json": ""}, "a file outside its shard"),
+        ("shards/0/checksums", {"/etc/passwd": ""}, "a file outside its shard"),
         ("shards/0/checksums", {"a/b": ""}, "a file outside its shard: 'a/b'"),
         ("shards/0/checksums", {"a\\b": ""}, "a file outside its shard"),
         ("shards/0/checksums", {"x": 3}, r"shards\[0\].checksums.x is 3"),
@@ -87,6 +88,9 @@ def changed(place, value):
         ("plaid/n_bits", None, "plaid.n_bits is None"),
         ("updates", [[]], r"updates\[0\] is \[\]"),
         ("chunk_vectors/segments", [{"file": "x"}], r"it lacks 'chunk_vectors.segments\[0\].chunks'"),
+        *(("chunk_vectors/segments", value, "chunk_vectors") for value in (3, ["x"])),
+        *(("chunk_vectors", value, "chunk_vectors") for value in ([], 3, {})),
+        *((f"shards/0/{name}", value, name) for name, value in (("path", 3), ("chunks", "9"), ("checksums", []))),
     ],
 )
 def test_an_impossible_manifest_is_one_line_that_names_the_place(tmp_path, place, value, problem):

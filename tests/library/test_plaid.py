@@ -81,9 +81,12 @@ def test_our_files_find_the_exact_top_passages_no_less_than_fast_plaids(pair, qu
     assert own > {1: 0.75, 2: 0.85, 4: 0.93}[pair["n_bits"]]
 
 
-def test_scores_at_four_bits_are_near_the_exact_ones(ours, queries, exact):
+def test_scores_at_four_bits_are_near_the_exact_ones_and_every_passage_comes_once(ours, queries, exact):
     hits = One(ours).search(queries[0], N_PASSAGES)
     np.testing.assert_allclose(hits.scores, exact[0][hits.positions], rtol=0.02)
+    hits = One(ours).search(queries[0], 1000)
+    assert sorted(hits.positions.tolist()) == list(range(N_PASSAGES))
+    assert (np.diff(hits.scores) <= 0).all()
 
 
 def test_scores_are_within_three_ten_thousandths_a_query_token_of_those_of_decompressed_vectors(ours, queries):
@@ -102,7 +105,9 @@ def test_decompressed_vectors_are_unit_rows_near_the_originals(ours, passages):
     assert (vectors * original).sum(axis=1).mean() > 0.99
 
 
-def test_several_parts_rank_as_one_does(tmp_path, passages, queries, monkeypatch, ours):
+def test_several_parts_rank_as_one_does_and_a_passage_longer_than_a_part_is_kept_whole(
+    tmp_path, passages, queries, monkeypatch, ours
+):
     monkeypatch.setattr(plaid_writer, "PART_TOKENS", 1000)
     folder = write(tmp_path / "parts", passages)
     assert len(open_files(folder).parts) > 3
@@ -112,6 +117,9 @@ def test_several_parts_rank_as_one_does(tmp_path, passages, queries, monkeypatch
         found = several.search(query, N_PASSAGES)
         assert found.positions.tolist() == expected.positions.tolist()
         np.testing.assert_array_equal(found.scores, expected.scores)
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 10)
+    shard = One(write(tmp_path / "small", passages[:5]))
+    assert sorted(shard.search(queries[0], 5).positions.tolist()) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.slow
@@ -124,29 +132,20 @@ def test_fast_plaid_reads_several_parts_of_ours(tmp_path, passages, queries, mon
     assert own.positions[0] == other.positions[0]
 
 
-def test_a_passage_longer_than_a_part_is_kept_whole(tmp_path, passages, queries, monkeypatch):
-    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 10)
-    shard = One(write(tmp_path / "parts", passages[:5]))
-    assert sorted(shard.search(queries[0], 5).positions.tolist()) == [0, 1, 2, 3, 4]
-
-
-def test_a_subset_restricts_the_hits_and_loses_none(ours, queries):
+def test_a_subset_restricts_the_hits_and_equal_scores_come_in_the_order_of_positions(ours, queries, tmp_path, passages):
     subset = np.array([1, 4, 11, 12, 30, 49])
     hits = One(ours).search(queries[0], 6, subset)
     everywhere = One(ours).search(queries[0], N_PASSAGES)
     assert hits.positions.tolist() == [p for p in everywhere.positions if p in subset]
+    shard = One(write(tmp_path / "twins", [passages[3], passages[0], passages[3], passages[3]]))
+    hits = shard.search(queries[0], 4)
+    assert [p for p in hits.positions if p != 1] == [0, 2, 3]
 
 
 @pytest.mark.parametrize("engine", [One, reference_engine])
 def test_an_empty_subset_has_no_hit(copy, queries, engine):
     hits = engine(copy).search(queries[0], 5, np.array([], dtype=np.int64))
     assert (hits.positions.tolist(), hits.scores.tolist()) == ([], [])
-
-
-def test_more_hits_asked_for_than_there_are_gives_every_passage_once(ours, queries):
-    hits = One(ours).search(queries[0], 1000)
-    assert sorted(hits.positions.tolist()) == list(range(N_PASSAGES))
-    assert (np.diff(hits.scores) <= 0).all()
 
 
 @pytest.mark.slow
@@ -164,22 +163,14 @@ def test_a_query_of_another_shape_is_refused(ours, shape):
         One(ours).search(np.ones(shape, dtype=np.float32), 5)
 
 
-def test_equal_scores_come_in_the_order_of_positions(tmp_path, passages, queries):
-    shard = One(write(tmp_path / "twins", [passages[3], passages[0], passages[3], passages[3]]))
-    hits = shard.search(queries[0], 4)
-    assert [p for p in hits.positions if p != 1] == [0, 2, 3]
-
-
 @pytest.mark.parametrize("n_bits", [1, 4])
-def test_equal_seeds_write_equal_files(tmp_path, passages, n_bits):
-    first = write(tmp_path / "first", passages, n_bits=n_bits, seed=7)
-    second = write(tmp_path / "second", passages, n_bits=n_bits, seed=7)
-    assert checksums(first) == checksums(second)
-
-
-def test_another_seed_writes_other_centroids(tmp_path, passages, ours):
-    other = write(tmp_path / "other", passages, seed=7)
-    assert checksums(other)["centroids.npy"] != checksums(ours)["centroids.npy"]
+def test_equal_seeds_write_equal_files_and_others_other_centroids(tmp_path, passages, n_bits):
+    first, second, other = (
+        checksums(write(tmp_path / name, passages, n_bits=n_bits, seed=seed))
+        for name, seed in (("first", 7), ("second", 7), ("other", 42))
+    )
+    assert first == second
+    assert other["centroids.npy"] != first["centroids.npy"]
 
 
 def test_writing_leaves_the_random_states_as_they_were(tmp_path, passages):
@@ -190,12 +181,16 @@ def test_writing_leaves_the_random_states_as_they_were(tmp_path, passages):
     assert (random.random(), np.random.random(), torch.rand(1).item()) == expected
 
 
-def test_no_file_of_a_shard_is_a_pickle(ours):
+def test_no_file_of_a_shard_is_a_pickle_and_none_is_written_over_another(ours, passages):
     arrays = sorted(ours.glob("*.npy"))
     assert len(arrays) == 9
     assert "embeddings.npy" not in {path.name for path in arrays}
     for path in arrays:
         assert np.load(path, allow_pickle=False).dtype != object
+    before = checksums(ours)
+    with pytest.raises(FileExistsError, match="ours"):
+        write(ours, passages[:2])
+    assert checksums(ours) == before
 
 
 def test_float16_vectors_from_a_mapped_file_give_the_same_index(tmp_path, passages):
@@ -218,52 +213,30 @@ def test_one_passage_of_one_token_is_an_index(tmp_path, engine):
 
 
 @pytest.mark.parametrize(
-    ("lengths", "problem"),
-    [([2, 2], "passages of 4 tokens do not fit 5"), ([], "passages of 0 tokens"), ([5, 0], "passage 1 has no token")],
+    ("lengths", "n_vectors", "problem"),
+    [
+        ([2, 2], 5, "passages of 4 tokens do not fit 5"),
+        ([], 5, "passages of 0 tokens"),
+        ([5, 0], 5, "passage 1 has no token"),
+        ([], 0, "do not fit 0 token vectors"),
+    ],
 )
-def test_lengths_that_do_not_fit_the_vectors_are_refused_before_anything_is_written(tmp_path, lengths, problem):
+def test_lengths_that_do_not_fit_the_vectors_are_refused_before_anything_is_written(
+    tmp_path, lengths, n_vectors, problem
+):
     with pytest.raises(ValueError, match=problem):
-        write_shard(tmp_path / "shard", np.ones((5, 32), dtype=np.float32), lengths, random_codec())
+        write_shard(tmp_path / "shard", np.ones((n_vectors, 32), dtype=np.float32), lengths, random_codec())
     assert not (tmp_path / "shard").exists()
 
 
-def test_no_vectors_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="do not fit 0 token vectors"):
-        write_shard(tmp_path / "shard", np.empty((0, 32), dtype=np.float32), [], random_codec())
-
-
-def test_a_shard_is_not_written_over_another(ours, passages):
-    before = checksums(ours)
-    with pytest.raises(FileExistsError, match="ours"):
-        write(ours, passages[:2])
-    assert checksums(ours) == before
-
-
 @pytest.mark.parametrize("n_bits", [1, 2, 4])
-def test_unpacking_gives_back_the_packed_buckets(n_bits):
+def test_unpacking_gives_back_the_packed_buckets_whose_least_significant_bit_is_first(n_bits):
     buckets = np.random.default_rng(0).integers(0, 2**n_bits, (5, 32)).astype(np.uint8)
     weights = np.arange(2**n_bits, dtype=np.float32)
     packed = pack_buckets(buckets, n_bits)
     assert packed.shape == (5, 4 * n_bits)
     np.testing.assert_array_equal(unpacking_table(weights, n_bits)[packed].reshape(5, 32), buckets)
-
-
-def test_a_bucket_number_is_stored_least_significant_bit_first():
     assert pack_buckets(np.array([[1, 2, 0, 3]], dtype=np.uint8), 2).tolist() == [[0b10010011]]
-
-
-# --- several shards, exact scores ----------------------------------------------------------------------------------
-
-
-def test_two_shards_are_merged_by_score(tmp_path, passages, queries, exact):
-    write(tmp_path / "a", passages[:20])
-    write(tmp_path / "b", passages[20:])
-    hits = PlaidShards([tmp_path / "a", tmp_path / "b"], device="cpu").search(queries[0], 10)
-    scores = [score for _, _, score in hits]
-    assert scores == sorted(scores, reverse=True)
-    found = [position + 20 * shard for shard, position, _ in hits]
-    assert len(set(found)) == 10
-    assert len(set(found) & set(np.argsort(-exact[0])[:10])) >= 9
 
 
 def test_each_shard_has_its_own_subset(tmp_path, passages, queries):
@@ -273,12 +246,6 @@ def test_each_shard_has_its_own_subset(tmp_path, passages, queries):
     hits = shards.search(queries[0], 50, [np.array([3, 5]), np.array([], dtype=np.int64)])
     assert sorted((shard, position) for shard, position, _ in hits) == [(0, 3), (0, 5)]
     assert len(shards.search(queries[0], 50, [None, np.array([0])])) == 21
-
-
-def test_equal_scores_come_in_the_order_of_shards(tmp_path, passages, queries):
-    write(tmp_path / "a", passages[:3])
-    hits = PlaidShards([tmp_path / "a", tmp_path / "a"], device="cpu").search(queries[0], 6)
-    assert [shard for shard, _, _ in hits] == [0, 1, 0, 1, 0, 1]
 
 
 def unit(vectors):

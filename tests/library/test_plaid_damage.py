@@ -26,23 +26,12 @@ def copy(whole, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "metadata.json",
-        "centroids.npy",
-        "0.codes.npy",
-        "0.residuals.npy",
-        "doclens.0.json",
-        "ivf.npy",
-        "ivf_lengths.npy",
-    ],
+    "metadata.json centroids.npy 0.codes.npy 0.residuals.npy doclens.0.json ivf.npy ivf_lengths.npy".split(),
 )
-def test_a_missing_file_is_named(copy, name):
+def test_a_missing_file_or_folder_is_named(copy, name, tmp_path):
     (copy / name).unlink()
     with pytest.raises(FileNotFoundError, match=f"incomplete PLAID index: no {name}"):
         MappedShard(copy)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no metadata.json in .*nowhere"):
         MappedShard(tmp_path / "nowhere")
 
@@ -68,15 +57,12 @@ def test_a_pickle_in_place_of_an_array_is_refused_unread(copy, tmp_path):
 
 
 @pytest.mark.parametrize("head", [b"{'descr': '<i8'", b"{'descr': (((", b"'\\N{x", b"\xff{", b"[" * 500, b"9" * 5_000])
-def test_whatever_stands_in_the_head_of_an_array_is_one_error(copy, head):
+def test_whatever_stands_in_the_head_of_an_array_is_one_error_and_so_is_a_zip(copy, head):
     path = copy / "0.codes.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(100))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
         MappedShard(copy)
-
-
-def test_a_zip_in_place_of_an_array_is_refused(copy):
-    with (copy / "0.codes.npy").open("wb") as file:
+    with path.open("wb") as file:
         np.savez(file, codes=np.arange(3))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
         MappedShard(copy)
@@ -89,18 +75,16 @@ def test_a_damaged_metadata_file_is_refused(copy, text):
         MappedShard(copy)
 
 
-def test_lengths_of_another_index_are_refused(copy):
+def test_lengths_of_another_index_negative_ones_and_those_whose_sum_overflows_are_refused(copy):
     lengths = json.loads((copy / "doclens.0.json").read_text())
-    (copy / "doclens.0.json").write_text(json.dumps(lengths[:-1]))
-    with pytest.raises(ValueError, match=rf"{sum(lengths[:-1])} tokens announced, {sum(lengths)} found"):
-        MappedShard(copy)
-
-
-def test_a_negative_length_is_refused(copy):
-    lengths = json.loads((copy / "doclens.0.json").read_text())
-    (copy / "doclens.0.json").write_text(json.dumps([lengths[0] + lengths[1] + 5, -5, *lengths[2:]]))
-    with pytest.raises(ValueError, match="damaged PLAID index"):
-        MappedShard(copy)
+    for wrong, problem in (
+        (lengths[:-1], rf"{sum(lengths[:-1])} tokens announced, {sum(lengths)} found"),
+        ([lengths[0] + lengths[1] + 5, -5, *lengths[2:]], "damaged PLAID index"),
+        ([2**39] * 20, "damaged PLAID index"),
+    ):
+        (copy / "doclens.0.json").write_text(json.dumps(wrong))
+        with pytest.raises(ValueError, match=problem):
+            MappedShard(copy)
 
 
 @pytest.mark.parametrize(
@@ -122,53 +106,26 @@ def test_a_passage_that_is_not_there_is_not_scored(whole, position):
         MappedShard(whole).scores([QUERY], [hits])
 
 
-@pytest.mark.parametrize("n_bits", [0, 2, 3, 8])
-def test_another_number_of_bits_than_the_files_have_is_refused(copy, n_bits):
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        *(({"nbits": n_bits}, "(bits a dimension|bytes wide)") for n_bits in (0, 2, 3, 8)),
+        ({"num_chunks": 0}, r"\(no passage\)"),
+    ],
+)
+def test_another_number_of_bits_than_the_files_have_and_no_passage_are_refused(copy, changes, problem):
     metadata = json.loads((copy / "metadata.json").read_text())
-    (copy / "metadata.json").write_text(json.dumps({**metadata, "nbits": n_bits}))
-    with pytest.raises(ValueError, match=r"damaged PLAID index: .*(bits a dimension|bytes wide)"):
-        MappedShard(copy)
-
-
-def test_residuals_of_another_width_are_refused(copy):
-    np.save(copy / "0.residuals.npy", np.zeros((sum(LENGTHS), 8), dtype=np.uint8))
-    with pytest.raises(ValueError, match="damaged PLAID index"):
+    (copy / "metadata.json").write_text(json.dumps({**metadata, **changes}))
+    with pytest.raises(ValueError, match=rf"damaged PLAID index: .*{problem}"):
         MappedShard(copy)
 
 
 @pytest.mark.parametrize(
-    "lengths",
-    [
-        "{}",
-        "null",
-        "3",
-        "[9.0]",
-        '["9"]',
-        "[true]",
-        "[[9]]",
-        "[0]",
-        "[-9]",
-        "[1e3]",
-        "[36893488147419103232]",
-        "[null]",
-    ],
+    "lengths", '{} null 3 [9.0] ["9"] [true] [[9]] [0] [-9] [1e3] [36893488147419103232] [null]'.split()
 )
 def test_lengths_that_are_no_list_of_positive_numbers_are_refused(copy, lengths):
     (copy / "doclens.0.json").write_text(lengths)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*doclens.0.json \(expected a list of positive whole"):
-        MappedShard(copy)
-
-
-def test_lengths_whose_sum_overflows_are_refused(copy):
-    (copy / "doclens.0.json").write_text(json.dumps([2**39] * 20))
-    with pytest.raises(ValueError, match="damaged PLAID index"):
-        MappedShard(copy)
-
-
-def test_an_index_of_no_passage_is_refused(copy):
-    metadata = json.loads((copy / "metadata.json").read_text())
-    (copy / "metadata.json").write_text(json.dumps({**metadata, "num_chunks": 0}))
-    with pytest.raises(ValueError, match=r"damaged PLAID index: .*\(no passage\)"):
         MappedShard(copy)
 
 
@@ -179,6 +136,7 @@ def test_an_index_of_no_passage_is_refused(copy):
         ("0.codes.npy", np.zeros(180, dtype=np.float32)),
         ("0.codes.npy", np.zeros((180, 1), dtype=np.int32)),
         ("0.codes.npy", np.zeros(180, dtype=">i4")),
+        ("0.residuals.npy", np.zeros((180, 8), dtype=np.uint8)),
         ("0.residuals.npy", np.zeros((180, 16), dtype=np.uint16)[:, ::2]),
         ("0.residuals.npy", np.zeros((180, 16), dtype=np.int8)),
         ("centroids.npy", np.float32(1)),
@@ -216,17 +174,14 @@ def test_numbers_that_are_none_give_poor_scores_and_no_crash(copy, name, value):
     assert len(set(hits.positions)) == 2
 
 
-def test_opening_reads_no_codes(copy):
-    values = np.load(copy / "0.codes.npy")
-    np.save(copy / "0.codes.npy", np.full_like(values, -1))
-    shard = MappedShard(copy)
-    with pytest.raises(ValueError, match="tokens of unknown centroids"):
-        shard.token_vectors(np.array([0]))
-
-
-def test_a_damaged_shard_is_not_copied(copy, tmp_path):
+def test_opening_reads_no_codes_and_a_damaged_shard_is_not_copied(copy, tmp_path):
     values = np.load(copy / "0.codes.npy").astype(np.int32)
-    values[170] = 10**6
-    np.save(copy / "0.codes.npy", values)
+    for place, number in ((slice(None), -1), (170, 10**6)):
+        damaged = values.copy()
+        damaged[place] = number
+        np.save(copy / "0.codes.npy", damaged)
+        shard = MappedShard(copy)
+        with pytest.raises(ValueError, match="tokens of unknown centroids"):
+            shard.token_vectors(np.arange(20))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens of unknown centroids"):
         merge_shards([(copy, np.array([0]))], tmp_path / "smaller")

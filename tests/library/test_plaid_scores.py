@@ -89,17 +89,6 @@ def test_a_query_token_that_is_no_number_leaves_the_other_tokens_their_scores(sh
     assert cpu.max_sim(query[:3], [shard], [EVERY])[0].tobytes() == whole.tobytes()
 
 
-def test_a_score_depends_on_the_passage_alone(shard, monkeypatch):
-    query = weighted(20, shard.dim)
-    expected = scores_of(shard, query)
-    assert [scores_of(shard, query, np.array([p]))[0] for p in EVERY] == expected.tolist()
-    monkeypatch.setattr(cpu, "JOB_TOKENS", (1, 1))
-    for n_cores in (1, 3):
-        with ThreadPoolExecutor(n_cores) as pool:
-            monkeypatch.setattr(cpu, "_workers", lambda pool=pool: pool)
-            assert scores_of(shard, query).tobytes() == expected.tobytes()
-
-
 def test_shards_of_different_codebooks_by_one_name_are_refused(tmp_path):
     one, other = (write(tmp_path / str(n_bits), clustered(32), n_bits=n_bits) for n_bits in (4, 2))
     codebooks, query = Codebooks(), weighted(3, 32)
@@ -116,11 +105,21 @@ def test_codes_of_any_integer_type_give_the_same_scores(tmp_path, dtype):
     assert scores_of(MappedShard(folder), query).tobytes() == expected.tobytes()
 
 
-def test_passage_means_are_those_of_the_decompressed_vectors(shard):
+def test_passage_means_are_those_of_the_decompressed_vectors_and_a_score_depends_on_the_passage_alone(
+    shard, monkeypatch
+):
     means = shard.passage_means(2, 9)
     expected = [shard.token_vectors(np.array([p])).astype(np.float64).mean(axis=0) for p in range(2, 9)]
     np.testing.assert_allclose(means, expected, atol=1e-6)
     assert shard.passage_means(3, 3).shape == (0, shard.dim)
+    query = weighted(20, shard.dim)
+    expected = scores_of(shard, query)
+    assert [scores_of(shard, query, np.array([p]))[0] for p in EVERY] == expected.tolist()
+    monkeypatch.setattr(cpu, "JOB_TOKENS", (1, 1))
+    for n_cores in (1, 3):
+        with ThreadPoolExecutor(n_cores) as pool:
+            monkeypatch.setattr(cpu, "_workers", lambda pool=pool: pool)
+            assert scores_of(shard, query).tobytes() == expected.tobytes()
 
 
 @pytest.mark.slow  # numba compiles anew

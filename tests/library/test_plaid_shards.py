@@ -69,15 +69,12 @@ def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):
         assert search_shards(apart, queries, 7, one) == expected
 
 
-def test_several_shards_give_the_exact_hits_of_one(folder, thirds, queries):
+def test_several_shards_give_the_exact_hits_of_one_and_a_batch_what_each_query_gives_alone(folder, thirds, queries):
     for query in queries:
         expected = One(folder).search(query, 15)
         found = PlaidShards(thirds, "cpu").search(query, 15)
         assert [shard * 20 + position for shard, position, _ in found] == expected.positions.tolist()
         assert [score for _, _, score in found] == expected.scores.tolist()
-
-
-def test_a_batch_gives_what_each_query_gives_alone(thirds, queries):
     shards = PlaidShards(thirds, "cpu")
     subsets = [np.array([0, 3, 4, 19]), None, np.array([], dtype=np.int64)]
     for one in (None, subsets):
@@ -85,11 +82,8 @@ def test_a_batch_gives_what_each_query_gives_alone(thirds, queries):
             assert hits == shards.search(query, 6, one)
 
 
-def test_no_query_has_no_hits(thirds):
+def test_no_query_and_no_shard_have_no_hits(thirds, queries):
     assert PlaidShards(thirds, device="cpu").search_batch([], 5) == []
-
-
-def test_no_shard_has_no_hits(queries):
     assert PlaidShards([], device="cpu").search_batch(queries, 5, []) == [[], [], [], []]
 
 
@@ -132,12 +126,9 @@ def test_an_excluded_passage_that_is_not_there_is_refused(folder, excluded):
         PlaidShards([folder], device="cpu", excluded=[np.array(excluded)])
 
 
-def test_exclusions_for_another_number_of_shards_are_refused(thirds):
+def test_exclusions_and_subsets_for_another_number_of_shards_are_refused(thirds, queries):
     with pytest.raises(ValueError, match="1 lists of excluded passages do not fit 3 shards"):
         PlaidShards(thirds, device="cpu", excluded=[np.array([1])])
-
-
-def test_subsets_for_another_number_of_shards_are_refused(thirds, queries):
     with pytest.raises(ValueError, match="2 subsets do not fit 3 shards"):
         PlaidShards(thirds, device="cpu").search(queries[0], 5, [None, None])
 
@@ -152,9 +143,12 @@ def test_shards_whose_sizes_are_known_are_opened_when_they_are_searched(thirds, 
         shards.search(queries[0], 50)
 
 
-def test_a_shard_of_another_size_than_recorded_is_refused(thirds):
+def test_a_shard_of_another_size_than_recorded_or_of_another_dim_is_refused(thirds, folder, tmp_path):
     with pytest.raises(ValueError, match=r"n_passages=20, n_tokens=148\), expected ShardSize\(n_passages=21"):
         PlaidShards(thirds, "cpu", sizes=[ShardSize(21, 148)] * 3)
+    other = write(tmp_path / "other", random_passages([3], dim=16))
+    with pytest.raises(ValueError, match=r"shards of different dims: \[16, 32\]"):
+        PlaidShards([folder, other], device="cpu")
 
 
 def test_given_passages_of_all_shards_get_the_scores_of_a_search(thirds, queries):
@@ -167,12 +161,6 @@ def test_given_passages_of_all_shards_get_the_scores_of_a_search(thirds, queries
         assert [[found[shard, p] for p in one[1].positions] for shard, one in enumerate(scored)] == [
             one[1].scores.tolist() for one in scored
         ]
-
-
-def test_shards_of_different_dims_are_refused(folder, tmp_path):
-    other = write(tmp_path / "other", random_passages([3], dim=16))
-    with pytest.raises(ValueError, match=r"shards of different dims: \[16, 32\]"):
-        PlaidShards([folder, other], device="cpu")
 
 
 def test_equal_scores_come_in_the_order_of_shard_and_position(tmp_path, queries):
@@ -192,12 +180,10 @@ def test_two_searches_at_once_give_what_one_gives(thirds, queries):
             assert list(pool.map(lambda query: shards.search(query, 5), queries)) == expected
 
 
-# --- copies that lack passages --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dropped", [[], [0], [59], [1, 2, 3, 30, 58]])
 def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, dropped):
     merge_shards([(folder, np.array(dropped, dtype=np.int64))], tmp_path / "copy")
+    assert (checksums(tmp_path / "copy") == checksums(folder)) == (not dropped)
     kept = np.setdiff1d(ALL, dropped)
     one, copy = MappedShard(folder), MappedShard(tmp_path / "copy")
     np.testing.assert_array_equal(copy.token_vectors(np.arange(len(kept))), one.token_vectors(kept))
@@ -206,12 +192,7 @@ def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, d
     assert kept[found.positions].tolist() == expected.positions.tolist()
 
 
-def test_a_copy_without_nothing_is_the_same_shard(folder, tmp_path):
-    merge_shards([(folder, np.array([], dtype=np.int64))], tmp_path / "copy")
-    assert checksums(tmp_path / "copy") == checksums(folder)
-
-
-def test_a_copy_has_the_lists_of_its_own_passages(folder, tmp_path):
+def test_a_copy_has_the_lists_of_its_own_passages_and_is_not_written_over_another(folder, tmp_path):
     merge_shards([(folder, np.array([0, 7]))], tmp_path / "copy")
     files = open_files(tmp_path / "copy")
     codes, ends = np.array(files.parts[0].codes), np.cumsum(files.passage_tokens)
@@ -219,6 +200,8 @@ def test_a_copy_has_the_lists_of_its_own_passages(folder, tmp_path):
         holders = np.searchsorted(ends, np.flatnonzero(codes == centroid), side="right")
         listed = files.ivf[files.ivf_starts[centroid] : files.ivf_starts[centroid + 1]]
         assert listed.tolist() == np.unique(holders).tolist()
+    with pytest.raises(FileExistsError, match="copy"):
+        merge_shards([(folder, np.array([1]))], tmp_path / "copy")
 
 
 @pytest.mark.slow
@@ -239,20 +222,15 @@ def test_a_copy_of_several_parts_leaves_out_a_part_that_has_nothing_left(tmp_pat
     np.testing.assert_array_equal(copy.token_vectors(np.array([0])), one.token_vectors(np.array([first])))
 
 
-def test_dropping_everything_is_refused(folder, tmp_path):
-    with pytest.raises(ValueError, match=r"cannot drop all 60 passages of .*expected one to remain"):
-        merge_shards([(folder, np.arange(60))], tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()
-
-
-@pytest.mark.parametrize("dropped", [[60], [-1]])
-def test_dropping_what_is_not_there_is_refused(folder, tmp_path, dropped):
-    with pytest.raises(ValueError, match=r"cannot drop passages .*expected positions from 0 to 59"):
+@pytest.mark.parametrize(
+    ("dropped", "problem"),
+    [
+        (range(60), "cannot drop all 60 passages of .*expected one to remain"),
+        ([60], "cannot drop passages .*expected positions from 0 to 59"),
+        ([-1], "cannot drop passages .*expected positions from 0 to 59"),
+    ],
+)
+def test_dropping_everything_or_what_is_not_there_is_refused(folder, tmp_path, dropped, problem):
+    with pytest.raises(ValueError, match=problem):
         merge_shards([(folder, np.array(dropped))], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
-
-
-def test_a_copy_is_not_written_over_another(folder, tmp_path):
-    (tmp_path / "copy").mkdir()
-    with pytest.raises(FileExistsError, match="copy"):
-        merge_shards([(folder, np.array([1]))], tmp_path / "copy")

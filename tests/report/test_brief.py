@@ -99,10 +99,13 @@ def test_the_table_gives_each_passage_once_with_what_its_check_found():
     assert {"Attention.", "Une phrase.", CAUTION} <= set(texts(document.paragraphs))
 
 
-def test_an_answer_that_cites_nothing_has_no_table():
+def test_an_answer_that_cites_nothing_has_no_table_and_two_decisions_cited_alike_have_two_keys():
     document = written(prediction("Aucun passage pertinent.", ()))
     assert document.tables == []
     assert texts(document.paragraphs) == ["La démission se présume-t-elle ?", "Aucun passage pertinent."]
+    same = [citation(0, 5, doc_id=name) for name in ("a-1", "a_1", "A 1")]
+    keys = re.findall(r"@misc\{(.*),", answer_bibtex(prediction("", same)))
+    assert keys == ["a-1", "a-1-2", "a-1-3"]
 
 
 @pytest.mark.parametrize("attack", [*ATTACKS, "\ue0009\ue001", "a\x00\x1b[2J\ud800b", "[Source: [x], chars 1-2]"])
@@ -135,9 +138,3 @@ def test_an_entry_names_a_decision_once_with_its_number_and_address():
         f"  note = {{GONE ; {STATUS_WORDS['unverified']}}}\n"
         "}\n"
     )
-
-
-def test_two_decisions_cited_alike_have_two_keys():
-    same = [citation(0, 5, doc_id=name) for name in ("a-1", "a_1", "A 1")]
-    keys = re.findall(r"@misc\{(.*),", answer_bibtex(prediction("", same)))
-    assert keys == ["a-1", "a-1-2", "a-1-3"]

@@ -5,7 +5,6 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from support.headless_browser import HeadlessBrowser
 from support.html_pages import ATTACKS, Page
 
 from legal_rag.agent import Prediction
@@ -86,15 +85,12 @@ def links_and_places(page):
     return links, {f"#{attrs['id']}" for _, attrs in Page(page).tags if "id" in attrs}
 
 
-def test_a_page_says_in_words_who_speaks_and_what_that_means(library):
+def test_a_page_says_in_words_who_speaks_and_quashed_reasoning_leads_to_the_courts_answer(library):
     text = Page(render_outline(library, "A")).text()
     for voice in VOICES:
         assert text.count(voice) >= 2  # in the legend and in the text
     assert "raisonnement que la juridiction rejette ensuite" in text
     assert "ce qu’ont retenu les juges" not in text  # of nobody who speaks in it
-
-
-def test_quashed_reasoning_leads_to_the_courts_answer(library):
     page = render_outline(library, "A")
     (answer,) = re.findall(r'href="(#[^"]*)">ce que la juridiction répond</a>', page)
     stretch = page[page.index(f'id="{answer[1:]}"') :]
@@ -109,12 +105,9 @@ def test_every_link_of_a_page_has_its_place(library):
         assert links <= places
 
 
-def test_a_page_shows_the_whole_text_once(library):
+def test_a_page_shows_the_whole_text_once_and_one_of_no_decision_has_neither_speakers_nor_legend(library):
     shown = re.findall(r'<div class="words">(.*?)</div>', render_outline(library, "A"), re.DOTALL)
     assert " ".join(Page(one).text() for one in shown).split() == CONTENT.split()
-
-
-def test_a_text_that_is_no_decision_has_neither_speakers_nor_legend(library):
     page = render_outline(library, "B")
     assert "Un bail simple." in page
     assert [attrs for tag, attrs in Page(page).tags if tag == "dl" or "speaker" in attrs.get("class", "")] == []
@@ -143,7 +136,7 @@ def test_hostile_texts_are_shown_as_they_are(attack):
     assert Page(hostile_page(attack)).text().count(attack) == 7  # window, heading, id, description, outline, text twice
 
 
-def test_an_outline_of_any_depth_is_nested_eight_deep():
+def test_an_outline_of_any_depth_is_nested_eight_deep_and_a_text_of_absurd_length_cut():
     node = ()
     for level in range(400, 0, -1):
         node = (section(level, level, 0, 15, node),)
@@ -153,9 +146,6 @@ def test_an_outline_of_any_depth_is_nested_eight_deep():
         depth, level = depth + 1, level[-1].sections
     assert depth == 8
     assert len(shown.anchors) == 400
-
-
-def test_a_text_of_absurd_length_is_cut_and_says_so():
     nodes = [section(number, 1, number, number + 1) for number in range(5000)]
     shown = view("x" * 5000, Outline(tree(nodes, 5000), []), most_chars=4000)
     assert (shown.chars_left_out, shown.sections_left_out, len(shown.anchors)) == (1000, 1000, 3000)
@@ -198,15 +188,12 @@ def test_an_answers_page_shows_the_court_beside_what_it_quashes(library):
     assert mark == QUASHED.replace("'", "&#39;")
 
 
-def test_a_citation_of_a_text_that_changed_is_shown_alone_and_says_so(library):
+def test_a_citation_of_a_text_that_changed_or_is_gone_is_shown_alone_and_says_so(library):
     page = render_answer(answered(cite(QUASHED)._replace(quote="Un autre texte"), cite(ANSWER)), library)
     links, places = links_and_places(page)
     assert "#place-1" not in links | places
     assert {"#note-1", "#place-2"} <= places
     assert 'Un autre texte</mark></blockquote><p class="quiet">Ce passage n’est plus dans le texte' in page
-
-
-def test_a_document_that_is_gone_is_shown_by_what_was_cited(library):
     page = render_answer(answered(cite(QUASHED)._replace(doc_id="GONE")), library)
     assert "Extraits : cette page n’a pas le texte entier de la décision." in page
     assert "#place-1" in links_and_places(page)[1]
@@ -240,12 +227,7 @@ def test_a_notebook_shows_the_outline_in_a_closed_frame_and_a_terminal_prints_it
     assert attributes["srcdoc"] == render_outline(library, "A")
 
 
-def test_an_unknown_document_is_refused(library):
-    with pytest.raises(LookupError, match="ABSENT"):
-        show_outline(library, "ABSENT")
-
-
-def test_lookup_prints_an_outline_or_writes_its_page(library, said, tmp_path):
+def test_lookup_prints_an_outline_or_writes_its_page(library, said, refused, tmp_path):
     place = ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
     assert "Dispositif" in said("lookup", "A", "--outline", *place)
     assert said("lookup", "A", "--html", tmp_path / "a.html", *place) == ""
@@ -254,37 +236,32 @@ def test_lookup_prints_an_outline_or_writes_its_page(library, said, tmp_path):
     of_kind = {one["kind"]: one for one in sections}
     assert of_kind["reasons"]["spoken"].keys() == {"court", "party", "censured", "text"}
     assert CONTENT[of_kind["ruling"]["char_start"] :].startswith("PAR CES MOTIFS")
-
-
-def test_lookup_cannot_write_its_page_into_no_folder(library, refused, tmp_path):
-    place = ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
     assert "no folder" in refused("lookup", "A", "--html", tmp_path / "none" / "a.html", *place)
+    assert "no document 'ABSENT'" in refused("lookup", "ABSENT", "--outline", *place)
 
 
-@pytest.mark.slow
-def test_on_a_phone_and_in_a_notebooks_frame_links_lead_to_their_places(library, tmp_path, monkeypatch):
+def test_on_a_phone_and_in_a_notebooks_frame_links_lead_to_their_places(browser, library, tmp_path, monkeypatch):
     monkeypatch.setattr("legal_rag.report.outline.in_notebook", lambda: True)
     page, host = tmp_path / "page.html", tmp_path / "host.html"
     page.write_text(render_answer(answered(cite(QUASHED)), library), "utf-8")
     host.write_text(f"<!DOCTYPE html><meta charset=utf-8>{show_outline(library, 'A')._repr_html_()}", "utf-8")
-    with HeadlessBrowser(tmp_path / "profile") as browser:
-        browser.resize(390, 700)
-        browser.open(page.as_uri())
-        browser.click("#answer .cite")
-        browser.wait_for("document.activeElement.id === 'place-1' && document.querySelector('#d1').open")
-        assert browser.run("document.documentElement.scrollWidth <= 390")
-        assert "texte conforme" in browser.text(".reached")
-        browser.open(host.as_uri())
-        entry = "[...document.querySelectorAll('.outline a.place')].at(-1)"
-        reached = browser.run_in_frame(f"{entry}.click(); document.activeElement.id === {entry}.hash.slice(1)")
-        assert reached
-        assert "PAR CES MOTIFS" in browser.run_in_frame("document.querySelector('.reached').innerText")
-        assert (browser.messages, browser.alerts) == ([], [])
+    browser.forget()
+    browser.resize(390, 700)
+    browser.open(page.as_uri())
+    browser.click("#answer .cite")
+    browser.wait_for("document.activeElement.id === 'place-1' && document.querySelector('#d1').open")
+    assert browser.run("document.documentElement.scrollWidth <= 390")
+    assert "texte conforme" in browser.text(".reached")
+    browser.open(host.as_uri())
+    entry = "[...document.querySelectorAll('.outline a.place')].at(-1)"
+    reached = browser.run_in_frame(f"{entry}.click(); document.activeElement.id === {entry}.hash.slice(1)")
+    assert reached
+    assert "PAR CES MOTIFS" in browser.run_in_frame("document.querySelector('.reached').innerText")
+    assert (browser.messages, browser.alerts) == ([], [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_decision_of_438_000_characters_opens_in_under_a_second(tmp_path, width):
+def test_a_decision_of_438_000_characters_opens_in_under_a_second(browser, tmp_path, width):
     text = "\n\n".join(f"{n}. {QUASHED} {ANSWER}" for n in range(2200))[:438_000]
     document = Document(id="A", content=text, title="Une très longue décision")
     outline = make_outline(document)
@@ -292,22 +269,19 @@ def test_a_decision_of_438_000_characters_opens_in_under_a_second(tmp_path, widt
     cited = Citation("A", 300_000, 300_200, text[300_000:300_200], "verified")
     page = tmp_path / "page.html"
     page.write_text(render_answer(answered(cited), corpus), "utf-8")
-    with HeadlessBrowser(tmp_path / "profile") as browser:
-        browser.resize(width, 850)
-        browser.open(page.as_uri())
-        browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        assert browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd") < 1000
-        assert (
-            browser.run(
-                """(async () => {
-              const start = performance.now();
-              document.querySelector('#ref-1').click();
-              await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-              return performance.now() - start;
-            })()"""
-            )
-            < 1000
+    browser.resize(width, 850)
+    browser.open(page.as_uri())
+    browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd") < 1000
+    assert (
+        browser.run(
+            """(async () => {
+          const start = performance.now();
+          document.querySelector('#ref-1').click();
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          return performance.now() - start;
+        })()"""
         )
-        browser.wait_for(
-            "(({top}) => top > 0 && top < 400)(document.querySelector('#place-1').getBoundingClientRect())"
-        )
+        < 1000
+    )
+    browser.wait_for("(({top}) => top > 0 && top < 400)(document.querySelector('#place-1').getBoundingClientRect())")

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -62,12 +63,13 @@ def library(tiny_encoder, tmp_path):
 
 
 def test_an_answer_comes_back_as_it_was_saved(store):
+    assert store.list() == []
+    assert not store.folder.exists()
     assert store.load(store.save(ANSWER)) == ANSWER
-
-
-def test_an_answer_without_anything_comes_back_too(store):
     empty = Prediction(question="?", answer="", mode="evidence", status="abstained", usage=Usage(cost=None))
     assert store.load(store.save(empty)) == empty
+    answer_id = store.save(replace(ANSWER, question="délai \udcff ?"))  # which UTF-8 cannot hold
+    assert store.load(answer_id).question == "délai \ufffd ?"
 
 
 def test_answers_are_listed_newest_first_each_with_what_it_came_to(store):
@@ -82,38 +84,21 @@ def test_answers_are_listed_newest_first_each_with_what_it_came_to(store):
     assert oldest.time.endswith("+00:00")
 
 
-def test_a_folder_that_is_not_there_holds_no_answers(store):
-    assert store.list() == []
-    assert not store.folder.exists()
-
-
-def test_a_removed_answer_is_gone(store):
-    answer_id = store.save(ANSWER)
-    store.remove(answer_id)
-    assert store.list() == []
-    with pytest.raises(LookupError, match=f"no saved answer {answer_id} in "):
-        store.load(answer_id)
-
-
 def test_answers_saved_at_once_are_all_kept(store):
-    threads = [threading.Thread(target=store.save, args=(replace(ANSWER, question=f"n° {n} ?"),)) for n in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda n: store.save(replace(ANSWER, question=f"n° {n} ?")), range(12)))
     assert {one.question for one in store.list()} == {f"n° {n} ?" for n in range(12)}
 
 
-def test_nothing_but_whole_answers_lies_in_the_folder(store):
+def test_nothing_but_whole_answers_lies_in_the_folder_and_a_removed_one_is_gone(store):
     answer_id = store.save(ANSWER)
     assert [path.name for path in store.folder.iterdir()] == [f"{answer_id}.json"]
     value = json.loads((store.folder / f"{answer_id}.json").read_text("utf-8"))
     assert (list(value), value["format_version"]) == (["format_version", "saved_at", "prediction"], 1)
-
-
-def test_text_that_utf_8_cannot_hold_is_saved_nevertheless(store):
-    answer_id = store.save(replace(ANSWER, question="délai \udcff ?"))
-    assert store.load(answer_id).question == "délai \ufffd ?"
+    store.remove(answer_id)
+    assert store.list() == []
+    with pytest.raises(LookupError, match=f"no saved answer {answer_id} in "):
+        store.load(answer_id)
 
 
 @pytest.mark.parametrize(
@@ -180,24 +165,22 @@ def test_a_place_where_nothing_can_be_written_is_told_before_and_after(tmp_path)
             use()
 
 
-# --- in an index ----------------------------------------------------------------------------------------------------
-
-
-def test_an_index_s_answers_lie_in_its_folder_and_do_not_trouble_it(library):
-    answer_id = SavedAnswers.of(library).save(ANSWER)
-    assert (library.path / "runs" / f"{answer_id}.json").is_file()
-    assert examine(library) == []
-
-
-def test_an_index_that_is_only_read_keeps_no_answers(library):
+def test_an_index_that_is_only_read_or_gone_keeps_no_answers(library):
+    store = SavedAnswers.of(library)
+    library.path.rename(library.path.parent / "elsewhere")
+    with pytest.raises(OSError, match="no answer can be saved in .*: No such file"):
+        store.save(ANSWER)
+    assert not library.path.exists()
     library.read_only = True
     with pytest.raises(ValueError, match="is read-only: name another folder"):
         SavedAnswers.of(library)
 
 
-def test_answers_outlive_a_new_build_and_a_compaction(library, tiny_encoder):
+def test_an_index_s_answers_lie_in_its_folder_and_outlive_a_new_build_and_a_compaction(library, tiny_encoder):
     store = SavedAnswers.of(library)
     kept, removed = store.save(ANSWER), store.save(ANSWER)
+    assert (library.path / "runs" / f"{kept}.json").is_file()
+    assert examine(library) == []
     rows = [{"id": "c", "content": "Le délai de pourvoi est de deux mois."}]
     build_index(IndexConfig(source=rows, index_folder=str(library.path.parent)), tiny_encoder)
     store.remove(removed)
@@ -230,16 +213,6 @@ def test_an_index_that_another_process_does_not_let_go_is_told(library, monkeypa
         store.save(ANSWER)
 
 
-def test_an_index_that_is_gone_is_not_made_again_by_saving(library):
-    store = SavedAnswers.of(library)
-    library.path.rename(library.path.parent / "elsewhere")
-    with pytest.raises(OSError, match="no answer can be saved in .*: No such file"):
-        store.save(ANSWER)
-    assert not library.path.exists()
-
-
-# --- under the answer's own id --------------------------------------------------------------------------------------
-
 OWN = replace(ANSWER, answer_id="20251123-101530-123456-0a1b2c3d")
 TAGS = ExtractionResult(
     [ExtractedEntity("délai d'appel", "concept", 0.9, "Un délai.")],
@@ -248,14 +221,10 @@ TAGS = ExtractionResult(
 )
 
 
-def test_an_answer_is_saved_under_its_own_id_and_once_however_often(store):
+def test_an_answer_is_saved_under_its_own_id_once_and_another_of_the_same_id_takes_nothing_away(store):
     assert [store.save(OWN), store.save(OWN)] == [OWN.answer_id] * 2
     assert [one.answer_id for one in store.list()] == [OWN.answer_id]
-
-
-def test_another_answer_of_the_same_id_takes_nothing_away(store):
-    first, second = store.save(OWN), store.save(replace(OWN, question="Et le pourvoi ?"))
-    assert first == OWN.answer_id != second
+    assert store.save(replace(OWN, question="Et le pourvoi ?")) != OWN.answer_id
     assert {one.question for one in store.list()} == {OWN.question, "Et le pourvoi ?"}
 
 
@@ -273,16 +242,12 @@ def test_an_id_that_is_none_is_not_a_file_s_name(store, answer_id):
     assert [path.name for path in store.folder.parent.iterdir()] == ["runs"]
 
 
-def test_what_the_tags_said_and_the_graph_took_comes_back(store):
+def test_what_the_tags_said_comes_back_and_an_answer_older_than_tags_is_read(store):
     answer = replace(OWN, extraction=TAGS, graph=AnswerFacts(1, 0, 1, 0, 1))
     loaded = store.load(store.save(answer))
     assert loaded == answer
     assert loaded.to_record()["extraction"]["episodes"][0]["lessons"] == ["Lire a."]
-
-
-def test_an_answer_that_is_older_than_ids_and_tags_is_read(store):
     record = {key: one for key, one in ANSWER.to_record().items() if key not in ("answer_id", "extraction", "graph")}
-    store.folder.mkdir()
     value = {"format_version": 1, "saved_at": "", "prediction": record}
     (store.folder / f"{OWN.answer_id}.json").write_text(json.dumps(value))
     assert store.load(OWN.answer_id) == ANSWER
@@ -300,12 +265,6 @@ def test_a_removed_answer_takes_its_edges_with_it(library):
         store.remove(other)
 
 
-def test_an_answer_saved_elsewhere_takes_its_edges_out_of_the_index_that_is_named(library, store):
-    add_answer(library, store.save(OWN), TAGS, ["a"])
-    store.remove(OWN.answer_id, index=library.path)
-    assert (store.list(), KnowledgeGraph(library).counts()["answers"]) == ([], 0)
-
-
 def test_an_answer_whose_edges_cannot_be_deleted_stays(library, monkeypatch):
     store = SavedAnswers.of(library)
     add_answer(library, store.save(OWN), TAGS, ["a"])
@@ -315,9 +274,12 @@ def test_an_answer_whose_edges_cannot_be_deleted_stays(library, monkeypatch):
     assert store.load(OWN.answer_id) == OWN
 
 
-def test_an_answer_without_edges_is_removed_where_the_graph_is_only_read(library, store):
+def test_an_answer_takes_its_edges_if_any_out_of_the_index_that_is_named(library, store):
     store.save(OWN)
     before = {path: path.stat().st_mtime_ns for path in library.path.parent.rglob("*")}
     store.remove(OWN.answer_id, index=library.path)
     assert store.list() == []
     assert {path: path.stat().st_mtime_ns for path in library.path.parent.rglob("*")} == before
+    add_answer(library, store.save(OWN), TAGS, ["a"])
+    store.remove(OWN.answer_id, index=library.path)
+    assert (store.list(), KnowledgeGraph(library).counts()["answers"]) == ([], 0)

@@ -72,13 +72,11 @@ def test_reranking_orders_what_bm25_found_by_max_sim(retriever):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_fewer_hits_are_the_first_of_more_in_every_mode(retriever, mode):
-    assert retriever.search(QUESTION, 3, mode=mode) == retriever.search(QUESTION, 20, mode=mode)[:3]
-
-
-def test_hybrid_scores_do_not_depend_on_how_many_are_asked_for(retriever):
-    few, many = (retriever.search(QUESTION, k, mode="hybrid") for k in (5, FUSED_CHUNKS + 20))
-    assert few == many[:5]
+def test_fewer_hits_are_the_first_of_more_in_every_mode_and_another_is_refused(retriever, mode):
+    few, more, most = (retriever.search(QUESTION, k, mode=mode) for k in (5, 20, FUSED_CHUNKS + 20))
+    assert few == more[:5] == most[:5]
+    with pytest.raises(ValueError, match="no such mode: 'dense' .*hybrid"):
+        retriever.search(QUESTION, 5, mode="dense")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -89,11 +87,6 @@ def test_several_questions_get_what_each_gets_alone(retriever, mode):
         alone = retriever.search(question, 5, mode=mode, by_document=True)
         assert [hit.chunk_id for hit in hits] == [hit.chunk_id for hit in alone]
         assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone], abs=1e-4)
-
-
-def test_an_unknown_mode_is_refused(retriever):
-    with pytest.raises(ValueError, match="no such mode: 'dense' .*hybrid"):
-        retriever.search(QUESTION, 5, mode="dense")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -126,17 +119,13 @@ def test_tiers_are_put_one_above_the_other_with_falling_scores():
     assert tiered_merge([]) == tiered_merge([[], []]) == []
 
 
-def test_texts_that_nearly_repeat_one_another_are_told():
+def test_texts_that_nearly_repeat_one_another_are_told_and_diverse_hits_do_not(retriever):
     text = " ".join(f"mot{i}" for i in range(100))
     nearly = text.replace("mot50", "autre")
     assert deduplicate_near_duplicates([text, nearly, "tout autre chose que cela", text]) == [0, 2]
     assert deduplicate_near_duplicates(["", ""]) == [0]
     assert deduplicate_near_duplicates([]) == []
-
-
-def test_diverse_hits_do_not_repeat_one_another(retriever):
     hits = retriever.search(QUESTION, 30, diverse=True, by_document=True)
-    assert len(hits) == 30
     assert deduplicate_near_duplicates([hit.text for hit in hits]) == list(range(30))
 
 

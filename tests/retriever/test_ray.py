@@ -59,16 +59,13 @@ def test_actors_find_what_one_process_finds(pair, question, k):
     assert remote.search(question, k, by_document=True) == local.search(question, k, by_document=True)
 
 
-def test_a_search_may_be_restricted_to_documents(pair, library):
+def test_a_search_may_be_restricted_to_documents_and_removed_ones_are_not_found(pair, library):
     remote, local = pair
     some = [*list(library)[::3], *REMOVED, "INCONNU"]
     hits = remote.search(QUESTIONS[0], 50, filters=Filters(doc_ids=some))
     assert hits == local.search(QUESTIONS[0], 50, filters=Filters(doc_ids=some))
     assert {hit.doc_id for hit in hits} <= set(some) - set(REMOVED)
     assert remote.search(QUESTIONS[0], 5, filters=Filters(doc_ids=["INCONNU"])) == []
-
-
-def test_removed_documents_are_not_found(pair):
     remote, _ = pair
     assert not {hit.doc_id for hit in remote.search(QUESTIONS[0], 10**6)} & set(REMOVED)
 
@@ -112,13 +109,10 @@ def test_an_actor_that_lacks_its_files_says_so_in_one_line(tiny_encoder, sample_
         RayRetriever(library, tiny_encoder)
 
 
-def test_at_least_one_actor_holds_the_shards(library, tiny_encoder):
-    with pytest.raises(ValueError, match="n_actors must be at least 1, got 0"):
-        RayRetriever(library, tiny_encoder, n_actors=0)
-
-
-def test_shards_are_spread_by_their_tokens():
+def test_shards_are_spread_by_their_tokens_and_at_least_one_actor_holds_them(library, tiny_encoder):
     assert spread([5, 1, 1, 1, 2], 2) == [[0], [1, 2, 3, 4]]
     assert spread([1, 1, 1, 1], 3) == [[0, 3], [1], [2]]
     assert spread([7, 8], 5) == [[1], [0]]
     assert spread([], 2) == []
+    with pytest.raises(ValueError, match="n_actors must be at least 1, got 0"):
+        RayRetriever(library, tiny_encoder, n_actors=0)

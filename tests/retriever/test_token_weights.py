@@ -20,12 +20,9 @@ def test_rare_words_weigh_more_and_stop_words_signs_and_special_tokens_nothing()
     np.testing.assert_allclose(weighed, vectors[[2, 4, 5]] * np.array([[1], [3], [3]]) / mean, rtol=1e-6)
 
 
-def test_a_question_of_stop_words_stays_as_it_is():
-    vectors = np.eye(2, dtype=np.float32)
-    assert idf_weighted_query("le", vectors, np.array([(0, 0), (0, 2)]), RARITIES.__getitem__) is vectors
-
-
-def test_rows_that_an_encoder_adds_weigh_one_and_rows_it_cut_off_none():
+def test_a_question_of_stop_words_stays_as_it_is_and_rows_that_an_encoder_adds_weigh_one_and_those_it_cut_off_none():
+    two = np.eye(2, dtype=np.float32)
+    assert idf_weighted_query("le", two, np.array([(0, 0), (0, 2)]), RARITIES.__getitem__) is two
     offsets = np.array([(0, 0), (0, 4)])
     vectors = np.eye(4, dtype=np.float32)
     np.testing.assert_allclose(idf_weighted_query("juge", vectors, offsets, RARITIES.__getitem__), vectors[1:])

@@ -2,7 +2,9 @@
 
 import zipfile
 
+import docx
 import pytest
+from pypdf import PdfWriter
 
 from legal_rag.verification import read_text, reading
 from legal_rag.verification.reading import readable
@@ -11,21 +13,21 @@ SENTENCE = "La Cour rejette le pourvoi n° 16-86.735."
 
 
 def write_docx(path, text, note=""):
-    import docx
-
     document = docx.Document()
     document.add_paragraph(text)
     document.save(str(path))
     if note:
         namespace = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
         xml = f"<w:footnotes {namespace}><w:footnote><w:p><w:r><w:t>{note}</w:t></w:r></w:p></w:footnote></w:footnotes>"
-        with zipfile.ZipFile(path, "a") as parts:
-            parts.writestr("word/footnotes.xml", xml)
+        write_zip(path, "a", "word/footnotes.xml", xml)
+
+
+def write_zip(path, mode, name, text):
+    with zipfile.ZipFile(path, mode) as parts:
+        parts.writestr(name, text)
 
 
 def write_pdf(path, *, password=""):
-    from pypdf import PdfWriter
-
     writer = PdfWriter()
     writer.add_blank_page(200, 200)
     if password:
@@ -39,33 +41,11 @@ def test_plain_text_is_read_in_any_usual_encoding(tmp_path, encoding):
     assert read_text(tmp_path / "a.md") == f"L'arrêt énonce. {SENTENCE}"
 
 
-def test_html_is_read_without_its_tags_whatever_its_name(tmp_path):
+def test_html_is_read_without_its_tags_and_a_docx_with_its_footnotes(tmp_path):
     (tmp_path / "page").write_text(f"<!doctype html><p>{SENTENCE}</p><script>alert(1)</script>", "utf-8")
     assert read_text(tmp_path / "page") == SENTENCE
-
-
-def test_a_docx_is_read_with_its_footnotes(tmp_path):
     write_docx(tmp_path / "a.docx", SENTENCE, note="Cass. soc., 9 janv. 2018, n° 14-12.345")
     assert read_text(tmp_path / "a.docx") == f"{SENTENCE}\n\nCass. soc., 9 janv. 2018, n° 14-12.345"
-
-
-def test_a_scanned_pdf_is_refused(tmp_path):
-    write_pdf(tmp_path / "scan.pdf")
-    with pytest.raises(ValueError, match=r"no text in .*scan\.pdf: 1 scanned pages"):
-        read_text(tmp_path / "scan.pdf")
-
-
-def test_an_encrypted_pdf_is_refused(tmp_path):
-    write_pdf(tmp_path / "secret.pdf", password="x")
-    with pytest.raises(ValueError, match=r"secret\.pdf is encrypted"):
-        read_text(tmp_path / "secret.pdf")
-
-
-def test_a_docx_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_UNPACKED", 1_000_000)
-    write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
-    with pytest.raises(ValueError, match=r"bomb\.docx is too large: [\d,]+ bytes when unpacked"):
-        read_text(tmp_path / "bomb.docx")
 
 
 @pytest.mark.parametrize(
@@ -75,32 +55,32 @@ def test_a_docx_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
         ("blank.md", b" \n\t\n", "no text in"),
         ("noise.txt", bytes(range(256)) * 20, "is no text in a known encoding"),
         ("damaged.pdf", b"%PDF-1.7\n" + b"x" * 500, "is no PDF that can be read"),
+        ("scan.pdf", write_pdf, r"no text in .*scan\.pdf: 1 scanned pages"),
+        ("secret.pdf", lambda path: write_pdf(path, password="x"), r"secret\.pdf is encrypted"),
         ("damaged.docx", b"PK\x03\x04" + b"x" * 500, "is no DOCX that can be read"),
+        ("a.docx", lambda path: write_zip(path, "w", "hello.txt", "x"), "no Word document"),
         ("old.doc", b"\xd0\xcf\x11\xe0" + b"x" * 500, "is encrypted, or an old Word document"),
     ],
 )
 def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, problem):
-    (tmp_path / name).write_bytes(content)
+    if callable(content):
+        content(tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=problem) as caught:
         read_text(tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
-def test_an_archive_of_something_else_is_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.docx", "w") as parts:
-        parts.writestr("hello.txt", "x")
-    with pytest.raises(ValueError, match="no Word document"):
-        read_text(tmp_path / "a.docx")
-
-
-def test_a_file_too_large_is_refused_unread(tmp_path, monkeypatch):
+def test_a_file_too_large_is_refused_unread_or_before_it_is_unpacked_and_a_missing_one_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_UNPACKED", 1_000_000)
+    write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
+    with pytest.raises(ValueError, match=r"bomb\.docx is too large: [\d,]+ bytes when unpacked"):
+        read_text(tmp_path / "bomb.docx")
     monkeypatch.setattr(reading, "MAX_BYTES", 10)
     (tmp_path / "a.md").write_text(SENTENCE, "utf-8")
     with pytest.raises(ValueError, match="is too large: 41 bytes"):
         read_text(tmp_path / "a.md")
-
-
-def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no such file: .*absent\.md"):
         read_text(tmp_path / "absent.md")
 

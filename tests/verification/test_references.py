@@ -30,36 +30,44 @@ def said(decision):
             "la Cour de cassation, chambre sociale, a jugé le 9 janvier 2018 (n° 16-86.735)",
             "Cour de cassation, chambre sociale",
         ),
+        (
+            "La chambre sociale de la Cour de cassation juge par arrêt du 9\njanvier 2018, pourvoi n°\n16-86.735, que",
+            "chambre sociale de la Cour de cassation",
+        ),
     ],
 )
 def test_court_date_and_number_of_one_citation_belong_together(text, court):
     assert said(only(text)) == (["16-86735"], court, "2018-01-09")
 
 
-def test_each_of_two_decisions_in_a_sentence_has_its_own_court_and_date():
-    first, second = find_references(
-        "V. Cass. soc., 9 janv. 2018, n° 16-86.735, Cass. com., 3 mars 2015, n° 14-12.345."
-    ).decisions
-    assert said(first) == (["16-86735"], "Cass. soc.", "2018-01-09")
-    assert said(second) == (["14-12345"], "Cass. com.", "2015-03-03")
-
-
-def test_numbers_before_their_dates_keep_them():
-    first, second = find_references("Pourvois n° 16-86.735 du 9 janvier 2018, n° 14-12.345 du 3 mars 2015.").decisions
-    assert [str(one.date.value) for one in (first, second)] == ["2018-01-09", "2015-03-03"]
-
-
-def test_joined_cases_share_court_and_date():
-    found = find_references("Cass. 2e civ., 1er déc. 2022, nos 20-20.123 et 20-20.124").decisions
-    assert [said(one) for one in found] == [
-        (["20-20123"], "Cass. 2e civ.", "2022-12-01"),
-        (["20-20124"], "Cass. 2e civ.", "2022-12-01"),
-    ]
-
-
-def test_a_number_of_joined_constitutional_cases_is_one_name_with_its_parts():
-    decision = only("Cons. const., 29 nov. 2007, n° 2007-3888/3964 AN")
-    assert [one.value for one in decision.names] == ["2007-3888/3964", "2007-3888", "2007-3964"]
+@pytest.mark.parametrize(
+    ("text", "decisions"),
+    [
+        (
+            "V. Cass. soc., 9 janv. 2018, n° 16-86.735, Cass. com., 3 mars 2015, n° 14-12.345.",
+            [(["16-86735"], "Cass. soc.", "2018-01-09"), (["14-12345"], "Cass. com.", "2015-03-03")],
+        ),
+        (
+            "Pourvois n° 16-86.735 du 9 janvier 2018, n° 14-12.345 du 3 mars 2015.",
+            [(["16-86735"], "", "2018-01-09"), (["14-12345"], "", "2015-03-03")],
+        ),
+        (
+            "Cass. 2e civ., 1er déc. 2022, nos 20-20.123 et 20-20.124",
+            [(["20-20123"], "Cass. 2e civ.", "2022-12-01"), (["20-20124"], "Cass. 2e civ.", "2022-12-01")],
+        ),
+        (
+            "Cons. const., 29 nov. 2007, n° 2007-3888/3964 AN",
+            [(["2007-3888/3964", "2007-3888", "2007-3964"], "Cons. const.", "2007-11-29")],
+        ),
+        (
+            "La Cour de cassation a cassé l'arrêt de la cour d'appel de Lyon (n° 16-86.735).",
+            [(["16-86735"], "", "")],
+        ),
+        ("l'arrêt de la cour d'appel de Paris du 3 mars 2016", [([], "cour d'appel de Paris", "2016-03-03")]),
+    ],
+)
+def test_each_decision_of_a_sentence_has_its_own_names_court_and_date(text, decisions):
+    assert [said(one) for one in find_references(text).decisions] == decisions
 
 
 @pytest.mark.parametrize(
@@ -75,20 +83,6 @@ def test_a_number_of_joined_constitutional_cases_is_one_name_with_its_parts():
 def test_a_date_of_something_else_is_not_the_decisions(text):
     numbered = [one for one in find_references(text).decisions if one.names]
     assert [one.date for one in numbered] == [None]
-
-
-def test_the_court_below_is_not_the_court_of_a_pourvoi():
-    text = "La Cour de cassation a cassé l'arrêt de la cour d'appel de Lyon (n° 16-86.735)."
-    (decision,) = find_references(text).decisions
-    assert decision.court == ""
-
-
-def test_a_decision_of_a_court_below_is_named_by_court_and_date():
-    assert said(only("l'arrêt de la cour d'appel de Paris du 3 mars 2016")) == (
-        [],
-        "cour d'appel de Paris",
-        "2016-03-03",
-    )
 
 
 @pytest.mark.parametrize(
@@ -149,17 +143,7 @@ def test_a_sentence_that_goes_on_about_the_court_quotes_the_decision_named_befor
     text = "Cass. soc., 9 janv. 2018, n° 16-86.735. Elle énonce que « le salarié doit être informé par écrit »."
     (quotation,) = find_references(text).quotations
     assert quotation.sources[0].names[0].value == "16-86735"
-
-
-def test_a_short_quotation_without_source_is_no_reference():
-    assert find_references("Il parle de « faute grave ».").quotations == []
-
-
-def test_lines_broken_for_width_are_read_as_one():
-    text = (
-        "La chambre sociale de la Cour de cassation a jugé par un arrêt du 9\njanvier 2018, pourvoi n°\n16-86.735, que"
-    )
-    assert said(only(text))[2] == "2018-01-09"
+    assert find_references("Il parle de « faute grave ».").quotations == []  # short, and without a source
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import legal_rag
 from legal_rag.cli import main
-from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.indexer import IndexConfig, build_index, remove_documents
 from legal_rag.library import Library
 from legal_rag.verification import format_verification, render_verification, verdicts, verify_text
 
@@ -174,10 +174,12 @@ def test_words_that_the_source_named_does_not_have_are_wrong(verdict, text):
     assert verdict(text, "quotation").verdict == "wrong"
 
 
-def test_an_altered_quotation_is_told_word_by_word(verdict):
+def test_an_altered_quotation_is_told_word_by_word_and_a_term_in_guillemets_is_none(verdict, library):
     found = verdict(f"« {RULE.replace('nullité', 'résolution')} » (n° 16-86.735)", "quotation")
     assert [(one.stated, one.right) for one in found.corrections] == [("résolution", "nullité")]
     assert RULE in found.explanation
+    found = verify_text("La « théorie de l'imprévision » reste discutée (n° 16-86.735).", library)
+    assert [one.kind for one in found.references] == ["decision"]
 
 
 @pytest.mark.parametrize(
@@ -194,28 +196,26 @@ def test_words_of_what_the_library_does_not_have_are_not_called_wrong(verdict, t
     assert verdict(text, "quotation").verdict == found
 
 
-def test_a_term_in_guillemets_beside_a_decision_is_no_quotation(library):
-    found = verify_text("La « théorie de l'imprévision » reste discutée (n° 16-86.735).", library)
-    assert [one.kind for one in found.references] == ["decision"]
-
-
-def test_offsets_and_lines_are_of_the_text_as_it_was_read(library):
+def test_offsets_and_lines_are_of_the_text_as_it_was_read_and_tell_the_verdict_and_what_is_right(library):
     found = verify_text("Un.\r\n\r\nCass. soc., 9 janv. 2018, n° 16-86.735\u200b.", library)
     (one,) = found.references
     assert (one.line, found.text[one.start : one.end]) == (3, "Cass. soc., 9 janv. 2018, n° 16-86.735")
+    lines = format_verification(verify_text("\n\nCass. com., 9 janv. 2018, n° 16-86.735\x1b[31m", library)).splitlines()
+    assert lines == [
+        "ligne 3 : ✗ faux : Cass. com., 9 janv. 2018, n° 16-86.735 — Le texte dit juridiction « Cass. com. », la "
+        "décision : « Cour de cassation, Chambre sociale ».",
+        "1 référence : 1 faux.",
+    ]
 
 
 def test_the_status_says_whether_anything_is_wrong_or_unchecked(library, monkeypatch):
+    with pytest.raises(ValueError, match="no text to verify"):
+        legal_rag.verify_text(" \n", library)
     assert verify_text("Rien.", library).status == 0
     assert verify_text("Cass. com., 9 janv. 2018, n° 16-86.735", library).status == 1
     monkeypatch.setattr(verdicts, "MAX_REFERENCES", 1)
     cut = verify_text("n° 16-86.735. " * 3, library)
     assert (cut.status, cut.notices) == (2, ("2 décisions citées de trop n'ont pas été vérifiées (au plus 1).",))
-
-
-def test_a_blank_text_is_refused(library):
-    with pytest.raises(ValueError, match="no text to verify"):
-        legal_rag.verify_text(" \n", library)
 
 
 @pytest.mark.parametrize(
@@ -249,15 +249,6 @@ def test_the_page_escapes_the_text_and_names_each_verdict_in_words(library):
     assert "https://" not in page
 
 
-def test_lines_tell_the_place_the_verdict_and_what_is_right(library):
-    lines = format_verification(verify_text("\n\nCass. com., 9 janv. 2018, n° 16-86.735\x1b[31m", library)).splitlines()
-    assert lines == [
-        "ligne 3 : ✗ faux : Cass. com., 9 janv. 2018, n° 16-86.735 — Le texte dit juridiction « Cass. com. », la "
-        "décision : « Cour de cassation, Chambre sociale ».",
-        "1 référence : 1 faux.",
-    ]
-
-
 @pytest.fixture
 def command(library):
     def of(*argv):
@@ -288,8 +279,6 @@ def test_the_command_says_in_one_line_why_it_cannot_check(command, tmp_path, cap
 
 
 def test_a_removed_decision_is_not_found(tmp_path):
-    from legal_rag.indexer import remove_documents
-
     build_index(IndexConfig(source=ROWS, index_folder=str(tmp_path), index_name="less", n_bits=0))
     remove_documents([ROWS[0]["id"]], index_folder=str(tmp_path), index_name="less")
     text = f"« {RULE} » (Cass. soc., 9 janv. 2018, n° 16-86.735)"
