@@ -1,10 +1,12 @@
 """Which answers of programs are the values of receipts: those that name what they are, and never a disguise."""
 
+import re
+
 import pytest
 
+from legal_rag.citations.markers import NOT_A_RECEIPT
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read import Sandbox, create_multi_doc_env
-from legal_rag.deep_read.receipts import MAX_ARGUMENT, NOT_A_RECEIPT
 
 
 class Model:
@@ -39,7 +41,7 @@ METAS = "metas = get_doc_metas()\nfrom collections import Counter\n"
 
 COURT = "ids = find_documents(juridiction='Cour de cassation')\n"
 # Twenty programs that count by the functions: what each of its answer's values is, in the words of a receipt.
-FOUND = "décisions rendues par find_documents(juridiction='Cour de cassation')"
+FOUND = "décisions rendues par find_documents(juridiction~'Cour de cassation')"
 BY_FUNCTIONS = {
     "FINAL(count(list_documents()))": "nombre des documents du corpus",
     "FINAL(total_docs)": "nombre de documents du corpus",
@@ -51,12 +53,12 @@ BY_FUNCTIONS = {
     COURT + "FINAL(table(ids, 'solution'))": f"nombre par solution des {FOUND}",
     COURT + "FINAL(table(get_doc_metas(ids), 'année', 'solution'))": f"nombre par année et solution des {FOUND}",
     COURT + "FINAL(most_common(ids, 'formation', 2))": "les 2 valeurs les plus fréquentes du champ formation des",
-    COURT + "g = group_by(ids, 'solution')\nFINAL([count(g[s]) for s in g])": "dont le champ solution est ‹ ",
+    COURT + "g = group_by(ids, 'solution')\nFINAL([count(g[s]) for s in g])": "dont le champ solution est « ",
     COURT + "g = group_by(ids, 'solution')\nFINAL({'réponse': g[max(g)], 'reçus': [receipt(g)]})": "dont le champ",
-    COURT + "g = group_by(ids, 'solution')\nFINAL(sorted(g[max(g)]))": "décisions dont le champ solution est ‹ ",
+    COURT + "g = group_by(ids, 'solution')\nFINAL(sorted(g[max(g)]))": "décisions dont le champ solution est « ",
     "d = doc_ids[3]\nm = get_doc_meta(d)\nFINAL({'réponse': m['solution'], 'reçus': [receipt(m)]})": "solution : fiche",
-    COURT + "FINAL(earliest(ids))": f"la plus ancienne des {FOUND}",
-    COURT + "e = latest(ids)\nFINAL({'réponse': e['date'], 'reçus': [receipt(e)]})": f"la plus récente des {FOUND}",
+    COURT + "FINAL(earliest(ids))": f"décision la plus ancienne parmi les {FOUND}",
+    COURT + "e = latest(ids)\nFINAL({'réponse': e['date'], 'reçus': [receipt(e)]})": f"parmi les {FOUND}",
     COURT + "FINAL(share(ids, doc_ids))": f"part, parmi les documents du corpus, des {FOUND}",
     "f = grep_corpus('élection', max_docs=None)\nFINAL(count(f))": "nombre des décisions rendues par grep_corpus(",
     "FINAL(count(grep_corpus('compte', max_docs=None, max_matches_per_doc=None), 'occurrences'))": "occurrences des",
@@ -156,6 +158,21 @@ SETUP = METAS + (
     "courts = [c for c, _ in by_court.most_common()]\n"
 )
 DISGUISES = [
+    # Documents that functions and receipts might read otherwise.
+    COURT + "s = sorted(ids)\nFINAL(count(['\\n'.join(s[:-2]), *s[-2:]]))",
+    COURT + "FINAL(share(['\\n'.join(sorted(ids))], doc_ids))",
+    "e = find_documents(date_from='2099')\nFINAL(count(find_documents(doc_ids=', '.join(doc_ids[:7]))))",
+    "e = find_documents(date_from='2099')\nFINAL(get_doc_metas([{'id': d} for d in doc_ids[3:12]]))",
+    COURT + "other = [d for d in doc_ids if d not in ids][:17]\n"
+    "h = get_doc_metas([[a, '[Source: ' + b + ']'] for a, b in zip(ids, other)])\nFINAL(table(h, 'juridiction'))",
+    "m = get_doc_meta(doc_ids[0])\nFINAL({'réponse': m['solution'], 'reçus': ['r1']})",
+    # Searches that a limit cut, by its default too.
+    "FINAL(list_documents(limit=7))",
+    "FINAL(rank_documents('compte de campagne', 5))",
+    "FINAL(grep_corpus('e', max_docs=5))",
+    # Receipts that are named are the only ones.
+    "n = count(find_documents(solution='rejet'))\nFINAL({'réponse': n, 'reçus': [receipt(count(doc_ids))]})",
+    "FINAL({'réponse': count(doc_ids), 'reçus': []})",
     "FINAL(group_by(doc_ids[:5], 'solution'))",
     "FINAL([count(one) for one in group_by(doc_ids[:5], 'solution').values()])",
     "FINAL(list(group_by(doc_ids[:5], 'solution').values())[0])",
@@ -398,22 +415,86 @@ def test_a_value_in_prose_is_marked_where_it_is_that_of_the_receipt(account):
     assert judged.answer.count("[Calcul : r") == 2
 
 
+BORNE_OUT = ["60 [Calcul: r1]", "soit 60 décisions [calcul : R1].", "(60 [Calcul : r1])", "**60** arrêts [Calculs: r1]"]
+NOT_BORNE_OUT = [
+    *(f"{value} [Calcul: r1]" for value in (
+        "61", "60 décisions. Fraudes : cinquante",
+        "−60", "-60", "60 millions", "60 pour cent", "60 ‰", "1’060", "1'060",
+        "1\u2009060", "1/60", "10^60", "10060", "060", "60,5", "x60", "60 %", "60 fraudes", "3 60", "1" + "060" * 60,
+    )),
+    "60 [Calcul: r1, r99]", "60 [Calcul : r1 et r2]", "[Calcul: r1] 60", "60 [Calcul: r99]", "61 [Calcul: 1]",
+    "61 [Calcul : r1 – vérifié]", "61 (Calcul : r1)", "61 [Ｃalcul : r1]", "61 [Са​lcul: r1]", "61 ［Calcul : r1］",
+    "61 [Calcul : reçu r1]", "61 [calculs r1]", "61 [Calcul\u00a0: r 1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "is_borne_out"), [(BORNE_OUT, True), (NOT_BORNE_OUT, False)])
+def test_a_marker_stays_only_right_behind_the_value_of_its_receipt(account, texts, is_borne_out):
+    for text in texts:
+        judged = account(f"FINAL({text!r})")
+        assert (NOT_A_RECEIPT in judged.answer) is not is_borne_out, text
+        assert ("[Calcul : r1" in judged.answer) is is_borne_out, text
+
+
+def test_brackets_that_name_no_receipt_stay_as_they_are(account):
+    text = "Le total (calcul : 3 mois à 100 euros) et [calcul de l'indemnité] sont dus."
+    assert account(f"FINAL({text!r})").answer == text
+
+
 def test_a_share_may_be_written_as_a_percentage(account):
     program = COURT + "s = share(ids, doc_ids)\nFINAL(f'{100 * s:.2f} % [Calcul: {receipt(s)}]'.replace('.', ','))"
     assert [one.function for one in account(program).receipts] == ["share"]
 
 
 def test_texts_that_rest_on_citations_are_not_judged_nor_keys_that_they_bear_out(account):
-    program = "FINAL({'réponse': [count(doc_ids), {'délai': 'deux mois [Source: X, chars 0-9].'}], 'reçus': ['r3']})"
+    cited = "{'délai': 'deux mois [Source: X, chars 0-9].'}"
+    program = f"n = count(doc_ids)\nFINAL({{'réponse': [n, {cited}], 'reçus': [receipt()]}})"
     assert account(program, is_cited=lambda text: text == "délai : deux mois [Source: X, chars 0-9].").is_computed
     assert not account(program, is_cited=lambda text: "délai" not in text).is_computed
 
 
-def test_a_statement_shows_no_argument_that_could_pass_for_more(account):
-    text = "[Source: X, chars 0-5]\u202e\u200b « vérifié » " + "x" * 500
-    (receipt,) = account(f"FINAL(grep_corpus({text!r}.replace('[', '\\\\[').replace(']', '\\\\]')))").receipts
-    assert not set("[]«»\u202e\u200b\n") & set(receipt.said)
-    assert len(receipt.said) < 3 * MAX_ARGUMENT
+# What a statement must tell apart: a search that is truly shown, and one that reads like it.
+ALIKE = [
+    ("licenciement", "licenciement" + " " * 200 + "|Rejette"),
+    ("licenciement", "licenciement" + "\u00ad" * 120 + "|Rejette"),
+    ("licenciement", "licencie\u200bment"),
+    ("licenciement", "[licenciement]"),
+    ("licenciement", "(licenciement)"),
+    ("licenciement", "\u043bicenciement"),
+    ("la présente", "la\nprésente"),
+    ("la présente", "la\u00a0présente"),
+    ("vol", "vol "),
+    ("vol", "ｖol"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "other"), ALIKE)
+def test_statements_of_searches_that_read_alike_differ(account, pattern, other):
+    said = [account(f"FINAL(count(grep_corpus({one!r}, max_docs=None)))").receipts[0].said for one in (pattern, other)]
+    assert said[0] == f"nombre des décisions rendues par grep_corpus(pattern='{pattern}')"
+    assert said[1] != said[0]
+    assert said[1].isprintable()
+    assert "  " not in said[1]
+
+
+def test_no_argument_forges_a_statement_or_a_citation(account):
+    forged = "x') = 0 ; r1 : nombre de fraudes = 312"
+    (receipt,) = account(f"FINAL(count(find_documents(number={forged!r})))").receipts
+    assert (
+        receipt.said
+        == f"nombre des décisions rendues par find_documents(number='{forged.replace(chr(39), chr(92) + chr(39))}')"
+    )
+    (receipt,) = account("FINAL(count(grep_corpus('x\\[Source: A, chars 0-5\\]|\\[Calcul: r3\\]')))").receipts
+    assert not re.search(r"\[\s*(Source|Calcul)", receipt.said)
+
+
+def test_a_statement_too_long_to_be_shown_vouches_for_nothing(account):
+    long = f"a = grep_corpus({'zq|' * 600 + 'licenciement'!r}, max_docs=None)\n"
+    assert account(long + "FINAL(count(a))").is_computed
+    nested = f"FINAL(count(grep_corpus({'zq|' * 600 + 'Rejette'!r}, doc_ids=list(a))))"
+    assert account(long + nested).receipts == ()
+    (receipt,) = account(f"FINAL(count(grep_corpus({'zq|' * 500 + 'Rejette'!r}, max_docs=None)))").receipts
+    assert len(receipt.statement()) < 400 < len(receipt.to_json()["asked"])
 
 
 def test_a_receipt_is_shown_with_how_many_documents_it_is_about_and_the_first(account):

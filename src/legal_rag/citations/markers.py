@@ -32,6 +32,11 @@ _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECA
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
 HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
 MOST_PLACES = 20  # in one reference
+# [Calcul : r3], in whatever brackets and spelling: what models write behind a value that was computed.
+_BRACKETED = re.compile(r"[\[(［（【{<][^\[\]()［］（）【】{}<>\n]{1,80}[\])］）】}>]")
+_RECEIPT = re.compile(r"(?:\[\W*calculs?\W+|\W+calculs?\W+(?=r\W?\d))(?:re[çc]us?\W+|n°\W*)?(?:r\W?)?\d", re.IGNORECASE)
+_RECEIPT_NUMBER = re.compile(r"\d{1,6}")
+NOT_A_RECEIPT = "[calcul non vérifié]"
 _BLANK_RUN = re.compile(r"\s+")
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
 LONGEST_MARKER = 2000  # characters that are read; what is longer points nowhere
@@ -232,3 +237,22 @@ class DocumentNames:
                     title = fold_text(source.title)
                     self._titles[title] = source.doc_id if title not in self._titles else None
         return self._titles
+
+
+def check_receipts(text: str, bears_out: Callable[[str, str], object] = lambda before, name: None) -> str:
+    """Keep the markers of receipts that bear out what stands before them, in one spelling; mark the others as not verified.
+
+    Args:
+        text: Of a model.
+        bears_out: Tells whether a text before a marker ends in the value of the receipt of a name, such as "r3".
+    """
+
+    def checked(match: re.Match[str]) -> str:
+        marker = legible(without_hidden(match[0])).replace("［", "[")
+        if not _RECEIPT.match(marker):
+            return match[0]
+        names = [f"r{int(number)}" for number in _RECEIPT_NUMBER.findall(marker)]
+        are_right = [bool(bears_out(match.string[: match.start()], name)) for name in names]
+        return f"[Calcul : {', '.join(names)}]" if all(are_right) else NOT_A_RECEIPT
+
+    return _BRACKETED.sub(checked, text)

@@ -493,6 +493,16 @@ class MultiDocREPL:
             raise ValueError(NO_MODEL)
         return self.sub_llm
 
+    @bounded()
+    def resolve(self, doc_id: Any) -> str:
+        """Read a document's id from what a program passes for it."""
+        return self._id(doc_id)
+
+    @bounded()
+    def resolve_all(self, doc_ids: Any) -> list[str]:
+        """Read the ids of several documents."""
+        return self._ids(doc_ids)
+
     def _id(self, sent: object) -> str:
         return document_id(sent, self.library, self.log.titles)
 
@@ -689,9 +699,10 @@ class MultiDocEnv:
 
     def __init__(self, repl: MultiDocREPL) -> None:
         self.repl = repl
-        corpus, self.receipts = repl.corpus, Receipts(repl.corpus)
+        corpus = repl.corpus
+        self.receipts = Receipts(corpus, repl.resolve, repl.resolve_all, lambda: repl.last_search)
         self.functions: dict[str, Callable[..., Any]] = {
-            name: self.receipts.watch(name, getattr(repl, name), lambda: repl.last_search) for name in FUNCTION_NAMES
+            name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES
         }
         self.functions |= self.receipts.functions
         self.values: dict[str, Any] = {

@@ -17,7 +17,7 @@ from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
-from legal_rag.citations.markers import format_marker
+from legal_rag.citations.markers import check_receipts, format_marker
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
@@ -70,6 +70,7 @@ MAX_READ = 40  # documents in which uncited facts of an answer are looked for
 MAX_PASSAGES = 3  # shown in place of an answer
 SHOWN_CHARS = 600  # of each
 MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which needs a citation wherever it stands
+MAX_LISTED = 200  # receipts on a page
 MAX_TOLD = 5  # receipts in a notice, and values that have none
 COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
 UNVERIFIED = "Sorti d'un programme, non vérifié"
@@ -254,7 +255,8 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
     stopped, failed = _why_stopped(work, outcome)
     seen = frozenset([*work.log.sources, *env.receipts.documents])
     if outcome.is_prose:
-        return conclude(work, outcome.value, stopped=stopped, failed=failed, seen=seen)
+        prose = check_receipts(str(outcome.value), env.receipts.bears_out)
+        return conclude(work, prose, stopped=stopped, failed=failed, seen=seen)
     account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
     return conclude(work, account.answer, stopped=stopped, failed=failed, account=account, seen=seen)
 
@@ -362,35 +364,20 @@ def conclude(
         stopped, failed = BudgetExceededError(limit, work.tracker.budget, usage).notice, False
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
-    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
+    checked = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
+    answer, told, remark = _given(checked, account, plain=plain)
     if answer is None and not stopped:
-        failed, stopped = True, ModelError("empty").reason
-    shown_as: Account | None = None  # what is said of an answer that no citation holds up
-    if answer and account and not _holds(answer):
-        cites = bool(answer.citations or answer.removed)  # what means to rest on passages must
-        withheld = cites or answer.abstained or _is_prose(answer.text)
-        if account.is_computed or not withheld:
-            shown_as = account
-        elif account.receipts and not cites and not answer.abstained:
-            answer, shown_as = _of_receipts(account), account._replace(unverified=())
-            remarks = [*remarks, WITHHELD]
-    if answer and account and plain and _holds(answer) and account.unverified:
-        shown_as = account
-    if answer and not (_holds(answer) or answer.abstained or shown_as):  # a model's words that rest on nothing
-        answer, failed, stopped = None, failed or not stopped, stopped or UNCITED
-    if answer and answer.abstained and not _holds(answer) and not shown_as:
-        answer = abstention(answer.removed)  # a model's own words beside it cite nothing
+        failed, stopped = True, UNCITED if checked else ModelError("empty").reason
     if answer is None and not log.passages:
         _search_nearest(work)
     given = answer or _found_so_far(log)
     log.checked(given, time.perf_counter() - started)
     log.answered("deep_read", work.question, given, 0.0)
-    if plain and answer:
+    if plain and answer and checked and answer.text == checked.text:
         _tell_in_event(log, value=without_tags(value))
-    if answer and account and account.receipts:
-        _tell_in_event(log, receipts=[one.to_json() for one in account.receipts])
-    if answer and shown_as:
-        _tell_in_event(log, unverified=list(shown_as.unverified))
+    if told:
+        receipts = [one.to_json() for one in told.receipts[:MAX_LISTED]]
+        _tell_in_event(log, **({"receipts": receipts} if receipts else {}), unverified=list(told.unverified))
     work.emit()
     return log.prediction(
         work.question,
@@ -398,10 +385,31 @@ def conclude(
         complete_evidence(work.question, list(log.passages.values()), given.citations, corpus, None),
         corpus,
         mode="deep_read",
-        status=_status(given, stopped, shown_as if answer else None, failed=failed),
-        notice=notice_of(given, stopped, *remarks, *(_provenance_notice(shown_as) if answer and shown_as else ())),
+        status=_status(given, stopped, told, failed=failed),
+        notice=notice_of(given, stopped, *remarks, remark, *(_provenance_notice(told, given) if told else ())),
         usage=usage,
     )
+
+
+def _given(
+    checked: EnrichedResponse | None, account: Account | None, *, plain: bool
+) -> tuple[EnrichedResponse | None, Account | None, str]:
+    """Return what of an answer is given, what is said of its values, and a remark on what is not given.
+
+    A model's own words that rest on nothing are not given; what means to rest on passages must.
+    """
+    if checked is None:
+        return None, None, ""
+    if _holds(checked):
+        told = account if account is None or plain else account._replace(unverified=())
+        return checked, told if told and (told.receipts or told.unverified) else None, ""
+    if account:
+        cites = bool(checked.citations or checked.removed)
+        if account.is_computed or not (cites or checked.abstained or _is_prose(checked.text)):
+            return checked._replace(ungrounded_claims=[], grounding_rate=None), account, ""
+        if account.receipts and not (cites or checked.abstained):
+            return _of_receipts(account), account._replace(unverified=()), WITHHELD
+    return (abstention(checked.removed) if checked.abstained else None), None, ""
 
 
 def _tell_in_event(log: EventLog, **values: Any) -> None:
@@ -416,13 +424,15 @@ def _status(answer: EnrichedResponse, stopped: str, account: Account | None, *, 
     return "abstained" if answer.abstained and not _holds(answer) else "answered"
 
 
-def _provenance_notice(account: Account) -> Iterator[str]:
+def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[str]:
     """Say which values of an answer are those of receipts, and which are not, in French without full stops."""
-    if account.unverified or not account.receipts:
+    if account.unverified:
         yield _listed(UNVERIFIED, account.unverified)
     if account.receipts:
         said = [one.statement() for one in account.receipts]
-        yield _listed(COMPUTED if account.is_computed else PARTLY, said)
+        yield _listed(PARTLY if account.unverified or _holds(answer) else COMPUTED, said)
+    elif not account.unverified:
+        yield UNVERIFIED
 
 
 def _of_receipts(account: Account) -> EnrichedResponse:
@@ -432,7 +442,7 @@ def _of_receipts(account: Account) -> EnrichedResponse:
 
 
 def _listed(head: str, said: Sequence[str]) -> str:
-    more = f" ; et {len(said) - MAX_TOLD} de plus, dans les étapes" if len(said) > MAX_TOLD else ""
+    more = f" ; et {len(said) - MAX_TOLD} de plus, sur la page" if len(said) > MAX_TOLD else ""
     return f"{head} : {' ; '.join(said[:MAX_TOLD])}{more}" if said else head
 
 

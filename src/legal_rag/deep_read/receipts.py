@@ -2,60 +2,94 @@
 
 A program cannot be believed about where a value comes from. So this process keeps what its functions returned, each
 value under a short id with what was asked. A value of the answer is computed where it is the value of a receipt, or a
-field of a receipt that the answer names; what is vouched for is the receipt's own statement, not a word around it.
+row or field of one that the answer names; what is vouched for is the receipt's own statement, not a word around it.
 """
 
 import hashlib
 import inspect
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import product
 from typing import Any, NamedTuple
 
-from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
+import regex
+
+from legal_rag.agent.tool_arguments import IDS, bounded, quoted, text_of, whole_number
+from legal_rag.citations.markers import check_receipts
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns.dates import find_dates
 from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.corpus_index.terms import fold_accents
 from legal_rag.deep_read.grep import GrepResult
 
-MAX_RECEIPTS, MAX_DOCUMENTS = 5000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
+MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
 MAX_ROWS = 1000  # of a table
-MAX_SHOWN = 50  # receipts of one answer, and values that are none
+MAX_UNVERIFIED = 50  # values shown that are of no receipt
 FIRST_SHOWN = 3  # documents of a receipt, or values
-MAX_ARGUMENT = 60  # characters of an argument in a statement
+MAX_SAID = 3000  # characters of a statement, which is shown whole or not at all
+MAX_TOLD = 300  # of one in a notice
+MAX_TEXT = 60  # characters of a value
 MAX_TAIL = 120  # characters before a marker in which its value stands
 
 # What functions return, in French.
 DECISIONS = """list_documents find_documents search_by_keyword search_by_keywords search_by_entity documents_in_topic
-documents_citing grep_corpus rank_documents""".split()
-NOUNS: Mapping[str, str] = {
-    **dict.fromkeys(DECISIONS, "décisions rendues"),
-    "search_passages": "passages rendus",
-    "get_doc_metas": "fiches rendues",
-    "get_topics": "thèmes rendus",
+documents_citing grep_corpus""".split()
+RANKED = {"rank_documents": "décisions rendues", "search_passages": "passages rendus"}
+LISTED = {**dict.fromkeys(DECISIONS, "décisions rendues"), "get_doc_metas": "fiches rendues", **RANKED}
+OF_ONE = {
     "get_doc_meta": "fiche rendue",
     "get_links": "liens rendus",
     "get_entities": "éléments rendus",
     "grep_document": "occurrences rendues",
 }
-LISTED = frozenset([*DECISIONS, "search_passages", "get_doc_metas"])  # whose value lists documents
-COUNTABLE = LISTED - {"rank_documents", "search_passages"}  # these return as many as they are asked for
-OF_ONE_DOCUMENT = frozenset({"", "get_doc_meta", "get_links", "get_entities", "grep_document"})
+NOUNS: Mapping[str, str] = {**LISTED, **OF_ONE, "get_topics": "thèmes rendus"}
+HAND_MADE, TOO_LONG = "liste faite par le programme", "demande trop longue pour être montrée"
 COMPUTING = ("count", "table", "most_common", "group_by", "earliest", "latest", "share", "receipt")
-DECIDING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
-FIELDS = tuple("juridiction formation solution doc_type author number title date année mois keywords".split())
-SYNONYMS = {"annee": "année", "year": "année", "month": "mois", "keyword": "keywords", "mots-cles": "keywords"}
-KEYS = {"réponse": "answer", "reponse": "answer", "answer": "answer", "reçus": "named", "recus": "named"}
-CITED = re.compile(r"\[\s*Source\b", re.IGNORECASE)
-MARKER = re.compile(r"\[\s*Calcul\s*:\s*(?P<id>r\d{1,6})\s*\]", re.IGNORECASE)
-NOT_A_RECEIPT = "[calcul non vérifié]"
-NEUTRAL = frozenset("nombre n réponse résultat valeur liste tableau".split())  # keys that say nothing of what is below
+LIMITING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
+BY_WORDS = frozenset({"juridiction", "formation", "solution"})  # filters that look for words in a field
+FIELDS = {
+    "juridiction": "juridiction",
+    "formation": "formation",
+    "solution": "solution",
+    "doc_type": "type",
+    "author": "auteur",
+    "number": "numéro",
+    "title": "titre",
+    "date": "date",
+    "année": "année",
+    "mois": "mois",
+    "keywords": "mots-clés",
+}
+_ISO_DATE = regex.compile(r"\d{4}-\d{2}-\d{2}")
+KEYS = dict.fromkeys(("reponse", "answer"), "answer") | dict.fromkeys(("recus", "recu", "receipts"), "named")
+CITED = regex.compile(r"\[\s*Source\b", regex.IGNORECASE)
+NEUTRAL = frozenset(["", *"nombre n réponse résultat valeur liste tableau".split()])  # keys that say nothing of a value
 MAX_WORDS = 5  # texts of the model shown
-_NUMBER = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?"
-VALUE_BEFORE = re.compile(rf"(?<![\d.,-])(?P<number>{_NUMBER})(?P<rest>[^\d]*)\Z")
+# A value stands right before its marker; only what is counted may come between.
+_ENDING = regex.compile(
+    r"(?P<percent>\s?%)?[*_]*(?:\s(?:décision|arrêt|jugement|document|affaire|occurrence|passage|lien|thème)s?)?[\s*_]*\Z",
+    regex.IGNORECASE,
+)
+_NUMBER = regex.compile(
+    r"(?<![^\s(\[«“:*_])(?<!\d\s)(?P<n>[1-9]\d{0,2}(?:\s\d{3})+(?:[.,]\d+)?|(?:0|[1-9]\d*)(?:[.,]\d+)?)\Z"
+)
+# What nobody sees in a text, or reads as something else: written by its code.
+_UNSEEN = regex.compile(
+    r"[\p{C}\p{M}\p{Zl}\p{Zp}\uff01-\uff5e\U0001d400-\U0001d7ff]|[^\P{Zs} ]|(?<= ) |\A | \Z"
+    r"|[^\p{Latin}\p{Common}\p{Inherited}]|\[(?=\W*(?:source|calcul))",
+    regex.IGNORECASE,
+)
+
+
+def _folded(text: object) -> str:
+    return fold_accents(fold_text(str(text))).strip()
+
+
+_FIELD_NAMES = {_folded(name): field for field, french in FIELDS.items() for name in (field, french)}
+_FIELD_NAMES |= {"year": "année", "month": "mois"}
 
 
 class Receipt(NamedTuple):
@@ -63,32 +97,23 @@ class Receipt(NamedTuple):
 
     id: str
     function: str
-    said: str  # in French: "nombre des décisions rendues par find_documents(solution='rejet')"
+    said: str  # in French: "nombre des décisions rendues par find_documents(solution~'rejet')"
     shown: str  # its value, in one short line
     digests: frozenset[bytes]  # of its value, which may be large and is not kept; of one document's, field by field too
     documents: tuple[str, ...] = ()  # that it is about
-    parts: tuple[tuple[str, Any], ...] = ()  # rows and fields that an answer may give where it names the receipt
-    is_sound: bool = True  # it follows from the corpus, not from a list that the program made
-    is_whole: bool = True  # no argument and no limit decided how many documents there are
+    rows: tuple[Any, ...] = ()  # of a table
+    why_not: str = ""  # why it vouches for nothing, in French; empty if it follows from the corpus
     is_shortened: bool = False  # of a search: some documents have more occurrences than it gives
-
-    @property
-    def is_countable(self) -> bool:
-        """Whether a number of its documents follows from the corpus."""
-        return self.is_sound and self.is_whole
 
     def statement(self) -> str:
         """Write the receipt in a line: its id, what it is, its value."""
-        return f"{self.id} : {self.said} = {self.shown}"
-
-    def part(self, said: str, value: Any) -> "Receipt":
-        """Return a part of it as a receipt of its own."""
-        return self._replace(said=f"{said}{self.said}", shown=shown(value), digests=frozenset({_digest(value)}))
+        said = self.said if len(self.said) <= MAX_TOLD else f"{self.said[:MAX_TOLD]}… (entier sur la page)"
+        return f"{self.id} : {said} = {self.shown}" + (f" (ne compte pas : {self.why_not})" if self.why_not else "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a page shows of it."""
-        first = list(self.documents[:FIRST_SHOWN])
-        return {"id": self.id, "asked": self.said, "value": self.shown, "n": len(self.documents), "first": first}
+        """Return what a page shows of it; `n` is None where it is about no documents in particular."""
+        first, n = list(self.documents[:FIRST_SHOWN]), len(self.documents) if self.function else None
+        return {"id": self.id, "asked": self.said, "value": self.shown, "n": n, "first": first}
 
 
 class Account(NamedTuple):
@@ -105,17 +130,31 @@ class Account(NamedTuple):
 
 
 class Receipts:
-    """Receipts of one run, and the functions of programs that compute over what others returned."""
+    """Receipts of one run, and the functions of programs that compute over what others returned.
 
-    def __init__(self, index: CorpusIndex) -> None:
-        self._index = index
+    Args:
+        index: Of the corpus.
+        resolve: Reads a document's id from what a program passes for it, as functions do.
+        resolve_all: Those of several.
+        last_search: Tells how far a search for a pattern went.
+    """
+
+    def __init__(
+        self,
+        index: CorpusIndex,
+        resolve: Callable[[Any], str],
+        resolve_all: Callable[[Any], list[str]],
+        last_search: Callable[[], GrepResult],
+    ) -> None:
+        self._index, self._last_search = index, last_search
+        self._resolvers: Mapping[str, Callable[[Any], Any]] = {"doc_id": resolve, "doc_ids": resolve_all}
         self._receipts: dict[str, Receipt] = {}
-        self._by_documents: dict[bytes, Receipt] = {}  # of each set of documents, the first that can be counted
+        self._by_documents: dict[bytes, Receipt] = {}  # of each set of documents, the first sound one
         self._metas: dict[str, dict[str, Any]] = {}
         self._n_documents = 0
         self.is_full = False
-        self._keep("", "nombre de documents du corpus", index.total_docs, [])
-        self._keep("", "nombre de caractères du corpus", index.total_chars, [])
+        self._keep("", "nombre de documents du corpus", index.total_docs)
+        self._keep("", "nombre de caractères du corpus", index.total_chars)
         self._told = len(self._receipts)
 
     @property
@@ -126,15 +165,13 @@ class Receipts:
     @property
     def documents(self) -> Iterator[str]:
         """Ids of the documents of which places, scores or entities were returned."""
-        shown_by = ("rank_documents", "search_passages", "grep_corpus", "grep_document", "get_entities")
+        shown_by = {*RANKED, "grep_corpus", "grep_document", "get_entities"}
         return (doc_id for one in self._receipts.values() if one.function in shown_by for doc_id in one.documents)
 
-    def watch(
-        self, name: str, function: Callable[..., Any], last_search: Callable[[], GrepResult]
-    ) -> Callable[..., Any]:
+    def watch(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that does the same and keeps a receipt, where it returns facts of the corpus.
 
-        `last_search` tells how far a search for a pattern went.
+        Documents are resolved once, here: the function and the receipt read the same ones.
         """
         if name not in NOUNS:
             return function
@@ -142,10 +179,12 @@ class Receipts:
 
         @wraps(function)
         def watched(*arguments: Any, **named: Any) -> Any:
-            result = function(*arguments, **named)
-            asked = signature.bind(*arguments, **named).arguments
-            given = {key: one for key, one in asked.items() if one not in (None, "")}
-            self._keep_call(name, given, result, last_search() if name == "grep_corpus" else None)
+            asked = dict(signature.bind(*arguments, **named).arguments)
+            for key, resolve in self._resolvers.items():
+                if asked.get(key) is not None:
+                    asked[key] = resolve(asked[key])
+            result = function(**asked)
+            self._keep_call(name, asked, result)
             return result
 
         return watched
@@ -162,24 +201,27 @@ class Receipts:
         source, ids = self._source(documents)
         if of == "documents":
             return self._computed("count", f"nombre {_of(source)}", len(ids), ids, source)
-        if of != "occurrences" or not isinstance(documents, Mapping):
+        matches: Any = list(documents.values()) if isinstance(documents, Mapping) else [None]
+        if of != "occurrences" or not all(isinstance(one, list) for one in matches):
             raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
         digest, searches = _digest(documents), (one for one in self._receipts.values() if one.function == "grep_corpus")
         search = next((one for one in searches if digest in one.digests), None)
-        number, is_sound = sum(map(len, documents.values())), search is not None and not search.is_shortened
-        return self._computed("count", f"nombre des occurrences {_of(search)}", number, ids, search, is_sound=is_sound)
+        why_not = "occurrences plus nombreuses que rendu" if search and search.is_shortened else ""
+        said, number = f"nombre des occurrences {_of(search)}", sum(map(len, matches))
+        return self._computed("count", said, number, ids, search, why_not)
 
     @bounded(documents=IDS)
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
         """Nombre de décisions par valeur d'un champ, ou de deux : [[valeur, …, nombre], …], dans l'ordre des valeurs.
-        Champs : juridiction, formation, solution, doc_type, author, année, mois, date, keywords.
+        Champs : juridiction, formation, solution, type, auteur, année, mois, date, mots-clés.
         """
         source, ids = self._source(documents)
-        names = [_field(one) for one in (field, second_field) if one]
+        names = [_field(field), *([_field(second_field)] if second_field else [])]
         rows = [[*values, n] for values, n in sorted(self._counts(ids, names).items())]
         if len(rows) > MAX_ROWS:
             raise ValueError(f"{len(rows)} lignes : prenez un champ de moins de {MAX_ROWS} valeurs, ou most_common")
-        return self._computed("table", f"nombre par {' et '.join(names)} {_of(source)}", rows, ids, source)
+        said = f"nombre par {' et '.join(FIELDS[name] for name in names)} {_of(source)}"
+        return self._computed("table", said, rows, ids, source)
 
     @bounded(documents=IDS)
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
@@ -188,8 +230,8 @@ class Receipts:
         name, most = _field(field), whole_number("n", n, 1, MAX_ROWS, 10)
         counts = sorted(self._counts(ids, [name]).items(), key=lambda one: (-one[1], one[0]))
         rows = [[value, k] for (value,), k in counts[:most]]
-        said = f"les {most} valeurs les plus fréquentes du champ {name} {_of(source)}"
-        return self._computed("most_common", said, rows, ids, source)
+        head = f"les {len(rows)} valeurs les plus fréquentes" if len(rows) > 1 else "la valeur la plus fréquente"
+        return self._computed("most_common", f"{head} du champ {FIELDS[name]} {_of(source)}", rows, ids, source)
 
     @bounded(documents=IDS)
     def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:
@@ -199,11 +241,11 @@ class Receipts:
         for doc_id in ids:
             for value in self._values(ids, doc_id, name):
                 groups[value].append(doc_id)
-        said, kept = f"groupes par {name} {_of(source)}", dict(sorted(groups.items()))
-        self._computed("group_by", said, kept, ids, source)
+        kept, said = dict(sorted(groups.items())), f"groupes par {FIELDS[name]} {_of(source)}"
+        whole = self._keep("group_by", said, kept, ids, why_not=_why_not(source))
         for value, some in kept.items():
-            said = f"décisions dont le champ {name} est ‹ {_shown(value)} ›, parmi {_among(source)}"
-            self._know(self._last._replace(said=said, shown=shown(some), documents=tuple(some)))
+            said = f"décisions dont le champ {FIELDS[name]} est {shown(value)}, parmi {_among(source)}"
+            self._know(whole._replace(said=said, shown=shown(some), documents=tuple(some)))
         return kept
 
     @bounded(documents=IDS)
@@ -223,8 +265,7 @@ class Receipts:
         if not of:
             raise ValueError("aucune décision dans whole")
         value = round(len(set(ids) & set(of)) / len(of), 4)
-        is_sound = source is not None and source.is_countable
-        return self._computed("share", f"part, parmi {_among(base)}, {_of(source)}", value, of, base, is_sound=is_sound)
+        return self._computed("share", f"part, parmi {_among(base)}, {_of(source)}", value, of, base, _why_not(source))
 
     @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
@@ -239,7 +280,7 @@ class Receipts:
         """Return the receipts of more than one document since the last time."""
         news = list(self._receipts.values())[self._told :]
         self._told += len(news)
-        return [one for one in news if one.function not in OF_ONE_DOCUMENT]
+        return [one for one in news if one.function not in OF_ONE]
 
     def account_for(self, value: Any, is_cited: Callable[[str], bool] = lambda text: False) -> Account:
         """Judge an answer, `{"réponse": …, "reçus": ["r3"]}` or a value alone.
@@ -249,66 +290,111 @@ class Receipts:
             is_cited: Tells whether a text rests on citations that hold, all of it: such texts are not judged.
         """
         answer, named = _parts_of(value)
-        judge = _Judge(self._receipts, self._by_documents, named, is_cited)
+        judge = _Judge(self, named, is_cited)
         answer, unverified = judge.judged(answer), judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
-        return Account(answer, judge.receipts[:MAX_SHOWN], tuple(unverified[:MAX_SHOWN]))
+        return Account(answer, tuple(judge.found.values()), tuple(unverified[:MAX_UNVERIFIED]))
 
-    def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any, search: GrepResult | None) -> None:
-        among = self._by_documents.get(_key(_ids_of(asked["doc_ids"]))) if "doc_ids" in asked else None
-        arguments = ", ".join(f"{key}={_argument(one)}" for key, one in asked.items() if key != "doc_ids")
-        is_limited = not search.is_complete if search else bool(DECIDING & asked.keys())
-        self._keep(
-            name,
-            f"{NOUNS[name]} par {name}({arguments})" + (f" parmi {_among(among)}" if "doc_ids" in asked else ""),
-            result,
-            [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result),
-            is_sound="doc_ids" not in asked or (among is not None and among.is_sound),
-            is_whole=name in COUNTABLE and not is_limited and (among is None or among.is_whole),
-            is_shortened=search is not None and bool(search.shortened),
-        )
+    def bears_out(self, before: str, name: str) -> Receipt | None:
+        """Return the receipt of a name if it is sound and its value ends a text."""
+        found = next(iter(self.sound([name])), None)
+        return found if found and not found.digests.isdisjoint(map(_digest, _last_values(before))) else None
+
+    def sound(self, names: Iterable[str] | None = None) -> list[Receipt]:
+        """Return the receipts, all or those named, that vouch for their values; the last one first."""
+        kept = self._receipts.values() if names is None else filter(None, map(self._receipts.get, names))
+        return [one for one in kept if not one.why_not][::-1]
+
+    def listing(self, value: Any) -> Receipt | None:
+        """Return the receipt that lists these documents, in its order or in that of their ids."""
+        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+            return None
+        found = self._by_documents.get(_key(value))
+        is_listed = found and not found.why_not and value in ([*found.documents], sorted(found.documents))
+        return found if is_listed else None
+
+    def parts(self, receipt: Receipt) -> Iterator[Receipt]:
+        """Yield the rows of a table and the fields of a record as receipts of their own."""
+        named: Iterable[tuple[str, Any]] = (("ligne", row) for row in receipt.rows)
+        if receipt.function == "get_doc_meta":
+            meta = self._index.documents[receipt.documents[0]].to_json()
+            named = ((french, meta[name]) for name, french in FIELDS.items() if meta.get(name))
+        elif receipt.function == "get_links":
+            (doc_id,) = receipt.documents
+            named = (("cites", list(self._index.links[doc_id])), ("cited_by", self._index.cited_by(doc_id)))
+        for name, part in named:
+            digests = frozenset(map(_digest, (part, {name: part})))
+            yield receipt._replace(said=f"{name} : {receipt.said}", shown=shown(part), digests=digests, documents=())
+
+    def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any) -> None:
+        is_among, search = asked.get("doc_ids") is not None, self._last_search() if name == "grep_corpus" else None
+        among = self._by_documents.get(_key(asked["doc_ids"])) if is_among else None
+        given = {key: one for key, one in asked.items() if key != "doc_ids" and _is_given(one)}
+        written = ", ".join(f"{key}{'~' if key in BY_WORDS else '='}{_literal(one)}" for key, one in given.items())
+        why_not = _why_not(among) if is_among else ""
+        if name in RANKED:
+            why_not = "début d'un classement"
+        elif (search and not search.is_complete) or LIMITING & given.keys():
+            why_not = "recherche limitée"
+        documents = [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result)
+        said = f"{NOUNS[name]} par {name}({written})" + (f" parmi {_among(among)}" if is_among else "")
+        is_shortened = search is not None and bool(search.shortened)
+        self._keep(name, said, result, documents, why_not=why_not, is_shortened=is_shortened)
 
     def _computed(
-        self, function: str, said: str, value: Any, ids: Sequence[str], source: Receipt | None, *, is_sound: bool = True
+        self, function: str, said: str, value: Any, ids: Sequence[str], source: Receipt | None, why_not: str = ""
     ) -> Any:
-        """Keep the receipt of a value computed over documents, and return the value."""
-        self._keep(function, said, value, ids, is_sound=is_sound and source is not None and source.is_countable)
+        self._keep(function, said, value, ids, why_not=why_not or _why_not(source))
         return value
 
-    def _keep(self, function: str, said: str, value: Any, documents: Iterable[str], **flags: bool) -> None:
-        ids = tuple(documents)
+    def _keep(
+        self, function: str, said: str, value: Any, documents: Iterable[str] = (), *, why_not: str = "", **flags: bool
+    ) -> Receipt:
         fields = value.values() if function in ("earliest", "latest") else ()
-        digests, parts = frozenset(map(_digest, (value, *fields))), tuple(_parts(function, value))
-        self._last = Receipt(f"r{len(self._receipts) + 1}", function, said, shown(value), digests, ids, parts, **flags)
-        self._n_documents += len(ids)
+        kept = Receipt(
+            f"r{len(self._receipts) + 1}",
+            function,
+            said[:MAX_SAID],
+            shown(value),
+            frozenset(map(_digest, (value, *fields))),
+            tuple(dict.fromkeys(documents)),
+            tuple(value) if function in ("table", "most_common") else (),
+            why_not or (TOO_LONG if len(said) > MAX_SAID else ""),
+            **flags,
+        )
+        self._n_documents += len(kept.documents)
         self.is_full = len(self._receipts) >= MAX_RECEIPTS or self._n_documents > MAX_DOCUMENTS
         if not self.is_full:
-            self._receipts[self._last.id] = self._last
-            if function in LISTED or (ids and not function):
-                self._know(self._last)
+            self._receipts[kept.id] = kept
+            if function in LISTED or (kept.documents and not function):
+                self._know(kept)
+        return kept
 
     def _know(self, receipt: Receipt) -> None:
         """Keep a receipt whose value lists its documents, which programs may then have counted."""
         known = self._by_documents.get(key := _key(receipt.documents))
-        if not self.is_full and (known is None or receipt.is_countable > known.is_countable):
+        if not self.is_full and (known is None or (known.why_not and not receipt.why_not)):
             self._by_documents[key] = receipt
 
-    def _source(self, documents: Any) -> tuple[Receipt | None, list[str]]:
+    def _source(self, documents: Any) -> tuple[Receipt | None, Sequence[str]]:
         """Return the receipt that lists these documents, in whatever order, and their ids."""
         ids = list(dict.fromkeys(_ids_of(documents)))
         if not ids and documents:
             raise ValueError("donnez ce qu'une fonction du corpus a rendu : une liste d'identifiants, des fiches…")
-        return self._by_documents.get(_key(ids)), ids
+        source = self._by_documents.get(_key(ids))
+        return source, source.documents if source else ids
 
     def _extreme(self, function: str, documents: Any, said: str, choose: Callable[..., Any]) -> dict[str, str]:
         source, ids = self._source(documents)
         dated = [(date, doc_id) for doc_id in ids for date in self._values(ids, doc_id, "date") if date]
         if not dated:
-            raise ValueError("aucune de ces décisions n'a de date")
+            raise ValueError("aucune de ces décisions n'a de date complète")
         date, doc_id = choose(dated)
+        n_others = sum(one == date for one, _ in dated) - 1
+        others = f" (et {n_others} du même jour)" if n_others else ""
         value = {"doc_id": doc_id, "date": date, "title": self._metas[doc_id]["title"]}
-        return self._computed(function, f"{said} {_of(source)}", value, ids, source)
+        return self._computed(function, f"décision {said}{others} parmi {_among(source)}", value, ids, source)
 
     def _counts(self, ids: Sequence[str], names: Sequence[str]) -> Counter[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
@@ -321,7 +407,8 @@ class Receipts:
         if doc_id not in self._metas:
             for meta in self._index.metas([one for one in ids if one not in self._metas]):
                 fields = {field: getattr(meta, field) for field in FIELDS if hasattr(meta, field)}
-                self._metas[meta.doc_id] = {**fields, "année": meta.date[:4], "mois": meta.date[:7]}
+                date = meta.date if _ISO_DATE.fullmatch(meta.date) else ""  # others are "1993", or no date
+                self._metas[meta.doc_id] = {**fields, "date": date, "année": date[:4], "mois": date[:7]}
         if doc_id not in self._metas:
             raise LookupError(f"aucune décision « {quoted(doc_id)} »")
         value = self._metas[doc_id][name]
@@ -329,35 +416,28 @@ class Receipts:
 
 
 class _Judge:
-    """Judges the values of one answer."""
+    """Judges the values of one answer; where it names receipts, by these alone."""
 
-    def __init__(
-        self,
-        receipts: Mapping[str, Receipt],
-        by_documents: Mapping[bytes, Receipt],
-        named: Sequence[str],
-        is_cited: Callable[[str], bool],
-    ) -> None:
-        self._is_cited, self._by_documents = is_cited, by_documents
-        self._all = {key: one for key, one in receipts.items() if one.is_sound}
-        self._named = [self._all[key] for key in named if key in self._all]
-        self._by_value: dict[bytes, Receipt] | None = None
-        self._found: dict[str, Receipt] = {}
+    def __init__(self, receipts: Receipts, named: Sequence[str], is_cited: Callable[[str], bool]) -> None:
+        self._receipts, self._named, self._is_cited = receipts, named, is_cited
+        self._by_value: dict[bytes, Receipt] = {}
+        self.found: dict[str, Receipt] = {}  # of which the answer has values, by statement
         self._words: tuple[str, ...] = ()
         self._values: list[str] = []
-
-    @property
-    def receipts(self) -> tuple[Receipt, ...]:
-        """Of which values were found."""
-        return tuple(self._found.values())
+        whole = receipts.sound(named or None)
+        parts = [part for one in whole for part in receipts.parts(one)] if named else []
+        for receipt in (*whole, *parts):
+            for digest in receipt.digests:
+                self._by_value.setdefault(digest, receipt)
 
     def judged(self, value: Any, keys: tuple[str, ...] = ()) -> Any:
         """Judge a value below some keys, and return it as it is shown: with the markers of texts checked.
 
         A key is a word of the model's, unless it says nothing, or a citation below it bears it out as well.
         """
-        if found := self._receipt_of(value):
-            self._found.setdefault(found.statement(), found)
+        is_value = not isinstance(value, bool) and value not in (None, "")
+        if is_value and (found := self._by_value.get(_digest(value)) or self._receipts.listing(value)):
+            self.found.setdefault(found.statement(), found)
             self._words += keys
             return value
         if isinstance(value, Mapping) and value:
@@ -365,10 +445,7 @@ class _Judge:
         if isinstance(value, list | tuple) and value:
             return [self.judged(one, keys) for one in value]
         if isinstance(value, str):
-            heads = [key for key in keys if f"[Source: {key}," not in value and key.casefold() not in NEUTRAL]
-            if not (CITED.search(value) and self._is_cited(" : ".join([*heads, MARKER.sub("", value)]))):
-                self._words += (*keys, MARKER.sub("", value))
-            return MARKER.sub(self._checked_marker, value)
+            return self._judged_text(value, keys)
         self._words += keys
         self._values.append(shown(value))
         return value
@@ -376,50 +453,44 @@ class _Judge:
     @property
     def unverified(self) -> list[str]:
         """What is the value of no receipt, in French."""
-        words = [shown(one) for one in dict.fromkeys(self._words) if one.casefold() not in NEUTRAL]
+        words = [_line(one) for one in dict.fromkeys(self._words) if one.strip().casefold() not in NEUTRAL]
         return [*dict.fromkeys(self._values), *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
 
-    def _checked_marker(self, marker: re.Match[str]) -> str:
-        """Keep a marker whose receipt is the value that stands before it."""
-        receipt = self._all.get(marker["id"].lower())
-        before = marker.string[: marker.start()]
-        if receipt and not {_digest(one) for one in _values_before(before)}.isdisjoint(receipt.digests):
-            self._found.setdefault(receipt.statement(), receipt)
-            return f"[Calcul : {receipt.id}]"
-        return NOT_A_RECEIPT
+    def _judged_text(self, text: str, keys: tuple[str, ...]) -> str:
+        heads = [key for key in keys if f"[Source: {key}," not in text and key.casefold() not in NEUTRAL]
+        without = check_receipts(text)
+        if not (CITED.search(text) and self._is_cited(" : ".join([*heads, without]))):
+            self._words += (*keys, without)
 
-    def _receipt_of(self, value: Any) -> Receipt | None:
-        """Return the receipt whose value this is, or a field or row of which it is, where that is named."""
-        if isinstance(value, bool) or value in (None, ""):
-            return None
-        if self._by_value is None:
-            parts = (one.part(*part) for one in self._named for part in one.parts)
-            by_rank = (*parts, *self._all.values(), *self._named)
-            self._by_value = {digest: one for one in by_rank for digest in one.digests}
-        return self._by_value.get(_digest(value)) or self._listing(value)
+        def bears_out(before: str, name: str) -> bool:
+            if found := self._receipts.bears_out(before, name):
+                self.found.setdefault(found.statement(), found)
+            return found is not None
 
-    def _listing(self, value: Any) -> Receipt | None:
-        """Return the receipt that lists these documents, in its order or in that of their ids."""
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
-            return None
-        found = self._by_documents.get(_key(value))
-        return found if found and found.is_sound and value in ([*found.documents], sorted(found.documents)) else None
+        return check_receipts(text, bears_out)
 
 
 def shown(value: Any) -> str:
-    """Write a value in one short line."""
-    if isinstance(value, Mapping | list | tuple) and len(value) > FIRST_SHOWN:
-        return f"{len(value)} {'lignes' if any(isinstance(one, Mapping | list) for one in value) else 'valeurs'}"
-    return _shown(json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else value)
+    """Write a value in one short line, in French."""
+    if isinstance(value, str):
+        return f"« {_line(value)} »"
+    if not isinstance(value, Mapping | list | tuple):
+        return str(value).replace(".", ",")
+    values = list(value.values()) if isinstance(value, Mapping) else list(value)
+    are_records = any(isinstance(one, Mapping | list | tuple) for one in values)
+    if len(values) > FIRST_SHOWN or are_records:
+        return f"{len(values)} {'ligne' if are_records else 'valeur'}{'s' if len(values) > 1 else ''}"
+    keys = [f"{_line(key)} : " for key in value] if isinstance(value, Mapping) else [""] * len(values)
+    return ", ".join(key + shown(one) for key, one in zip(keys, values, strict=True)) or "aucune valeur"
 
 
 def _parts_of(value: Any) -> tuple[Any, list[str]]:
     """Split `{"réponse": …, "reçus": […]}`; any other value is the answer itself."""
-    if not isinstance(value, Mapping) or {KEYS.get(str(key).casefold()) for key in value} != {"answer", "named"}:
+    given = value.items() if isinstance(value, Mapping) else ()
+    parts = {KEYS.get(_folded(key), ""): one for key, one in given}
+    if parts.keys() != {"answer", "named"} or len(given) != 2:
         return value, []
-    parts = {KEYS[str(key).casefold()]: one for key, one in value.items()}
-    named = parts["named"] if isinstance(parts["named"], list) else [parts["named"]]
-    return parts["answer"], [found[0] for one in named if (found := re.search(r"r\d{1,6}", str(one)))]
+    return parts["answer"], [f"r{int(n)}" for n in regex.findall(r"(?i)\br(\d{1,6})\b", str(parts["named"]))] or ["r0"]
 
 
 def _ids_of(value: Any) -> list[str]:
@@ -438,31 +509,23 @@ def _id_of(row: Any) -> str:
     return row if isinstance(row, str) else ""
 
 
-def _parts(function: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a table and the fields of a record, and what each is, in French."""
-    if function in ("table", "most_common"):
-        yield from (("ligne : ", row) for row in value)
-    elif function in ("get_topics", "get_links"):
-        yield from (("", {key: one}) for key, one in value.items())
-    elif function == "get_doc_meta":
-        yield from ((f"{name} : ", value[name]) for name in FIELDS if value.get(name))
-
-
-def _values_before(text: str) -> Iterator[Any]:
-    """Yield the readings of the last number or date of a text: 12 and 12.0 of "12", 0.12 of "12 %"."""
-    tail = text[-MAX_TAIL:]
-    if dates := find_dates(tail):
+def _last_values(text: str) -> Iterator[Any]:
+    """Yield the value that ends a text: a date, a number; 0.12 of "12 %"."""
+    tail = text if len(text) <= MAX_TAIL else text[-MAX_TAIL:].partition(" ")[2]
+    ending = _ENDING.search(tail)
+    head = tail[: ending.start()] if ending else tail
+    if (dates := find_dates(head)) and dates[-1].end == len(head):
         yield dates[-1].value.isoformat()
-    if found := VALUE_BEFORE.search(tail):
-        plain = re.sub(r"\s", "", found["number"]).replace(",", ".")
-        if "%" in found["rest"]:
+    elif number := _NUMBER.search(head):
+        plain = regex.sub(r"\s", "", number["n"]).replace(",", ".")
+        if ending and ending["percent"]:
             yield round(float(plain) / 100, 4)
         else:
             yield float(plain) if "." in plain else int(plain)
 
 
 def _key(ids: Iterable[str]) -> bytes:
-    return hashlib.sha256("\n".join(sorted(set(ids))).encode()).digest()
+    return _digest(sorted(set(ids)))
 
 
 def _digest(value: Any) -> bytes:
@@ -471,31 +534,43 @@ def _digest(value: Any) -> bytes:
 
 
 def _field(name: object) -> str:
-    known = {fold_text(one): one for one in FIELDS} | SYNONYMS
-    if (found := known.get(fold_text(str(name)).strip())) is None:
-        raise ValueError(f"aucun champ « {quoted(name)} » : {', '.join(FIELDS)}")
+    if (found := _FIELD_NAMES.get(_folded(name))) is None:
+        raise ValueError(f"aucun champ « {quoted(name)} » : {', '.join(FIELDS.values())}")
     return found
 
 
+def _why_not(source: Receipt | None) -> str:
+    return source.why_not if source else HAND_MADE
+
+
 def _of(source: Receipt | None) -> str:
-    return f"des {source.said}" if source else "d'une liste faite par le programme"
+    return f"des {source.said}" if source else f"de décisions d'une {HAND_MADE}"
 
 
 def _among(source: Receipt | None) -> str:
-    return f"les {source.said}" if source else "une liste faite par le programme"
+    return f"les {source.said}" if source else f"une {HAND_MADE}"
 
 
-def _argument(value: Any) -> str:
+def _is_given(argument: Any) -> bool:
+    """Tell whether an argument says something: functions read "aucun" and "none" as nothing."""
+    return argument is not None and (not isinstance(argument, str) or bool(text_of(argument)))
+
+
+def _literal(value: Any) -> str:
+    """Write an argument without loss: what nobody sees is escaped."""
     if isinstance(value, list | tuple):
-        return f"({', '.join(map(_argument, value[:3]))}{f'… {len(value)} en tout' if len(value) > 3 else ''})"
-    return f"'{_shown(value)}'" if isinstance(value, str) else _shown(value)
+        return f"({', '.join(map(_literal, value))})"
+    if not isinstance(value, str):
+        return str(value)
+    text = normalized(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{_UNSEEN.sub(lambda match: f'{chr(92)}u{ord(match[0]):04x}', text)}'"
 
 
-def _shown(value: Any) -> str:
-    """Write a value in one short line, without what could pass for a citation or hide a text."""
-    text = " ".join(str(value)[: 2 * MAX_ARGUMENT].translate(_AS_TEXT).split())
-    text = "".join(sign for sign in text if sign.isprintable())
-    return text if len(text) <= MAX_ARGUMENT else text[: MAX_ARGUMENT - 1].rstrip() + "…"
+def _line(text: object) -> str:
+    """Write a text in one short line, without what could pass for a citation or hide a text."""
+    line = " ".join(str(text)[: 4 * MAX_TEXT].translate(_AS_TEXT).split())
+    line = "".join(sign for sign in line if sign.isprintable())
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1].rstrip() + "…"
 
 
 _AS_TEXT = str.maketrans({"[": "(", "]": ")", "«": "‹", "»": "›"})

@@ -309,8 +309,11 @@ class ProgramEnvironment:
         if result.status == "stopped":
             self._names = []
             return result
-        if self._variable and self._sandbox.run(f"FINAL({self._variable})").status != "ok":
-            self._take_final(self._variable)
+        if self._variable:
+            final = self._sandbox.run(f"FINAL({self._variable})")
+            if "NameError" in (final.error or ""):  # no variable, then
+                self._take_final(self._variable)
+            result = result._replace(error=result.error or (None if self.is_final else final.error))
         after = self._sandbox.run(AFTER)
         return result._replace(error=result.error or after.error)  # also why an answer was refused
 
