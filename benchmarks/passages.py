@@ -20,7 +20,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from legal_rag.agent import passages
-from legal_rag.agent.passages import WeighedPassage, best_apart
 from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, Paragraph
 from legal_rag.encoder import build_encoder
 from legal_rag.encoder.encoder import ColbertEncoder, TokenVectors
@@ -112,13 +111,21 @@ def _cross_validated(cases: list[Case], strength: float, seed: int) -> list[np.n
     return [scores[n] for n in range(len(cases))]
 
 
+def _best_apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    chosen: list[tuple[int, int]] = []
+    for start, end in spans:
+        is_apart = all(end <= first or last <= start for first, last in chosen)
+        if is_apart and len(chosen) < MOST and sum(last - first for first, last in chosen) + end - start <= MOST_CHARS:
+            chosen.append((start, end))
+    return chosen
+
+
 def _hits(cases: list[Case], score: Callable[[Case, int], np.ndarray]) -> tuple[float, float]:
     first = among = 0
     for number, case in enumerate(cases):
         order = np.argsort(-score(case, number), kind="stable")
-        weighed = [WeighedPassage(*case.spans[n], Paragraph(0, 0, "reasons", None, False), 0.0) for n in order]
         expected = {span for span, hit in zip(case.spans, case.expected, strict=True) if hit}
-        found = [(one.start, one.end) in expected for one in best_apart(weighed, MOST, MOST_CHARS)]
+        found = [span in expected for span in _best_apart([case.spans[n] for n in order])]
         first, among = first + found[0], among + any(found)
     return first / len(cases), among / len(cases)
 

@@ -1,6 +1,5 @@
 """The passage that answers: the court's own words rather than what it reports, near to the question, whole."""
 
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +8,9 @@ import pytest
 from legal_rag.agent.passages import (
     PASSAGE_CHARS,
     WeighedPassage,
-    best_apart,
     choose_passages,
     is_cut,
     weigh_documents,
-    weigh_passages,
 )
 from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.encoder.encoder import TokenVectors
@@ -35,6 +32,10 @@ def token_vectors(text, near=""):
 
 
 QUESTION = TokenVectors(np.array([[1.0, 0.0]], dtype=np.float32), np.array([[0, 5]]))
+
+
+def weigh_passages(question, content, read):
+    return weigh_documents(question, [(content, read)])[0]
 
 
 def best_passage(question, content, read):
@@ -62,17 +63,13 @@ def test_the_nearest_of_the_courts_own_passages_comes_first():
     assert near in DECISION[best.start : best.end]
 
 
-def test_passages_are_whole_sentences_within_a_length_and_chosen_ones_do_not_overlap():
+def test_passages_are_whole_sentences_within_a_length():
     text = "MOTIFS DE LA DÉCISION\n\n" + " ".join(
         f"La cour retient le point {n} de la demande du preneur." for n in range(60)
     )
     weighed = weigh_passages(QUESTION, text, token_vectors(text))
     assert max(one.end - one.start for one in weighed) <= PASSAGE_CHARS
     assert all(text[one.start : one.end].endswith((".", "DÉCISION")) for one in weighed)
-    chosen = best_apart(weighed, 3, 1500)
-    assert len(chosen) == 3
-    assert all(one.end <= other.start or other.end <= one.start for one, other in combinations(chosen, 2))
-    assert sum(one.end - one.start for one in best_apart(weighed, 9, 700)) <= 700
 
 
 def test_others_are_quoted_only_if_they_are_worth_nearly_as_much_and_do_not_overlap():

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from support.graph_cases import ROWS, linked_library, with_answer, with_stated
+from support.graph_cases import ROWS, linked_library, with_answer
 
 from legal_rag.cli import main
 from legal_rag.graph import ExtractedEntity, ExtractedEpisode, ExtractedRelationship, ExtractionResult
@@ -51,18 +51,6 @@ def test_show_gives_facts_alone_and_with_all_the_models_words_apart(said, place,
     assert "Plan de vigilance" in unsupported
     assert said("graph", "show", "SOC-2019", "--html", tmp_path / "a.html", *place) == ""
     assert "9\u00a0janv.\u00a02019" in (tmp_path / "a.html").read_text("utf-8")
-
-
-def test_show_sets_contradictions_side_by_side_with_their_dates(said, library, tmp_path):
-    stated = [("CIV-2021", edge_type, "SOC-2019") for edge_type in ("follows", "distinguishes")]
-    place = place_of(with_stated(library, tmp_path, *stated))
-    assert "Contradictions" not in said("graph", "show", "SOC-2019", *place)
-    part = said("graph", "show", "SOC-2019", "--all", *place).partition("Contradictions :\n")[2].partition("\n\n")[0]
-    lines = [one for one in part.splitlines() if "suit" in one or "se distingue" in one]
-    assert sorted("suit" in one for one in lines) == [False, True]
-    for line in lines:
-        assert "Cass. 2e civ., 8 avr. 2021, n° 19-25.640" in line
-        assert "selon le modèle (réponse a2" in line
 
 
 def test_show_lists_no_more_links_than_asked_and_json_keeps_facts_and_statements_apart(said, place):

@@ -4,7 +4,7 @@ import re
 import threading
 
 import pytest
-from support.plan_models import NONE, QUOTE, WANTS_ANSWER, Decisions, Model, as_reply, campaign, finding, given_markers
+from support.plan_models import NONE, QUOTE, Decisions, Model, as_reply, campaign, finding
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
@@ -25,8 +25,6 @@ def cited(doc_id, text, quote):
 
 def days(prompt):
     """Read as a good model does: quote the sentence about the time limit."""
-    if WANTS_ANSWER in prompt:
-        return "\n".join(f"La requête est rejetée {marker}." for marker in given_markers(prompt))
     sentence = re.search(r"Le délai de recours est de (\d+) jours", prompt)
     return finding(sentence[0], answer=f"{sentence[1]} jours.") if sentence else NONE
 
@@ -34,10 +32,6 @@ def days(prompt):
 def rejected(prompt):
     """Quote the first rejection of each window."""
     return finding(re.search(r"La requête n° \d+ est rejetée comme tardive", prompt)[0], answer="Rejet.")
-
-
-def windows_then_merge(prompt):
-    return days(prompt) if WANTS_ANSWER in prompt else rejected(prompt)
 
 
 ABSENT = ModelError("server").reason
@@ -108,21 +102,20 @@ def test_a_document_that_does_not_answer_says_so(content):
     assert asked(days, Decisions(a=content)).answers == {"a": NO_ANSWER}
 
 
-def test_a_long_document_is_read_to_its_last_word_and_answered_once():
-    model = Model(windows_then_merge)
+def test_a_long_document_is_read_to_its_last_word_and_each_window_answers_in_a_line():
+    model = Model(rejected)
     done = asked(model, Decisions(long=LONG), settings=SMALL)
-    *windows, last = model.prompts
-    spans = [tuple(map(int, re.search(r"Texte, caractères (\d+) à (\d+) sur", one).groups())) for one in windows]
+    spans = [tuple(map(int, re.search(r"Texte, caractères (\d+) à (\d+) sur", one).groups())) for one in model.prompts]
     assert len(spans) > 5
     assert {at for start, end in spans for at in range(start, end)} == set(range(len(LONG)))
-    assert set(given_markers(last)) == set(re.findall(r"\[Source: [^]]*\]", done.answers["long"]))
-    assert len(given_markers(last)) == len(windows)
+    lines = done.answers["long"].split("\n")
+    assert len(lines) == len(spans)
+    assert all(re.fullmatch(r"Rejet : « .* » \[Source: long, chars \d+-\d+\]", one) for one in lines)
 
 
 def test_a_window_with_nothing_to_say_is_left_out_of_the_answer():
     model = Model(lambda prompt: rejected(prompt) if "n° 399 " in prompt else NONE)
     assert asked(model, Decisions(long=LONG), settings=SMALL).answers["long"].startswith("Rejet : « La requête n° ")
-    assert not any(WANTS_ANSWER in prompt for prompt in model.prompts)
 
 
 def test_many_documents_answer_at_once_in_the_order_they_were_asked():
@@ -143,7 +136,7 @@ def test_threads_give_what_one_after_the_other_gives():
     decisions = Decisions(long=LONG, **short(*range(5)).texts)
 
     def replying(prompt):
-        return rejected(prompt) if "La requête n°" in prompt and WANTS_ANSWER not in prompt else days(prompt)
+        return rejected(prompt) if "La requête n°" in prompt else days(prompt)
 
     serial, parallel = (asked(replying, decisions, settings=SMALL, workers=workers) for workers in (1, 8))
     assert list(serial.answers.items()) == list(parallel.answers.items())
@@ -185,16 +178,6 @@ def test_a_document_of_which_no_window_could_be_read_is_an_error():
     assert (done.answers, done.read) == ({"long": f"Erreur : {ABSENT}"}, [])
 
 
-def test_answers_that_cannot_be_merged_are_given_as_they_are():
-    answer = asked(
-        lambda prompt: failing() if WANTS_ANSWER in prompt else rejected(prompt), Decisions(long=LONG), settings=SMALL
-    ).answers["long"]
-    first, *parts = answer.split("\n")
-    assert first == f"Erreur : {ABSENT}. Réponses des parties :"
-    assert len(parts) > 5
-    assert all(re.fullmatch(r"Rejet : « .* » \[Source: long, chars \d+-\d+\]", one) for one in parts)
-
-
 def test_a_spent_budget_ends_all_and_tells_what_was_read():
     answered = threading.Event()
 
@@ -213,14 +196,6 @@ def test_a_spent_budget_ends_all_and_tells_what_was_read():
     assert done.answers["d2"].startswith("2 jours : ")
     assert "d1" not in done.answers
     assert len(model.prompts) < 20
-
-
-def test_a_budget_spent_while_merging_leaves_the_document_read_without_an_answer():
-    def reply(prompt):
-        return spent() if WANTS_ANSWER in prompt else rejected(prompt)
-
-    done = asked(reply, Decisions(long=LONG), settings=SMALL)
-    assert (done.answers, done.read, done.exhausted.limit) == ({}, ["long"], "model_calls")
 
 
 def test_an_interruption_goes_through_once_the_calls_under_way_have_ended():

@@ -8,7 +8,6 @@ import pytest
 from support.small_graphs import CASSATION, DECISIONS, EARLIER, library_of
 
 from legal_rag.graph import (
-    ExtractedEntity,
     ExtractedEpisode,
     ExtractedRelationship,
     ExtractionResult,
@@ -168,24 +167,11 @@ def test_what_an_answer_says_unsupported_is_in_no_default_query(own):
     assert add_answer(own, "A", ExtractionResult([], edges), ["CASS0", "CASS1"]).unsupported == 2
     graph = KnowledgeGraph(own)
     assert told(graph.neighbours("CASS0")) == before
-    assert graph.conflicts("CASS0") == []
     assert graph.citing("CASS1") == []
     assert graph.treatment("CASS1").rulings == []
     assert told(graph.neighbours("CASS1", supports=("none",))) == {
         ("doc:CASS0", kind, "doc:CASS1") for kind in ("overrules", "cites")
     }
-
-
-def test_contradictory_words_of_models_stand_side_by_side_but_not_a_court_and_its_chamber(own):
-    edge = ExtractedRelationship("CASS1", "Cour de cassation", "decided_by")
-    add_answer(own, "A", ExtractionResult([ExtractedEntity("Cour de cassation", "court")], [edge]), ["CASS1"])
-    assert KnowledgeGraph(own).conflicts("CASS1") == []
-    for answer, kind in (("A", "follows"), ("B", "distinguishes")):
-        edge = ExtractedRelationship("CASS1", "CASS0", kind)
-        assert add_answer(own, answer, ExtractionResult([], [edge]), ["CASS1"]).stated == 1
-    (pair,) = KnowledgeGraph(own).conflicts("CASS1")
-    assert {(edge.type, edge.answer_id) for edge in pair} == {("follows", "A"), ("distinguishes", "B")}
-    assert all(edge.recorded for edge in pair if edge.answer_id)
 
 
 def test_episodes_are_found_by_what_they_are_about_the_latest_first(own):

@@ -76,15 +76,6 @@ def test_treatment_is_said_in_french_and_a_page_of_many_nodes_is_bounded(graph):
     assert [name.split()[-1] for name in drawn(page)[1:]] == ["17-11.111", "16/01234"]
 
 
-def test_contradictions_stand_side_by_side(library, tmp_path):
-    stated = [("CIV-2021", kind, "SOC-2019") for kind in ("follows", "distinguishes")]
-    page = render_graph(KnowledgeGraph(with_stated(library, tmp_path, *stated)), "SOC-2019")
-    part = page.partition('class="conflict"')[2].partition("</ul>")[0]
-    assert "<strong>suit</strong>" in part
-    assert "<strong>se distingue de</strong>" in part
-    assert part.count("selon le modèle, non vérifié") == 2
-
-
 def test_a_node_without_links_says_so_and_has_no_script(library, tmp_path):
     result = ExtractionResult([], [], [ExtractedEpisode("Noter", entities=("Plan de vigilance",))])
     page = render_graph(KnowledgeGraph(with_answer(library, tmp_path, result)), "Plan de vigilance")

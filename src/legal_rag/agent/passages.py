@@ -45,11 +45,6 @@ class WeighedPassage(NamedTuple):
     weight: float  # the higher, the better; compares passages weighed together
 
 
-def weigh_passages(question: TokenVectors, content: str, read: TokenVectors) -> list[WeighedPassage]:
-    """Weigh the passages of one document: see `weigh_documents`."""
-    return weigh_documents(question, [(content, read)])[0]
-
-
 def weigh_documents(
     question: TokenVectors, documents: Sequence[tuple[str, TokenVectors]], zones: Sequence[object] = ()
 ) -> list[list[WeighedPassage]]:
@@ -118,16 +113,6 @@ def is_cut(content: str, passage: WeighedPassage) -> tuple[bool, bool]:
     before, text = content[:start].rstrip()[-1:], content[start:end]
     begins = start == paragraph.start and not (text[:1].islower() and before not in _ENDS)
     return not begins, end != paragraph.end or text[-1:] not in _ENDS
-
-
-def best_apart(weighed: Sequence[WeighedPassage], most: int, chars: int) -> list[WeighedPassage]:
-    """Return the best passages that do not overlap, at most `most`, and `chars` characters in all."""
-    chosen: list[WeighedPassage] = []
-    for one in weighed:
-        is_apart = all(one.end <= other.start or other.end <= one.start for other in chosen)
-        if is_apart and len(chosen) < most and sum(o.end - o.start for o in chosen) + one.end - one.start <= chars:
-            chosen.append(one)
-    return chosen
 
 
 def _candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, float]]:

@@ -149,7 +149,6 @@ def _json_of_view(view: "NodeView") -> dict[str, Any]:
         "cited_by": view.node.cited,
         "rulings": [_json_of_edge(one) for one in view.rulings],
         **edges,
-        "conflicts": [[_json_of_edge(one) for one in some] for some in view.conflicts],
         "episodes": [_json_of_episode(one) for one in view.episodes],
     }
 
@@ -162,10 +161,6 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iter
     if said := treatment_in_french(view.node, view.rulings):
         yield "", f"Traitement : {said}.", False
     yield from _lines_of_links(graph, view, most)
-    if view.conflicts:
-        yield "\n", "Contradictions :", False
-    for number, some in enumerate(view.conflicts, start=1):
-        yield from _lines_of_edges(graph, some, f"  {number}. ")
     for heading, edges in (
         ("Selon le modèle, non vérifié :", view.stated),
         ("Selon le modèle, sans appui dans les textes lus, non vérifié :", view.unsupported),

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -23,12 +22,10 @@ from legal_rag.deep_read.mapping import (
     MapReduceSettings,
     ask,
     map_documents,
-    map_in_threads,
 )
 from legal_rag.deep_read.prompts import (
     AS_ASKED,
     NO_ANSWER,
-    PARTS_FOLLOW,
     UNVERIFIED,
     Scope,
     cited_answer,
@@ -242,15 +239,15 @@ def answer_each(
 ) -> DocumentAnswers:
     """Ask each document the same question.
 
-    An answer is the model's, followed by the quotations that were found in the document, with their markers; where none
-    was, `UNVERIFIED` follows instead. It is `NO_ANSWER` where the document gives none, "Erreur : …" where the model
-    fails. Windows that could not be read are named below the answer of the others.
+    An answer has a line for each window that answers: the model's words, and the quotations that were found in the
+    document, with their markers; `UNVERIFIED` follows where none was found. It is `NO_ANSWER` where the document gives
+    none, "Erreur : …" where the model fails. Windows that could not be read are named below.
 
     Args:
         question: In French.
         doc_ids: Of the documents; each is asked once.
         library: Where they are.
-        model: The model that reads; it also merges the answers of a document's windows.
+        model: The model that reads.
         workers: Calls at once.
         settings: How much one prompt shows.
     """
@@ -260,17 +257,7 @@ def answer_each(
     if mapped.failure:
         _fail_the_rest(mapped)
 
-    def answer(one: DocumentRead) -> str:
-        write = partial(written_answer, question, model=model, library=library, most=settings.findings_chars)
-        return _document_answer(one, write)
-
-    answers: dict[str, str] = {}
-    complete = [one for one in mapped.documents if one.is_done]
-    try:
-        for one, text in zip(complete, map_in_threads(answer, complete, workers), strict=True):
-            answers[one.doc_id] = text
-    except BudgetExceededError as error:
-        return DocumentAnswers(answers, read, mapped.exhausted or error)
+    answers = {one.doc_id: _document_answer(one) for one in mapped.documents if one.is_done}
     answers |= {doc_id: error_text(mapped.failure) for doc_id in mapped.not_begun if mapped.failure}
     return DocumentAnswers(answers, read, mapped.exhausted)
 
@@ -283,26 +270,14 @@ def _fail_the_rest(mapped: Mapped) -> None:
                 read.errors.setdefault(number, mapped.failure)
 
 
-def _document_answer(read: DocumentRead, write: Writer) -> str:
+def _document_answer(read: DocumentRead) -> str:
     if read.errors and not read.parts:
         return error_text(read.error)
-    unread = [unread_text(read.windows[number], reason) for number, reason in sorted(read.errors.items())]
-    return "\n".join([_found_in(read, write), *unread])
-
-
-def _found_in(read: DocumentRead, write: Writer) -> str:
-    verified = [one for one in read.findings if one.is_verified]
+    verified = [cited_answer(one.answer, one.citations) for one in read.findings if one.is_verified]
     unproven = [one.answer for one in read.findings if one.answer]
-    if not verified:
-        return "\n".join([*unproven, UNVERIFIED]) if unproven else NO_ANSWER
-    if len(verified) == 1:
-        return cited_answer(verified[0].answer, verified[0].citations)
-    try:
-        text, remark = write(verified, {read.doc_id: read.notice}, Scope(1, 1, 0))
-        return f"{text}\n[{remark}]" if remark else text
-    except ModelError as error:
-        parts = [cited_answer(one.answer, one.citations) for one in verified]
-        return "\n".join([f"{error_text(error.reason)}. {PARTS_FOLLOW}", *parts])
+    found = verified or ([*unproven, UNVERIFIED] if unproven else [NO_ANSWER])
+    unread = [unread_text(read.windows[number], reason) for number, reason in sorted(read.errors.items())]
+    return "\n".join([*found, *unread])
 
 
 def _concluded(mapped: Mapped, write: Writer) -> MapReduceResult:

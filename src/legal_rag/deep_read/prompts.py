@@ -30,7 +30,6 @@ BRIEFLY = "en trois phrases au plus"
 AS_ASKED = "dans la forme qu'elle demande, sinon brièvement"
 NO_ANSWER = "AUCUNE RÉPONSE"  # of a document that does not answer
 UNVERIFIED = "[Non vérifié : aucune citation de cette réponse ne se trouve dans le document]"
-PARTS_FOLLOW = "Réponses des parties :"
 WHOLE, PART = "une décision de justice", "une partie d'une décision de justice"
 CONTEXT_OF_DOCUMENTS = """Elle contient les {n} décisions sur lesquelles porte la question : d'abord EXTRACTION INDEX,
 les éléments déjà repérés, chacun avec son document et sa position ; ensuite RAW DOCUMENTS, le texte entier de chaque

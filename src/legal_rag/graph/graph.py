@@ -32,12 +32,6 @@ NEAR_NAMES = 5  # in a message
 CITING_TYPES = ("cites", "applies")
 RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
 # Of one source, edges of these types to the same target exclude each other.
-_OPPOSED = (
-    frozenset(("overrules", "upholds")),
-    frozenset(("overrules", "follows")),
-    frozenset(("follows", "distinguishes")),
-)
-_SINGLE = frozenset(("decided_by",))  # a source has one target
 
 _SELECT_EDGES = """
     SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
@@ -252,19 +246,6 @@ class KnowledgeGraph:
         keys = [key for (key,) in self._rows(sql, node_type, most)]
         nodes = self._nodes(keys)
         return [nodes[key] for key in keys]
-
-    @_at_once
-    def conflicts(self, node: Node | str, supports: Collection[str] = (TEXT, STATED)) -> list[list[Edge]]:
-        """Return the edges of a node that contradict each other, side by side: two courts, upheld and overruled."""
-        edges = self.neighbours(node, supports=supports)
-        by_ends: dict[tuple[str, str], list[Edge]] = defaultdict(list)
-        by_source: dict[tuple[str, str], list[Edge]] = defaultdict(list)
-        for edge in edges:
-            by_ends[edge.source.key, edge.target.key].append(edge)
-            if edge.type in _SINGLE:
-                by_source[edge.source.key, edge.type].append(edge)
-        opposed = filter(None, map(_opposed, by_ends.values()))
-        return [*opposed, *(some for some in by_source.values() if _disagree([one.target.key for one in some]))]
 
     @_at_once
     def path(self, first: Node | str, second: Node | str, most_hops: int = MOST_HOPS) -> list[Edge]:
@@ -662,19 +643,6 @@ def _merged(edges: Iterable[Edge]) -> list[Edge]:
                 answer_id=known.answer_id or edge.answer_id, recorded=known.recorded or edge.recorded
             )
     return list(merged.values())
-
-
-def _opposed(edges: Sequence[Edge]) -> list[Edge]:
-    """Return those of some edges between the same ends that another contradicts."""
-    types = {one.type for one in edges}
-    opposed = {edge_type for pair in _OPPOSED if pair <= types for edge_type in pair}
-    return [one for one in edges if one.type in opposed]
-
-
-def _disagree(keys: Sequence[str]) -> bool:
-    """Tell whether courts differ by more than that one is named with its chamber."""
-    words = [frozenset(key.partition(":")[2].split()) for key in keys]
-    return any(not (one <= other or other <= one) for one in words for other in words)
 
 
 def _json(values: Iterable[Any]) -> str:

@@ -75,7 +75,6 @@ class NodeView(NamedTuple):
     name: str  # as lawyers cite it
     edges: list[Edge]  # facts, by type
     rulings: list[Edge]  # among them: those that say how later decisions treat it
-    conflicts: list[list[Edge]]  # edges that contradict each other
     stated: list[Edge]  # what a model said; one sentence holds both names
     unsupported: list[Edge]  # what a model said, and no text that it read
     episodes: list[Episode]
@@ -108,7 +107,6 @@ def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False
         name_of(graph, node),
         of(TEXT),
         graph.treatment(node).rulings,
-        graph.conflicts(node, (TEXT, STATED) if with_all else (TEXT,))[:MAX_LISTED],
         of(STATED) if with_all else [],
         of(UNSUPPORTED) if with_all else [],
         graph.episodes(node, MAX_LISTED),
