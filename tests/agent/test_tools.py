@@ -67,6 +67,7 @@ def tools(library, retriever, log):
         ("5", 5),
         (" 5.0 ", 5),
         ("5 passages", 5),
+        ("cinq passages", 5),
         ("k = vingt-deux", 22),
         ("1 000", 50),
         ([7], 7),

@@ -14,6 +14,7 @@ from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
 from legal_rag.corpus.folding import DASHES, fold_text
+from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.corpus.structure.tree import TreeNode, walk
 from legal_rag.deadline import check
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
@@ -71,6 +72,9 @@ EXAMPLES = {
 }
 # "40 000" is one number; so is "40000.0".
 _FIGURES = re.compile(r"-?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+)")
+_WORDS = re.compile(rf"(?<!\w){NUMBER_IN_WORDS}", re.IGNORECASE)
+
+
 _EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for name in (key, label)}
 
 
@@ -503,12 +507,14 @@ def _items_in(text: str) -> list[str]:
 
 
 def _number(value: object) -> int | None:
-    """Return a number, or the first one of a text: '5', '5.0', '40 000 caractères'."""
+    """Return a number, or the first one of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
     if isinstance(value, str):
-        figures = _FIGURES.search(value[:LONGEST_CONDITION])
-        return (
-            int(re.sub(r"[^\d-]", "", figures[0])[:18]) if figures else None
-        )  # longer ones are cut to the most anyway
+        text = value[:LONGEST_CONDITION]
+        if figures := _FIGURES.search(text):
+            return int(re.sub(r"[^\d-]", "", figures.group())[:18])  # longer ones are cut to the most there is anyway
+        words = _WORDS.search(text)
+        counted = words_value(words.group()) if words else None
+        return None if counted is None else int(counted)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
