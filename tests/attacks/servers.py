@@ -162,10 +162,10 @@ def _library(library: Path) -> Any:
 
 
 def prepare(place: Place) -> None:
-    """Import and open what every case takes, so that none is measured with it."""
-    good = _once(response(completion()))
-    for door in DOORS.values():
-        with RawServer(good) as server, suppress(Exception):
+    """Import and open what every case takes, so that none is measured with it: also what answers in a model's stead."""
+    good, refused = _once(response(completion())), _once(response(b"{}", status="401 Unauthorized"))
+    for door, behaviour in itertools.product(DOORS.values(), (good, refused)):
+        with RawServer(behaviour) as server, suppress(Exception):
             door(place, server.api_base, 30.0)
 
 
