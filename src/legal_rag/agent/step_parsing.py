@@ -178,7 +178,7 @@ def _names(tools: Mapping[str, Tool]) -> str:
 
 def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a step's fields under DSPy's names, unwrapped; of a list of steps, the first."""
-    folded = {_folded(str(name)): value for name, value in values.items()}
+    folded = {folded_key(str(name)): value for name, value in values.items()}
     for name in SYNONYMS["wrappers"].split():
         inner = folded.get(name)
         inner = inner[0] if isinstance(inner, list) and inner else inner
@@ -213,7 +213,7 @@ def _labelled(text: str) -> dict[str, str]:
     ends = [*(match.start() for match in labels), len(text)][1:]
     found: dict[str, str] = {}
     for match, end in zip(labels, ends, strict=True):
-        found.setdefault(_folded(match["name"]), text[match.end() : end].strip())
+        found.setdefault(folded_key(match["name"]), text[match.end() : end].strip())
     return found
 
 
@@ -296,7 +296,7 @@ def _unfenced(text: str) -> str:
     return fenced.group(1).strip() if fenced and not _FENCE_LINE.search(fenced.group(1)) else text
 
 
-def _folded(name: str) -> str:
+def folded_key(name: str) -> str:
     """Return a name in snake_case without accents."""
     plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
@@ -304,4 +304,4 @@ def _folded(name: str) -> str:
 
 def _key(name: str) -> str:
     """Fold a name without the namespaces that models prefix."""
-    return re.sub(r"^(?:functions?|tools?|default_api|outil)_", "", _folded(name))
+    return re.sub(r"^(?:functions?|tools?|default_api|outil)_", "", folded_key(name))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
 
 from cachetools import LRUCache, cached
@@ -777,13 +778,6 @@ def _type_text(annotation: Any) -> str:
     return str(annotation).removeprefix("typing.")
 
 
-class _CachedModel:
-    """Sub-model that is asked the same prompt once."""
-
-    def __init__(self, model: TextModel) -> None:
-        self.query = _cached(model.query, LRUCache(REPLIES), key=_digest)
-
-
 class CachedCorpusREPL(MultiDocREPL):
     """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
 
@@ -791,9 +785,10 @@ class CachedCorpusREPL(MultiDocREPL):
         self, corpus_index: Any, sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
     ) -> None:
         """See `MultiDocREPL`."""
-        model = None if sub_llm is None else _CachedModel(sub_llm)
+        model = sub_llm and SimpleNamespace(query=_cached(sub_llm.query, LRUCache(REPLIES), key=_digest))
         self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
-        self.search_result_cache = _cached(_found, LRUCache(SEARCHES, _cache_size), key=lambda key, find: _digest(key))
+        searches = LRUCache[bytes, Any](SEARCHES, _cache_size)
+        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _digest(key))
         self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
         super().__init__(corpus_index, model, retriever, **settings)
 
@@ -818,10 +813,6 @@ def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashabl
 def _digest(value: Any) -> bytes:
     """Return a hash of plain values: a key may name all documents of a corpus, a prompt hold a million characters."""
     return hashlib.sha256(repr(value).encode(errors="surrogatepass")).digest()
-
-
-def _found(key: Hashable, find: Callable[[], T]) -> T:
-    return find()
 
 
 def _cache_size(found: Any) -> int:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.failures import UnusableAnswerError
+from legal_rag.agent.step_parsing import folded_key
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
 from legal_rag.citations.enricher import is_abstention
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.citations.sources import SourceText
-from legal_rag.corpus.cleaning import normalized, storable
+from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks
@@ -482,7 +483,7 @@ def _as_json(value: Any) -> str:
 def _truth(value: Any) -> bool | None:
     if isinstance(value, bool | int | float):
         return bool(value)
-    words = _key(value).replace("_", " ").split() if isinstance(value, str) else []
+    words = folded_key(value).replace("_", " ").split() if isinstance(value, str) else []
     first = words[0] if words else ""
     return True if first in YES else False if first in NO or words[:2] == ["pas", "pertinent"] else None
 
@@ -492,10 +493,4 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _folded(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {_key(str(name)): value for name, value in values.items()}
-
-
-def _key(name: str) -> str:
-    """Fold a key to small letters without accents."""
-    plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
-    return "_".join("".join(one if one.isalnum() else " " for one in plain).split())
+    return {folded_key(str(name)): value for name, value in values.items()}
