@@ -2,7 +2,7 @@
 
 Run: python benchmarks/tags.py [--bytes 1000000]
 
-Each text is read five times; the fastest counts, in the processor's time. The bar is 100 ms a megabyte.
+Each text is read five times; the fastest counts, in the processor's time. The bar is 200 ms a megabyte.
 """
 
 import argparse
@@ -39,11 +39,11 @@ CASES = {
     "lessons": ('<vm:episode decision="d">' + "<lesson>a</lesson>" * 200 + "</vm:episode>", ""),
     "beginnings within episodes": ('<vm:episode decision="d">' + "<" * 4900 + "</vm:episode>", ""),
     "names that fold to a sentence": (f'<vm:relationship from="{"ﷺ" * 290}" to="b" type="cites"/>', ""),
-    "blocks of code": ("```\n", ""),
+    "blocks of code": ("```\n", "<vm:x/>\n"),
     "blocks of code with a tag": ("```\n<vm:x/>\n```\n", ""),
-    "less-than signs": ("<", ""),
+    "less-than signs": ("<", "<vm:x/>"),
     "line breaks around tags": ("\n\n\n<vm:x/>\n\n\n", ""),
-    "a flood of line breaks": ("\n", ""),
+    "a flood of line breaks": ("\n", "<vm:x/>"),
 }
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Mention, Node, Treatment
     from legal_rag.graph.page import render_graph, view_graph
     from legal_rag.graph.store import fill_graph
-    from legal_rag.graph.tags import TagScanner, parse_extraction_tags
+    from legal_rag.graph.tags import parse_extraction_tags
     from legal_rag.graph.types import (
         EDGE_TYPES,
         EPISODE_STATUSES,
