@@ -135,11 +135,12 @@ def _tools(place: Place) -> dict[str, Callable[..., str]]:
 def run_program(place: Place, code: str, attempts: int = 1, *, ends_late: bool = False) -> Outcome:
     """Run a program with all functions under a budget of `SECONDS`, or a long one; what it says comes back."""
     from legal_rag.corpus_index import CorpusIndex
-    from legal_rag.deep_read.functions import create_multi_doc_env
+    from legal_rag.deep_read import functions
     from legal_rag.deep_read.rlm import ProgramEnvironment, RunSetup
     from legal_rag.llm import Budget, BudgetExceededError, UsageTracker
 
-    env = create_multi_doc_env(CorpusIndex.open(place.library), Model(), workers=2, grep_seconds=GREP_SECONDS)
+    functions.SECONDS = GREP_SECONDS
+    env = functions.create_multi_doc_env(CorpusIndex.open(place.library), Model(), workers=2)
     setup = RunSetup(
         root=Model(),
         sub=Model(),

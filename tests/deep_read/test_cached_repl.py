@@ -141,8 +141,9 @@ def test_what_failed_is_tried_again(corpus, error):
     assert repl.llm_query("q") == "bon"
 
 
-def test_a_search_that_ran_out_of_time_is_made_again(corpus):
-    repl = CachedCorpusREPL(corpus, grep_seconds=0.0)
+def test_a_search_that_ran_out_of_time_is_made_again(corpus, monkeypatch):
+    monkeypatch.setattr(cached_module, "SECONDS", 0.0)
+    repl = CachedCorpusREPL(corpus)
     for _ in range(2):
         repl.grep_corpus("cour")
         assert not repl.search_status()["complete"]

@@ -117,7 +117,6 @@ class MultiDocREPL:
         *,
         log: EventLog | None = None,
         workers: int = WORKERS,
-        grep_seconds: float | None = SECONDS,
     ) -> None:
         """Open the functions.
 
@@ -127,16 +126,15 @@ class MultiDocREPL:
             retriever: Searches passages by meaning; None searches by words.
             log: Records searches, what they found, and documents read.
             workers: Concurrent calls of the model.
-            grep_seconds: Time limit of a search for a pattern; None sets no limit.
         """
         self.sub_llm, self.retriever = sub_llm, retriever
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
         self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
         self.last_search = GrepResult(0)
-        self._workers, self._grep_seconds = workers, grep_seconds
+        self._workers = workers
         self.corpus, self.library = corpus_index, corpus_index.library
-        self._grep = CorpusGrep(self.library, self._grep_seconds)
+        self._grep = CorpusGrep(self.library, SECONDS)
         self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
 
     @bounded()
@@ -747,17 +745,10 @@ class MultiDocEnv:
 
 
 def create_multi_doc_env(
-    corpus_index: "CorpusIndex",
-    sub_llm: TextModel | None = None,
-    retriever: Searcher | None = None,
-    *,
-    log: EventLog | None = None,
-    workers: int = WORKERS,
-    grep_seconds: float | None = SECONDS,
+    corpus_index: "CorpusIndex", sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
 ) -> MultiDocEnv:
     """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`."""
-    repl = CachedCorpusREPL(corpus_index, sub_llm, retriever, log=log, workers=workers, grep_seconds=grep_seconds)
-    return MultiDocEnv(repl)
+    return MultiDocEnv(CachedCorpusREPL(corpus_index, sub_llm, retriever, **settings))
 
 
 def description_of(function: Callable[..., Any]) -> str:

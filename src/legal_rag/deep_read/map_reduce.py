@@ -20,7 +20,7 @@ from legal_rag.deep_read.mapping import (
     Judged,
     Mapped,
     MapReduceSettings,
-    ask,
+    ask_twice,
     map_documents,
 )
 from legal_rag.deep_read.prompts import (
@@ -101,7 +101,7 @@ def written_answer(
     while True:
         shown, left = _shown(findings, notices, most)
         try:
-            answer = ask(model, final_prompt(question, shown, scope), judged)
+            answer = ask_twice(model, final_prompt(question, shown, scope), judged)
         except ModelError as error:
             if error.kind != "context" or most < 2 * FEWEST_CHARS:
                 raise

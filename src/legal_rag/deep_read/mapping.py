@@ -40,7 +40,7 @@ class Judged(NamedTuple, Generic[T]):
     reason: str = UNREADABLE  # in French: why there is no value
 
 
-def ask(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
+def ask_twice(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
     """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
 
     Raises:
@@ -311,10 +311,10 @@ def _is_final(error: BaseException | None) -> bool:
 def _window_read(
     question: str, source: Source, window: Span, model: TextModel, settings: MapReduceSettings
 ) -> WindowRead:
-    """Read a window; one that is too long for the model, in halves. Raises as `ask` does."""
+    """Read a window; one that is too long for the model, in halves. Raises as `ask_twice` does."""
     prompt = map_prompt(question, source.document, window, settings.answer_form)
     try:
-        return ask(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
+        return ask_twice(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
     except ModelError as error:
         half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
         if error.kind != "context" or half < SHORTEST_WINDOW:

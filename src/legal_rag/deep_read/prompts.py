@@ -23,7 +23,6 @@ SAMPLES = 20  # summaries shown beforehand
 SAMPLE_CHARS = 240  # of each
 MAX_CONTEXT_CHARS = 2_000_000  # of documents given as a text; more are read by the functions alone
 HEAD_CHARS = 300  # of a title, in a notice
-SHOWN_QUOTE = (800, 300)  # characters at the beginning and at the end of a longer quotation
 SHOWN_REPLY = 1500  # characters of a rejected reply, in the second prompt
 
 BRIEFLY = "en trois phrases au plus"
@@ -140,17 +139,8 @@ def map_reduce_notice(document: Document) -> str:
 
 
 def quoted(citation: Citation) -> str:
-    """Return a quotation with its marker; a long one without its middle."""
-    marker = format_marker(citation.doc_id, citation.char_start, citation.char_end)
-    return f"« {_shown(citation.quote)} » {marker}"
-
-
-def _shown(quote: str) -> str:
-    first, last = SHOWN_QUOTE
-    if len(quote) <= first + last + 100:
-        return quote
-    head, tail = quote[:first], quote[-last:]
-    return f"{head[: head.rfind(' ')] if ' ' in head else head} […] {tail[tail.find(' ') + 1 :]}"
+    """Return a quotation with its marker."""
+    return f"« {citation.quote} » {format_marker(citation.doc_id, citation.char_start, citation.char_end)}"
 
 
 def error_text(reason: str) -> str:
