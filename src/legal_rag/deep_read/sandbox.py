@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -296,7 +297,9 @@ def parsed(code: str) -> ast.Module | None:
     if len(code) > MAX_CODE or ENDLESS_NAME.search(code):
         return None
     try:
-        return ast.parse(code)
+        with warnings.catch_warnings():  # of a program's escapes, which are not the user's affair
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # also of null bytes and endless brackets
         return None
 
