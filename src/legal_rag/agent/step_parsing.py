@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from legal_rag.citations.markers import check_receipts
 from legal_rag.corpus.cleaning import json_safe, normalized, storable
 from legal_rag.llm import json_in, without_thoughts
 
@@ -82,14 +81,14 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
 
 
 def clean_answer(text: str, *, only_clear: bool = False) -> str:
-    """Strip thoughts, field marks, fences, « Réponse : » and JSON around an answer; no marker of a receipt stays.
+    """Strip thoughts, field marks, fences, « Réponse : » and JSON around an answer.
 
     With `only_clear`, a text that neither cites nor abstains is no answer: empty.
     """
     text = _unfenced(storable(without_thoughts(text[:MAX_ANSWER_CHARS])).strip())
     if text.startswith("{"):
         text = _fields_in(_json_object(text)).get("answer") or text
-    text = check_receipts(_LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip())
+    text = _LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip()
     return text if not only_clear or _is_clearly_answer(text) else ""
 
 

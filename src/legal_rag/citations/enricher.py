@@ -2,13 +2,20 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
 from legal_rag.citations.claims import AnswerText, Claim, Quotation
 from legal_rag.citations.facts import Fact
-from legal_rag.citations.markers import DocumentNames, MarkedText, Reference, format_marker, take_out_markers
+from legal_rag.citations.markers import (
+    DocumentNames,
+    MarkedText,
+    Reference,
+    check_receipts,
+    format_marker,
+    take_out_markers,
+)
 from legal_rag.citations.plain import read_plain
 from legal_rag.citations.sources import SourceTexts
 from legal_rag.corpus.folding import fold_text
@@ -234,7 +241,12 @@ class CitationEnricher:
         self._documents = documents
 
     def enrich(
-        self, text: str, read: Sequence[str] | None = None, *, seen: Container[str] | None = None
+        self,
+        text: str,
+        read: Sequence[str] | None = None,
+        *,
+        seen: Container[str] | None = None,
+        bears_out: Callable[[str, str, str], object] = lambda before, after, name: None,
     ) -> EnrichedResponse:
         """Check an answer.
 
@@ -248,12 +260,16 @@ class CitationEnricher:
                 cites, or, of a mapping, all.
             seen: Ids of the documents of which the model was shown anything: a citation of another one is not verified,
                 though it may stand there; None asks nothing of the kind.
+            bears_out: Of markers of receipts, see `check_receipts`; by default none is borne out.
         """
         checked, cut = _within(text)
         sources = SourceTexts(self._documents)
         names = DocumentNames(sources, read or ())
         marked = take_out_markers(checked, names.document)
-        return Enrichment(marked, sources, self._searched(marked, sources, read), seen).response()._replace(cut=cut)
+        done = Enrichment(marked, sources, self._searched(marked, sources, read), seen).response()
+        # At last, when no marker of a source that is taken out, no tag, no escape can make another one.
+        claims = [check_receipts(one) for one in done.ungrounded_claims]
+        return done._replace(text=check_receipts(done.text, bears_out), ungrounded_claims=claims, cut=cut)
 
     def _searched(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
         cited = [one.doc_id for marker in marked.markers for one in marker.references]

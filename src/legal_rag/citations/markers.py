@@ -1,12 +1,14 @@
 """Source markers in an answer: every spelling, parsed, written and removed."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from legal_rag.citations.plain import legible, without_hidden
+from legal_rag.citations.plain import legible, read_plain, without_hidden
 from legal_rag.citations.sources import SourceTexts
 from legal_rag.corpus.chunking import parse_chunk_id
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.folding import fold_text
 
 Span = tuple[int, int]  # characters: start, end
@@ -32,11 +34,17 @@ _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECA
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
 HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
 MOST_PLACES = 20  # in one reference
-# [Calcul : r3], in whatever brackets and spelling: what models write behind a value that was computed.
-_BRACKETED = re.compile(r"[\[(［（【{<][^\[\]()［］（）【】{}<>\n]{1,80}[\])］）】}>]")
-_RECEIPT = re.compile(r"(?:\[\W*calculs?\W+|\W+calculs?\W+(?=r\W?\d))(?:re[çc]us?\W+|n°\W*)?(?:r\W?)?\d", re.IGNORECASE)
-_RECEIPT_NUMBER = re.compile(r"\d{1,6}")
+# What a reader would take for the marker of a receipt, on the skeleton of a text: "[Calcul : r3]", whatever its letters,
+# brackets and further words, closed or not.
+_GAP = r"[\W_]{0,3}"
+_RECEIPT_LIKE = re.compile(
+    rf"\[{_GAP}(?:{_GAP.join('calcul')}|{_GAP.join('recu')})[^\[\]]{{0,300}}?r{_GAP}[0-9]{{1,9}}(?:[^\[\]]{{0,300}}\])?"
+    r"|\[[^\w\[\]]{0,30}(?:(?:calculs?|recus?)[^\w\[\]]{0,30}|r[^\w\[\]]{0,3})[0-9]{1,9}[^\w\[\]]{0,30}\]"
+    r"|\([^\w()]{0,9}(?:calculs?|recus?)[^\w()]{1,9}r[^\w()]?[0-9]{1,9}(?:[^()\n]{0,100}\))?"
+)
+_RECEIPT = re.compile(r"\[[Cc]alculs? ?:? ?[rR]([0-9]{1,6})\]")
 NOT_A_RECEIPT = "[calcul non vérifié]"
+BEFORE_CHARS, AFTER_CHARS = 2000, 60  # of a text around a marker
 _BLANK_RUN = re.compile(r"\s+")
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
 LONGEST_MARKER = 2000  # characters that are read; what is longer points nowhere
@@ -239,20 +247,34 @@ class DocumentNames:
         return self._titles
 
 
-def check_receipts(text: str, bears_out: Callable[[str, str], object] = lambda before, name: None) -> str:
-    """Keep the markers of receipts that bear out what stands before them, in one spelling; mark the others as not verified.
+class _Skeleton(dict[int, str]):
+    """Maps each character to one: a small letter without accents; a square bracket for all but round ones."""
+
+    def __missing__(self, code: int) -> str:
+        base = normalized(legible(chr(code)), "NFKD")[0].lower()[0]
+        kind = unicodedata.category(base)
+        opens, closes = base == "<" or (kind == "Ps" and base != "("), base == ">" or (kind == "Pe" and base != ")")
+        self[code] = "[" if opens else "]" if closes else base
+        return self[code]
+
+
+_SKELETON = _Skeleton()
+
+
+def check_receipts(text: str, bears_out: Callable[[str, str, str], object] = lambda before, after, name: None) -> str:
+    """Keep the markers of receipts, `[Calcul : r3]`, that are borne out; mark what looks like another as not verified.
 
     Args:
-        text: Of a model.
-        bears_out: Tells whether a text before a marker ends in the value of the receipt of a name, such as "r3".
+        text: As it will be shown.
+        bears_out: Tells whether what a reader sees before and behind a marker bears out the receipt of a name ("r3").
     """
-
-    def checked(match: re.Match[str]) -> str:
-        marker = legible(without_hidden(match[0])).replace("［", "[")
-        if not _RECEIPT.match(marker):
-            return match[0]
-        names = [f"r{int(number)}" for number in _RECEIPT_NUMBER.findall(marker)]
-        are_right = [bool(bears_out(match.string[: match.start()], name)) for name in names]
-        return f"[Calcul : {', '.join(names)}]" if all(are_right) else NOT_A_RECEIPT
-
-    return _BRACKETED.sub(checked, text)
+    plain, pieces, done = read_plain(text), [], 0
+    for match in _RECEIPT_LIKE.finditer(plain.text.translate(_SKELETON)):
+        start, end = plain.starts[match.start()], plain.written(match.end())
+        before = plain.text[max(0, match.start() - BEFORE_CHARS) : match.start()]
+        receipt = _RECEIPT.fullmatch(text, start, end)
+        after = plain.text[match.end() : match.end() + AFTER_CHARS]
+        is_right = receipt and bears_out(before, after, f"r{receipt[1]}")
+        pieces += [text[done:start], f"[Calcul : r{receipt[1]}]" if receipt and is_right else NOT_A_RECEIPT]
+        done = end
+    return "".join([*pieces, text[done:]])

@@ -19,6 +19,8 @@ from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
 from legal_rag.agent.prediction import EventType
 from legal_rag.agent.tool_arguments import (
+    BOUNDS,
+    NAME,
     NOTHING,
     SHOWN_CHARS,
     TEXT,
@@ -33,6 +35,7 @@ from legal_rag.agent.tool_arguments import (
     shown,
     text_of,
     whole_number,
+    within_bound,
 )
 from legal_rag.agent.tools import entities_of
 from legal_rag.corpus.cleaning import storable
@@ -492,15 +495,17 @@ class MultiDocREPL:
             raise ValueError(NO_MODEL)
         return self.sub_llm
 
-    @bounded()
-    def resolve(self, doc_id: Any) -> str:
-        """Read a document's id from what a program passes for it."""
-        return self._id(doc_id)
-
-    @bounded()
-    def resolve_all(self, doc_ids: Any) -> list[str]:
-        """Read the ids of several documents."""
-        return self._ids(doc_ids)
+    def resolve(self, name: str, value: Any) -> Any:
+        """Read an argument as functions do, before they are called: ids, texts, a pattern; others as they are."""
+        value = within_bound(name, value, BOUNDS.get(name, NAME))
+        if value is None:
+            return None
+        if name == "doc_ids":
+            return self._ids(value)
+        if name in ("query", "keyword", "entity", "text"):
+            return text_of(value, " ")
+        readers = {"doc_id": self._id, "pattern": _pattern_of, "keywords": _texts_of}
+        return readers.get(name, text_of if name in (*FILTERS, "topic", "mode") else _as_it_is)(value)
 
     def _id(self, sent: object) -> str:
         return document_id(sent, self.library, self.log.titles)
@@ -592,6 +597,10 @@ class MultiDocREPL:
     def _saw(self, hits: Sequence[SearchHit]) -> None:
         for hit in hits[: min(MAX_SEEN, MAX_PASSAGES - len(self.log.passages))]:
             self.log.saw(hit)
+
+
+def _as_it_is(value: T) -> T:
+    return value
 
 
 def _number(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
@@ -699,7 +708,7 @@ class MultiDocEnv:
     def __init__(self, repl: MultiDocREPL) -> None:
         self.repl = repl
         corpus = repl.corpus
-        self.receipts = Receipts(corpus, repl.resolve, repl.resolve_all, lambda: repl.last_search)
+        self.receipts = Receipts(corpus, repl.resolve, lambda: repl.last_search)
         self.functions: dict[str, Callable[..., Any]] = {
             name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES
         }

@@ -17,7 +17,7 @@ from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
-from legal_rag.citations.markers import check_receipts, format_marker
+from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
@@ -33,7 +33,7 @@ from legal_rag.deep_read.prompts import (
     corpus_description,
     system_prompt,
 )
-from legal_rag.deep_read.receipts import Account
+from legal_rag.deep_read.receipts import Account, Receipt, Receipts
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
@@ -73,7 +73,7 @@ MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which needs a c
 MAX_LISTED = 200  # receipts on a page
 MAX_TOLD = 5  # receipts in a notice, and values that have none
 COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
-UNVERIFIED = "Sorti d'un programme, non vérifié"
+UNVERIFIED, PROSE = "Sorti d'un programme, non vérifié", "texte du modèle"
 WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
 NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
 SO_FAR = "Passages trouvés :"
@@ -254,11 +254,11 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         return None
     stopped, failed = _why_stopped(work, outcome)
     seen = frozenset([*work.log.sources, *env.receipts.documents])
+    ended: dict[str, Any] = {"stopped": stopped, "failed": failed, "receipts": env.receipts, "seen": seen}
     if outcome.is_prose:
-        prose = check_receipts(str(outcome.value), env.receipts.bears_out)
-        return conclude(work, prose, stopped=stopped, failed=failed, seen=seen)
+        return conclude(work, outcome.value, **ended)
     account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
-    return conclude(work, account.answer, stopped=stopped, failed=failed, account=account, seen=seen)
+    return conclude(work, account.answer, account=account, **ended)
 
 
 def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
@@ -344,6 +344,7 @@ def conclude(
     stopped: str,
     failed: bool,
     account: Account | None = None,
+    receipts: Receipts | None = None,
     seen: Collection[str] = (),
     remarks: Sequence[str] = (),
 ) -> Prediction:
@@ -356,6 +357,7 @@ def conclude(
         failed: It ended because a model failed, not at a limit.
         account: A program gave the answer, and what of it is the value of a receipt: it may stand without citing a
             passage; the rest is marked as not verified. Prose is not shown, but the receipts that it names are.
+        receipts: Of the run, which markers in the answer may name.
         seen: Ids of documents that a citation may hold of, besides those that the log has.
         remarks: For the reader, in French without full stops.
     """
@@ -364,7 +366,21 @@ def conclude(
         stopped, failed = BudgetExceededError(limit, work.tracker.budget, usage).notice, False
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
-    checked = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
+    named: dict[str, Receipt] = {}
+
+    def bears_out(*where: str) -> bool:
+        found = receipts.bears_out(*where) if receipts else None
+        named.update({found.statement(): found} if found else {})
+        return found is not None
+
+    checked = (
+        value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, bears_out, plain=plain)
+    )
+    if named:
+        own = account or Account(value, unverified=(PROSE,))
+        account = own._replace(
+            receipts=tuple({one.statement(): one for one in (*own.receipts, *named.values())}.values())
+        )
     answer, told, remark = _given(checked, account, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, UNCITED if checked else ModelError("empty").reason
@@ -376,8 +392,8 @@ def conclude(
     if plain and answer and checked and answer.text == checked.text:
         _tell_in_event(log, value=without_tags(value))
     if told:
-        receipts = [one.to_json() for one in told.receipts[:MAX_LISTED]]
-        _tell_in_event(log, **({"receipts": receipts} if receipts else {}), unverified=list(told.unverified))
+        kept = [one.to_json() for one in told.receipts[:MAX_LISTED]]
+        _tell_in_event(log, **({"receipts": kept} if kept else {}), unverified=list(told.unverified))
     work.emit()
     return log.prediction(
         work.question,
@@ -437,7 +453,8 @@ def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[s
 
 def _of_receipts(account: Account) -> EnrichedResponse:
     """Return the statements of receipts as an answer."""
-    lines = [f"- {one.said} : {one.shown}" for one in account.receipts]
+    # As code: an argument may hold Markdown.
+    lines = [f"- ``{one.said}`` : {one.shown}" for one in account.receipts]
     return EnrichedResponse("\n".join(lines), [], [], [], 1.0, abstained=False)
 
 
@@ -455,7 +472,7 @@ def _holds(answer: EnrichedResponse) -> bool:
 
 
 def _checked(
-    value: Any, log: EventLog, corpus: "Corpus", seen: Collection[str], *, plain: bool
+    value: Any, log: EventLog, corpus: "Corpus", seen: Collection[str], bears_out: Callable[..., bool], *, plain: bool
 ) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not asked for here; a model that writes some shows them to nobody.
@@ -463,7 +480,8 @@ def _checked(
     if not text:
         return None
     read = [] if plain else read
-    return CitationEnricher(corpus).enrich(text, read=read, seen=frozenset([*log.sources, *seen]))
+    seen = frozenset([*log.sources, *seen])
+    return CitationEnricher(corpus).enrich(text, read=read, seen=seen, bears_out=bears_out)
 
 
 def is_cited(corpus: "Corpus", seen: Collection[str]) -> Callable[[str], bool]:

@@ -11,15 +11,17 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
-from itertools import product
+from itertools import product, starmap
 from typing import Any, NamedTuple
 
 import regex
 
-from legal_rag.agent.tool_arguments import IDS, bounded, quoted, text_of, whole_number
-from legal_rag.citations.markers import check_receipts
+from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
+from legal_rag.citations.markers import BEFORE_CHARS, check_receipts
 from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.patterns.amounts import words_value
+from legal_rag.corpus.patterns.courts import words_of_value
 from legal_rag.corpus.patterns.dates import find_dates
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.corpus_index.terms import fold_accents
@@ -33,6 +35,7 @@ MAX_SAID = 3000  # characters of a statement, which is shown whole or not at all
 MAX_TOLD = 300  # of one in a notice
 MAX_TEXT = 60  # characters of a value
 MAX_TAIL = 120  # characters before a marker in which its value stands
+MAX_HEADS = 1000  # characters of the keys above a text that is cited
 
 # What functions return, in French.
 DECISIONS = """list_documents find_documents search_by_keyword search_by_keywords search_by_entity documents_in_topic
@@ -47,9 +50,13 @@ OF_ONE = {
 }
 NOUNS: Mapping[str, str] = {**LISTED, **OF_ONE, "get_topics": "thèmes rendus"}
 HAND_MADE, TOO_LONG = "liste faite par le programme", "demande trop longue pour être montrée"
+NEGATIVE = "aucune recherche ne lit de négation ni de comparaison"
 COMPUTING = ("count", "table", "most_common", "group_by", "earliest", "latest", "share", "receipt")
 LIMITING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
 BY_WORDS = frozenset({"juridiction", "formation", "solution"})  # filters that look for words in a field
+BY_LIKENESS = frozenset({"keyword", "keywords", "entity", "entites", "query"})
+DATES = frozenset({"date_from", "date_to"})
+RECORDS = frozenset({"get_doc_meta", "earliest", "latest"})
 FIELDS = {
     "juridiction": "juridiction",
     "formation": "formation",
@@ -63,18 +70,30 @@ FIELDS = {
     "mois": "mois",
     "keywords": "mots-clés",
 }
-_ISO_DATE = regex.compile(r"\d{4}-\d{2}-\d{2}")
+_YEAR, _MONTH, _ISO_DATE = map(regex.compile, ("[0-9]{4}", "[0-9]{4}-[0-9]{2}", "[0-9]{4}-[0-9]{2}-[0-9]{2}"))
+_NEGATION = regex.compile(
+    r"\b(?:non(?!-)|ne|n['’]|pas|sans|sauf|hors|hormis|except[eé]\w*|ni|aucune?|autres? que|sinon)\b|[≠!<>≤≥¬^~]",
+    regex.IGNORECASE,
+)
 KEYS = dict.fromkeys(("reponse", "answer"), "answer") | dict.fromkeys(("recus", "recu", "receipts"), "named")
 CITED = regex.compile(r"\[\s*Source\b", regex.IGNORECASE)
-NEUTRAL = frozenset(["", *"nombre n réponse résultat valeur liste tableau".split()])  # keys that say nothing of a value
+# Keys that say nothing of a value.
+NEUTRAL = frozenset(["", *"nombre n réponse résultat valeur liste tableau date décision doc_id titre title".split()])
+DECISION_NOUNS = frozenset(["", *"decision arret jugement document affaire".split()])
+_OF_PLACES = regex.compile("nombre des (?:occurrences|passages|liens|thèmes)")
 MAX_WORDS = 5  # texts of the model shown
 # A value stands right before its marker; only what is counted may come between.
 _ENDING = regex.compile(
-    r"(?P<percent>\s?%)?[*_]*(?:\s(?:décision|arrêt|jugement|document|affaire|occurrence|passage|lien|thème)s?)?[\s*_]*\Z",
-    regex.IGNORECASE,
+    r"(?P<percent> ?%)?(?: (?P<noun>décision|arrêt|jugement|document|affaire|occurrence|passage|lien|thème)s?)?\s?\Z",
+    regex.I,
 )
-_NUMBER = regex.compile(
-    r"(?<![^\s(\[«“:*_])(?<!\d\s)(?P<n>[1-9]\d{0,2}(?:\s\d{3})+(?:[.,]\d+)?|(?:0|[1-9]\d*)(?:[.,]\d+)?)\Z"
+_NUMBER = regex.compile(r"(?:[1-9][0-9]{0,2}(?: [0-9]{3})+(?:,[0-9]+)?|(?:0|[1-9][0-9]*)(?:[.,][0-9]+)?)\Z")
+_BULLET = regex.compile(r"(?:\A|\n)(?:(?:[-*+•|]|[0-9]{1,2}[.)]) )?\Z")
+# What may follow: the value must not go on behind the marker.
+_FOLLOWING = regex.compile(
+    r"\s*\Z|\s*\n|[.;:!?,)»|](?![0-9])"
+    r"|\s+(?!mill|cent|pour (?:cent|mill)|fois\b|dizaine|douzaine|euros?\b|francs?\b)[^\W0-9_]|\s+[(«|]",
+    regex.I,
 )
 # What nobody sees in a text, or reads as something else: written by its code.
 _UNSEEN = regex.compile(
@@ -103,6 +122,8 @@ class Receipt(NamedTuple):
     documents: tuple[str, ...] = ()  # that it is about
     rows: tuple[Any, ...] = ()  # of a table
     why_not: str = ""  # why it vouches for nothing, in French; empty if it follows from the corpus
+    field: str = ""  # of a record, of which this is one value
+    record: Mapping[str, str] = {}  # of `earliest` and `latest`
     is_shortened: bool = False  # of a search: some documents have more occurrences than it gives
 
     def statement(self) -> str:
@@ -134,20 +155,17 @@ class Receipts:
 
     Args:
         index: Of the corpus.
-        resolve: Reads a document's id from what a program passes for it, as functions do.
-        resolve_all: Those of several.
+        resolve: Reads an argument, by the parameter's name, as functions do: ids, texts.
         last_search: Tells how far a search for a pattern went.
     """
 
     def __init__(
         self,
         index: CorpusIndex,
-        resolve: Callable[[Any], str],
-        resolve_all: Callable[[Any], list[str]],
+        resolve: Callable[[str, Any], Any],
         last_search: Callable[[], GrepResult],
     ) -> None:
-        self._index, self._last_search = index, last_search
-        self._resolvers: Mapping[str, Callable[[Any], Any]] = {"doc_id": resolve, "doc_ids": resolve_all}
+        self._index, self._resolve, self._last_search = index, resolve, last_search
         self._receipts: dict[str, Receipt] = {}
         self._by_documents: dict[bytes, Receipt] = {}  # of each set of documents, the first sound one
         self._metas: dict[str, dict[str, Any]] = {}
@@ -171,7 +189,7 @@ class Receipts:
     def watch(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that does the same and keeps a receipt, where it returns facts of the corpus.
 
-        Documents are resolved once, here: the function and the receipt read the same ones.
+        Arguments are resolved once, here: the function and the receipt read the same ones.
         """
         if name not in NOUNS:
             return function
@@ -179,10 +197,8 @@ class Receipts:
 
         @wraps(function)
         def watched(*arguments: Any, **named: Any) -> Any:
-            asked = dict(signature.bind(*arguments, **named).arguments)
-            for key, resolve in self._resolvers.items():
-                if asked.get(key) is not None:
-                    asked[key] = resolve(asked[key])
+            given = signature.bind(*arguments, **named).arguments
+            asked = {key: self._resolve(key, value) for key, value in given.items()}
             result = function(**asked)
             self._keep_call(name, asked, result)
             return result
@@ -231,6 +247,8 @@ class Receipts:
         counts = sorted(self._counts(ids, [name]).items(), key=lambda one: (-one[1], one[0]))
         rows = [[value, k] for (value,), k in counts[:most]]
         head = f"les {len(rows)} valeurs les plus fréquentes" if len(rows) > 1 else "la valeur la plus fréquente"
+        if tied := sum(k == rows[-1][1] for _, k in counts[most:]):
+            head += f" (et {tied} à égalité avec la dernière)"
         return self._computed("most_common", f"{head} du champ {FIELDS[name]} {_of(source)}", rows, ids, source)
 
     @bounded(documents=IDS)
@@ -242,7 +260,8 @@ class Receipts:
             for value in self._values(ids, doc_id, name):
                 groups[value].append(doc_id)
         kept, said = dict(sorted(groups.items())), f"groupes par {FIELDS[name]} {_of(source)}"
-        whole = self._keep("group_by", said, kept, ids, why_not=_why_not(source))
+        counts = [{value: len(some) for value, some in kept.items()}]
+        whole = self._keep("group_by", said, kept, ids, why_not=_why_not(source), forms=counts)
         for value, some in kept.items():
             said = f"décisions dont le champ {FIELDS[name]} est {shown(value)}, parmi {_among(source)}"
             self._know(whole._replace(said=said, shown=shown(some), documents=tuple(some)))
@@ -264,8 +283,10 @@ class Receipts:
         (source, ids), (base, of) = self._source(part), self._source(whole)
         if not of:
             raise ValueError("aucune décision dans whole")
-        value = round(len(set(ids) & set(of)) / len(of), 4)
-        return self._computed("share", f"part, parmi {_among(base)}, {_of(source)}", value, of, base, _why_not(source))
+        both = len(set(ids) & set(of))
+        said = f"part, parmi {_among(base)}, {_of(source)} ({both} sur {len(of)})"
+        percent = [f"{100 * both / len(of):.{decimals}f} %".replace(".", ",") for decimals in range(3)]
+        return self._computed("share", said, round(both / len(of), 4), of, base, _why_not(source), percent)
 
     @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
@@ -290,16 +311,24 @@ class Receipts:
             is_cited: Tells whether a text rests on citations that hold, all of it: such texts are not judged.
         """
         answer, named = _parts_of(value)
-        judge = _Judge(self, named, is_cited)
-        answer, unverified = judge.judged(answer), judge.unverified
+        judge = _Judge(self, list(dict.fromkeys(named)), is_cited)
+        judge.judge(answer)
+        unverified = judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
         return Account(answer, tuple(judge.found.values()), tuple(unverified[:MAX_UNVERIFIED]))
 
-    def bears_out(self, before: str, name: str) -> Receipt | None:
-        """Return the receipt of a name if it is sound and its value ends a text."""
-        found = next(iter(self.sound([name])), None)
-        return found if found and not found.digests.isdisjoint(map(_digest, _last_values(before))) else None
+    def bears_out(self, before: str, after: str, name: str) -> Receipt | None:
+        """Return the receipt of a name if it is sound, and its value is what stands between two texts."""
+        found, value = next(iter(self.sound([name])), None), _last_value(before)
+        if found is None or value is None or not _FOLLOWING.match(after):
+            return None
+        fields = self.parts(found) if found.record else ()
+        if not any(_digest(value[0]) in one.digests for one in (found, *fields)):
+            return None
+        return (
+            found if value[1] in _folded(found.said) or (value[1] == "" and not _OF_PLACES.match(found.said)) else None
+        )
 
     def sound(self, names: Iterable[str] | None = None) -> list[Receipt]:
         """Return the receipts, all or those named, that vouch for their values; the last one first."""
@@ -316,51 +345,77 @@ class Receipts:
 
     def parts(self, receipt: Receipt) -> Iterator[Receipt]:
         """Yield the rows of a table and the fields of a record as receipts of their own."""
-        named: Iterable[tuple[str, Any]] = (("ligne", row) for row in receipt.rows)
+        named = [(f"ligne {n} sur {len(receipt.rows)}", row) for n, row in enumerate(receipt.rows, 1)]
         if receipt.function == "get_doc_meta":
             meta = self._index.documents[receipt.documents[0]].to_json()
-            named = ((french, meta[name]) for name, french in FIELDS.items() if meta.get(name))
-        elif receipt.function == "get_links":
-            (doc_id,) = receipt.documents
-            named = (("cites", list(self._index.links[doc_id])), ("cited_by", self._index.cited_by(doc_id)))
+            named = [(french, meta[name]) for name, french in FIELDS.items() if meta.get(name)]
+        elif receipt.function in RECORDS:
+            named = list(receipt.record.items())
         for name, part in named:
-            digests = frozenset(map(_digest, (part, {name: part})))
-            yield receipt._replace(said=f"{name} : {receipt.said}", shown=shown(part), digests=digests, documents=())
+            digests, field = frozenset(map(_digest, (part, {name: part}))), "" if receipt.rows else name
+            said = f"{name} : {receipt.said}"
+            yield receipt._replace(said=said, shown=shown(part), digests=digests, documents=(), field=field)
 
     def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any) -> None:
         is_among, search = asked.get("doc_ids") is not None, self._last_search() if name == "grep_corpus" else None
         among = self._by_documents.get(_key(asked["doc_ids"])) if is_among else None
-        given = {key: one for key, one in asked.items() if key != "doc_ids" and _is_given(one)}
-        written = ", ".join(f"{key}{'~' if key in BY_WORDS else '='}{_literal(one)}" for key, one in given.items())
+        given = {key: one for key, one in asked.items() if key != "doc_ids" and one not in (None, "", [])}
+        if name == "search_by_keywords":
+            given.setdefault("mode", "any")
+        texts = [_literal(one) for key, one in given.items() if key not in ("pattern", "doc_id")]
         why_not = _why_not(among) if is_among else ""
         if name in RANKED:
             why_not = "début d'un classement"
         elif (search and not search.is_complete) or LIMITING & given.keys():
             why_not = "recherche limitée"
+        elif any(map(_NEGATION.search, texts)):
+            why_not = NEGATIVE
         documents = [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result)
-        said = f"{NOUNS[name]} par {name}({written})" + (f" parmi {_among(among)}" if is_among else "")
+        said = f"{NOUNS[name]} par {name}({', '.join(starmap(_argument, given.items()))})"
+        said += " (une année seule compte pour son début)" if DATES & given.keys() else ""
+        said += f" parmi {_among(among)}" if is_among else ""
         is_shortened = search is not None and bool(search.shortened)
-        self._keep(name, said, result, documents, why_not=why_not, is_shortened=is_shortened)
+        kept = self._keep(name, said, result, documents, why_not=why_not, is_shortened=is_shortened)
+        if name == "get_links":
+            for key, relation in (("cites", "cités par"), ("cited_by", "qui citent")):
+                self._know(kept._replace(said=f"documents {relation} {asked['doc_id']}", documents=tuple(result[key])))
 
     def _computed(
-        self, function: str, said: str, value: Any, ids: Sequence[str], source: Receipt | None, why_not: str = ""
+        self,
+        function: str,
+        said: str,
+        value: Any,
+        ids: Sequence[str],
+        source: Receipt | None,
+        why_not: str = "",
+        forms: Iterable[Any] = (),
     ) -> Any:
-        self._keep(function, said, value, ids, why_not=why_not or _why_not(source))
+        self._keep(function, said, value, ids, why_not=why_not or _why_not(source), forms=forms)
         return value
 
     def _keep(
-        self, function: str, said: str, value: Any, documents: Iterable[str] = (), *, why_not: str = "", **flags: bool
+        self,
+        function: str,
+        said: str,
+        value: Any,
+        documents: Iterable[str] = (),
+        *,
+        why_not: str = "",
+        forms: Iterable[Any] = (),  # in which the same value may be given
+        **flags: Any,
     ) -> Receipt:
-        fields = value.values() if function in ("earliest", "latest") else ()
+        if function in ("table", "most_common") and all(len(row) == 2 for row in value):
+            forms = [dict(value), *(row[0] for row in value if len(value) == 1)]
         kept = Receipt(
             f"r{len(self._receipts) + 1}",
             function,
             said[:MAX_SAID],
             shown(value),
-            frozenset(map(_digest, (value, *fields))),
+            frozenset(map(_digest, (value, *forms))),
             tuple(dict.fromkeys(documents)),
             tuple(value) if function in ("table", "most_common") else (),
             why_not or (TOO_LONG if len(said) > MAX_SAID else ""),
+            record=value if function in ("earliest", "latest") else {},
             **flags,
         )
         self._n_documents += len(kept.documents)
@@ -387,12 +442,15 @@ class Receipts:
 
     def _extreme(self, function: str, documents: Any, said: str, choose: Callable[..., Any]) -> dict[str, str]:
         source, ids = self._source(documents)
-        dated = [(date, doc_id) for doc_id in ids for date in self._values(ids, doc_id, "date") if date]
+        dates = [(date, doc_id) for doc_id in ids for date in self._values(ids, doc_id, "date")]
+        dated = [one for one in dates if _ISO_DATE.fullmatch(one[0])]
         if not dated:
             raise ValueError("aucune de ces décisions n'a de date complète")
         date, doc_id = choose(dated)
         n_others = sum(one == date for one, _ in dated) - 1
         others = f" (et {n_others} du même jour)" if n_others else ""
+        if undated := len(dates) - len(dated):
+            others += f" ({undated} sans date complète non comptées)"
         value = {"doc_id": doc_id, "date": date, "title": self._metas[doc_id]["title"]}
         return self._computed(function, f"décision {said}{others} parmi {_among(source)}", value, ids, source)
 
@@ -407,8 +465,9 @@ class Receipts:
         if doc_id not in self._metas:
             for meta in self._index.metas([one for one in ids if one not in self._metas]):
                 fields = {field: getattr(meta, field) for field in FIELDS if hasattr(meta, field)}
-                date = meta.date if _ISO_DATE.fullmatch(meta.date) else ""  # others are "1993", or no date
-                self._metas[meta.doc_id] = {**fields, "date": date, "année": date[:4], "mois": date[:7]}
+                year, month = _YEAR.match(meta.date), _MONTH.match(meta.date)  # "1993" has no month
+                known = {"année": year[0] if year else "", "mois": month[0] if month else ""}
+                self._metas[meta.doc_id] = fields | known
         if doc_id not in self._metas:
             raise LookupError(f"aucune décision « {quoted(doc_id)} »")
         value = self._metas[doc_id][name]
@@ -422,52 +481,61 @@ class _Judge:
         self._receipts, self._named, self._is_cited = receipts, named, is_cited
         self._by_value: dict[bytes, Receipt] = {}
         self.found: dict[str, Receipt] = {}  # of which the answer has values, by statement
-        self._words: tuple[str, ...] = ()
-        self._values: list[str] = []
+        self._words: dict[str, None] = {}
+        self._values: dict[str, None] = {}
         whole = receipts.sound(named or None)
-        parts = [part for one in whole for part in receipts.parts(one)] if named else []
+        parts = [part for one in whole if named or one.record for part in receipts.parts(one)]
         for receipt in (*whole, *parts):
             for digest in receipt.digests:
                 self._by_value.setdefault(digest, receipt)
 
-    def judged(self, value: Any, keys: tuple[str, ...] = ()) -> Any:
-        """Judge a value below some keys, and return it as it is shown: with the markers of texts checked.
+    def judge(self, value: Any, keys: tuple[str, ...] = ()) -> None:
+        """Judge a value below some keys.
 
         A key is a word of the model's, unless it says nothing, or a citation below it bears it out as well.
         """
-        is_value = not isinstance(value, bool) and value not in (None, "")
-        if is_value and (found := self._by_value.get(_digest(value)) or self._receipts.listing(value)):
+        is_group = isinstance(value, Mapping | list | tuple) and bool(value)
+        if found := self._receipt_of(value):
             self.found.setdefault(found.statement(), found)
-            self._words += keys
-            return value
-        if isinstance(value, Mapping) and value:
-            return {key: self.judged(one, (*keys, key)) for key, one in value.items()}
-        if isinstance(value, list | tuple) and value:
-            return [self.judged(one, keys) for one in value]
-        if isinstance(value, str):
-            return self._judged_text(value, keys)
-        self._words += keys
-        self._values.append(shown(value))
-        return value
+            self._words.update(dict.fromkeys(keys))
+        elif isinstance(value, str):
+            self._judge_text(value, keys)
+        elif is_group and self._mixes_records(values := list(value.values() if isinstance(value, Mapping) else value)):
+            self._values.update(dict.fromkeys(map(shown, values)))
+        elif isinstance(value, Mapping) and value:
+            for key, one in value.items():
+                self.judge(one, (*keys, key))
+        elif is_group:
+            for one in value:
+                self.judge(one, keys)
+        else:
+            self._words.update(dict.fromkeys(keys))
+            self._values[shown(value)] = None
 
     @property
     def unverified(self) -> list[str]:
         """What is the value of no receipt, in French."""
-        words = [_line(one) for one in dict.fromkeys(self._words) if one.strip().casefold() not in NEUTRAL]
-        return [*dict.fromkeys(self._values), *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
+        words = [_line(one) for one in self._words if one.strip().casefold() not in NEUTRAL]
+        return [*self._values, *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
 
-    def _judged_text(self, text: str, keys: tuple[str, ...]) -> str:
+    def _receipt_of(self, value: Any) -> Receipt | None:
+        if isinstance(value, bool) or value in (None, ""):
+            return None
+        if found := self._by_value.get(_digest(value)):
+            return found
+        listing = self._receipts.listing(value)
+        return listing if listing and (not self._named or listing.id in self._named) else None
+
+    def _mixes_records(self, values: Sequence[Any]) -> bool:
+        """Tell whether different fields of different records stand side by side, as if they were of one."""
+        found = [one for value in values if (one := self._receipt_of(value)) and one.field]
+        return len({one.id for one in found}) > 1 and len({one.field for one in found}) > 1
+
+    def _judge_text(self, text: str, keys: tuple[str, ...]) -> None:
         heads = [key for key in keys if f"[Source: {key}," not in text and key.casefold() not in NEUTRAL]
-        without = check_receipts(text)
-        if not (CITED.search(text) and self._is_cited(" : ".join([*heads, without]))):
-            self._words += (*keys, without)
-
-        def bears_out(before: str, name: str) -> bool:
-            if found := self._receipts.bears_out(before, name):
-                self.found.setdefault(found.statement(), found)
-            return found is not None
-
-        return check_receipts(text, bears_out)
+        without, short = check_receipts(text), sum(map(len, heads)) <= MAX_HEADS
+        if not (short and CITED.search(text) and self._is_cited(" : ".join([*heads, without]))):
+            self._words.update(dict.fromkeys((*keys, without)))
 
 
 def shown(value: Any) -> str:
@@ -490,7 +558,9 @@ def _parts_of(value: Any) -> tuple[Any, list[str]]:
     parts = {KEYS.get(_folded(key), ""): one for key, one in given}
     if parts.keys() != {"answer", "named"} or len(given) != 2:
         return value, []
-    return parts["answer"], [f"r{int(n)}" for n in regex.findall(r"(?i)\br(\d{1,6})\b", str(parts["named"]))] or ["r0"]
+    return parts["answer"], [f"r{int(n)}" for n in regex.findall(r"(?i)\br?([0-9]{1,6})\b", str(parts["named"]))] or [
+        "r0"
+    ]
 
 
 def _ids_of(value: Any) -> list[str]:
@@ -509,19 +579,37 @@ def _id_of(row: Any) -> str:
     return row if isinstance(row, str) else ""
 
 
-def _last_values(text: str) -> Iterator[Any]:
-    """Yield the value that ends a text: a date, a number; 0.12 of "12 %"."""
-    tail = text if len(text) <= MAX_TAIL else text[-MAX_TAIL:].partition(" ")[2]
-    ending = _ENDING.search(tail)
-    head = tail[: ending.start()] if ending else tail
+def _last_value(text: str) -> tuple[Any, str] | None:
+    """Return the value that ends a text, with what it counts if that is said; None if there is no whole one."""
+    tail = regex.sub(r" ?\n ?", "\n", regex.sub(r"[^\S\n]+", " ", text))
+    if len(text) == BEFORE_CHARS and len(tail) < MAX_TAIL:  # the rest is out of sight
+        return None
+    ending = _ENDING.search(tail[-MAX_TAIL:])
+    head = tail[-MAX_TAIL:][: ending.start()] if ending else tail[-MAX_TAIL:]
+    noun = _folded(ending["noun"] or "") if ending else ""
+    thing = "" if noun in DECISION_NOUNS else noun
     if (dates := find_dates(head)) and dates[-1].end == len(head):
-        yield dates[-1].value.isoformat()
-    elif number := _NUMBER.search(head):
-        plain = regex.sub(r"\s", "", number["n"]).replace(",", ".")
-        if ending and ending["percent"]:
-            yield round(float(plain) / 100, 4)
-        else:
-            yield float(plain) if "." in plain else int(plain)
+        return (dates[-1].value.isoformat(), thing)
+    number = _NUMBER.search(head)
+    if number is None or not _begins_after(head[: number.start()]):
+        return None
+    plain = number[0].replace(" ", "").replace(",", ".")
+    if ending and ending["percent"]:
+        return f"{plain.replace('.', ',')} %", thing
+    return (float(plain) if "." in plain else int(plain)), thing
+
+
+def _begins_after(text: str) -> bool:
+    """Tell whether a number may begin behind a text: not amid a number, behind a sign or a number in words."""
+    if _BULLET.search(text):
+        return True
+    before = text.rstrip(" («“\"'’")
+    if before == text or not before:
+        return not before
+    if before[-1].isalpha():
+        word = regex.split(r"[^\p{L}]", before)[-1]
+        return words_value(word) is None and word.casefold() not in ("moins", "virgule")
+    return before[-1] in ".,;:!?)»]|" and not before[-2:-1].isdigit()
 
 
 def _key(ids: Iterable[str]) -> bytes:
@@ -551,18 +639,20 @@ def _among(source: Receipt | None) -> str:
     return f"les {source.said}" if source else f"une {HAND_MADE}"
 
 
-def _is_given(argument: Any) -> bool:
-    """Tell whether an argument says something: functions read "aucun" and "none" as nothing."""
-    return argument is not None and (not isinstance(argument, str) or bool(text_of(argument)))
+def _argument(name: str, value: Any) -> str:
+    """Write an argument as the function reads it: `~` where words are looked for, or what is like it."""
+    if name in BY_WORDS:
+        value = " ".join(sorted(words_of_value(value)))
+    return f"{name}{'~' if name in BY_WORDS | BY_LIKENESS else '='}{_literal(value)}"
 
 
 def _literal(value: Any) -> str:
     """Write an argument without loss: what nobody sees is escaped."""
     if isinstance(value, list | tuple):
         return f"({', '.join(map(_literal, value))})"
-    if not isinstance(value, str):
+    if isinstance(value, int | float):
         return str(value)
-    text = normalized(value).replace("\\", "\\\\").replace("'", "\\'")
+    text = normalized(str(value)).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{_UNSEEN.sub(lambda match: f'{chr(92)}u{ord(match[0]):04x}', text)}'"
 
 

@@ -331,7 +331,8 @@ class ProgramEnvironment:
 
     def _take_state(self, answer: Any, names: Sequence[str]) -> None:
         held = answer if isinstance(answer, Mapping) else {"content": answer}
-        self.partial = held.get("content") or ""
+        content = held.get("content") or ""
+        self.partial = content if len(answer_text(content)) <= MAX_ANSWER else ""
         self._names = [name for name in map(str, names) if not name.startswith("_") and name not in self._values]
         if held.get("ready"):
             self._take_final(held.get("content"))

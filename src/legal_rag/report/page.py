@@ -180,7 +180,7 @@ def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
     return {
         "prediction": prediction,
         "answer": writer.answer(prediction.answer),
-        "notice": writer.sentence(prediction.notice or ""),
+        "notice": writer.sentence(prediction.notice or "", markdown=False),
         "claims": [writer.sentence(one) for one in prediction.ungrounded_claims[: MAX_SHOWN["ungrounded_claims"]]],
         "decisions": decisions,
         "views": views,
@@ -261,10 +261,10 @@ class _Writer:
             done = passage.end()
         return Markup("").join([*written, *self._blocks(placed[done:])])
 
-    def sentence(self, text: str) -> Markup:
-        """Write a sentence that may name documents."""
+    def sentence(self, text: str, *, markdown: bool = True) -> Markup:
+        """Write a sentence that may name documents; a model's, in Markdown, or ours."""
         placed = MENTIONED.sub(self._mention, self._markers.sub(self._marker, self._with_quotes(text)))
-        if len(placed) > MAX_MARKDOWN:
+        if len(placed) > MAX_MARKDOWN or not markdown:
             return self._text(placed)
         (inline,) = _parser().parseInline(placed)
         return Markup("").join(self._inline(inline.children or []))
@@ -584,7 +584,7 @@ def _receipts(prediction: Prediction) -> list[dict[str, Any]]:
     names = ("id", "asked", "value", "n")
     return [
         {
-            **{name: str(one.get(name, "")) for name in names},
+            **{name: "" if one.get(name) is None else str(one[name]) for name in names},
             "first": [str(each) for each in list(one.get("first", ()))[:3]],
         }
         for one in (kept if isinstance(kept, list) else [])
