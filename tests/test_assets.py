@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -36,82 +37,67 @@ class Server:
     """A web server for one file, which behaves as it is told to."""
 
     def __init__(self, body: bytes) -> None:
-        self.body, self.etag, self.last_modified = body, '"v1"', ""
-        self.content_type, self.encoding = "application/zip", ""
+        self.body, self.headers = body, {"ETag": '"v1"', "X-Repo-Commit": "0" * 40}  # the latter: of the hub
         self.redirections: list[str] = []  # where the next requests are sent
         self.statuses: list[int] = []  # for the next requests, in place of 200
         self.cuts: list[int] = []  # bytes of the body after which the next connections end
         self.announced: int | None = None  # a false Content-Length; -1: none
-        self.ranges = self.if_range = True
-        self.piece: int | None = None  # the longest range sent at once
-        self.requests: list[dict[str, str]] = []
+        self.requests: list[tuple[str, str]] = []  # method and path
         self.sent = 0
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.handle_error = lambda *_: None  # a client that hangs up is what some tests are about
-        self.address = f"http://127.0.0.1:{self._http.server_port}/files/index.zip"
+        self.root = f"http://127.0.0.1:{self._http.server_port}"
+        self.address = f"{self.root}/files/index.zip"
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def stop(self) -> None:
         self._http.shutdown()
         self._http.server_close()
 
-    def change(self, body: bytes, etag: str = "", last_modified: str = "") -> None:
-        self.body, self.etag, self.last_modified = body, etag, last_modified
-
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                server.requests.append(dict(self.headers))
-                status, start = server.answer_to(dict(self.headers))
+                server.requests.append((self.command, self.path))
+                start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+                status = 302 if server.redirections else 206 if start else 200
+                if server.statuses or self.path.startswith("/api/"):
+                    status = server.statuses.pop(0) if server.statuses else 404
                 body = server.body[start:] if status in (200, 206) else b"no"
-                body = body[: server.piece] if status == 206 else body
-                length = server.announced if server.announced is not None else len(body)
+                length = len(body) if server.announced is None else server.announced
                 self.send_response(status)
-                headers = {"ETag": server.etag, "Last-Modified": server.last_modified}
-                headers |= {"Content-Type": server.content_type, "Content-Length": "" if length < 0 else str(length)}
-                headers["Content-Encoding"] = server.encoding
+                headers = server.headers | ({"Content-Length": str(length)} if length >= 0 else {})
                 if status == 302:
                     headers["Location"] = server.redirections.pop(0)
                 if status == 206:
-                    headers["Content-Range"] = f"bytes {start}-{start + len(body) - 1}/{len(server.body)}"
+                    headers["Content-Range"] = f"bytes {start}-{len(server.body) - 1}/{len(server.body)}"
                 for name, value in headers.items():
-                    if value:
-                        self.send_header(name, value)
+                    self.send_header(name, value)
                 self.end_headers()
-                body = body[: server.cuts.pop(0)] if server.cuts else body
+                self.close_connection = True
+                if self.command == "HEAD":
+                    return
+                body = body[: server.cuts.pop(0)] if server.cuts and status == 200 else body
                 server.sent += len(body)
                 self.wfile.write(body)
-                self.close_connection = True
+
+            do_HEAD = do_GET  # noqa: N815 - as http.server calls it
 
             def log_message(self, *_: object) -> None:
                 pass
 
         return Handler
 
-    def answer_to(self, headers: dict[str, str]) -> tuple[int, int]:
-        """Return the status, and where in the file the answer begins."""
-        if self.redirections:
-            return 302, 0
-        if self.statuses:
-            return self.statuses.pop(0), 0
-        start = int(headers.get("Range", "bytes=0-")[6:-1])
-        unchanged = headers.get("If-Range") in (None, self.etag, self.last_modified)
-        if not start or not self.ranges or (self.if_range and not unchanged):
-            return 200, 0
-        return (206, start) if start < len(self.body) else (416, 0)
-
 
 def _noise(size: int, seed: int = 1) -> bytes:
     return np.random.default_rng(seed).bytes(size)
 
 
-def _zip_bytes(files=None, seed=1) -> bytes:
+def _zip_bytes(seed=1, size=400_000) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in (files or {"a.bin": _noise(400_000, seed=seed)}).items():
-            archive.writestr(name, data)
+        archive.writestr("a.bin", _noise(size, seed=seed))
     return buffer.getvalue()
 
 
@@ -160,74 +146,42 @@ def test_a_zip_is_fetched_once_whole_under_its_own_name_and_from_another_address
     assert len(server.requests) == 1
     assert _names(path.parent) == [f".{path.name}.lock", path.name]
     assert capsys.readouterr().out == ""
-    server.change(_zip_bytes(seed=2), '"v2"')
+    server.body = _zip_bytes(seed=2)
     assert fetch_zip(server.address + "?version=2", tmp_path / "new").read_bytes() == server.body != first
 
 
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        {"cuts": [200_000, 100_000]},
-        {"cuts": [200_000], "piece": 80_000},  # a range that comes in pieces
-        {"cuts": [200_000], "ranges": False},  # all of it again
-        {"cuts": [200_000], "etag": ""},  # two versions could not be told apart: all of it again
-        {"statuses": [503]},
-        {"announced": -1},
-    ],
-)
-def test_a_download_survives_what_servers_do(server, tmp_path, behaviour):
-    vars(server).update(behaviour)
-    assert fetch_zip(server.address, tmp_path).read_bytes() == server.body
+def test_a_zip_of_the_hub_is_fetched_into_its_cache_resumes_and_is_there_without_network(server, tmp_path):
+    code = "import sys; from legal_rag.assets import fetch_zip; print(fetch_zip(*sys.argv[1:]))"
+    address = f"{server.root}/datasets/org/index/resolve/refs%2Fpr%2F1/v1/d%C3%A9cisions.zip?download=true"
+    server.body, server.cuts = _zip_bytes(size=15_000_000), [12_000_000]
 
+    def fetched(offline: str) -> subprocess.CompletedProcess[str]:
+        hub = {"HF_ENDPOINT": server.root, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": offline}
+        command = [sys.executable, "-c", code, address, str(tmp_path / "downloads")]
+        return subprocess.run(command, env=os.environ | hub, capture_output=True, text=True, check=False)
 
-def test_what_came_before_a_failure_is_kept_for_the_next_call(server, tmp_path):
-    server.cuts = [200_000, 0]
-    with pytest.raises(ConnectionError, match=r"cannot fetch http.*index\.zip: .* bytes are kept for the next attempt"):
-        fetch_zip(server.address, tmp_path)
-    assert not list(tmp_path.glob("*.zip"))
-    assert fetch_zip(server.address, tmp_path).read_bytes() == server.body
-    assert server.sent < len(server.body) + 2 * 65_536
-    assert server.requests[-1]["If-Range"] == '"v1"'
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (('"v1"', ""), ('"v2"', "")),
-        (('W/"v1"', ""), ('W/"v2"', "")),
-        (("", "Mon, 01 Jan 2024 00:00:00 GMT"), ("", "Tue, 02 Jan 2024 00:00:00 GMT")),
-        (("", ""), ("", "")),
-    ],
-)
-@pytest.mark.parametrize("if_range", [True, False])  # not every server heeds If-Range
-@pytest.mark.parametrize("size", [450_000, 1000])
-def test_a_file_that_changed_meanwhile_is_not_mixed(server, tmp_path, before, after, if_range, size):
-    server.if_range = if_range
-    server.change(_zip_bytes(), *before)
-    server.cuts = [200_000, 0]
-    with pytest.raises(ConnectionError, match="cannot fetch"):
-        fetch_zip(server.address, tmp_path)
-    server.change(_zip_bytes({"b.bin": _noise(size, seed=2)}), *after)
-    assert fetch_zip(server.address, tmp_path).read_bytes() == server.body
+    assert f"cannot fetch {server.root}/datasets/org/index/resolve" in fetched(offline="1").stderr
+    assert fetched(offline="0").returncode == 0
+    assert ("GET", "/datasets/org/index/resolve/refs%2Fpr%2F1/v1/d%C3%A9cisions.zip") in server.requests
+    assert server.sent < len(server.body) + 3_000_000  # it writes blocks of 10 MiB
+    server.stop()
+    path = Path(fetched(offline="1").stdout.strip())
+    assert (path.name, path.read_bytes()) == ("décisions.zip", server.body)
+    assert path.is_relative_to(tmp_path / "hub")
+    assert not (tmp_path / "downloads").exists()
 
 
 @pytest.mark.parametrize(
     ("behaviour", "error", "message"),
     [
-        ({"statuses": [404]}, FileNotFoundError, "no zip at .* 404 Not Found"),
-        ({"statuses": [410]}, FileNotFoundError, "no zip at .* 410 Gone"),
-        ({"statuses": [403]}, ConnectionError, "403 Forbidden"),
+        ({"statuses": [404]}, ConnectionError, r"cannot fetch http.*index\.zip: the server answers 404 Not Found"),
         ({"statuses": [204]}, ConnectionError, "204 No Content"),
-        ({"statuses": [500] * 3}, ConnectionError, "500 Internal Server Error"),
-        ({"encoding": "gzip"}, ConnectionError, "expected a file as it is"),
+        ({"statuses": [500]}, ConnectionError, "500 Internal Server Error"),
         ({"announced": 500_000}, ConnectionError, "more expected"),
-        ({"announced": 100_000}, ValueError, r"not a zip, or one that breaks off: http.*index\.zip"),
-        ({"announced": -1, "cuts": [200_000]}, ValueError, "not a zip, or one that breaks off"),
-        (
-            {"body": b"<!DOCTYPE html>" + b" " * 5_000_000, "content_type": "text/html"},
-            ValueError,
-            r"not a zip: http.*index\.zip \(text/html, begins with b'<!DOCTYPE html",
-        ),
+        ({"cuts": [200_000]}, ConnectionError, "more expected"),
+        ({"announced": 100_000}, ValueError, r"not a whole zip: http.*index\.zip \(100,000 bytes that begin with b'PK"),
+        ({"announced": -1, "cuts": [200_000]}, ValueError, "not a whole zip"),
+        ({"body": b"<!DOCTYPE html>"}, ValueError, "15 bytes that begin with b'<!DOCTYPE html"),
         ({"redirections": ["file:///etc/passwd"]}, ConnectionError, r"cannot fetch .*index\.zip"),
     ],
 )
@@ -236,8 +190,8 @@ def test_what_is_no_whole_zip_is_not_kept(server, tmp_path, behaviour, error, me
     vars(server).update(behaviour)
     with pytest.raises(error, match=message):
         fetch_zip(server.address, tmp_path)
-    assert not list(tmp_path.glob("*.zip"))
-    vars(server).update(body=whole, announced=None, encoding="", redirections=[server.address])
+    assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
+    vars(server).update(body=whole, announced=-1, redirections=[server.address])
     assert fetch_zip(server.address, tmp_path).read_bytes() == whole
 
 
@@ -265,11 +219,11 @@ def test_a_key_in_the_address_is_neither_shown_nor_stored(server, tmp_path):
         ("..", "download"),
         ("a/..%2f..%2fetc%2fpasswd", "passwd"),
         ("..%5c..%5cevil.zip", "evil"),
-        ("C:%5cevil.zip", "evil"),
+        ("C:%5cevil.zip", "C_evil"),
         (".bashrc", "bashrc"),
         ("a%00b%0a.zip", "a_b"),
         ("d%C3%A9cisions%20juri.zip", "décisions_juri"),
-        ("a" * 500, "a" * 120),
+        ("a" * 500, "a" * 60),
     ],
 )
 def test_a_file_name_is_plain_whatever_the_address(server, tmp_path, path, name):
@@ -316,32 +270,17 @@ def test_a_zip_is_unpacked_whole_whoever_zipped_it(tmp_path):
     assert extract_zip(bomb, tmp_path / "x", ZipLimits(ratio=2000)).is_dir()
 
 
-def test_a_zip_unpacked_before_is_not_unpacked_again_and_a_folder_zipped_again_is(tmp_path):
+def test_a_zip_unpacked_before_is_not_unpacked_again_another_takes_its_place_and_a_folder_may_be_zipped_again(tmp_path):
     source = _zip(tmp_path / "x.zip", {"a": "1"})
     target = extract_zip(source, tmp_path / "x")
     (target / "added by its user").write_text("2")
     extract_zip(source, target)
     assert (target / "added by its user").exists()
-    first = extract_zip(_zip(tmp_path / "x.zip", {"a": "1"}), tmp_path / "x")
-    again = shutil.make_archive(str(tmp_path / "again"), "zip", first)
-    assert _tree(extract_zip(again, tmp_path / "y")) == {"a": b"1"}
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda source, target: _zip(source, {"a": "2"}), {"a": b"2"}),
-        (lambda source, target: (target / "b").unlink(), {"a": b"1", "b": b"1"}),
-        (lambda source, target: (target / "b").write_text("12"), {"a": b"1", "b": b"1"}),
-    ],
-)
-def test_a_folder_that_is_not_this_zip_whole_is_replaced(tmp_path, change, expected):
-    source = _zip(tmp_path / "x.zip", {"a": "1", "b": "1"})
-    target = extract_zip(source, tmp_path / "x")
     (tmp_path / ".x.extracting").mkdir()  # what a killed extraction left
-    change(source, target)
-    assert _tree(extract_zip(source, target)) == expected
+    assert _tree(extract_zip(_zip(source, {"b": "1"}), target)) == {"b": b"1"}
     assert _names(tmp_path) == [".x.lock", "x", "x.zip"]
+    again = shutil.make_archive(str(tmp_path / "again"), "zip", target)
+    assert _tree(extract_zip(again, tmp_path / "y")) == {"b": b"1"}
 
 
 def test_a_folder_that_holds_something_else_is_not_overwritten(tmp_path):
@@ -360,8 +299,7 @@ def test_folders_may_be_separated_the_windows_way(tmp_path):
 
 
 NO_PLAIN_PATHS = (
-    "../evil|a/../../evil|a/..|/etc/evil|//server/evil|\\evil|..\\evil|C:\\evil|C:evil|a/b:stream|evil\0.txt|evil\n|a//b"
-    "|CON|a/nul.txt|name.|name |."
+    "../evil|a/../../evil|a/..|/etc/evil|//server/evil|\\evil|..\\evil|C:\\evil|C:evil|a/b:stream|evil\0.txt|evil\n"
 ).split("|")
 NO_FILES = [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK]
 
@@ -369,37 +307,30 @@ NO_FILES = [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOC
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        *((lambda path, name=name: _raw_zip(path, name), "entry .* is a path that would") for name in NO_PLAIN_PATHS),
-        *((lambda path, kind=kind: _raw_zip(path, "name", kind | 0o777), "a link or a device") for kind in NO_FILES),
+        *((lambda path, name=name: _raw_zip(path, name), "entry .* is .* no plain path") for name in NO_PLAIN_PATHS),
+        (lambda path: _names_zip(path, ["a" * 256]), "entry .* is .* no plain path"),
+        *((lambda path, kind=kind: _raw_zip(path, "name", kind | 0o777), "expected a file") for kind in NO_FILES),
         *(
-            (lambda path, names=names: _names_zip(path, names), "more than once")
-            for names in ("aba", ["A.json", "a.JSON"], ["a/b", "a/./b"], ["a", "a/b"], ["a/b", "A"])
+            (lambda path, names=names: _names_zip(path, names), "cannot unpack")
+            for names in (["a", "a/b"], ["a/b", "a"])
         ),
-        (lambda path: _zip(path, {"a": "1"}, zipfile.ZIP_BZIP2), r"packed by method 12 \(expected stored or deflated"),
+        (lambda path: _zip(path, {"a": "1"}, zipfile.ZIP_BZIP2), r"packed by method 12 \(expected a file, stored or"),
         (lambda path: _zip(path, {"a": "1"}, zipfile.ZIP_LZMA), "packed by method 14"),
-        (lambda path: _encrypted(path), "its entry 'a' is encrypted"),
-        (
-            lambda path: _zip(path, {"zeros": bytes(20_000_000)}),
-            "a zip bomb: .* bytes unpack to 20,000,000, .*100-fold",
-        ),
-        (lambda path: _zip(path, {"a": bytes(1000), "b": ""}), "unpacks to 1,000 bytes, the limit is 999"),
-        (lambda path: _names_zip(path, "abcd"), "4 entries, the limit is 3"),
-        (lambda path: _names_zip(path, ["a/"]), "it holds no file"),
-        (lambda path: path.write_bytes(b"PK\x05\x06" + bytes(18)), "it holds no file"),
-        (lambda path: path.write_bytes(b""), r"x\.zip, 0 bytes"),
+        (lambda path: _encrypted(path), "is encrypted"),
+        (lambda path: _zip(path, {"zeros": bytes(20_000)}), r"unpacks to 20,000 bytes \(expected at most \d\d,\d00\)"),
+        (lambda path: _zip(path, {"a": _noise(30_000)}), r"unpacks to 30,000 bytes \(expected at most 29,999\)"),
+        (lambda path: _names_zip(path, "abcd"), r"4 entries \(expected at most 3\)"),
+        (lambda path: path.write_bytes(b""), r"x\.zip \(0 bytes"),
         (lambda path: path.write_bytes(b"<html>no</html>"), "begin with b'<html>no</html"),
         (lambda path: path.write_bytes(_zip_bytes()[:200_000]), "200,000 bytes that begin with b'PK"),
-        (lambda path: _lying(path, 1), "not a zip, or a damaged one"),
-        (lambda path: _lying(path, 501), "announces 501 bytes, 500 were found|not a zip, or a damaged one"),
-        (lambda path: path, r"no such zip: .*x\.zip"),
+        (lambda path: _lying(path, 1), "cannot unpack .*Bad CRC-32"),
+        (lambda path: path, r"No such file .*x\.zip"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_hostile_zip_leaves_nothing(tmp_path, make, problem):
     make(tmp_path / "x.zip")
-    total = 2**38 if "bomb" in problem else 999
     with pytest.raises((ValueError, FileNotFoundError), match=problem):
-        extract_zip(tmp_path / "x.zip", tmp_path / "deep" / "x", ZipLimits(entries=3, total_bytes=total))
+        extract_zip(tmp_path / "x.zip", tmp_path / "deep" / "x", ZipLimits(entries=3, total_bytes=29_999))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] in ([], ["x.zip"])
 
 
@@ -429,7 +360,7 @@ def test_a_wrong_checksum_leaves_the_folder_before_as_it_was(tmp_path):
     content = _noise(5_000, seed=1)
     _zip(source, {"a": "new", "b": content}, zipfile.ZIP_STORED)
     source.write_bytes(source.read_bytes().replace(content[2_000:2_010], b"0123456789"))
-    with pytest.raises(ValueError, match=r"a damaged one: .*x\.zip, .*Bad CRC-32 for file 'b'"):
+    with pytest.raises(ValueError, match=r"cannot unpack .*x\.zip .*Bad CRC-32 for file 'b'"):
         extract_zip(source, target)
     assert _tree(target) == {"a": b"old"}
 
@@ -539,7 +470,7 @@ def test_an_index_may_be_given_by_its_innermost_folder_or_asked_for_by_another_n
         find_index_root(tmp_path)
 
 
-@pytest.mark.parametrize("names", [["readme.txt"], ["fast_plaid_index/centroids.npy"], ["metadata.json"]])
+@pytest.mark.parametrize("names", [["readme.txt"], ["fast_plaid_index/ivf.npy"], ["metadata.json"]])
 def test_where_there_is_no_index_the_expected_layout_is_named(tmp_path, names):
     with pytest.raises(FileNotFoundError, match=r"no index in .*expected .*legal_french_index/fast_plaid_index"):
         find_index_root(_touch(tmp_path, *names))
