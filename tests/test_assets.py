@@ -43,6 +43,7 @@ class Server:
         self.cuts: list[int] = []  # bytes of the body after which the next connections end
         self.announced: int | None = None  # a false Content-Length; -1: none
         self.requests: list[tuple[str, str]] = []  # method and path
+        self.starts: list[int] = []  # of the ranges asked for
         self.sent = 0
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.handle_error = lambda *_: None  # a client that hangs up is what some tests are about
@@ -60,7 +61,9 @@ class Server:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 server.requests.append((self.command, self.path))
-                start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+                unchanged = self.headers.get("If-Range") in (None, server.headers.get("ETag"))
+                start = int(self.headers.get("Range", "bytes=0-")[6:-1]) if unchanged else 0
+                server.starts.append(start)
                 status = 302 if server.redirections else 206 if start else 200
                 if server.statuses or self.path.startswith("/api/"):
                     status = server.statuses.pop(0) if server.statuses else 404
@@ -150,6 +153,17 @@ def test_a_zip_is_fetched_once_whole_under_its_own_name_and_from_another_address
     assert fetch_zip(server.address + "?version=2", tmp_path / "new").read_bytes() == server.body != first
 
 
+@pytest.mark.parametrize("version", ['"v1"', '"v2"', ""])
+def test_a_download_that_broke_off_goes_on_unless_the_file_changed_or_names_no_version(server, tmp_path, version):
+    server.headers["ETag"], server.cuts = version and '"v1"', [200_000]
+    with pytest.raises(ConnectionError, match=r"cannot fetch http.*index\.zip"):
+        fetch_zip(server.address, tmp_path)
+    assert not list(tmp_path.glob("*.zip"))
+    server.body, server.headers["ETag"] = (_zip_bytes(seed=2) if version != '"v1"' else server.body), version
+    assert fetch_zip(server.address, tmp_path).read_bytes() == server.body
+    assert (0 < server.starts[-1] <= 200_000) is (version == '"v1"')
+
+
 def test_a_zip_of_the_hub_is_fetched_into_its_cache_resumes_and_is_there_without_network(server, tmp_path):
     code = "import sys; from legal_rag.assets import fetch_zip; print(fetch_zip(*sys.argv[1:]))"
     address = f"{server.root}/datasets/org/index/resolve/refs%2Fpr%2F1/v1/d%C3%A9cisions.zip?download=true"
@@ -185,12 +199,12 @@ def test_a_zip_of_the_hub_is_fetched_into_its_cache_resumes_and_is_there_without
         ({"redirections": ["file:///etc/passwd"]}, ConnectionError, r"cannot fetch .*index\.zip"),
     ],
 )
-def test_what_is_no_whole_zip_is_not_kept(server, tmp_path, behaviour, error, message):
+def test_what_is_no_whole_zip_is_refused_and_fetched_again(server, tmp_path, behaviour, error, message):
     whole = server.body
     vars(server).update(behaviour)
     with pytest.raises(error, match=message):
         fetch_zip(server.address, tmp_path)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
+    assert not list(tmp_path.glob("*.zip"))
     vars(server).update(body=whole, announced=-1, redirections=[server.address])
     assert fetch_zip(server.address, tmp_path).read_bytes() == whole
 

