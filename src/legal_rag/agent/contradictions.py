@@ -180,7 +180,6 @@ class _Search:
         return found
 
     def _pairs(self, cited: AnalysedDecision, most: int) -> list[Pair]:
-        """Return the most similar matches, in reading order."""
         found = list(self._matches(cited))
         closest = nlargest(most, found, key=lambda one: one.similarity)
         return [

@@ -250,7 +250,6 @@ def _parameter(name: str, free: list[str]) -> str | None:
 
 
 def _parsed(text: str) -> Any:
-    """Parse a text as JSON or Python; None if it is neither."""
     for read in (json.loads, _python_arguments, _repaired):
         try:
             value = read(text)

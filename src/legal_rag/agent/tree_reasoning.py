@@ -90,7 +90,6 @@ def _objects(reply: str) -> list[dict[str, Any]]:
 
 
 def _choice(said: Mapping[str, Any], documents: Mapping[int, DocumentOutline], view: OutlineView) -> _Choice | None:
-    """Read a named section; None for one that was not shown."""
     named, node_id, reason = (
         str(next((said[key] for key in keys if key in said), "")).strip() for keys in (_DOCUMENT, _NODE, _REASON)
     )

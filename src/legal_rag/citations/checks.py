@@ -162,7 +162,6 @@ def _judged(
 
 
 def _standing(claim: Claim, source: SourceText, span: Span | None) -> dict[Quotation, Span]:
-    """Return the quotations of a claim that stand in a passage, and where."""
     if span is None:
         return {}
     found = {}

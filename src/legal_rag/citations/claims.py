@@ -277,7 +277,6 @@ def _joined(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[i
 
 
 def _without(text: str, quotations: Sequence[Quotation], filler: str = " ") -> str:
-    """Return a text as long, with a filler where its quotations are."""
     pieces, end = [], 0
     for start, stop, _ in quotations:
         pieces += [text[end:start], filler * (stop - start)]

@@ -305,7 +305,6 @@ def _ordinals(text: str) -> Iterator[Fact]:
 
 
 def _ordinal_value(words: str) -> Decimal | None:
-    """Parse an ordinal in words: 'vingt-troisième' is 23."""
     if words in _ORDINAL_WORDS:
         return Decimal(_ORDINAL_WORDS[words])
     stem = words.removesuffix("s").removesuffix("ième")

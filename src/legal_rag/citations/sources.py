@@ -170,7 +170,6 @@ class SourceText:
         return start, end
 
     def _has_words(self, text: str) -> bool:
-        """Tell whether every word of a quotation may be somewhere."""
         return all(key in self.lower or key in self._other_words for key in _needle(text)[1])
 
     def _spans_in_order(self, parts: Sequence[Part]) -> list[Span]:

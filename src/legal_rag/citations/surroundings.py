@@ -404,7 +404,6 @@ def _not_the_court(said: Paragraph) -> str:
 
 
 def _courts_in(text: str) -> list[Span]:
-    """Return where a text names courts and chambers, in full or abbreviated."""
     abbreviated = [match.span() for match in _ABBREVIATED_COURT.finditer(text)]
     return sorted({*find_courts(text), *find_formations(text), *abbreviated})
 

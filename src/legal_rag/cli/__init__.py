@@ -178,13 +178,11 @@ def _is_expected(error: BaseException, index: Path) -> bool:
 
 
 def _raised_in(error: BaseException) -> str:
-    """Return the name of the module whose code raised an error."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__")) if frames else ""
 
 
 def _index_of(arguments: Sequence[str]) -> Path:
-    """Return the place of the index that a command is given, or its default."""
     from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
     folder = Path(_given(arguments, "--index-folder", DEFAULT_FOLDER)).expanduser()
@@ -202,7 +200,6 @@ def _damage(error: BaseException, index: Path) -> str | None:
 
 
 def _given(arguments: Sequence[str], option: str, default: str) -> str:
-    """Return the value that an option was last given."""
     given = [after for one, after in pairwise([*arguments, ""]) if one == option]
     given += [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
     return given[-1] if given else default

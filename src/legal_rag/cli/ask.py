@@ -239,7 +239,6 @@ def budget_of(settings: dict[str, Any]) -> Budget:
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the checked arguments of `build_agent`."""
     named = settings["instructions"]
     return {name: settings[name] for name in ("model", "api_base", "api_key", "seed", "trust_remote_code")} | {
         "budget": budget_of(settings),

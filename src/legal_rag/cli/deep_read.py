@@ -143,7 +143,6 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 
 
 def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
-    """Describe the root model and the sub-model; None where there is no endpoint."""
     from legal_rag.llm import build_language_model, is_asked
 
     model, endpoint = options["model"], (options["api_key"], options["api_base"])

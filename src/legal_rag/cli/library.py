@@ -341,7 +341,6 @@ def _extracted(library: Any) -> list[dict[str, Any]]:
 
 
 def _graph(library: Any) -> dict[str, int]:
-    """Return figures of the graph; empty if there is none, or it is damaged."""
     from legal_rag.graph.graph import KnowledgeGraph
     from legal_rag.graph.store import DAMAGE
 
@@ -352,7 +351,6 @@ def _graph(library: Any) -> dict[str, int]:
 
 
 def _corpus_index(library: Any) -> dict[str, Any]:
-    """Return figures of the corpus index; empty if there is no valid one."""
     from legal_rag.corpus_index.index import CorpusIndex
 
     try:

@@ -101,7 +101,6 @@ def _cited(library: "Library", doc_id: str) -> "LegalCitation":
 
 
 def _check_options(settings: dict[str, Any], model: dict[str, Any], *, structured: bool) -> None:
-    """Refuse options that would have no effect."""
     unused = [one for one in ("by_document", "diverse") if settings[one]] if structured else []
     unused += [] if structured else [one for one, value in model.items() if value is not None]
     if unused:
@@ -142,7 +141,6 @@ def _print_structured(
 
 
 def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
-    """Return what asks the model, if there is one to ask."""
     from legal_rag.llm import build_language_model, is_asked
 
     endpoint = model["api_key"], model["api_base"]

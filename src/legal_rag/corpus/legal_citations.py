@@ -398,7 +398,6 @@ def _numbers_of_title(title: str) -> list[str]:
 
 
 def _without_dates(title: str) -> str:
-    """Return a title with an empty segment for each date."""
     for one in reversed(find_dates(title)):
         title = f"{title[: one.start]},,{title[one.end :]}"
     return title

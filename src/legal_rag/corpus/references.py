@@ -149,7 +149,6 @@ def _own_identifiers(document: Document) -> list[Identifier]:
 
 
 def _column(document: Document, name: str) -> str:
-    """Return a column of `extra` as text, lists joined."""
     value = document.extra.get(name) or ""
     return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 

@@ -80,7 +80,6 @@ class LegalSentenceChunker(SentenceChunker):
         return _without_repeats(list(self._verified(text, merged, header, on_every_chunk=on_every_chunk)))
 
     def _sentences(self, text: str, room: int) -> Iterator[Sentence]:
-        """Yield the sentences, those of more than `room` tokens in parts."""
         spans = split_sentences(text)
         for first in range(0, len(spans), SENTENCES_AT_ONCE):
             some = spans[first : first + SENTENCES_AT_ONCE]

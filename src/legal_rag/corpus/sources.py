@@ -528,7 +528,6 @@ def _rows_of_parquet(path: Path) -> Records:
 
 
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
-    """Read a file as one document, whose id is its path below `root`."""
     name = path.relative_to(root).as_posix()
     suffix = _suffix(path)
     try:

@@ -92,7 +92,6 @@ def _pieces(sentences: list[Span]) -> Iterator[Span]:
 
 
 def _size(left: int, most: int, overlap: int) -> int:
-    """Return the window size that leaves no short remainder."""
     n_windows = -(-(left - overlap) // (most - overlap))
     return -(-(left - overlap) // n_windows) + overlap
 

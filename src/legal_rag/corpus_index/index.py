@@ -448,7 +448,6 @@ def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], path: Path) -> DocumentMeta:
-    """Return the entry of a row of `SELECT_ENTRIES`."""
     _, doc_id, extra, has_sections, said_title, said_date, said_author, *values = row
     fields = dict(zip(_FIELDS, values, strict=True))
     more: dict[str, Any] = json.loads(extra)

@@ -230,7 +230,6 @@ class _SectionSummaries:
 
 
 def _named_contents(tree: TreeNode) -> tuple[SectionContents, dict[str, TreeNode]]:
-    """Return the contents of an outline, and its sections by name."""
     has_structure = any(child.kind != "part" for child in tree.children)
     named = _named(tree) if has_structure else {WHOLE: tree}
     contents = list(_contents(tree, {node.node_id: name for name, node in named.items()}))

@@ -232,7 +232,6 @@ def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[S
 
 
 def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Mapping[str, float]) -> list[_Sentence]:
-    """Return the sentences of the best lines, best first."""
     scored = [(_scored(span, words, weights), words) for span, words in lines]
     best = sorted(scored, key=lambda one: _rank(one[0]))[:BEST_LINES]
     claims = _claims(text)
@@ -251,7 +250,6 @@ def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Map
 
 
 def _split(line: str, words: list[Word]) -> Iterator[tuple[Span, list[Word]]]:
-    """Yield the sentences of a line, stripped, each with its words."""
     done = 0
     for start, end in without_blanks(line, split_sentences(line)):
         n = len(tokens(line[start:end]))

@@ -83,7 +83,6 @@ def _last_before(connection: sqlite3.Connection, commit: int) -> int:
 
 
 def _mark_removed(connection: sqlite3.Connection, commit: int) -> None:
-    """Mark the documents that the store marks as removed with this commit."""
     gone = "SELECT document_key FROM corpus.documents WHERE removed = ?"
     connection.execute(f"UPDATE main.documents SET removed = ? WHERE document_key IN ({gone})", (commit, commit))  # noqa: S608
 

@@ -122,7 +122,6 @@ class CorpusGrep:
         return result
 
     def _texts(self, pattern: "Pattern", wanted: Sequence[str] | None) -> Iterator[tuple[str, bytes]]:
-        """Stream the texts that may match."""
         contents, places = self._library.contents(), self._candidates(pattern)
         if places is None or (wanted is not None and len(wanted) <= len(places)):
             return contents.all() if wanted is None else contents.of(wanted)

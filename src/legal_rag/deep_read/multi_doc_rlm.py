@@ -230,7 +230,6 @@ def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
 
 
 def _extract(library: Library, doc_ids: Sequence[str] | None = None) -> None:
-    """Extract the entities of all documents, or of some, by rules."""
     from legal_rag.extraction.schemas import RULES, ExtractionSettings
     from legal_rag.indexer.entities import complete_documents, extract_library
 

@@ -323,7 +323,6 @@ def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
 
 
 def _nearest_ids(work: ReadingTask) -> list[str]:
-    """Return the ids of the documents that rank first for the question."""
     repl = MultiDocREPL(work.index, None)
     return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]
 
@@ -452,7 +451,6 @@ def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[s
 
 
 def _of_receipts(account: Account) -> EnrichedResponse:
-    """Return the statements of receipts as an answer."""
     # As code: an argument may hold Markdown.
     lines = [f"- ``{one.said}`` : {one.shown}" for one in account.receipts]
     return EnrichedResponse("\n".join(lines), [], [], [], 1.0, abstained=False)

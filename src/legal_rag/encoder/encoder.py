@@ -398,7 +398,6 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
 
 
 def _convert(name: str, config: EncoderConfig, markers: Overrides, cache: Path) -> Path:
-    """Convert a model, downloaded if need be; return its folder."""
     own_markers = markers == Overrides()
     if name in PROJECTIONS and own_markers:
         conversion = convert_bundled(read_bundled(name))

@@ -150,7 +150,6 @@ def write_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def _parts(word: str, longest: int) -> Iterator[str]:
-    """Yield the substrings of a word of up to `longest` characters."""
     for start in range(len(word)):
         for end in range(start + 1, min(start + longest, len(word)) + 1):
             yield word[start:end]

@@ -97,7 +97,6 @@ def read_run(path: str | Path) -> Run:
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Return a file's lines, numbered from 1."""
     return enumerate(_text(path).splitlines(), start=1)
 
 

@@ -271,7 +271,6 @@ def _overlaps_any(one: Entity, others: list[Entity]) -> bool:
 
 
 def _numbered(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
-    """Add the number of the piece to the attributes, for grounding."""
     return [
         {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
         for item in items

@@ -236,7 +236,6 @@ def _party(words: Sequence[_Word], store: "ExtractionStore") -> WantedFact | Non
 
 
 def _words(question: str) -> list[_Word]:
-    """Return the words that may belong to names, with what precedes them."""
     found: list[_Word] = []
     before = ""  # the last word that is not a small one
     for match in _WORD.finditer(question):

@@ -299,7 +299,6 @@ def _record(item: ExtractedDocument) -> dict[str, Any]:
 
 
 def _alignment(one: Entity) -> str:
-    """Return LangExtract's alignment status."""
     return "match_fuzzy" if one.get("alignment") == "folded" else "match_exact"
 
 

@@ -368,7 +368,6 @@ class _Text:
         return one.key.startswith(DOCUMENT) and of_fact.key in self._library_keys(one.key.removeprefix(DOCUMENT))
 
     def _library_keys(self, doc_id: str) -> list[str]:
-        """Return the keys by which one document alone is cited."""
         keys = own_keys(self._library.document(doc_id))
         return [key for key, holders in self._library.ids_named(keys).items() if holders == [doc_id]]
 

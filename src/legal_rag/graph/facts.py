@@ -164,7 +164,6 @@ def _visas(text: str) -> list[Span]:
 
 
 def _is_quoted(text: str, place: int) -> bool:
-    """Tell whether a place is within an open quotation."""
     start = max(0, place - MOST_QUOTED)
     return text.rfind("«", start, place) > text.rfind("»", start, place)
 

@@ -375,7 +375,6 @@ class KnowledgeGraph:
         return self._numbers(self._identity([node.key])[node.key])
 
     def _candidate_keys(self, name: str) -> list[str]:
-        """Return the keys that a name may have, the surest first."""
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
         return list(dict.fromkeys([DOCUMENT + name, name, *(one.key for one in named if one)]))
 
@@ -405,7 +404,6 @@ class KnowledgeGraph:
         return list(self._nodes(key for (key,) in self._rows(sql, " ".join(name.split()), NEAR_NAMES)).values())
 
     def _near(self, name: str) -> list[str]:
-        """List the names around a name, the most similar first."""
         found = []
         for sign, order in ((">=", "ASC"), ("<", "DESC")):
             around = f"degree > 0 AND name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
@@ -477,7 +475,6 @@ class KnowledgeGraph:
         return self._rows(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
 
     def _texts_present(self, text_keys: Collection[int]) -> list[int]:
-        """Return those of some texts that are in the corpus."""
         sql = f"""
             SELECT text_key FROM json_each(?) CROSS JOIN texts AS t ON t.text_key = value
             CROSS JOIN corpus.documents AS d
@@ -592,7 +589,6 @@ class _Paths:
         return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
 
     def _numbers(self, frontier: Sequence[str]) -> dict[int, str]:
-        """Return the nodes that stand for keys, each with its key."""
         same = self._graph._identity([key for key in frontier if key not in self._alone])
         owner = {key: key for key in frontier} | {one: key for key, some in same.items() for one in some}
         sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"

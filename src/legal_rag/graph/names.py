@@ -301,7 +301,6 @@ def agrees_with(key: str, before: Iterable[str]) -> bool:
 
 
 def _marks(key: str) -> tuple[frozenset[str], str]:
-    """Return the titles and the legal form in the key of a name."""
     words = frozenset(key.removeprefix(NAME).partition(" @")[0].split())
     return words & TITLES, min(words & FORMS, default="")
 

@@ -311,7 +311,6 @@ def _shown(graph: KnowledgeGraph, node: Node) -> Shown:
 
 
 def _label(text: str) -> str:
-    """Shorten a name to what a node has room for."""
     text = _ARTICLE.sub("art. ", _line(text))
     for code, short in code_abbreviations().items():
         text = text.replace(f" du {code}", f" {short}").replace(f" des {code}", f" {short}")

@@ -144,8 +144,6 @@ def open_documents(cfg: IndexConfig, report: IndexReport) -> Iterator[Document]:
 
 
 def _selected_documents(cfg: IndexConfig, asked: set[str], report: IndexReport) -> Iterator[Document]:
-    """Stream the documents asked for by id, then the others."""
-
     noted: set[BadRecord] = set()  # with an ids file the source is read twice
 
     def note(record: BadRecord) -> None:

@@ -226,7 +226,6 @@ def _entity_problems(library: Library) -> Iterator[str]:
 
 
 def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
-    """Yield the first entity whose text is not at its offsets."""
     for entity in entities:
         start, end, text = entity["char_start"], entity["char_end"], entity["extraction_text"]
         if not 0 <= start < end or document.content[start:end] != text:

@@ -242,7 +242,6 @@ def _all_shards(store: StoreWriter) -> Iterator[FullShard]:
 
 
 def _missing(shards: Iterable[FullShard], plan: BuildPlan) -> Iterator[FullShard]:
-    """Yield the incomplete shards, each with an emptied folder."""
     for shard in shards:
         home = shard_home(plan.folder, shard.number)
         if not is_complete(home, shard.n_chunks):

@@ -185,7 +185,6 @@ class LexicalIndex:
             return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
 
     def _scores(self, searcher: tantivy.Searcher, query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
-        """Score the entries at some places, encoded as integers."""
         wanted = _all_of([_query(query), _at(np.unique(numbers))])
         found, scores = self._best(wanted, max(len(numbers), 1), searcher)
         by_place = dict(zip(found.tolist(), scores.tolist(), strict=True))
@@ -258,7 +257,6 @@ def _any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 
 
 def _at(places: np.ndarray) -> tantivy.Query:
-    """Match entries at some places, with score 0."""
     if len(places) <= FEW_TERMS:
         found = _any_of([tantivy.Query.term_query(_schema(), "place", one, "basic") for one in places.tolist()])
     else:
@@ -271,7 +269,6 @@ def _all_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 
 
 def _in_shards(first: int, end: int | None = None) -> tantivy.Query:
-    """Match entries of the shards from `first` to below `end`."""
     last = None if end is None else _number(end, 0) - 1
     return tantivy.Query.range_query(_schema(), "place", tantivy.FieldType.Unsigned, _number(first, 0), last)
 
@@ -328,7 +325,6 @@ def _check_files(folder: Path) -> None:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    """Open or create the index in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     _check_files(folder)
     index = tantivy.Index(_schema(), path=str(folder))

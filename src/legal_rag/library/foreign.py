@@ -203,7 +203,6 @@ def _load_dataset(mapping: _Mapping, path: Path) -> Any:
 
 
 def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
-    """Return the keys of a dataset's rows and their ids, in its order."""
     columns = getattr(dataset, "column_names", None)
     if isinstance(dataset, Mapping) and columns is None:
         keys = list(dataset)
@@ -219,7 +218,6 @@ def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
 
 
 def _clean_id(value: Any) -> str:
-    """Write an id as `read_documents` does."""
     return clean_text(str(value).strip())
 
 
@@ -340,7 +338,6 @@ def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tup
 
 
 def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
-    """Parse a chunk id into row and number, or return None."""
     try:
         doc_id, index = parse_chunk_id(str(value))
     except ValueError:

@@ -363,7 +363,6 @@ def _unpacked(value: Sequence[Any], level: int) -> TreeNode:
 
 
 def _joined(paragraphs: Iterable[Paragraph]) -> Iterator[Paragraph]:
-    """Join neighbours of one part by one speaker."""
     for said, group in groupby(paragraphs, key=lambda one: one[2:]):
         run = list(group)
         yield Paragraph(run[0].start, run[-1].end, *said)

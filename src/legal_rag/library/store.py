@@ -273,7 +273,6 @@ def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[in
 
 
 def _values(document: Document) -> list[Any]:
-    """Return a document's stored values, in the order of `DOCUMENT_COLUMNS`."""
     return [
         json.dumps(getattr(document, name), ensure_ascii=False) if name in JSON_COLUMNS else getattr(document, name)
         for name in DOCUMENT_COLUMNS

@@ -292,7 +292,6 @@ class ModelCalls:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error of ours that DSPy wrapped."""
     found: BaseException | None = error
     while found and not isinstance(found, ModelError | BudgetExceededError | deadline.DeadlineError):
         found = found.__cause__

@@ -97,7 +97,6 @@ class _Reply(NamedTuple):
 
 
 def _posted(url: str, headers: Mapping[str, str], body: bytes, keys: frozenset[str]) -> _Reply:
-    """Send a request and return the whole reply."""
     try:
         pool, wait = _pool(os.getpid(), _proxy_for(url)), {"timeout": {"pool": _left()}}
         written = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]

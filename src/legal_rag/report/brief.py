@@ -117,7 +117,6 @@ def _with_numbers(answer: str, sources: Mapping[str, _Source]) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return a text that XML can hold."""
     return printable(text)
 
 

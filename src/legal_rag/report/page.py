@@ -510,7 +510,6 @@ class _Heats:
 
 
 def _matches(passage: Passage, question: str) -> Iterator[tuple[int, Span, Span, float]]:
-    """Yield a passage's matches: number, span of the question, span of the passage, similarity."""
     length = min(len(passage.text), MAX_PASSAGE)
     for n, one in enumerate(passage.matches[:MAX_MATCHES]):
         asked = (one.query_start, one.query_end)

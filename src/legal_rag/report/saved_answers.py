@@ -149,7 +149,6 @@ def _checked_id(answer_id: str) -> str:
 
 
 def _record_in(file: Path) -> dict[str, Any] | None:
-    """Return the record of a saved answer; None of a damaged one."""
     try:
         return _read(file)[1].to_record()
     except (ValueError, OSError):

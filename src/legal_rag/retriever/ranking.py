@@ -386,7 +386,6 @@ def _z_scores(scores: np.ndarray, top: np.ndarray) -> np.ndarray:
 
 
 def _best_by_document(documents: Mapping[Place, int], scores: Mapping[Place, float]) -> dict[int, float]:
-    """Return the best score among the places of each document."""
     best: dict[int, float] = {}
     for place, document in documents.items():
         best[document] = max(best.get(document, -math.inf), scores[place])

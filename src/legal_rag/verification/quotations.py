@@ -238,7 +238,6 @@ class QuotedCorpus:
         return self._first_with(quotation, many or ())
 
     def _first_with(self, quotation: str, doc_ids: Sequence[str]) -> tuple[str, Span] | None:
-        """Return the first of some documents that has a quotation."""
         for doc_id, content in self.library.contents().of(doc_ids):
             self._to_read -= 1
             source = SourceText(doc_id, content.decode("utf-8"))

@@ -340,7 +340,6 @@ class _Reader:
         )
 
     def _citation(self, run: list[_Part]) -> list[_Part] | None:
-        """Return a run that names a decision."""
         kinds = {one.kind for one in run}
         if "number" in kinds:
             strong = [one for one in run if one.kind != "number" or self._is_certain(one, kinds)]
@@ -472,7 +471,6 @@ class _Reader:
         return last
 
     def _named_before(self, said: Sequence[Source], starts: Sequence[int], place: int) -> list[Source]:
-        """Return the decision named last before a place, in the same paragraph."""
         number = bisect_left(starts, place) - 1
         if number < 0 or "\n\n" in self.text[said[number].end : place] or place - said[number].end > 1500:
             return []

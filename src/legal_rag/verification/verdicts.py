@@ -535,7 +535,6 @@ class _Articles:
 
     @cached_property
     def _codes(self) -> dict[str, dict[str, str]]:
-        """Article values by code, with their keys."""
         codes: dict[str, dict[str, str]] = {}
         for key in self._library.own_keys("article"):
             value, _, code = key.removeprefix("article:").partition(" ")
@@ -603,7 +602,6 @@ class _Court(NamedTuple):
 
 
 def _differ(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Tell whether each of two names has a word that the other lacks."""
     return bool(some and others and not some <= others and not others <= some)
 
 
@@ -625,7 +623,6 @@ def _court_of(document: Document) -> _Court:
 
 
 def _corrections(stated: StatedDecision, document: Document) -> Iterator[Correction]:
-    """Yield what a text states wrongly of a decision."""
     court = _court(stated.court)
     if stated.court and court.contradicts(_court_of(document)):
         right = ", ".join(filter(None, [document.juridiction, document.formation])) or document.title

@@ -166,7 +166,6 @@ def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 
 def _is_range_of_years(number: str) -> bool:
-    """Is a number a range of years, such as '2019-2020'?"""
     first, _, last = re.sub(DASH, "-", number).partition("-")
     return len(first) == 4 and len(last) == 4 and 0 < int(last) - int(first) < 100 if last.isdecimal() else False
 

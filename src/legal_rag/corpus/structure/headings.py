@@ -133,7 +133,6 @@ def _roman(written: str) -> int:
 
 
 def _runs(shape: Shape, lines: list[_Line]) -> Iterator[_Run]:
-    """Yield the runs of lines of one shape, each before those inside it."""
     waiting: list[_Run] = []
     runs: list[_Run] = []
     for line in lines:

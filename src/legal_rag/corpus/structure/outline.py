@@ -90,7 +90,6 @@ def _main_part(text: str, part: Part, found: dict[int, Mark]) -> Mark:
 
 
 def _separated(text: str) -> list[Mark]:
-    """Return the marks of sections under rows of stars."""
     starts = [match.end() for match in _STARS.finditer(text)]
     return [] if is_dense(len(starts), text) else [_part(text, start, len(text), WEAK) for start in starts]
 
@@ -118,7 +117,6 @@ def _part(text: str, start: int, end: int, rank: int) -> Mark:
 
 
 def _nested(marks: list[Mark], length: int) -> _Draft:
-    """Nest sections by their ranks."""
     document = _Draft(Mark(0, 0, "", -1, "document"), -1, length)
     open_ones = [document]
     for mark in marks:

@@ -117,7 +117,6 @@ _LOOK_BACK = 6  # paragraphs before the one that quashes
 
 
 def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
-    """Return the speaker of each line."""
     reader = _Reader()
     return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
 

@@ -103,7 +103,6 @@ class _Reader:
         return tuple(nodes)
 
     def _node(self, value: Any, following: int | None, within: _Span, level: int) -> TreeNode:
-        """Read a section, which ends where the `following` one starts."""
         number = next(self._numbers)
         if number > MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} sections")

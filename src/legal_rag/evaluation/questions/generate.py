@@ -257,7 +257,6 @@ def _ask_in_threads(
 
 @contextlib.contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Log errors alone."""
     levels = {logging.getLogger(name): logging.getLogger(name).level for name in names}
     for one in levels:
         one.setLevel(logging.ERROR)
@@ -314,7 +313,6 @@ def _with_round_trip(
 def _finish(
     folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
-    """Write dataset and card from the records of all documents."""
     totals = _Totals()
 
     def added() -> Iterator[CheckpointRecord]:

@@ -223,7 +223,6 @@ def _is_person(text: str, first: int, start: int, end: int) -> bool:
 
 
 def _first_names(text: str, start: int) -> int:
-    """Return where the first names before a name begin; `start` where there are none."""
     found = _FIRST_NAMES.search(text, max(0, start - _REACH), start)
     words = found.group().split() if found else []
     while any(word.lower() in NO_NAME or word in ("Le", "La", "Les") for word in words):

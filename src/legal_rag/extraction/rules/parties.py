@@ -346,7 +346,6 @@ def _leads(text: str) -> Iterator[re.Match[str]]:
 
 
 def _occurrences(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield every occurrence of the names."""
     for name in names:
         at = text.find(name)
         while at >= 0:

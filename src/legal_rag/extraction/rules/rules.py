@@ -101,7 +101,6 @@ def entities_of_schema(text: str, schema: Schema) -> list[Entity]:
 
 
 def _decisions_classes(schema: Schema) -> set[str]:
-    """Return the classes of a decision's entities, as a schema names them."""
     return {*classes.JURISPRUDENCE, *_RENAMED_CLASSES.get(schema.name, {}).values()}
 
 

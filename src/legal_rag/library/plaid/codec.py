@@ -137,7 +137,6 @@ def _sums_by_centroid(sample: np.ndarray, centroids: np.ndarray) -> np.ndarray:
 
 
 def _fit_buckets(sample: np.ndarray, centroids: np.ndarray, n_bits: int) -> Codec:
-    """Fit the buckets to a sample's residuals."""
     nearest, wide = NearestCentroids(centroids), centroids.astype(np.float32)
     residuals = np.concatenate([block - wide[nearest(block)] for block in read_blocks(sample)])
     cutoffs, weights = _fit_levels(residuals.ravel(), 2**n_bits)

@@ -134,7 +134,6 @@ class PlaidShards:
         return hits
 
     def _shard(self, number: int) -> MappedShard:
-        """Return a shard, opened."""
         with self._lock:
             if number not in self._opened:
                 self._opened[number] = self._open(number)

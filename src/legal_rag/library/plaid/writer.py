@@ -107,7 +107,6 @@ def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> 
 
 
 def _passage(files: PlaidFiles, starts: np.ndarray, position: int, source: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return a passage's codes and residuals."""
     part = int(np.searchsorted(files.part_passages, position, side="right")) - 1
     rows = slice(starts[position] - files.part_starts[part], starts[position + 1] - files.part_starts[part])
     codes = _checked_codes(files.parts[part].codes[rows], files, source)
@@ -172,7 +171,6 @@ def _merge_codecs(sources: Sequence[Path], target: Path) -> tuple[list[int], int
 
 
 def _kept(files: PlaidFiles, dropped: np.ndarray, source: Path) -> np.ndarray:
-    """Return the positions of the passages that are not dropped."""
     n_passages = len(files.passage_tokens)
     dropped = np.asarray(dropped, dtype=np.int64)
     if len(dropped) and (dropped.min() < 0 or dropped.max() >= n_passages):
@@ -231,7 +229,6 @@ def _write_part(
     width: int,
     blocks: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
-    """Write one part from blocks of codes and residuals, `width` bytes a token; return its codes."""
     n_tokens = sum(lengths)
     header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
     codes = []
