@@ -1,6 +1,7 @@
 """Which answers of programs are the values of receipts: those that name what they are, and never a disguise."""
 
 import re
+import textwrap
 import time
 
 import pytest
@@ -8,8 +9,8 @@ from support.indexed_corpora import indexed
 
 from legal_rag.citations.markers import NOT_A_RECEIPT, check_receipts
 from legal_rag.corpus_index import CorpusIndex
-from legal_rag.deep_read import Sandbox, create_multi_doc_env
-from legal_rag.deep_read.prompts import answer_text
+from legal_rag.deep_read import Limits, Sandbox, create_multi_doc_env
+from legal_rag.deep_read.prompts import answer_text, system_prompt
 
 
 class Model:
@@ -406,6 +407,14 @@ LABELLED = [
 @pytest.mark.parametrize("program", [*DISGUISES, *LABELLED])
 def test_no_disguise_and_no_label_passes_as_computed(account, program):
     assert not account(SETUP + program).is_computed
+
+
+def test_the_example_that_models_are_given_is_computed(account):
+    prompt = system_prompt("le corpus", "le contexte", "", Limits())
+    example = prompt.partition("Exemple :\n")[2].partition("\nLe reste")[0].replace("{{", "{").replace("}}", "}")
+    judged = account(textwrap.dedent(example).replace('date_from="1993", date_to="1993"', ""))
+    assert judged.is_computed
+    assert [one.function for one in judged.receipts] == ["count", "table"]
 
 
 def test_a_value_in_prose_is_marked_where_it_is_that_of_the_receipt(account):
