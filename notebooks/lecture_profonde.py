@@ -158,8 +158,7 @@ from legal_rag.deep_read import Sandbox
 
 COUNT = """
 found = grep_corpus(r"article 700 du (?:nouveau )?code de procédure civile", max_docs=None)
-state = search_status()
-print(count(found), "décisions sur", state["total"], "citent l'article 700 ;", state["scanned"], "textes lus")
+print(count(found), "décisions citent l'article 700 ;", search_status()["scanned"], "textes lus")
 """
 with Sandbox(corpus.functions) as sandbox:
     for program in (COUNT, "print(open('/etc/passwd').read())", "import socket"):

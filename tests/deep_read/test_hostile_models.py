@@ -79,7 +79,7 @@ def test_a_value_of_no_receipt_is_shown_and_not_vouched_for(ask):
 def test_of_a_long_text_only_the_receipts_that_it_names_are_given(ask):
     text = "Sur {n} décisions [Calcul: {r}], le délai est toujours de deux mois et la fraude n'est jamais retenue."
     prediction = ask(root_model([f"n = count(doc_ids)\nFINAL({text!r}.format(n=n, r=receipt(n)))"]))
-    assert (prediction.status, prediction.answer) == ("answered", "- nombre des documents du corpus : 60")
+    assert (prediction.status, prediction.answer) == ("answered", "- ``nombre des documents du corpus`` : 60")
     assert "Le texte du modèle, que rien ne vérifie, n'est pas donné" in prediction.notice
 
 

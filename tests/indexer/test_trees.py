@@ -336,7 +336,7 @@ def test_a_server_that_dies_amid_the_summaries_is_one_line(library, place, capfd
         assert main(["rebuild", *arguments, *map(str, place)]) == 1
     line = capfd.readouterr().err.splitlines()[-1]
     assert line.startswith(
-        "legal-rag: the model failed too often: Le modèle de langage n'a pas pu répondre (clé refusée)"
+        "legal-rag: the model failed too often: the key was refused (401): no (the summaries written are kept"
     )
     assert written(library) == []
 
