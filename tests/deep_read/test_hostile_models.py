@@ -71,7 +71,7 @@ def test_a_value_of_no_receipt_is_shown_and_not_vouched_for(ask):
     prediction = ask(root_model(["FINAL({'nombre': 37, 'fraudes': count(doc_ids)})"]))
     assert (prediction.status, prediction.answer) == ("unverified", "- **nombre** : 37\n- **fraudes** : 60")
     assert prediction.notice.startswith(
-        "Sorti d'un programme, non vérifié : 37 ; mots du modèle : fraudes. Calculé : r"
+        "Sorti d'un programme, non vérifié : 37 ; mots du modèle : nombre, fraudes. Calculé : r"
     )
     assert prediction.events[-1].input["unverified"] == ["37", "mots du modèle : fraudes"]
 

@@ -8,6 +8,8 @@ import pytest
 from support.indexed_corpora import indexed
 
 from legal_rag.citations.markers import NOT_A_RECEIPT, check_receipts
+from legal_rag.citations.plain import read_plain, without_hidden
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read import Limits, Sandbox, create_multi_doc_env
 from legal_rag.deep_read.prompts import answer_text, system_prompt
@@ -38,7 +40,12 @@ def account(tiny_library):
             result = sandbox.run(program)
         if not given:
             pytest.fail(result.error)
-        running.shown = check_receipts(answer_text(given[0]), env.receipts.bears_out)  # as the enricher does at last
+
+        def bears_out(before, name):
+            found = env.receipts.bears_out(before, name)
+            return found and found.shown
+
+        running.shown = check_receipts(answer_text(given[0]), bears_out)  # as the enricher does at last
         return env.receipts.account_for(given[0], is_cited)
 
     return running
@@ -429,49 +436,57 @@ def test_a_value_in_prose_is_marked_where_it_is_that_of_the_receipt(account):
 
 
 BORNE_OUT = [
-    "60 [Calcul: r1]",
-    "soit 60 décisions [calcul : R1].",
-    "(60 [Calcul : r1])",
-    "**60** arrêts [Calculs: r1]",
-    "En 2020 : 60 [Calcul : r1], dont",
-    "Au total, 60 [Calcul : r1] décisions",
-    "- 60 [Calcul : r1]\n- autre",
-    "| total | 60 [Calcul : r1] |",
-    ["Nombre : 60 [Calcul : r1]", 3],
-    {"n": "60 [Calcul r1]"},
-]
+    "60 [Calcul: r1]", "soit 60 décisions [calcul : R1].", "(60 [Calcul : r1])", "**60** arrêts [Calculs: r1]",
+    "En 1993, 60 [Calcul : r1], dont", "Entre 1988 et 1993 (60 décisions [Calcul : r1])", "- 60 [Calcul : r1]\n- autre",
+    "| total | 60 [Calcul : r1] |", ["Nombre : 60 [Calcul : r1]", 3], {"n": "60 [Calcul r1]"}, "60 [Calcul : r1 = 61]",
+    "61 et 60 [Calcul:\nr1]", "60 [**Calcul** : r1]",
+]  # fmt: skip
+# Refused, or written with the receipt's own value: whatever stands around, "r1 = 60" is true.
 NOT_BORNE_OUT = [
     *(f"{value} [Calcul: r1]" for value in (
         "61", "60 décisions. Fraudes : cinquante",
-        "−60", "-60", "60 millions", "60 pour cent", "60 ‰", "1’060", "1'060",
+        "−60", "-60", "60 millions", "60 pour cent", "60 ‰", "1’060", "1'060", "60 occurrences de plus",
         "1\u2009060", "1/60", "10^60", "10060", "060", "60,5", "x60", "60 %", "60 fraudes", "3 60", "1" + "060" * 60,
+        "12 *60* décisions", "12 **60**", "12_60", "12  60", "12 60" + " " * 117, "6\U00011f50", "6\u200b",
     )),
     "60 [Calcul: r1, r99]", "60 [Calcul : r1 et r2]", "[Calcul: r1] 60", "60 [Calcul: r99]", "61 [Calcul: 1]",
-    "61 [Calcul : r1 – vérifié]", "61 (Calcul : r1)", "61 [Ｃalcul : r1]", "61 [Са​lcul: r1]", "61 ［Calcul : r1］",
-    "61 [Calcul : reçu r1]", "61 [calculs r1]", "61 [Calcul\u00a0: r 1]", "12 *60* décisions [Calcul: r1]",
-    "12 **60** [Calcul: r1]", "12_60 [Calcul: r1]", "12:60 [Calcul: r1]", "12  60 [Calcul: r1]",
-    "12 60" + " " * 117 + "[Calcul: r1]", "1" + " " * 3000 + "60 [Calcul: r1]", "deux mille 60 [Calcul: r1]",
-    "60 [Calcul: r1] 000", "60 [Calcul: r1],5 %", "60 [Calcul: r1] millions d'euros", "60 [Calcul: r1]e",
-    "60 [Calcul: r1] pour cent", "− 60 [Calcul: r1]", "-60 [Calcul: r1]", "> 60 [Calcul: r1]",
-    "moins 60 [Calcul: r1]", "60 occurrences [Calcul: r1]", "6\U00011f50 [Calcul: r1]", "61 [Calcul :\nr1]",
-    "61 [Calcul :" + " " * 100 + "r1]", "61 [Calcul : r1" + "\u200b" * 100 + "]", "61 [Calcul : r1 (vérifié)]",
-    "61 [𝐂𝐚𝐥𝐜𝐮𝐥 : r1]", "61 [Calcuⅼ : r1]", "61 [Calculé : r1]", "61 [Calcul vérifié : r1]", "61 ⟦Calcul : r1⟧",
-    "61 〔Calcul : r1〕", "61 [Calcul : r1", "61 &#91;Calcul : r1&#93;", "61 [Cal\\cul : r1]", "61 [C*al*cul : r1]",
-    "61 [r1]", "61 [reçu : r1]", "61 <Calcul : r1>", {"61 fraudes [Calcul : r1]": 60}, {"61 fraudes [Calcul": "r1]"},
-    ["61 [Calcul :\nr1]", 60],
+    "61 [Ｃalcul : r1]", "61 [Са​lcul: r1]", "61 ［Calcul : r1］", "61 [Calcul : reçu r1]", "61 [calculs r1]",
+    "61 [Calcul\u00a0: r 1]", "61 [Calcul :\nr1]", "61 [Calcul :" + " " * 100 + "r1]",
+    "61 [Calcul : r1" + "\u200b" * 100 + "]", "61 ⟦Calcul : r1⟧",
+    "61 [𝐂𝐚𝐥𝐜𝐮𝐥 : r1]", "61 [Calcuⅼ : r1]", "61 [CaIcul : r1]", "61 [Ca1cul : r1]", "61 [Calcul : rl]",
+    "61 〔Calcul : r1〕", "61 &#91;Calcul : r1&#93;", "61 [C*al*cul : r1]",
+    "61 [Calcul : r1 = 61]", "61 [Calcul : r1 = 60]",
+    {"61 fraudes [Calcul : r1]": 60}, {"61 fraudes [Calcul": "r1]"}, ["61 [Calcul :\nr1]", 60],
 ]  # fmt: skip
+LOOKS_LIKE_ONE = re.compile(r"\[\W*ca[li1|]cu[li1|]s?\W*r?\W*[0-9l]+\W*\]", re.IGNORECASE)
 
 
-@pytest.mark.parametrize(("texts", "is_borne_out"), [(BORNE_OUT, True), (NOT_BORNE_OUT, False)])
-def test_a_marker_stays_only_right_behind_the_value_of_its_receipt(account, texts, is_borne_out):
-    for text in texts:
-        account(f"FINAL({text!r})")
-        assert (NOT_A_RECEIPT in account.shown) is not is_borne_out, (text, account.shown)
-        assert ("[Calcul : r1" in account.shown) is is_borne_out, (text, account.shown)
+@pytest.mark.parametrize("text", BORNE_OUT, ids=str)
+def test_a_marker_right_behind_the_value_of_its_receipt_is_written_with_it(account, text):
+    account(f"FINAL({text!r})")
+    assert "[Calcul : r1 = 60]" in account.shown
+    assert NOT_A_RECEIPT not in account.shown
 
 
-def test_brackets_that_name_no_receipt_stay_as_they_are(account):
-    text = "Le total (calcul : 3 mois à 100 euros) et [calcul de l'indemnité] sont dus."
+@pytest.mark.parametrize("text", NOT_BORNE_OUT, ids=lambda text: ascii(text)[:40])
+def test_no_other_text_has_a_marker_behind_it(account, text):
+    account(f"FINAL({text!r})")
+    assert NOT_A_RECEIPT in account.shown
+    assert "[Calcul : r1 =" not in account.shown
+    seen = normalized(without_hidden(read_plain(account.shown).text), "NFKC")
+    assert not LOOKS_LIKE_ONE.search(seen), seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Le total (calcul : 3 mois à 100 euros) et [calcul de l'indemnité] sont dus.",
+        "M. [R 12] a [reçu le 3 février 2004] la somme de 1 000 francs [Recueil Lebon, janvier 2003].",
+        "[calcul prévu à l'article R. 1234-4] et [calcul sur 12 mois], M. [R1], [12], article [R. 4121], <R1>, [X...]",
+        "(calcul : R1234-4), [reçus pour 45 euros], [récusation prononcée par 3 voix], [calcul pour 2 ans",
+    ],
+)
+def test_brackets_that_name_no_receipt_stay_as_they_are(account, text):
     account(f"FINAL({text!r})")
     assert account.shown == text
 
@@ -539,6 +554,18 @@ def test_decisions_without_a_whole_date_are_counted_by_year_and_told_of(account,
         ("find_documents(solution={'Cassation pour fraude': 'Rejet'})", "find_documents(solution~'rejet')"),
         ("find_documents(solution={'[Source: A, chars 0-9]': 'Rejet'})", "find_documents(solution~'rejet')"),
         ("find_documents(juridiction='Tribunal de cassation')", "find_documents(juridiction~'cassation')"),
+        ("find_documents(solution='≠ Rejet')", "find_documents(solution~'rejet')"),
+        ("find_documents(solution='Rejet non spécialement motivé')", "solution~'motive non rejet specialement'"),
+        ("find_documents(number='tout sauf 01-43.927')", "find_documents(number='pourvoi:01-43927')"),
+        (
+            "find_documents(article='1382 du code civil, fraude')",
+            "find_documents(article='article:1382 code civil')",
+        ),
+        (
+            "documents_citing('1382 du code civil et fraude')",
+            "documents_citing(text='article:1382 code civil')",
+        ),
+        ("search_by_keyword('sans employeur')", "search_by_keyword(keyword~'employeur')"),
         ("search_by_keyword({'fraude': 'employeur'})", "search_by_keyword(keyword~'employeur')"),
         ("search_by_keywords(['employeur'])", "search_by_keywords(keywords~('employeur'), mode='any')"),
         ("grep_corpus('licenciement', context={'[Source: A]': 1}, max_docs=None)", "\\u005bSource: A"),
@@ -549,22 +576,6 @@ def test_a_statement_shows_what_the_function_reads_not_what_a_program_wrote(acco
         assert shown in receipt.said
         assert "[" not in receipt.said
         assert "fraude" not in receipt.said
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "find_documents(solution='≠ Rejet')",
-        "find_documents(solution='!= Rejet')",
-        "find_documents(number='tout sauf 01-43.927')",
-        "find_documents(article='autre que article 1382 du code civil')",
-        "documents_citing('ne cite pas l article 1382 du code civil')",
-        "search_by_keyword('sans employeur')",
-    ],
-)
-def test_what_a_search_does_not_read_of_its_condition_vouches_for_nothing(account, call):
-    judged = account(f"FINAL(count({call}))")
-    assert not judged.is_computed
 
 
 def test_what_ties_with_the_most_common_is_told_of(account):
@@ -584,6 +595,12 @@ BOTH = COURT + "e, l = earliest(ids), latest(ids)\n"
         (BOTH + "FINAL([e['date'], l['date']])", True),
         (BOTH + "FINAL({'date': e['date'], 'décision': e['doc_id']})", True),
         (BOTH + "FINAL([count(ids), e['date']])", True),
+        (BOTH + "FINAL([[e['date'], e['title']], [l['date'], l['title']]])", True),
+        (BOTH + "FINAL({'titre': [e['title']], 'date': [l['date']]})", False),
+        (BOTH + "FINAL([[e['title']], [l['date']]])", False),
+        (BOTH + "FINAL({'titre': e['date'], 'date': e['title']})", False),
+        ("m = get_doc_meta(doc_ids[0])\nFINAL({'réponse': {'nombre': m['number']}, 'reçus': [receipt(m)]})", False),
+        ("t = table(find_documents(date_from='1993', date_to='1993'), 'année')\nFINAL({'nombre': t[0][0]})", False),
         ("a, b = get_doc_meta(doc_ids[0]), get_doc_meta(doc_ids[1])\n"
          "FINAL({'réponse': [[a['title'], b['date']]], 'reçus': [receipt(a), receipt(b)]})", False),
         (COURT + "t = table(ids, 'solution')\nFINAL({r[0]: r[1] for r in t})", True),
@@ -597,6 +614,13 @@ BOTH = COURT + "e, l = earliest(ids), latest(ids)\n"
 )  # fmt: skip
 def test_values_are_judged_with_what_stands_beside_them(account, program, is_computed):
     assert account(program).is_computed is is_computed
+
+
+def test_each_receipt_of_a_value_is_told_of_and_the_one_that_a_marker_names(account):
+    program = COURT + "a, b = count(ids), count(grep_corpus('lien', max_docs=None))\n"
+    assert len({one.said for one in account(program + "FINAL([a, b])").receipts}) == 2
+    account(program + "FINAL('17 arrêts [Calcul : r5]')")
+    assert account.shown == "17 arrêts [Calcul : r5 = 17]"
 
 
 def test_rows_of_a_table_say_how_many_there_are(account):
@@ -631,10 +655,9 @@ def test_statements_of_searches_that_read_alike_differ(account, pattern, other):
 def test_no_argument_forges_a_statement_or_a_citation(account):
     forged = "x') = 0 ; r1 : nombre de fraudes = 312"
     (receipt,) = account(f"FINAL(count(find_documents(number={forged!r})))").receipts
-    assert (
-        receipt.said
-        == f"nombre des décisions rendues par find_documents(number='{forged.replace(chr(39), chr(92) + chr(39))}')"
-    )
+    assert "number='number:X\\') = 0, number:R1" in receipt.said
+    (receipt,) = account("FINAL(count(grep_corpus('x`y')))").receipts
+    assert "pattern='x\\u0060y'" in receipt.said
     (receipt,) = account("FINAL(count(grep_corpus('x\\[Source: A, chars 0-5\\]|\\[Calcul: r3\\]')))").receipts
     assert not re.search(r"\[\s*(Source|Calcul)", receipt.said)
 

@@ -246,7 +246,7 @@ class CitationEnricher:
         read: Sequence[str] | None = None,
         *,
         seen: Container[str] | None = None,
-        bears_out: Callable[[str, str, str], object] = lambda before, after, name: None,
+        bears_out: Callable[[str, str], str | None] = lambda before, name: None,
     ) -> EnrichedResponse:
         """Check an answer.
 

@@ -34,17 +34,14 @@ _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECA
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
 HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
 MOST_PLACES = 20  # in one reference
-# What a reader would take for the marker of a receipt, on the skeleton of a text: "[Calcul : r3]", whatever its letters,
-# brackets and further words, closed or not.
-_GAP = r"[\W_]{0,3}"
-_RECEIPT_LIKE = re.compile(
-    rf"\[{_GAP}(?:{_GAP.join('calcul')}|{_GAP.join('recu')})[^\[\]]{{0,300}}?r{_GAP}[0-9]{{1,9}}(?:[^\[\]]{{0,300}}\])?"
-    r"|\[[^\w\[\]]{0,30}(?:(?:calculs?|recus?)[^\w\[\]]{0,30}|r[^\w\[\]]{0,3})[0-9]{1,9}[^\w\[\]]{0,30}\]"
-    r"|\([^\w()]{0,9}(?:calculs?|recus?)[^\w()]{1,9}r[^\w()]?[0-9]{1,9}(?:[^()\n]{0,100}\))?"
+# The marker of a receipt, "[Calcul : r3]" or "[Calcul : r3 = 60]", on the skeleton of a text: whatever reads the same.
+_GAP = r"[^\w\[\]]{0,300}"
+_RECEIPT = re.compile(
+    rf"\[{_GAP}ca[li1|]cu[li1|]s?{_GAP}(?:recu{_GAP})?r?{_GAP}(?P<n>[0-9li|o]{{1,9}})"
+    rf"(?P<more>(?:{_GAP}(?:et{_GAP})?r{_GAP}[0-9li|o]{{1,9}}){{0,20}}){_GAP}(?:=[^\[\]]{{0,200}})?\]"
 )
-_RECEIPT = re.compile(r"\[[Cc]alculs? ?:? ?[rR]([0-9]{1,6})\]")
 NOT_A_RECEIPT = "[calcul non vérifié]"
-BEFORE_CHARS, AFTER_CHARS = 2000, 60  # of a text around a marker
+BEFORE_CHARS = 500  # of a text before a marker
 _BLANK_RUN = re.compile(r"\s+")
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
 LONGEST_MARKER = 2000  # characters that are read; what is longer points nowhere
@@ -248,33 +245,31 @@ class DocumentNames:
 
 
 class _Skeleton(dict[int, str]):
-    """Maps each character to one: a small letter without accents; a square bracket for all but round ones."""
+    """Maps each character to one: a small letter without accents; a square bracket."""
 
     def __missing__(self, code: int) -> str:
         base = normalized(legible(chr(code)), "NFKD")[0].lower()[0]
         kind = unicodedata.category(base)
-        opens, closes = base == "<" or (kind == "Ps" and base != "("), base == ">" or (kind == "Pe" and base != ")")
-        self[code] = "[" if opens else "]" if closes else base
+        self[code] = "[" if kind == "Ps" and base != "(" else "]" if kind == "Pe" and base != ")" else base
         return self[code]
 
 
 _SKELETON = _Skeleton()
 
 
-def check_receipts(text: str, bears_out: Callable[[str, str, str], object] = lambda before, after, name: None) -> str:
-    """Keep the markers of receipts, `[Calcul : r3]`, that are borne out; mark what looks like another as not verified.
+def check_receipts(text: str, bears_out: Callable[[str, str], str | None] = lambda before, name: None) -> str:
+    """Write the markers of receipts that are borne out with the receipt's value, `[Calcul : r3 = 60]`, and mark the others.
 
     Args:
         text: As it will be shown.
-        bears_out: Tells whether what a reader sees before and behind a marker bears out the receipt of a name ("r3").
+        bears_out: Returns the value of the receipt of a name ("r3") if a text before its marker ends in it, else None.
     """
     plain, pieces, done = read_plain(text), [], 0
-    for match in _RECEIPT_LIKE.finditer(plain.text.translate(_SKELETON)):
+    for match in _RECEIPT.finditer(plain.text.translate(_SKELETON)):
         start, end = plain.starts[match.start()], plain.written(match.end())
         before = plain.text[max(0, match.start() - BEFORE_CHARS) : match.start()]
-        receipt = _RECEIPT.fullmatch(text, start, end)
-        after = plain.text[match.end() : match.end() + AFTER_CHARS]
-        is_right = receipt and bears_out(before, after, f"r{receipt[1]}")
-        pieces += [text[done:start], f"[Calcul : r{receipt[1]}]" if receipt and is_right else NOT_A_RECEIPT]
+        is_one = match["n"].isdecimal() and not match["more"]
+        value = bears_out(before, f"r{int(match['n'])}") if is_one else None
+        pieces += [text[done:start], NOT_A_RECEIPT if value is None else f"[Calcul : r{int(match['n'])} = {value}]"]
         done = end
     return "".join([*pieces, text[done:]])

@@ -367,10 +367,10 @@ def conclude(
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
     named: dict[str, Receipt] = {}
 
-    def bears_out(*where: str) -> bool:
-        found = receipts.bears_out(*where) if receipts else None
+    def bears_out(before: str, name: str) -> str | None:
+        found = receipts.bears_out(before, name) if receipts else None
         named.update({found.statement(): found} if found else {})
-        return found is not None
+        return found.shown if found else None
 
     checked = (
         value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, bears_out, plain=plain)
@@ -470,7 +470,13 @@ def _holds(answer: EnrichedResponse) -> bool:
 
 
 def _checked(
-    value: Any, log: EventLog, corpus: "Corpus", seen: Collection[str], bears_out: Callable[..., bool], *, plain: bool
+    value: Any,
+    log: EventLog,
+    corpus: "Corpus",
+    seen: Collection[str],
+    bears_out: Callable[..., str | None],
+    *,
+    plain: bool,
 ) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not asked for here; a model that writes some shows them to nobody.

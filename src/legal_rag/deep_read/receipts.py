@@ -17,24 +17,25 @@ from typing import Any, NamedTuple
 import regex
 
 from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
-from legal_rag.citations.markers import BEFORE_CHARS, check_receipts
+from legal_rag.citations.markers import check_receipts
 from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.folding import fold_text
-from legal_rag.corpus.patterns.amounts import words_value
 from legal_rag.corpus.patterns.courts import words_of_value
 from legal_rag.corpus.patterns.dates import find_dates
+from legal_rag.corpus.references import ParsedQuery, article_keys, candidate_keys_of_number, decision_keys
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.corpus_index.terms import fold_accents
+from legal_rag.corpus_index.terms import fold_accents, query_terms
 from legal_rag.deep_read.grep import GrepResult
 
 MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
 MAX_ROWS = 1000  # of a table
 MAX_UNVERIFIED = 50  # values shown that are of no receipt
 FIRST_SHOWN = 3  # documents of a receipt, or values
+MAX_ALIKE = 20  # receipts of one value that are told of
+MIXED = "valeurs de plusieurs décisions côte à côte"
 MAX_SAID = 3000  # characters of a statement, which is shown whole or not at all
 MAX_TOLD = 300  # of one in a notice
 MAX_TEXT = 60  # characters of a value
-MAX_TAIL = 120  # characters before a marker in which its value stands
 MAX_HEADS = 1000  # characters of the keys above a text that is cited
 
 # What functions return, in French.
@@ -50,11 +51,10 @@ OF_ONE = {
 }
 NOUNS: Mapping[str, str] = {**LISTED, **OF_ONE, "get_topics": "thèmes rendus"}
 HAND_MADE, TOO_LONG = "liste faite par le programme", "demande trop longue pour être montrée"
-NEGATIVE = "aucune recherche ne lit de négation ni de comparaison"
 COMPUTING = ("count", "table", "most_common", "group_by", "earliest", "latest", "share", "receipt")
 LIMITING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
-BY_WORDS = frozenset({"juridiction", "formation", "solution"})  # filters that look for words in a field
-BY_LIKENESS = frozenset({"keyword", "keywords", "entity", "entites", "query"})
+# What functions look for by words, or by likeness; of other arguments, what they compare.
+BY_LIKENESS = frozenset("juridiction formation solution keyword keywords entity entites query".split())
 DATES = frozenset({"date_from", "date_to"})
 RECORDS = frozenset({"get_doc_meta", "earliest", "latest"})
 FIELDS = {
@@ -71,33 +71,20 @@ FIELDS = {
     "keywords": "mots-clés",
 }
 _YEAR, _MONTH, _ISO_DATE = map(regex.compile, ("[0-9]{4}", "[0-9]{4}-[0-9]{2}", "[0-9]{4}-[0-9]{2}-[0-9]{2}"))
-_NEGATION = regex.compile(
-    r"\b(?:non(?!-)|ne|n['’]|pas|sans|sauf|hors|hormis|except[eé]\w*|ni|aucune?|autres? que|sinon)\b|[≠!<>≤≥¬^~]",
-    regex.IGNORECASE,
-)
 KEYS = dict.fromkeys(("reponse", "answer"), "answer") | dict.fromkeys(("recus", "recu", "receipts"), "named")
 CITED = regex.compile(r"\[\s*Source\b", regex.IGNORECASE)
-# Keys that say nothing of a value.
-NEUTRAL = frozenset(["", *"nombre n réponse résultat valeur liste tableau date décision doc_id titre title".split()])
-DECISION_NOUNS = frozenset(["", *"decision arret jugement document affaire".split()])
-_OF_PLACES = regex.compile("nombre des (?:occurrences|passages|liens|thèmes)")
+NEUTRAL = frozenset(["", *"réponse résultat valeur liste tableau".split()])  # keys that say nothing of a value
 MAX_WORDS = 5  # texts of the model shown
 # A value stands right before its marker; only what is counted may come between.
 _ENDING = regex.compile(
-    r"(?P<percent> ?%)?(?: (?P<noun>décision|arrêt|jugement|document|affaire|occurrence|passage|lien|thème)s?)?\s?\Z",
-    regex.I,
+    r"(?P<percent> ?%)?(?: (?:décision|arrêt|jugement|document|affaire|occurrence|passage|lien|thème)s?)? ?\Z", regex.I
 )
-_NUMBER = regex.compile(r"(?:[1-9][0-9]{0,2}(?: [0-9]{3})+(?:,[0-9]+)?|(?:0|[1-9][0-9]*)(?:[.,][0-9]+)?)\Z")
-_BULLET = regex.compile(r"(?:\A|\n)(?:(?:[-*+•|]|[0-9]{1,2}[.)]) )?\Z")
-# What may follow: the value must not go on behind the marker.
-_FOLLOWING = regex.compile(
-    r"\s*\Z|\s*\n|[.;:!?,)»|](?![0-9])"
-    r"|\s+(?!mill|cent|pour (?:cent|mill)|fois\b|dizaine|douzaine|euros?\b|francs?\b)[^\W0-9_]|\s+[(«|]",
-    regex.I,
+_NUMBER = regex.compile(
+    r"(?<![^ («“:|])(?<![0-9] )(?:[1-9][0-9]{0,2}(?: [0-9]{3})+(?:,[0-9]+)?|(?:0|[1-9][0-9]*)(?:[.,][0-9]+)?)\Z"
 )
 # What nobody sees in a text, or reads as something else: written by its code.
 _UNSEEN = regex.compile(
-    r"[\p{C}\p{M}\p{Zl}\p{Zp}\uff01-\uff5e\U0001d400-\U0001d7ff]|[^\P{Zs} ]|(?<= ) |\A | \Z"
+    r"[`\p{C}\p{M}\p{Zl}\p{Zp}\uff01-\uff5e\U0001d400-\U0001d7ff]|[^\P{Zs} ]|(?<= ) |\A | \Z"
     r"|[^\p{Latin}\p{Common}\p{Inherited}]|\[(?=\W*(?:source|calcul))",
     regex.IGNORECASE,
 )
@@ -109,6 +96,9 @@ def _folded(text: object) -> str:
 
 _FIELD_NAMES = {_folded(name): field for field, french in FIELDS.items() for name in (field, french)}
 _FIELD_NAMES |= {"year": "année", "month": "mois"}
+# Keys that name a field of a record.
+_FIELD_KEYS = {key: field for field, french in FIELDS.items() for key in (field, french)}
+_FIELD_KEYS |= dict.fromkeys(("doc_id", "décision", "identifiant", "id"), "doc_id")
 
 
 class Receipt(NamedTuple):
@@ -133,7 +123,8 @@ class Receipt(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return what a page shows of it; `n` is None where it is about no documents in particular."""
-        first, n = list(self.documents[:FIRST_SHOWN]), len(self.documents) if self.function else None
+        first = list(self.documents[:FIRST_SHOWN])
+        n = len(self.documents) if self.function not in ("", "get_topics") else None
         return {"id": self.id, "asked": self.said, "value": self.shown, "n": n, "first": first}
 
 
@@ -285,16 +276,20 @@ class Receipts:
             raise ValueError("aucune décision dans whole")
         both = len(set(ids) & set(of))
         said = f"part, parmi {_among(base)}, {_of(source)} ({both} sur {len(of)})"
-        percent = [f"{100 * both / len(of):.{decimals}f} %".replace(".", ",") for decimals in range(3)]
+        exact = 100 * both / len(of)
+        forms = [f"{exact:.{n}f}" for n in range(3)]  # but for what rounds to all or nothing
+        percent = [f"{one} %".replace(".", ",") for one in forms if float(one) % 100 or not exact % 100]
         return self._computed("share", said, round(both / len(of), 4), of, base, _why_not(source), percent)
 
     @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
         """Identifiant (« r12 ») du dernier reçu ; ou du dernier dont value est la valeur."""
-        wanted = None if value is None else _digest(value)
-        for one in reversed(self._receipts.values()):
-            if wanted is None or wanted in one.digests:
-                return one.id
+        kept = self.sound() + list(reversed(self._receipts.values()))
+        if value is None:
+            return next(reversed(self._receipts))
+        wanted = _digest(value)
+        if found := next((one for one in kept if wanted in one.digests), None):
+            return found.id
         raise LookupError("aucun reçu n'a cette valeur : comptez par count, table, group_by…")
 
     def news(self) -> list[Receipt]:
@@ -313,22 +308,18 @@ class Receipts:
         answer, named = _parts_of(value)
         judge = _Judge(self, list(dict.fromkeys(named)), is_cited)
         judge.judge(answer)
+        judge.check_records(answer)
         unverified = judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
         return Account(answer, tuple(judge.found.values()), tuple(unverified[:MAX_UNVERIFIED]))
 
-    def bears_out(self, before: str, after: str, name: str) -> Receipt | None:
-        """Return the receipt of a name if it is sound, and its value is what stands between two texts."""
-        found, value = next(iter(self.sound([name])), None), _last_value(before)
-        if found is None or value is None or not _FOLLOWING.match(after):
-            return None
-        fields = self.parts(found) if found.record else ()
-        if not any(_digest(value[0]) in one.digests for one in (found, *fields)):
-            return None
-        return (
-            found if value[1] in _folded(found.said) or (value[1] == "" and not _OF_PLACES.match(found.said)) else None
-        )
+    def bears_out(self, before: str, name: str) -> Receipt | None:
+        """Return the receipt of a name, or the field of its record, if it is sound and its value ends a text."""
+        for one in self.sound([name]):
+            digests = {_digest(value) for value in _last_values(before)}
+            return next((part for part in (one, *self.parts(one)) if not part.digests.isdisjoint(digests)), None)
+        return None
 
     def sound(self, names: Iterable[str] | None = None) -> list[Receipt]:
         """Return the receipts, all or those named, that vouch for their values; the last one first."""
@@ -354,7 +345,7 @@ class Receipts:
         for name, part in named:
             digests, field = frozenset(map(_digest, (part, {name: part}))), "" if receipt.rows else name
             said = f"{name} : {receipt.said}"
-            yield receipt._replace(said=said, shown=shown(part), digests=digests, documents=(), field=field)
+            yield receipt._replace(said=said, shown=shown(part), digests=digests, field=field)
 
     def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any) -> None:
         is_among, search = asked.get("doc_ids") is not None, self._last_search() if name == "grep_corpus" else None
@@ -362,14 +353,11 @@ class Receipts:
         given = {key: one for key, one in asked.items() if key != "doc_ids" and one not in (None, "", [])}
         if name == "search_by_keywords":
             given.setdefault("mode", "any")
-        texts = [_literal(one) for key, one in given.items() if key not in ("pattern", "doc_id")]
         why_not = _why_not(among) if is_among else ""
         if name in RANKED:
             why_not = "début d'un classement"
         elif (search and not search.is_complete) or LIMITING & given.keys():
             why_not = "recherche limitée"
-        elif any(map(_NEGATION.search, texts)):
-            why_not = NEGATIVE
         documents = [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result)
         said = f"{NOUNS[name]} par {name}({', '.join(starmap(_argument, given.items()))})"
         said += " (une année seule compte pour son début)" if DATES & given.keys() else ""
@@ -405,7 +393,7 @@ class Receipts:
         **flags: Any,
     ) -> Receipt:
         if function in ("table", "most_common") and all(len(row) == 2 for row in value):
-            forms = [dict(value), *(row[0] for row in value if len(value) == 1)]
+            forms = [dict(value)]
         kept = Receipt(
             f"r{len(self._receipts) + 1}",
             function,
@@ -479,7 +467,7 @@ class _Judge:
 
     def __init__(self, receipts: Receipts, named: Sequence[str], is_cited: Callable[[str], bool]) -> None:
         self._receipts, self._named, self._is_cited = receipts, named, is_cited
-        self._by_value: dict[bytes, Receipt] = {}
+        self._by_value: dict[bytes, list[Receipt]] = {}
         self.found: dict[str, Receipt] = {}  # of which the answer has values, by statement
         self._words: dict[str, None] = {}
         self._values: dict[str, None] = {}
@@ -487,30 +475,33 @@ class _Judge:
         parts = [part for one in whole if named or one.record for part in receipts.parts(one)]
         for receipt in (*whole, *parts):
             for digest in receipt.digests:
-                self._by_value.setdefault(digest, receipt)
+                self._by_value.setdefault(digest, []).append(receipt)
 
     def judge(self, value: Any, keys: tuple[str, ...] = ()) -> None:
         """Judge a value below some keys.
 
-        A key is a word of the model's, unless it says nothing, or a citation below it bears it out as well.
+        A key is a word of the model's, unless it says nothing, names the field, or a citation below it bears it out.
         """
-        is_group = isinstance(value, Mapping | list | tuple) and bool(value)
-        if found := self._receipt_of(value):
-            self.found.setdefault(found.statement(), found)
-            self._words.update(dict.fromkeys(keys))
+        if found := self._receipts_of(value):
+            self.found |= {one.statement(): one for one in found[:MAX_ALIKE]}
+            self._words |= {key: None for key in keys if not _is_true_key(key, value, found[0])}
         elif isinstance(value, str):
             self._judge_text(value, keys)
-        elif is_group and self._mixes_records(values := list(value.values() if isinstance(value, Mapping) else value)):
-            self._values.update(dict.fromkeys(map(shown, values)))
         elif isinstance(value, Mapping) and value:
             for key, one in value.items():
                 self.judge(one, (*keys, key))
-        elif is_group:
+        elif isinstance(value, list | tuple) and value:
             for one in value:
                 self.judge(one, keys)
         else:
-            self._words.update(dict.fromkeys(keys))
+            self._words |= dict.fromkeys(keys)
             self._values[shown(value)] = None
+
+    def check_records(self, value: Any) -> None:
+        """Refuse different fields of different records side by side, as if they were of one."""
+        fields = self._fields(value)
+        if len({record for record, _ in fields}) > 1 and len({name for _, name in fields}) > 1:
+            self._values[MIXED] = None
 
     @property
     def unverified(self) -> list[str]:
@@ -518,30 +509,34 @@ class _Judge:
         words = [_line(one) for one in self._words if one.strip().casefold() not in NEUTRAL]
         return [*self._values, *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
 
-    def _receipt_of(self, value: Any) -> Receipt | None:
+    def _receipts_of(self, value: Any) -> Sequence[Receipt]:
+        """Return the receipts of which this is the value, all that are named, or all there are, the last one first."""
         if isinstance(value, bool) or value in (None, ""):
-            return None
+            return ()
         if found := self._by_value.get(_digest(value)):
             return found
         listing = self._receipts.listing(value)
-        return listing if listing and (not self._named or listing.id in self._named) else None
+        return (listing,) if listing and (not self._named or listing.id in self._named) else ()
 
-    def _mixes_records(self, values: Sequence[Any]) -> bool:
-        """Tell whether different fields of different records stand side by side, as if they were of one."""
-        found = [one for value in values if (one := self._receipt_of(value)) and one.field]
-        return len({one.id for one in found}) > 1 and len({one.field for one in found}) > 1
+    def _fields(self, value: Any) -> set[tuple[str, str]]:
+        """Return records and fields below a value, but for groups that are of one record, several fields each."""
+        if found := self._receipts_of(value):
+            return {(found[0].id, found[0].field)} if found[0].field else set()
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        below = set[tuple[str, str]]().union(*map(self._fields, parts))
+        return set() if len(below) > 1 and len({record for record, _ in below}) == 1 else below
 
     def _judge_text(self, text: str, keys: tuple[str, ...]) -> None:
         heads = [key for key in keys if f"[Source: {key}," not in text and key.casefold() not in NEUTRAL]
-        without, short = check_receipts(text), sum(map(len, heads)) <= MAX_HEADS
-        if not (short and CITED.search(text) and self._is_cited(" : ".join([*heads, without]))):
-            self._words.update(dict.fromkeys((*keys, without)))
+        without, is_short = check_receipts(text), sum(map(len, heads)) <= MAX_HEADS
+        if not (is_short and CITED.search(text) and self._is_cited(" : ".join([*heads, without]))):
+            self._words |= dict.fromkeys((*keys, without))
 
 
 def shown(value: Any) -> str:
     """Write a value in one short line, in French."""
     if isinstance(value, str):
-        return f"« {_line(value)} »"
+        return f"« {_line(value)} »" if value else "(sans)"
     if not isinstance(value, Mapping | list | tuple):
         return str(value).replace(".", ",")
     values = list(value.values()) if isinstance(value, Mapping) else list(value)
@@ -579,37 +574,26 @@ def _id_of(row: Any) -> str:
     return row if isinstance(row, str) else ""
 
 
-def _last_value(text: str) -> tuple[Any, str] | None:
-    """Return the value that ends a text, with what it counts if that is said; None if there is no whole one."""
-    tail = regex.sub(r" ?\n ?", "\n", regex.sub(r"[^\S\n]+", " ", text))
-    if len(text) == BEFORE_CHARS and len(tail) < MAX_TAIL:  # the rest is out of sight
-        return None
-    ending = _ENDING.search(tail[-MAX_TAIL:])
-    head = tail[-MAX_TAIL:][: ending.start()] if ending else tail[-MAX_TAIL:]
-    noun = _folded(ending["noun"] or "") if ending else ""
-    thing = "" if noun in DECISION_NOUNS else noun
+def _last_values(text: str) -> Iterator[Any]:
+    """Yield the value that ends a text: a date, a number, a percentage as text."""
+    tail = " ".join(text.split())
+    ending = _ENDING.search(tail)
+    head = tail[: ending.start()] if ending else tail
     if (dates := find_dates(head)) and dates[-1].end == len(head):
-        return (dates[-1].value.isoformat(), thing)
-    number = _NUMBER.search(head)
-    if number is None or not _begins_after(head[: number.start()]):
-        return None
-    plain = number[0].replace(" ", "").replace(",", ".")
-    if ending and ending["percent"]:
-        return f"{plain.replace('.', ',')} %", thing
-    return (float(plain) if "." in plain else int(plain)), thing
+        yield dates[-1].value.isoformat()
+    elif number := _NUMBER.search(head):
+        plain = number[0].replace(" ", "").replace(",", ".")
+        if ending and ending["percent"]:
+            yield f"{plain.replace('.', ',')} %"
+        else:
+            yield float(plain) if "." in plain else int(plain)
 
 
-def _begins_after(text: str) -> bool:
-    """Tell whether a number may begin behind a text: not amid a number, behind a sign or a number in words."""
-    if _BULLET.search(text):
-        return True
-    before = text.rstrip(" («“\"'’")
-    if before == text or not before:
-        return not before
-    if before[-1].isalpha():
-        word = regex.split(r"[^\p{L}]", before)[-1]
-        return words_value(word) is None and word.casefold() not in ("moins", "virgule")
-    return before[-1] in ".,;:!?)»]|" and not before[-2:-1].isdigit()
+def _is_true_key(key: str, value: Any, found: Receipt) -> bool:
+    """Tell whether a key says nothing of a value that its receipt does not."""
+    name = key.strip().casefold()
+    is_number = isinstance(value, int | float) and name in ("nombre", "n")
+    return is_number or bool(found.field and _FIELD_KEYS.get(name) == _FIELD_KEYS[found.field])
 
 
 def _key(ids: Iterable[str]) -> bytes:
@@ -640,10 +624,28 @@ def _among(source: Receipt | None) -> str:
 
 
 def _argument(name: str, value: Any) -> str:
-    """Write an argument as the function reads it: `~` where words are looked for, or what is like it."""
-    if name in BY_WORDS:
-        value = " ".join(sorted(words_of_value(value)))
-    return f"{name}{'~' if name in BY_WORDS | BY_LIKENESS else '='}{_literal(value)}"
+    """Write an argument as the function reads it."""
+    read = READ.get(name, lambda text: text)
+    return f"{name}{'~' if name in BY_LIKENESS else '='}{_literal(read(value))}"
+
+
+def _words_looked_for(value: str) -> str:
+    return " ".join(sorted(words_of_value(value)))
+
+
+def _terms(text: str) -> str:
+    return " ".join(alternatives[0] for alternatives in query_terms(text))
+
+
+# How functions read arguments of which they leave words aside.
+READ: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("juridiction", "formation", "solution"), _words_looked_for),
+    "article": lambda text: article_keys(text)[0],
+    "number": lambda text: ", ".join(keys[0] for keys in candidate_keys_of_number(text)),
+    "text": lambda text: ", ".join(decision_keys(ParsedQuery(text)) or article_keys(text)[:1]),
+    "keyword": _terms,
+    "keywords": lambda texts: [_terms(text) for text in texts],
+}
 
 
 def _literal(value: Any) -> str:
