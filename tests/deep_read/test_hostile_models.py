@@ -73,7 +73,7 @@ def test_a_value_of_no_receipt_is_shown_and_not_vouched_for(ask):
     assert prediction.notice.startswith(
         "Sorti d'un programme, non vérifié : 37 ; mots du modèle : nombre, fraudes. Calculé : r"
     )
-    assert prediction.events[-1].input["unverified"] == ["37", "mots du modèle : fraudes"]
+    assert prediction.events[-1].input["unverified"] == ["37", "mots du modèle : nombre, fraudes"]
 
 
 def test_of_a_long_text_only_the_receipts_that_it_names_are_given(ask):
