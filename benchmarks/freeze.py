@@ -56,8 +56,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--libraries", type=Path, help="where the Libraries are, or are built")
     arguments = parser.parse_args()
-    if arguments.data is None:
-        parser.error("no data (expected --data FOLDER, or LEGAL_RAG_DATA)")
+    if arguments.data is None or not Path(arguments.data).is_dir():
+        parser.error(f"no data: {arguments.data} (expected --data FOLDER, or LEGAL_RAG_DATA)")
     data = Path(arguments.data)
     with tempfile.TemporaryDirectory() as scratch:
         libraries = build_libraries(data, arguments.libraries or Path(scratch))

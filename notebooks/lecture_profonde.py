@@ -184,7 +184,7 @@ budget = replace(DEEP_READ_BUDGET, model_calls=MODEL_CALLS)
 print("Modèle :", lm.model if lm else "aucun ; donnez une clé ou une adresse dans les réglages")
 
 # %% [markdown]
-# Une lecture interrompue reprend où elle s'était arrêtée : chaque tour est écrit dans une trace à mesure.
+# Une lecture interrompue reprend où elle s'était arrêtée : les réponses du modèle sont gardées, les programmes rejoués.
 
 # %%
 import zlib

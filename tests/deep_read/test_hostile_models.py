@@ -79,7 +79,7 @@ def test_a_value_of_no_receipt_is_shown_and_not_vouched_for(ask):
 def test_of_a_long_text_only_the_receipts_that_it_names_are_given(ask):
     text = "Sur {n} décisions [Calcul: {r}], le délai est toujours de deux mois et la fraude n'est jamais retenue."
     prediction = ask(root_model([f"n = count(doc_ids)\nFINAL({text!r}.format(n=n, r=receipt(n)))"]))
-    assert (prediction.status, prediction.answer) == ("answered", "- ``nombre des documents du corpus`` : 60")
+    assert (prediction.status, prediction.answer) == ("answered", "- r4 : 60")
     assert "Le texte du modèle, que rien ne vérifie, n'est pas donné" in prediction.notice
 
 
@@ -203,3 +203,11 @@ def test_an_interrupt_is_an_interrupt(ask):
 
     with pytest.raises(KeyboardInterrupt):
         ask(root_model(["FINAL(1)"]), on_event=interrupted)
+
+
+def test_a_short_text_with_a_right_marker_is_shown_and_said_to_be_the_models_words(ask):
+    text = "Le corpus compte {n} décisions [Calcul: {r}] du Conseil."
+    prediction = ask(root_model([f"n = count(doc_ids)\nFINAL({text!r}.format(n=n, r=receipt(n)))"]))
+    assert (prediction.status, prediction.answer[:41]) == ("unverified", "Le corpus compte 60 décisions [Calcul : r")
+    assert "mots du modèle : Le corpus compte 60 décisions du Conseil. Calculé : r4 : nombre" in prediction.notice
+    assert "calcul non vérifié" not in prediction.notice

@@ -41,6 +41,7 @@ _RECEIPT = re.compile(
     rf"(?P<more>(?:{_GAP}(?:et{_GAP})?r{_GAP}[0-9li|o]{{1,9}}){{0,20}}){_GAP}(?:=[^\[\]]{{0,200}})?\]"
 )
 NOT_A_RECEIPT = "[calcul non vérifié]"
+_RECEIPT_WRITTEN = re.compile(r"\s?\[Calcul : r\d+ = [^\[\]]*\]|\s?\[calcul non vérifié\]")
 BEFORE_CHARS = 500  # of a text before a marker
 _BLANK_RUN = re.compile(r"\s+")
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
@@ -255,6 +256,11 @@ class _Skeleton(dict[int, str]):
 
 
 _SKELETON = _Skeleton()
+
+
+def without_receipts(text: str) -> str:
+    """Return a text without markers of receipts, right or wrong."""
+    return _RECEIPT_WRITTEN.sub("", check_receipts(text, lambda before, name: ""))
 
 
 def check_receipts(text: str, bears_out: Callable[[str, str], str | None] = lambda before, name: None) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from legal_rag.deep_read.settings import Limits
 
 PACKAGE = "legal_rag.deep_read"
-NOTHING = "(rien)"
+NOTHING, EMPTY = "(rien)", "(sans)"
 DEEPEST = 4  # lists within lists of an answer; what lies deeper is written as JSON
 SAMPLES = 20  # summaries shown beforehand
 SAMPLE_CHARS = 240  # of each
@@ -170,7 +170,7 @@ def answer_text(value: Any) -> str:
         return value.strip()
     if isinstance(value, Mapping | list | tuple):
         return "\n".join(_lines(value, 0)) or NOTHING
-    return _scalar(value)
+    return scalar_text(value)
 
 
 def _lines(value: Any, depth: int) -> list[str]:
@@ -179,9 +179,9 @@ def _lines(value: Any, depth: int) -> list[str]:
     for key, one in pairs:
         name = "" if key is None else f"**{_in_line(str(key))}** : "
         if not _is_group(one) or depth + 1 == DEEPEST:
-            lines.append(f"{'  ' * depth}- {name}{_in_line(_scalar(one))}")
+            lines.append(f"{'  ' * depth}- {name}{_in_line(scalar_text(one))}")
         elif _is_row(one):
-            lines.append(f"{'  ' * depth}- {name}{', '.join(_in_line(_scalar(part)) for part in one)}")
+            lines.append(f"{'  ' * depth}- {name}{', '.join(_in_line(scalar_text(part)) or EMPTY for part in one)}")
         else:
             lines += [f"{'  ' * depth}- {name}".rstrip(), *_lines(one, depth + 1)]
     return lines
@@ -196,7 +196,8 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, Sequence) and len(value) <= 3 and not any(map(_is_group, value))
 
 
-def _scalar(value: Any) -> str:
+def scalar_text(value: Any) -> str:
+    """Write one value in French."""
     if value is None or (isinstance(value, Mapping | list | tuple) and not value):
         return NOTHING
     if isinstance(value, bool):

@@ -17,7 +17,7 @@ from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
-from legal_rag.citations.markers import format_marker
+from legal_rag.citations.markers import format_marker, without_receipts
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
@@ -451,18 +451,17 @@ def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[s
 
 
 def _of_receipts(account: Account) -> EnrichedResponse:
-    # As code: an argument may hold Markdown.
-    lines = [f"- ``{one.said}`` : {one.shown}" for one in account.receipts]
-    return EnrichedResponse("\n".join(lines), [], [], [], 1.0, abstained=False)
+    lines = [f"- {one.id} : {one.shown}" for one in account.receipts]  # the notice says what they are
+    return EnrichedResponse("\n".join(lines), [], [], [], None, abstained=False)
 
 
 def _listed(head: str, said: Sequence[str]) -> str:
     more = f" ; et {len(said) - MAX_TOLD} de plus, sur la page" if len(said) > MAX_TOLD else ""
-    return f"{head} : {' ; '.join(said[:MAX_TOLD])}{more}" if said else head
+    return f"{head} : {' ; '.join(said[:MAX_TOLD]).rstrip('.')}{more}" if said else head
 
 
 def _is_prose(text: str) -> bool:
-    return any(len(line.split()) > MAX_WORDS for line in text.splitlines())
+    return any(len(line.split()) > MAX_WORDS for line in without_receipts(text).splitlines())
 
 
 def _holds(answer: EnrichedResponse) -> bool:

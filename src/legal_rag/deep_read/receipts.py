@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import regex
 
 from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
-from legal_rag.citations.markers import check_receipts
+from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns.courts import words_of_value
@@ -26,6 +26,7 @@ from legal_rag.corpus.references import ParsedQuery, article_keys, candidate_key
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.corpus_index.terms import fold_accents, query_terms
 from legal_rag.deep_read.grep import GrepResult
+from legal_rag.deep_read.prompts import scalar_text
 
 MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
 MAX_ROWS = 1000  # of a table
@@ -188,7 +189,10 @@ class Receipts:
 
         @wraps(function)
         def watched(*arguments: Any, **named: Any) -> Any:
-            given = signature.bind(*arguments, **named).arguments
+            try:
+                given = signature.bind(*arguments, **named).arguments
+            except TypeError:
+                raise TypeError(f"arguments de {name} : {', '.join(signature.parameters)}") from None
             asked = {key: self._resolve(key, value) for key, value in given.items()}
             result = function(**asked)
             self._keep_call(name, asked, result)
@@ -433,7 +437,7 @@ class Receipts:
         dates = [(date, doc_id) for doc_id in ids for date in self._values(ids, doc_id, "date")]
         dated = [one for one in dates if _ISO_DATE.fullmatch(one[0])]
         if not dated:
-            raise ValueError("aucune de ces décisions n'a de date complète")
+            raise ValueError("aucune décision, ou aucune qui ait une date complète")
         date, doc_id = choose(dated)
         n_others = sum(one == date for one, _ in dated) - 1
         others = f" (et {n_others} du même jour)" if n_others else ""
@@ -528,7 +532,7 @@ class _Judge:
 
     def _judge_text(self, text: str, keys: tuple[str, ...]) -> None:
         heads = [key for key in keys if f"[Source: {key}," not in text and key.casefold() not in NEUTRAL]
-        without, is_short = check_receipts(text), sum(map(len, heads)) <= MAX_HEADS
+        without, is_short = without_receipts(text), sum(map(len, heads)) <= MAX_HEADS
         if not (is_short and CITED.search(text) and self._is_cited(" : ".join([*heads, without]))):
             self._words |= dict.fromkeys((*keys, without))
 
@@ -538,7 +542,7 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         return f"« {_line(value)} »" if value else "(sans)"
     if not isinstance(value, Mapping | list | tuple):
-        return str(value).replace(".", ",")
+        return scalar_text(value)
     values = list(value.values()) if isinstance(value, Mapping) else list(value)
     are_records = any(isinstance(one, Mapping | list | tuple) for one in values)
     if len(values) > FIRST_SHOWN or are_records:
