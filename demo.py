@@ -88,14 +88,15 @@ print(install_fast_plaid())
 # l'autre, les passages les plus proches tiennent lieu de réponse. Une courte demande vérifie adresse, clé et nom.
 
 # %%
-from legal_rag.agent import build_language_model, check_model, has_endpoint
+from legal_rag.agent import has_endpoint
 
-endpoint = {"api_key": GENERATOR_API_KEY or None, "api_base": GENERATOR_API_BASE or None}
-asks_a_model = has_endpoint(**endpoint, model=GENERATOR_MODEL_ID)
-lm = build_language_model(GENERATOR_MODEL_ID, **endpoint, temperature=TEMPERATURE) if asks_a_model else None
+lm, endpoint = None, {"api_key": GENERATOR_API_KEY or None, "api_base": GENERATOR_API_BASE or None}
+if has_endpoint(**endpoint, model=GENERATOR_MODEL_ID):
+    from legal_rag.agent import build_language_model, check_model
+
+    lm = build_language_model(GENERATOR_MODEL_ID, **endpoint, temperature=TEMPERATURE)
+    assert (problem := check_model(lm)) is None, problem
 print("Modèle interrogé :", lm.model if lm else "aucun, les passages seront cités tels quels")
-problem = check_model(lm) if lm else None
-assert problem is None, problem
 
 # %% [markdown]
 # ## 3. Préparer l'index

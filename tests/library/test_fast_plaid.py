@@ -6,8 +6,8 @@ from importlib.metadata import version
 import pytest
 from support import ROOT
 
+from legal_rag.encoder.runtime import fast_plaid_build
 from legal_rag.library import install_fast_plaid
-from legal_rag.library.plaid.search import fast_plaid_build
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_nothing_is_done_where_it_is_installed(monkeypatch):
 
 
 INSTALL = """
-from legal_rag.library.plaid import fast_plaid
+from legal_rag.encoder import runtime as fast_plaid
 fast_plaid.best_device = lambda: "cuda"
 print(fast_plaid.install_fast_plaid())
 """
