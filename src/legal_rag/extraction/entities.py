@@ -77,11 +77,11 @@ def rule_entity(extraction_class: str, text: str, start: int, end: int, **attrib
 
 def in_order(entities: Iterable[Entity]) -> list[Entity]:
     """Sort entities by start, the longer first, without duplicates."""
-    return [next(same) for _, same in groupby(sorted(entities, key=_rank), key=_rank)]
+    return [next(same) for _, same in groupby(sorted(entities, key=_entity_order), key=_entity_order)]
 
 
-def _rank(one: Entity) -> tuple[int, int, str]:
-    return one["char_start"], -one["char_end"], one["extraction_class"]
+def _entity_order(entity: Entity) -> tuple[int, int, str]:
+    return entity["char_start"], -entity["char_end"], entity["extraction_class"]
 
 
 # The labels of the pages by class, for each schema.

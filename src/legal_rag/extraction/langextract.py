@@ -69,8 +69,8 @@ class RulesLanguageModel(BaseLanguageModel):
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
         """Yield one reply for each prompt."""
         for prompt in batch_prompts:
-            found = ((one["extraction_class"], one) for one in find_entities(piece_of(prompt)))
-            items = [{name: one["extraction_text"], f"{name}{ATTRIBUTES}": one["attributes"]} for name, one in found]
+            pairs = ((hit["extraction_class"], hit) for hit in find_entities(piece_of(prompt)))
+            items = [{name: hit["extraction_text"], f"{name}{ATTRIBUTES}": hit["attributes"]} for name, hit in pairs]
             reply = reply_of(items)
             yield [ScoredOutput(score=1.0, output=f"```json\n{reply}\n```" if self.requires_fence_output else reply)]
 
@@ -102,9 +102,9 @@ class PieceReader(BaseLanguageModel):
         tasks = [(contextvars.copy_context(), number) for number in numbers]  # which have the deadline
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
             try:
-                read = pool.map(lambda task: task[0].run(self._read, task[1]), tasks)
+                read = pool.map(lambda task: task[0].run(self._read_piece, task[1]), tasks)
                 for number, items in zip(numbers, read, strict=True):
-                    yield [ScoredOutput(score=1.0, output=reply_of(_numbered(items, number)))]
+                    yield [ScoredOutput(score=1.0, output=reply_of(_mark_piece_number(items, number)))]
             except BaseException as error:  # an interruption, too
                 self.stopped = self.stopped or error
                 self._is_cancelled.set()
@@ -112,18 +112,18 @@ class PieceReader(BaseLanguageModel):
 
     def located_pieces(self, text: str) -> list[Piece]:
         """Locate the pieces in their document."""
-        found, at = [], 0
+        pieces, at = [], 0
         for piece in self.pieces:
             at = max(text.find(piece, at), at)
-            found.append(Piece(text, at, at + len(piece)))
+            pieces.append(Piece(text, at, at + len(piece)))
             at += len(piece)
-        return found
+        return pieces
 
-    def _read(self, number: int) -> list[dict[str, Any]]:
-        items = self._entities(number, self.pieces[number])
+    def _read_piece(self, number: int) -> list[dict[str, Any]]:
+        items = self._extract_items(number, self.pieces[number])
         return [item for item in items if not any(DELIMITER in value for value in item.values())]
 
-    def _entities(self, number: int, piece: str) -> list[dict[str, Any]]:
+    def _extract_items(self, number: int, piece: str) -> list[dict[str, Any]]:
         if not piece.strip():
             return []
         for attempt in range(TRIES):
@@ -142,7 +142,7 @@ class PieceReader(BaseLanguageModel):
         if halves is None:
             self.dropped.add(number)
             return []
-        return [item for half in halves for item in self._entities(number, half)]
+        return [item for half in halves for item in self._extract_items(number, half)]
 
 
 class ModelPieces:
@@ -154,8 +154,8 @@ class ModelPieces:
 
     def __init__(self, settings: ExtractionSettings, *, cache: bool = True) -> None:
         name, key = settings.model_id, settings.api_key or os.environ.get(KEY_VARIABLE) or None
-        own = {"temperature": None if is_reasoning(name) else 0.0, "cache": cache, "extra": JSON_MODE}
-        endpoint = endpoint_of(name, key, settings.api_base, **own)
+        options = {"temperature": None if is_reasoning(name) else 0.0, "cache": cache, "extra": JSON_MODE}
+        endpoint = endpoint_of(name, key, settings.api_base, **options)
         if endpoint is None or (endpoint.api_base == ROUTER and "/" not in name):
             raise ValueError(f"no model {name!r} (expected Gemini's, OpenAI's, 'ollama/…', or an api_base as well)")
         if endpoint.key_variable:
@@ -194,25 +194,25 @@ def extract_with_langextract(
         settings: Passes, size of pieces, requests at once.
     """
     before = _prompt_before_piece(schema)
-    found: list[Entity] = []
+    kept: list[Entity] = []
     passes, dropped, chunks = list[Grounded](), set[int](), 0
     for number in range(settings.passes):
         reader = PieceReader(asking(number), before, settings.max_workers)
         document = _annotated(text, doc_name, schema, reader, settings)
         grounded = ground(document.extractions or [], text, reader.located_pieces(text), schema)
-        found += [one for one in grounded.entities if not _overlaps_any(one, found)] if number else grounded.entities
+        kept += [new for new in grounded.entities if not _overlaps_any(new, kept)] if number else grounded.entities
         passes.append(grounded)
         dropped, chunks = dropped | reader.dropped, len(reader.pieces)
     return ExtractionResult(
         doc_name=doc_name,
-        extractions=in_order(found),
+        extractions=in_order(kept),
         schema_name=schema.name,
         model_id=settings.model_id,
         chunks=chunks,
         dropped_chunks=len(dropped),
-        ungrounded=sum(one.ungrounded for one in passes),
-        echoed=sum(one.echoed for one in passes),
-        wrong_class=sum(one.wrong_class for one in passes),
+        ungrounded=sum(result.ungrounded for result in passes),
+        echoed=sum(result.echoed for result in passes),
+        wrong_class=sum(result.wrong_class for result in passes),
     )
 
 
@@ -261,16 +261,16 @@ def _is_readable(reply: str) -> bool:
     return True
 
 
-def _overlaps_any(one: Entity, others: list[Entity]) -> bool:
+def _overlaps_any(entity: Entity, others: list[Entity]) -> bool:
     return any(
-        one["extraction_class"] == other["extraction_class"]
-        and one["char_start"] < other["char_end"]
-        and other["char_start"] < one["char_end"]
+        entity["extraction_class"] == other["extraction_class"]
+        and entity["char_start"] < other["char_end"]
+        and other["char_start"] < entity["char_end"]
         for other in others
     )
 
 
-def _numbered(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+def _mark_piece_number(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
     return [
         {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
         for item in items
@@ -284,8 +284,8 @@ def _halves(piece: str) -> tuple[str, str] | None:
     middle, least = len(piece) // 2, len(piece) // 4
     for sign in ("\n", ". ", " ; ", " "):
         before, after = piece.rfind(sign, least, middle), piece.find(sign, middle, len(piece) - least)
-        found = [at + len(sign) for at in (before, after) if at >= 0]
-        if found:
-            cut = min(found, key=lambda at: abs(at - middle))
+        cuts = [at + len(sign) for at in (before, after) if at >= 0]
+        if cuts:
+            cut = min(cuts, key=lambda at: abs(at - middle))
             return piece[:cut], piece[cut:]
     return piece[:middle], piece[middle:]

@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
         """Tell whether two outcomes are opposite."""
         if self.kinds & other.kinds:
             return False
-        return any(frozenset((one, two)) in OPPOSITES for one in self.kinds for two in other.kinds)
+        return any(frozenset((kind, other_kind)) in OPPOSITES for kind in self.kinds for other_kind in other.kinds)
 
 
 def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[Entity] | None) -> Outcome:
@@ -81,11 +81,11 @@ def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[En
     """
     if solution.strip():
         return Outcome(kinds_of(solution), solution.strip())
-    found = entities or ()
-    said = [one["extraction_text"] for one in found if one["extraction_class"] == SOLUTION]
+    known = entities or ()
+    words = [item["extraction_text"] for item in known if item["extraction_class"] == SOLUTION]
     # A statement's first word is its verb; the rest may relate what another court did.
-    said = said or [one["extraction_text"].split()[0] for one in found if one["extraction_class"] == DISPOSITIF]
-    kinds = kinds_of(" ; ".join(said or _solutions_in(text))) & _OF_THE_CASE.get(court.level, frozenset())
+    words = words or [item["extraction_text"].split()[0] for item in known if item["extraction_class"] == DISPOSITIF]
+    kinds = kinds_of(" ; ".join(words or _solutions_in(text))) & _OF_THE_CASE.get(court.level, frozenset())
     return Outcome(kinds, " et ".join(sorted(kinds)))
 
 
@@ -97,7 +97,7 @@ def kinds_of(words: str) -> frozenset[str]:
 def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
     """Return the solutions of the kinds that a text names, if it names nothing else ("rejetées")."""
     kinds, rest = _kinds_and_rest(wanted)
-    return [one for one in solutions if kinds and not rest and kinds <= kinds_of(one)]
+    return [solution for solution in solutions if kinds and not rest and kinds <= kinds_of(solution)]
 
 
 def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
@@ -113,7 +113,7 @@ def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
 def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
     """Return the solutions, as sources write them, that oppose some kinds of outcome."""
     outcome = Outcome(kinds, "")
-    return [one for one in solutions if outcome.opposes(Outcome(kinds_of(one), one))]
+    return [solution for solution in solutions if outcome.opposes(Outcome(kinds_of(solution), solution))]
 
 
 def _solutions_in(text: str) -> list[str]:

@@ -25,7 +25,7 @@ OUTPUTS = (JSONL, JSON, INDEX, PAGE, PAGES)
 MAX_SHOWN = 50  # documents below a notebook's cell: they are saved with it
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
 # Line ends for some reader that JSON does not escape.
-LINE_ENDS = {ord(one): " " for one in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+LINE_ENDS = {ord(sign): " " for sign in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 Results = Iterable[ExtractionResult | ExtractedDocument]
 
 
@@ -92,7 +92,7 @@ def build_enriched_context(docs: Iterable[Mapping[str, str]], extraction_results
         extraction_results: Of some or all of them.
     """
     texts = (
-        f"\n===== DOCUMENT {number}: {_one_line(doc['name'])} =====\n{doc['text']}\n"
+        f"\n===== DOCUMENT {number}: {_without_line_ends(doc['name'])} =====\n{doc['text']}\n"
         for number, doc in enumerate(docs, start=1)
     )
     return "".join([format_extraction_index(extraction_results), *texts])
@@ -150,10 +150,10 @@ def _items(shown: Any, doc_id: str | None, docs: Iterable[Mapping[str, str]]) ->
     if doc_id is None:
         yield from items
         return
-    found = next((item for item in items if item.doc_id == doc_id), None)
-    if found is None:
+    chosen = next((item for item in items if item.doc_id == doc_id), None)
+    if chosen is None:
         raise LookupError(f"no document {doc_id!r} among those extracted")
-    yield found
+    yield chosen
 
 
 def _of_library(library: DocumentSource, doc_id: str | None) -> Iterator[ExtractedDocument]:
@@ -175,11 +175,11 @@ def _of_folder(folder: Path) -> Iterator[ExtractedDocument]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            entities = [_entity(one) for one in row["extractions"] if one["char_interval"]]
+            entities = [_entity_of_row(extraction) for extraction in row["extractions"] if extraction["char_interval"]]
             yield ExtractedDocument(row["document_id"], "", row["text"], entities)
 
 
-def _entity(row: dict[str, Any]) -> Entity:
+def _entity_of_row(row: dict[str, Any]) -> Entity:
     return Entity(
         extraction_class=row["extraction_class"],
         extraction_text=row["extraction_text"],
@@ -209,7 +209,7 @@ def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
         ]
         pages_folder = scratch / PAGES
         pages_folder.mkdir()
-        pages = write_pages(pages_folder, _written(items, *files), f"../../{PAGE}")
+        pages = write_pages(pages_folder, _write_text_files(items, *files), f"../../{PAGE}")
     if len(pages) == 1:
         os.replace(pages_folder / pages[0].address, scratch / PAGE)
         generation = None
@@ -223,16 +223,16 @@ def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
     return generation
 
 
-def _written(
+def _write_text_files(
     items: Iterable[ExtractedDocument], jsonl: TextIO, by_document: TextIO, index: TextIO
 ) -> Iterator[ExtractedDocument]:
     """Write each document to the three text files, and pass it on to the pages."""
     index.write(INDEX_HEAD)
     before = "{"
     for item in items:
-        _check(item)
+        _check_offsets(item)
         jsonl.write(_annotated_line(item))
-        by_document.write(f"{before}\n{plain_json(item.doc_id)}: {plain_json(_record(item))}")
+        by_document.write(f"{before}\n{plain_json(item.doc_id)}: {plain_json(_json_record(item))}")
         index.writelines(_index_lines(item.doc_id, item.entities))
         before = ","
         yield item
@@ -255,9 +255,9 @@ def _put_all_in_place(scratch: Path, folder: Path, generation: str | None) -> li
     return written
 
 
-def _check(item: ExtractedDocument) -> None:
-    for one in item.entities:
-        start, end, text = one["char_start"], one["char_end"], one["extraction_text"]
+def _check_offsets(item: ExtractedDocument) -> None:
+    for entity in item.entities:
+        start, end, text = entity["char_start"], entity["char_end"], entity["extraction_text"]
         if not 0 <= start < end or item.content[start:end] != text:
             raise ValueError(
                 f"entity of {item.doc_id!r} not at its place: at {start}-{end} stands "
@@ -269,46 +269,46 @@ def _annotated_line(item: ExtractedDocument) -> str:
     """Write a document as LangExtract's `save_annotated_documents` does."""
     extractions = [
         {
-            "extraction_class": one["extraction_class"],
-            "extraction_text": one["extraction_text"],
-            "char_interval": {"start_pos": one["char_start"], "end_pos": one["char_end"]},
-            "alignment_status": _alignment(one),
+            "extraction_class": entity["extraction_class"],
+            "extraction_text": entity["extraction_text"],
+            "char_interval": {"start_pos": entity["char_start"], "end_pos": entity["char_end"]},
+            "alignment_status": _alignment(entity),
             "extraction_index": number,
             "group_index": number,
             "description": None,
-            "attributes": one["attributes"],
+            "attributes": entity["attributes"],
         }
-        for number, one in enumerate(item.entities)
+        for number, entity in enumerate(item.entities)
     ]
     return plain_json({"extractions": extractions, "text": item.content, "document_id": item.doc_id}) + "\n"
 
 
-def _record(item: ExtractedDocument) -> dict[str, Any]:
+def _json_record(item: ExtractedDocument) -> dict[str, Any]:
     entities = [
         {
-            "class": one["extraction_class"],
-            "text": one["extraction_text"],
-            "attributes": one["attributes"],
-            "start_pos": one["char_start"],
-            "end_pos": one["char_end"],
-            "alignment": _alignment(one).upper(),
+            "class": entity["extraction_class"],
+            "text": entity["extraction_text"],
+            "attributes": entity["attributes"],
+            "start_pos": entity["char_start"],
+            "end_pos": entity["char_end"],
+            "alignment": _alignment(entity).upper(),
         }
-        for one in item.entities
+        for entity in item.entities
     ]
     return {"source_file": item.doc_id, "entity_count": len(entities), "entities": entities}
 
 
-def _alignment(one: Entity) -> str:
-    return "match_fuzzy" if one.get("alignment") == "folded" else "match_exact"
+def _alignment(entity: Entity) -> str:
+    return "match_fuzzy" if entity.get("alignment") == "folded" else "match_exact"
 
 
 def _index_lines(name: str, entities: Sequence[Entity]) -> Iterator[str]:
-    yield f"\n[Document: {_one_line(name)}]\n"
-    for one in entities:
-        quoted = json.dumps(one["extraction_text"], ensure_ascii=False)
-        place = f"(chars {one['char_start']}-{one['char_end']})"
-        yield f"  - {_one_line(one['extraction_class'])}: {_one_line(quoted)} {place}\n"
+    yield f"\n[Document: {_without_line_ends(name)}]\n"
+    for entity in entities:
+        quoted = json.dumps(entity["extraction_text"], ensure_ascii=False)
+        place = f"(chars {entity['char_start']}-{entity['char_end']})"
+        yield f"  - {_without_line_ends(entity['extraction_class'])}: {_without_line_ends(quoted)} {place}\n"
 
 
-def _one_line(text: str) -> str:
+def _without_line_ends(text: str) -> str:
     return text.translate(LINE_ENDS)

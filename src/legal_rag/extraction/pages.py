@@ -113,7 +113,10 @@ def write_pages(folder: Path, items: Iterable[ExtractedDocument], index_address:
     while not rows or ahead.next is not None:
         number = len(rows) + 1
         listed: list[tuple[str, str, int]] = []
-        write_parts(folder / _name(number), page_parts(_page_of(ahead, listed), _links(number, ahead, index_address)))
+        write_parts(
+            folder / _page_name(number),
+            page_parts(_documents_of_page(ahead, listed), _navigation_links(number, ahead, index_address)),
+        )
         rows.append(_index_row(number, listed))
         if ahead.taken > LISTED_DOCUMENTS:
             rows = [row._replace(listed=[]) for row in rows]
@@ -140,7 +143,7 @@ class _Ahead:
         self.taken += 1
 
 
-def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[ExtractedDocument]:
+def _documents_of_page(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[ExtractedDocument]:
     """Yield the documents of one page, adding each to `listed`."""
     characters = 0
     while ahead.next is not None and len(listed) < PAGE_DOCUMENTS:
@@ -153,30 +156,30 @@ def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[Extr
         ahead.step()
 
 
-def _links(number: int, ahead: _Ahead, index_address: str) -> Iterator[PageLink]:
+def _navigation_links(number: int, ahead: _Ahead, index_address: str) -> Iterator[PageLink]:
     """Yield the links of a page, after its documents were read: only then is it known whether another follows."""
     has_more = ahead.next is not None
     if number > 1 or has_more:
         yield PageLink(index_address, "Toutes les pages")
     if number > 1:
-        yield PageLink(_name(number - 1), "Page précédente")
+        yield PageLink(_page_name(number - 1), "Page précédente")
     if has_more:
-        yield PageLink(_name(number + 1), "Page suivante")
+        yield PageLink(_page_name(number + 1), "Page suivante")
 
 
 def _index_row(number: int, listed: list[tuple[str, str, int]]) -> IndexRow:
     first, last = [title or doc_id for doc_id, title, _ in listed[:1] + listed[-1:]] or ["", ""]
-    return IndexRow(_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
+    return IndexRow(_page_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
 
 
-def _name(number: int) -> str:
+def _page_name(number: int) -> str:
     return f"{number:04}.html"
 
 
 def _document_values(item: ExtractedDocument) -> dict[str, Any]:
-    counts = Counter(one["extraction_class"] for one in item.entities)
-    entities = sorted(item.entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
-    data = safe_json({"text": item.content, "entities": [_entity_values(one) for one in entities]})
+    counts = Counter(entity["extraction_class"] for entity in item.entities)
+    entities = sorted(item.entities, key=lambda span: (span["char_start"], -span["char_end"], span["extraction_class"]))
+    data = safe_json({"text": item.content, "entities": [_entity_values(entity) for entity in entities]})
     named = {"id": item.doc_id, "title": _title_of(item), "facets": plain_json(_facets_of(item))}
     return {**named, "counts": plain_json(list(counts.items())), "data": data}
 
@@ -194,12 +197,12 @@ def _facets_of(item: ExtractedDocument) -> Facets:
     return Facets(cited.court, cited.date, outcome[:1].upper() + outcome[1:])
 
 
-def _entity_values(one: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:
-    given: dict[str, Any] = {**(one["attributes"] or {})}  # a file may hold lists
+def _entity_values(entity: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:
+    given: dict[str, Any] = {**(entity["attributes"] or {})}  # a file may hold lists
     attributes = [
         (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)) for name, value in given.items()
     ]
-    return one["extraction_class"], one["char_start"], one["char_end"], attributes, one.get("alignment", "")
+    return entity["extraction_class"], entity["char_start"], entity["char_end"], attributes, entity.get("alignment", "")
 
 
 @cache

@@ -64,8 +64,8 @@ class Schema:
             ExampleData(
                 text=example.text,
                 extractions=[
-                    Extraction(one.extraction_class, one.extraction_text, attributes=dict(one.attributes) or None)
-                    for one in example.extractions
+                    Extraction(item.extraction_class, item.extraction_text, attributes=dict(item.attributes) or None)
+                    for item in example.extractions
                 ],
             )
             for example in self.examples
@@ -120,7 +120,7 @@ def get_schema(name: str) -> Schema:
         FileNotFoundError: If there is no such file.
     """
     if name in SCHEMA_NAMES:
-        return _read(name, f"{name}.toml", _bundled_file(name))
+        return _parse_schema(name, f"{name}.toml", _bundled_file(name))
     if not name.endswith(".toml"):
         raise ValueError(
             f"no schema named {name!r} (expected one of {', '.join(SCHEMA_NAMES)}, or the path of a .toml file)"
@@ -128,7 +128,7 @@ def get_schema(name: str) -> Schema:
     path = Path(name)
     if not path.is_file():
         raise FileNotFoundError(f"no schema file {name} (expected a TOML file with prompt, classes and examples)")
-    return _read(path.stem, str(path), path.read_bytes())
+    return _parse_schema(path.stem, str(path), path.read_bytes())
 
 
 def default_model(api_key: str | None = None) -> str:
@@ -138,22 +138,22 @@ def default_model(api_key: str | None = None) -> str:
 
 def choose_schema(text: str) -> str:
     """Choose the schema of a document, as `auto` does, by cues in its beginning and end; `general` without any."""
-    read = _plain(text)
-    scores = {name: _score(pattern, read) for name, pattern in _patterns()}
+    read = _plain_excerpt(text)
+    scores = {name: _score_cues(pattern, read) for name, pattern in _patterns()}
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] >= _ENOUGH else "general"
 
 
-def _plain(text: str) -> str:
+def _plain_excerpt(text: str) -> str:
     text = text.strip()
     read = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
     letters = normalized(read.lower().replace("’", "'"), "NFKD").encode("ascii", "ignore").decode()
     return "\n" + "\n".join(" ".join(words) for line in letters.splitlines() if (words := line.split()))
 
 
-def _score(pattern: re.Pattern[str], read: str) -> int:
-    found = ((match.lastgroup or "", match.group()[1:]) for match in pattern.finditer(read))
-    cues = {(kind, "" if kind == "title" else words) for kind, words in found}
+def _score_cues(pattern: re.Pattern[str], read: str) -> int:
+    matched = ((match.lastgroup or "", match.group()[1:]) for match in pattern.finditer(read))
+    cues = {(kind, "" if kind == "title" else words) for kind, words in matched}
     return sum(_WEIGHTS[kind] for kind, _ in cues)
 
 
@@ -175,40 +175,40 @@ def _bundled_file(name: str) -> bytes:
 
 
 @lru_cache(maxsize=16)  # by content: a file of one's own may change between two calls
-def _read(name: str, file: str, content: bytes) -> Schema:
+def _parse_schema(name: str, file: str, content: bytes) -> Schema:
     try:
         table = tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:  # no UTF-8, or no TOML
         raise ValueError(f"{file} is no TOML: {str(error).splitlines()[0]}") from error
-    task, explained = _taken(table, "prompt", str, file), _taken(table, "classes", dict, file)
+    task, explained = _require_value(table, "prompt", str, file), _require_value(table, "classes", dict, file)
     if not all(isinstance(line, str) for line in explained.values()):
         raise ValueError(f"{file}: every class needs its explanation, a string, got {explained!r}")
-    rows = enumerate(_taken(table, "examples", list, file), start=1)
+    rows = enumerate(_require_value(table, "examples", list, file), start=1)
     examples = tuple(_example(row, set(explained), f"{file}, example {number}") for number, row in rows)
-    prompt = "\n".join([task.strip(), "", *(f"- {one} : {line}" for one, line in explained.items())])
+    prompt = "\n".join([task.strip(), "", *(f"- {class_name} : {line}" for class_name, line in explained.items())])
     canonical = json.dumps([prompt, table["examples"]], ensure_ascii=False)
     version = hashlib.sha256(canonical.encode()).hexdigest()[:12]
     return Schema(name, version, prompt, tuple(explained), examples)
 
 
 def _example(row: Any, classes: set[str], where: str) -> Example:
-    text = _taken(row, "text", str, where).strip()
-    rows = _taken(row, "extractions", list, where)
-    extractions = tuple(_extraction(one, classes, where) for one in rows)
+    text = _require_value(row, "text", str, where).strip()
+    rows = _require_value(row, "extractions", list, where)
+    extractions = tuple(_extraction(item, classes, where) for item in rows)
     start, previous = 0, ""
-    for one in extractions:
+    for extraction in extractions:
         # Passages may nest, but the same words again are another mention.
-        passage = one.extraction_text
-        found = text.find(passage, start + (passage == previous))
-        if found < 0:
+        passage = extraction.extraction_text
+        at = text.find(passage, start + (passage == previous))
+        if at < 0:
             where_not = "from the extraction ahead of it on" if passage in text else "in the example's text"
             raise ValueError(f"{where}: {passage!r} stands nowhere {where_not} (expected word for word, in its order)")
-        start, previous = found, passage
+        start, previous = at, passage
     return Example(text, extractions)
 
 
 def _extraction(row: Any, classes: set[str], where: str) -> ExampleExtraction:
-    of_class, text = _taken(row, "class", str, where), _taken(row, "text", str, where)
+    of_class, text = _require_value(row, "class", str, where), _require_value(row, "text", str, where)
     if of_class not in classes:
         raise ValueError(f"{where}: unknown class {of_class!r} (expected one of {', '.join(sorted(classes))})")
     attributes = row.get("attributes", {})
@@ -217,7 +217,7 @@ def _extraction(row: Any, classes: set[str], where: str) -> ExampleExtraction:
     return ExampleExtraction(of_class, text, attributes)
 
 
-def _taken(table: Any, key: str, kind: type, where: str) -> Any:
+def _require_value(table: Any, key: str, kind: type, where: str) -> Any:
     value = table.get(key) if isinstance(table, dict) else None
     if not isinstance(value, kind) or not value or (isinstance(value, str) and value.isspace()):
         raise ValueError(f"{where}: {key!r} must be {_KINDS[kind.__name__]}, not empty, got {value!r}")

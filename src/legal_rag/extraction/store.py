@@ -71,9 +71,9 @@ class ExtractionStore:
     def __init__(self, path: Path | None = None) -> None:
         self.path = cache_folder() / STORE_FILE if path is None else Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._connections = ThreadConnections(self.path, self._connect)
+        self._connections = ThreadConnections(self.path, self._connect_store)
         try:
-            _prepare(self._connections.get(), self.path)
+            _prepare_store(self._connections.get(), self.path)
         except BaseException:
             self.close()
             raise
@@ -91,7 +91,7 @@ class ExtractionStore:
     def get(self, text: str, recipe: Recipe) -> ExtractionResult | None:
         """Return the complete result of a recipe for a text, if there is one."""
         sql = "SELECT result FROM results WHERE text_hash = ? AND recipe_key = ?"
-        row = self._row(sql, text_hash(text), recipe.key)
+        row = self._query_store_row(sql, text_hash(text), recipe.key)
         return _result_of(row[0]) if row else None
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
@@ -100,8 +100,8 @@ class ExtractionStore:
         Raises:
             ValueError: If the result is incomplete.
         """
-        with self._writing() as connection:
-            _put(connection, text_hash(text), recipe, result)
+        with self._store_transaction() as connection:
+            _put_result(connection, text_hash(text), recipe, result)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
         """Store the results of a Library's documents in place of earlier ones: all rows, or none.
@@ -113,7 +113,7 @@ class ExtractionStore:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)
                 _drop(connection, [doc_id])
-                _put(connection, hashed, recipe, result)
+                _put_result(connection, hashed, recipe, result)
                 connection.execute("INSERT INTO held VALUES (?, ?, ?, ?)", (doc_id, content_hash, hashed, recipe.key))
                 rows_of_terms = [(term, doc_id, of_class) for term, of_class in terms]
                 connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", rows_of_terms)
@@ -137,67 +137,67 @@ class ExtractionStore:
     @property
     def has_words(self) -> bool:
         """Whether entities can be searched by their words."""
-        return self._row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
+        return self._query_store_row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
 
     def count_worded(self) -> int:
         """Return about how many documents are indexed by the words of their entities."""
-        return self._row("SELECT COALESCE(MAX(document_key), 0) FROM worded")[0]
+        return self._query_store_row("SELECT COALESCE(MAX(document_key), 0) FROM worded")[0]
 
     def count_having_word(self, word: str, most: int) -> int:
         """Return how many documents have a word in an entity; `most` stands for more."""
-        return self._row("SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE word = ? LIMIT ?)", word, most)[0]
+        return self._query_store_row("SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE word = ? LIMIT ?)", word, most)[0]
 
     def entities_having_word(self, word: str) -> list[tuple[int, str]]:
         """Return the documents, by key, with the places of the entities that have a word, as '3 17 22'."""
-        return self._rows("SELECT document_key, numbers FROM words WHERE word = ?", word)
+        return self._query_store("SELECT document_key, numbers FROM words WHERE word = ?", word)
 
     def worded_ids(self, document_keys: Iterable[int]) -> dict[int, str]:
         """Return the ids of documents, by the keys that `entities_having_word` gives."""
         sql = "SELECT document_key, doc_id FROM worded WHERE document_key IN (SELECT value FROM json_each(?))"
-        return dict(self._rows(sql, json.dumps(list(document_keys))))
+        return dict(self._query_store(sql, json.dumps(list(document_keys))))
 
     def _lacking_words(self) -> list[str]:
         if not self.has_words:
             return list(self.held_ids())
         sql = "SELECT doc_id FROM held WHERE doc_id NOT IN (SELECT doc_id FROM worded) ORDER BY doc_id"
-        return [doc_id for (doc_id,) in self._rows(sql)]
+        return [doc_id for (doc_id,) in self._query_store(sql)]
 
     def entities_of(self, doc_id: str, content_hash: str) -> list[Entity] | None:
         """Return a document's entities; None if it was not extracted, or has changed since."""
         sql = "SELECT result FROM held JOIN results USING (text_hash, recipe_key) WHERE doc_id = ? AND content_hash = ?"
-        row = self._row(sql, doc_id, content_hash)
+        row = self._query_store_row(sql, doc_id, content_hash)
         return _result_of(row[0]).extractions if row else None
 
     def held_recipe(self, doc_id: str, content_hash: str) -> Recipe | None:
         """Return the recipe a document was extracted by; None if it was not, or has changed since."""
         sql = f"SELECT {_RECIPE} FROM held JOIN recipes USING (recipe_key) WHERE doc_id = ? AND content_hash = ?"  # noqa: S608
-        row = self._row(sql, doc_id, content_hash)
+        row = self._query_store_row(sql, doc_id, content_hash)
         return Recipe(*row) if row else None
 
     def held_recipes(self) -> list[tuple[Recipe, int]]:
         """Return the recipes in use, each with its number of documents."""
         sql = f"SELECT COUNT(*), {_RECIPE} FROM held JOIN recipes USING (recipe_key) GROUP BY recipe_key ORDER BY 1, 2"  # noqa: S608
-        return [(Recipe(*row), n_documents) for n_documents, *row in self._rows(sql)]
+        return [(Recipe(*row), n_documents) for n_documents, *row in self._query_store(sql)]
 
     def held_ids(self) -> Iterator[str]:
         """Yield the ids of the extracted documents, sorted."""
-        return (doc_id for (doc_id,) in self._rows("SELECT doc_id FROM held ORDER BY doc_id"))
+        return (doc_id for (doc_id,) in self._query_store("SELECT doc_id FROM held ORDER BY doc_id"))
 
     def held_keys(self, doc_ids: Iterable[str] | None = None) -> Iterator[tuple[str, str, str]]:
         """Yield id, content hash and recipe key of the extracted documents, all or some, by id."""
-        some = "" if doc_ids is None else "WHERE doc_id IN (SELECT value FROM json_each(?))"
-        query = f"SELECT doc_id, content_hash, recipe_key FROM held {some} ORDER BY doc_id"  # noqa: S608
+        where = "" if doc_ids is None else "WHERE doc_id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT doc_id, content_hash, recipe_key FROM held {where} ORDER BY doc_id"  # noqa: S608
         values = () if doc_ids is None else (json.dumps(list(doc_ids)),)
         yield from self._connections.get().execute(query, values)
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
         """Return the content hash that each extracted document had."""
         sql = "SELECT doc_id, content_hash FROM held WHERE doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
-        return dict(self._rows(sql, json.dumps(list(doc_ids))))
+        return dict(self._query_store(sql, json.dumps(list(doc_ids))))
 
     def held_count(self) -> int:
         """Return the number of extracted documents."""
-        return self._rows("SELECT COUNT(*) FROM held")[0][0]
+        return self._query_store("SELECT COUNT(*) FROM held")[0][0]
 
     def drop(self, doc_ids: Iterable[str]) -> None:
         """Delete documents and their results; unknown ids are ignored."""
@@ -209,31 +209,31 @@ class ExtractionStore:
         condition = "" if extraction_class is None else "AND class = ?"
         values = [term] if extraction_class is None else [term, extraction_class]
         sql = f"SELECT DISTINCT doc_id FROM terms WHERE term = ? {condition} ORDER BY doc_id LIMIT ?"  # noqa: S608
-        return [doc_id for (doc_id,) in self._rows(sql, *values, -1 if most is None else most)]
+        return [doc_id for (doc_id,) in self._query_store(sql, *values, -1 if most is None else most)]
 
     def has_class(self, extraction_class: str) -> bool:
         """Tell whether any document has a term of a class; scans all terms where none has."""
-        return self._row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
+        return self._query_store_row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_store(self) -> sqlite3.Connection:
         connection = connect_as_allowed(self.path)
         connection.execute("PRAGMA synchronous=NORMAL")  # survives a kill; a power cut may cost the last seconds
         return connection
 
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+    def _store_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         return transaction(self._connections.get())
 
     @contextmanager
     def _writing_words(self) -> Iterator[sqlite3.Connection]:
-        with self._writing() as connection:
+        with self._store_transaction() as connection:
             for statement in _WORDS_SCHEMA:
                 connection.execute(statement)
             yield connection
 
-    def _row(self, sql: str, *values: Any) -> Any:
+    def _query_store_row(self, sql: str, *values: Any) -> Any:
         return self._connections.get().execute(sql, values).fetchone()
 
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
+    def _query_store(self, sql: str, *values: Any) -> list[Any]:
         return self._connections.get().execute(sql, values).fetchall()
 
 
@@ -247,7 +247,7 @@ def _is_busy(error: BaseException) -> bool:
 # Changing the journal mode fails at once where another connection holds the file.
 @retry(retry=retry_if_exception(_is_busy), stop=stop_after_delay(PATIENCE_SECONDS), wait=wait_random(0.01, 0.1),
        reraise=True)  # fmt: skip
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare_store(connection: sqlite3.Connection, path: Path) -> None:
     """Create the tables of a new file; refuse a later version's."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT_VERSION:
@@ -258,7 +258,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {FORMAT_VERSION}; COMMIT;")
 
 
-def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:
+def _put_result(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:
     if not result.complete:
         gaps = f"{result.dropped_chunks} dropped chunks, error {result.error}"
         raise ValueError(f"not a complete result: {result.doc_name!r} has {gaps}")

@@ -57,8 +57,8 @@ def terms_of(entity: Entity) -> list[str]:
 
 def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tuple[str, str]]:
     """Return the terms of a document's entities, each with its class, sorted; a `decision_date` has the class ''."""
-    found = {(term, one["extraction_class"]) for one in entities for term in terms_of(one)}
-    return sorted(found | {(term, "") for term in _dates(decision_date)})
+    terms = {(term, entity["extraction_class"]) for entity in entities for term in terms_of(entity)}
+    return sorted(terms | {(term, "") for term in _date_terms(decision_date)})
 
 
 def wanted_entity(condition: str) -> WantedEntity:
@@ -71,7 +71,7 @@ def wanted_entity(condition: str) -> WantedEntity:
     if not (written and sign and value):
         raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
     name = class_named(written)
-    terms = tuple(dict.fromkeys(_wanted(name, value)))
+    terms = tuple(dict.fromkeys(_required_terms(name, value)))
     if name == classes.DATE and not terms:
         raise ValueError(f"entity {condition!r:.200} names no day (expected e.g. 'date=12 mai 1993')")
     if not terms:
@@ -116,7 +116,7 @@ def name_words(text: str) -> list[str]:
 
 def amount_terms(text: str) -> list[str]:
     """Return the terms of the sums of money in a text."""
-    return list(dict.fromkeys(f"amount:{one.value.normalize():f} {one.currency}" for one in find_amounts(text)))
+    return list(dict.fromkeys(f"amount:{money.value.normalize():f} {money.currency}" for money in find_amounts(text)))
 
 
 def name_term(kind: str, words: Iterable[str]) -> str:
@@ -126,12 +126,12 @@ def name_term(kind: str, words: Iterable[str]) -> str:
 
 @lru_cache(CACHED)
 def _terms_of(name: str, text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_terms(name, text)))
+    return tuple(dict.fromkeys(_iter_terms(name, text)))
 
 
-def _terms(name: str, text: str) -> Iterator[str]:
+def _iter_terms(name: str, text: str) -> Iterator[str]:
     if name not in NAME_KINDS:
-        yield from _values(name, text) or _folded(name, text)
+        yield from _value_terms(name, text) or _folded_term(name, text)
         return
     kind, words = NAME_KINDS[name], name_words(text)
     if 0 < len(words) <= MAX_FOLDED_WORDS:
@@ -148,19 +148,19 @@ def _surnames(text: str, words: list[str]) -> list[str]:
     return words[-1:] if TITLES & set(words_of(text)) else []
 
 
-def _wanted(name: str, value: str) -> list[str]:
+def _required_terms(name: str, value: str) -> list[str]:
     """Return the terms a document must have: of a name each word, in any order."""
     if name in NAME_KINDS:
         return [name_term(NAME_KINDS[name] + WORD, [word]) for word in name_words(value)]
-    found = [term for term in _values(name, value) if not term.endswith(f" {NO_CODE}")]
+    terms = [term for term in _value_terms(name, value) if not term.endswith(f" {NO_CODE}")]
     if name in CITING_CLASSES | NUMBER_CLASSES:
-        found = found[:1]  # the narrowest: an article with its code, if it has one
-    return found or ([] if name == classes.DATE else _folded(name, value))
+        terms = terms[:1]  # the narrowest: an article with its code, if it has one
+    return terms or ([] if name == classes.DATE else _folded_term(name, value))
 
 
-def _values(name: str, text: str) -> list[str]:
+def _value_terms(name: str, text: str) -> list[str]:
     if name in DATE_CLASSES:
-        return _dates(text)
+        return _date_terms(text)
     if name in AMOUNT_CLASSES:
         return amount_terms(text)
     if name in NUMBER_CLASSES:
@@ -168,10 +168,10 @@ def _values(name: str, text: str) -> list[str]:
     return all_reference_keys(text) if name in CITING_CLASSES else []
 
 
-def _folded(name: str, text: str) -> list[str]:
+def _folded_term(name: str, text: str) -> list[str]:
     words = [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text)
     return [name_term(name, words)] if 0 < len(words) <= MAX_FOLDED_WORDS else []
 
 
-def _dates(text: str) -> list[str]:
-    return [f"date:{one.value.isoformat()}" for one in find_dates(text)]
+def _date_terms(text: str) -> list[str]:
+    return [f"date:{day.value.isoformat()}" for day in find_dates(text)]

@@ -77,40 +77,40 @@ def draw(nodes: Sequence[Placed]) -> Drawing:
     """
     nodes = _with_few_courts(nodes)
     cells: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for number, one in enumerate(nodes):
-        cells[one.lane, one.year].append(number)
-    stack = next((one for one in STACKS if _columns_of(cells, one) <= WIDE_COLUMNS), STACKS[-1])
-    years = _columns(cells, stack)
+    for number, node in enumerate(nodes):
+        cells[node.lane, node.year].append(number)
+    stack = next((size for size in STACKS if _count_columns(cells, size) <= WIDE_COLUMNS), STACKS[-1])
+    years = _year_columns(cells, stack)
     width = max(LEAST_WIDTH, years[-1].x + years[-1].width - MARGIN if years else 0)
     lanes, places = _dated_lanes(nodes, cells, years, stack)
     below = lanes[-1].y + lanes[-1].height if lanes else MARGIN
     bands, in_bands = _bands(nodes, cells, width, below, len(lanes))
     lanes, places = [*lanes, *bands], places | in_bands
     number_of = {(lane.name, lane.dated): number for number, lane in enumerate(lanes)}
-    lane_of = [number_of[one.lane, one.year > 0] for one in nodes]
+    lane_of = [number_of[node.lane, node.year > 0] for node in nodes]
     bottom = lanes[-1].y + lanes[-1].height + MARGIN
     at = [places[number] for number in range(len(nodes))]
-    return Drawing(width + 2 * MARGIN, bottom, lanes, years, at, [lanes[one].colour for one in lane_of], lane_of)
+    return Drawing(width + 2 * MARGIN, bottom, lanes, years, at, [lanes[lane].colour for lane in lane_of], lane_of)
 
 
 def _with_few_courts(nodes: Sequence[Placed]) -> list[Placed]:
     """Let the courts with the fewest decisions share a lane; the first node's keeps its own."""
-    counts = Counter(one.lane for one in nodes if one.year)
+    counts = Counter(node.lane for node in nodes if node.year)
     kept = {nodes[0].lane, *sorted(counts, key=lambda name: (-counts[name], name))[: MOST_LANES - 1]}
-    return [one._replace(lane=OTHERS) if one.year and one.lane not in kept else one for one in nodes]
+    return [node._replace(lane=OTHERS) if node.year and node.lane not in kept else node for node in nodes]
 
 
-def _columns_of(cells: Cells, stack: int) -> int:
+def _count_columns(cells: Cells, stack: int) -> int:
     return sum(math.ceil(most / stack) for most in _most_of_years(cells).values())
 
 
 def _most_of_years(cells: Cells) -> dict[int, int]:
     """Return, for each year, the most decisions that one court gave."""
     years = sorted({year for _, year in cells if year})
-    return {year: max(len(some) for (_, of), some in cells.items() if of == year) for year in years}
+    return {year: max(len(numbers) for (_, of), numbers in cells.items() if of == year) for year in years}
 
 
-def _columns(cells: Cells, stack: int) -> list[Year]:
+def _year_columns(cells: Cells, stack: int) -> list[Year]:
     years: list[Year] = []
     x = float(MARGIN)
     for year, most in _most_of_years(cells).items():
@@ -123,12 +123,12 @@ def _columns(cells: Cells, stack: int) -> list[Year]:
 def _dated_lanes(
     nodes: Sequence[Placed], cells: Cells, years: Sequence[Year], stack: int
 ) -> tuple[list[Lane], dict[int, tuple[float, float]]]:
-    counts = Counter(one.lane for one in nodes if one.year)
+    counts = Counter(node.lane for node in nodes if node.year)
     lanes: list[Lane] = []
     places: dict[int, tuple[float, float]] = {}
     y = float(MARGIN + HEAD)
     for name in _centred(nodes[0], counts):
-        rows = max(min(stack, len(some)) for (lane, year), some in cells.items() if lane == name and year)
+        rows = max(min(stack, len(numbers)) for (lane, year), numbers in cells.items() if lane == name and year)
         height = rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * PADDING + 12  # the lane's name stands above
         lanes.append(Lane(name, len(lanes), y, height, dated=True))
         for year in years:
@@ -154,7 +154,7 @@ def _bands(
     bands: list[Lane] = []
     places: dict[int, tuple[float, float]] = {}
     per_row = max(1, int(width // (WIDTH + GAP_X)))
-    for name in dict.fromkeys(one.lane for one in nodes if not one.year):
+    for name in dict.fromkeys(node.lane for node in nodes if not node.year):
         numbers = [number for number in cells[name, 0] if number]
         top = y + 12 + PADDING
         if not nodes[0].year and nodes[0].lane == name:
@@ -173,5 +173,5 @@ def _bands(
 
 def years_of(nodes: Iterable[Placed]) -> tuple[int, int]:
     """Return the first and the last year, or zeros."""
-    years = [one.year for one in nodes if one.year]
+    years = [node.year for node in nodes if node.year]
     return (min(years), max(years)) if years else (0, 0)

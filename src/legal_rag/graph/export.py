@@ -117,7 +117,7 @@ def _values_of_edge(edge: Edge) -> dict[str, Any]:
 
 
 def _values_of_episode(episode: Episode) -> dict[str, Any]:
-    return {**episode._asdict(), "nodes": [one.key for one in episode.nodes]}
+    return {**episode._asdict(), "nodes": [node.key for node in episode.nodes]}
 
 
 def _json_list(name: str, values: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -138,24 +138,24 @@ def _graphml_parts(graph: KnowledgeGraph, supports: Collection[str], counter: _C
     for node in counter.nodes(graph.iter_nodes(supports)):
         values = {**_values_of_node(node), "label": NODE_TYPES.get(node.type, node.type)}
         _element(xml, "node", {"id": _xml_id(node.key)}, node_keys, values)
-        yield from _taken(out)
+        yield from _drain(out)
     for edge in counter.edges(graph.iter_edges(supports)):
         ends = {"source": _xml_id(edge.source.key), "target": _xml_id(edge.target.key)}
         values = {**_values_of_edge(edge), "label": EDGE_TYPES.get(edge.type, edge.type)}
         _element(xml, "edge", ends, edge_keys, values)
-        yield from _taken(out)
+        yield from _drain(out)
     xml.endElement("graph")
     xml.endElement("graphml")
     xml.endDocument()
-    yield from _taken(out, at_least=0)
+    yield from _drain(out, at_least=0)
 
 
 def _declare_keys(xml: XMLGenerator, of: str, values: Any) -> dict[str, str]:
     """Write the declarations of the data that nodes or edges bear; return the ids of these by name."""
-    types = {name: one for name, one in values.__annotations__.items() if one in _GRAPHML_TYPES} | {"label": str}
-    for name, one in types.items():
-        told = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": _GRAPHML_TYPES[one]}
-        xml.startElement("key", AttributesImpl(told))
+    types = {name: kind for name, kind in values.__annotations__.items() if kind in _GRAPHML_TYPES} | {"label": str}
+    for name, kind in types.items():
+        attributes = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": _GRAPHML_TYPES[kind]}
+        xml.startElement("key", AttributesImpl(attributes))
         xml.endElement("key")
         xml.ignorableWhitespace("\n")
     return {name: f"{of}_{name}" for name in types}
@@ -166,16 +166,16 @@ def _element(
 ) -> None:
     """Write a node or an edge with its data; empty texts are left out."""
     xml.startElement(name, AttributesImpl(attributes))
-    for one, key in keys.items():
-        if values[one] != "":
+    for field, key in keys.items():
+        if values[field] != "":
             xml.startElement("data", AttributesImpl({"key": key}))
-            xml.characters(_NOT_XML.sub("\ufffd", str(values[one])))
+            xml.characters(_NOT_XML.sub("\ufffd", str(values[field])))
             xml.endElement("data")
     xml.endElement(name)
     xml.ignorableWhitespace("\n")
 
 
-def _taken(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
+def _drain(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
     """Yield what was written, and empty it, once it is so long."""
     if out.tell() >= at_least:
         yield out.getvalue()

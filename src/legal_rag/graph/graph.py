@@ -150,10 +150,10 @@ class KnowledgeGraph:
         self._file = library.path / GRAPH
         if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed before it was made
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
-        self._connections = ThreadConnections(self._file, self._connect, answers)
+        self._connections = ThreadConnections(self._file, self._connect_graph, answers)
         self._present = present_at(library.commit, "d")
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_graph(self) -> sqlite3.Connection:
         connection = read_graph(self._file, corpus=self.library.path / STORE)
         self.library.check_unchanged()
         return connection
@@ -162,12 +162,12 @@ class KnowledgeGraph:
     def counts(self) -> dict[str, int]:
         """Count nodes, edges by support, episodes and answers; removed documents' may still be among them."""
         sql = "SELECT support, COUNT(*) FROM edges GROUP BY support"
-        by_support = dict(self._rows(sql))
+        by_support = dict(self._select(sql))
         named = {"facts": TEXT, "stated": STATED, "unsupported": UNSUPPORTED}
-        (nodes,), (episodes,) = self._rows("SELECT COUNT(*) FROM nodes UNION ALL SELECT COUNT(*) FROM episodes")
-        ((told,),) = self._rows("SELECT COUNT(*) FROM sources WHERE answer_id IS NOT NULL")
-        edges = {name: by_support.get(one, 0) for name, one in named.items()}
-        return {"nodes": nodes, **edges, "episodes": episodes, "answers": told}
+        (nodes,), (episodes,) = self._select("SELECT COUNT(*) FROM nodes UNION ALL SELECT COUNT(*) FROM episodes")
+        ((n_answers,),) = self._select("SELECT COUNT(*) FROM sources WHERE answer_id IS NOT NULL")
+        edges = {name: by_support.get(support, 0) for name, support in named.items()}
+        return {"nodes": nodes, **edges, "episodes": episodes, "answers": n_answers}
 
     @_at_once
     def find(self, name: str) -> Node:
@@ -176,14 +176,14 @@ class KnowledgeGraph:
         Raises:
             NodeLookupError: A LookupError, if there is none, or several; the message names the nearest.
         """
-        found = self._by_key(self._candidate_keys(name)) or self._by_name(name)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = [f"{one.name} ({one.key})" for one in found[:NEAR_NAMES]]
+        nodes = self._nodes_by_key(self._candidate_keys(name)) or self._nodes_by_name(name)
+        if len(nodes) == 1:
+            return nodes[0]
+        if nodes:
+            names = [f"{node.name} ({node.key})" for node in nodes[:NEAR_NAMES]]
             message = f"several nodes named {name!r} (expected one of: {'; '.join(names)})"
             raise NodeLookupError(message, names, is_ambiguous=True)
-        near = self._near(name)
+        near = self._near_names(name)
         hint = f" (near: {'; '.join(near)})" if near else ""
         raise NodeLookupError(f"no node {name!r} in the graph of {self.library.path}{hint}", near, is_ambiguous=False)
 
@@ -214,13 +214,13 @@ class KnowledgeGraph:
             raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")
         if direction not in ("out", "in", "both"):
             raise ValueError(f"direction must be 'out', 'in' or 'both', got {direction!r}")
-        node = self._node(node)
-        keys = self._numbers_of(node)
+        node = self._resolve_node(node)
+        keys = self._numbers_of_node(node)
         edges: list[Edge] = []
-        for column, wanted in (("from_key", "out"), ("to_key", "in")):
-            if direction in (wanted, "both"):
+        for column, side in (("from_key", "out"), ("to_key", "in")):
+            if direction in (side, "both"):
                 edges += self._edges(self._edge_rows(keys, column, types, supports, most))
-        return _merged(edges)
+        return _merge_edges(edges)
 
     @_at_once
     def citing(self, node: Node | str, most: int = MOST_EDGES) -> list[Edge]:
@@ -230,7 +230,7 @@ class KnowledgeGraph:
     @_at_once
     def treatment(self, node: Node | str) -> Treatment:
         """Return how other decisions treat one: overruled, upheld or followed by whom, and how many cite it."""
-        node = self._node(node)
+        node = self._resolve_node(node)
         return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
 
     @_at_once
@@ -243,7 +243,7 @@ class KnowledgeGraph:
         if node_type not in NODE_TYPES:
             raise ValueError(f"no node type {node_type!r} (expected one of {', '.join(NODE_TYPES)})")
         sql = "SELECT node_key FROM nodes WHERE type = ? AND cited > 0 ORDER BY cited DESC, key LIMIT ?"
-        keys = [key for (key,) in self._rows(sql, node_type, most)]
+        keys = [key for (key,) in self._select(sql, node_type, most)]
         nodes = self._nodes(keys)
         return [nodes[key] for key in keys]
 
@@ -257,25 +257,25 @@ class KnowledgeGraph:
         Raises:
             LookupError: As `find` does.
         """
-        ends = [self._node(one) for one in (first, second)]
-        return self._edges(_Paths(self, *(one.key for one in ends)).search(most_hops))
+        ends = [self._resolve_node(node) for node in (first, second)]
+        return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
 
     @_at_once
     def episodes(self, node: Node | str | None = None, most: int = 50) -> list[Episode]:
         """Return what models noted of their work, the latest first; of one node, or of all."""
         keys = None
         if node is not None:
-            node = self._node(node)
-            keys = json.dumps(self._numbers_of(node))
+            node = self._resolve_node(node)
+            keys = json.dumps(self._numbers_of_node(node))
         about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
         where = about if keys else "? IS NULL"
         sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
-        return self._episodes(self._rows(sql, keys, most))
+        return self._episodes(self._select(sql, keys, most))
 
     @_at_once
     def mentions(self, node: Node | str) -> list[Mention]:
         """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
-        node = self._node(node)
+        node = self._resolve_node(node)
         sql = f"""
             SELECT COALESCE(d.id, ''), CASE WHEN d.id IS NULL THEN -1 ELSE m.char_start END,
                 CASE WHEN d.id IS NULL THEN -1 ELSE m.char_end END, m.confidence, m.description, s.answer_id, s.recorded
@@ -283,8 +283,8 @@ class KnowledgeGraph:
             LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
             WHERE m.node_key IN (SELECT value FROM json_each(?)) ORDER BY s.recorded DESC, m.rowid
         """  # noqa: S608
-        keys = self._numbers_of(node)
-        return [Mention(*row) for row in self._rows(sql, _json(keys))]
+        keys = self._numbers_of_node(node)
+        return [Mention(*row) for row in self._select(sql, _json(keys))]
 
     def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
         """Open the graph for what one answer says: `add_entity`, `add_relationship`, `add_episode`, then `save`.
@@ -327,7 +327,7 @@ class KnowledgeGraph:
             OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
             {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
         """  # noqa: S608
-        for rows in self._batches(sql, supports):
+        for rows in self._stream_rows(sql, supports):
             nodes = self._nodes(number for (number,) in rows)
             first = self._first_numbers({node.key for node in nodes.values() if node.doc_id})
             yield from (node for number, node in nodes.items() if first.get(node.key, number) == number)
@@ -335,15 +335,15 @@ class KnowledgeGraph:
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
         """Stream the edges, one of each source: two answers that state the same are two; one batch is in memory."""
         sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
-        for rows in self._batches(sql, supports):
+        for rows in self._stream_rows(sql, supports):
             yield from self._edges(rows)
 
     def iter_episodes(self) -> Iterator[Episode]:
         """Stream what models noted of their work, in the order in which it was recorded; one batch is in memory."""
-        for rows in self._batches(f"{_SELECT_EPISODES} ORDER BY episode_key"):
+        for rows in self._stream_rows(f"{_SELECT_EPISODES} ORDER BY episode_key"):
             yield from self._episodes(rows)
 
-    def _batches(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
+    def _stream_rows(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
         cursor = self._connections.get().execute(sql, {"supports": _json(sorted(supports))})
         while rows := cursor.fetchmany(BATCH):
             yield rows
@@ -358,73 +358,73 @@ class KnowledgeGraph:
 
     def _first_numbers(self, keys: Collection[str]) -> dict[str, int]:
         """Return the lowest number of the nodes that are given as each document."""
-        same = {one for some in self._identity(keys).values() for one in some}
+        same = {key for group in self._same_keys(keys).values() for key in group}
         first: dict[str, int] = {}
-        for number, node in sorted(self._nodes(self._numbers(same)).items()):
+        for number, node in sorted(self._nodes(self._numbers_of_keys(same)).items()):
             first.setdefault(node.key, number)
         return first
 
-    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
 
-    def _node(self, node: Node | str) -> Node:
+    def _resolve_node(self, node: Node | str) -> Node:
         return self.find(node) if isinstance(node, str) else node
 
-    def _numbers_of(self, node: Node) -> list[int]:
+    def _numbers_of_node(self, node: Node) -> list[int]:
         """Return the numbers of all that stands for a node."""
-        return self._numbers(self._identity([node.key])[node.key])
+        return self._numbers_of_keys(self._same_keys([node.key])[node.key])
 
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
-        return list(dict.fromkeys([DOCUMENT + name, name, *(one.key for one in named if one)]))
+        return list(dict.fromkeys([DOCUMENT + name, name, *(node.key for node in named if node)]))
 
-    def _by_key(self, keys: Sequence[str]) -> list[Node]:
+    def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
         """Return the node of the first key that there is, or the articles of one number where no code is named."""
-        known = set(self._identity(keys))
+        known = set(self._same_keys(keys))
         numbers = dict(
-            self._rows("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
+            self._select("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
         )
         for key in keys:
             if key in numbers:
                 return [self._nodes([numbers[key]])[numbers[key]]]
-            documents = self._holders([key]).get(key, []) if key in known else []
+            documents = self._owners_of_keys([key]).get(key, []) if key in known else []
             if key.startswith(DOCUMENT):  # one without any edge
                 documents = [key.removeprefix(DOCUMENT)]
-            if found := self._documents(documents):
-                return list(found.values())
+            if nodes := self._document_nodes(documents):
+                return list(nodes.values())
             if key.startswith("article:") and key.endswith(" ?"):
                 sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
                 first = key.removesuffix("?")
-                if several := [one for (one,) in self._rows(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
+                if several := [number for (number,) in self._select(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
                     return list(self._nodes(several).values())
         return []
 
-    def _by_name(self, name: str) -> list[Node]:
+    def _nodes_by_name(self, name: str) -> list[Node]:
         sql = "SELECT node_key FROM nodes WHERE name = ? COLLATE NOCASE ORDER BY degree DESC, key LIMIT ?"
-        return list(self._nodes(key for (key,) in self._rows(sql, " ".join(name.split()), NEAR_NAMES)).values())
+        return list(self._nodes(key for (key,) in self._select(sql, " ".join(name.split()), NEAR_NAMES)).values())
 
-    def _near(self, name: str) -> list[str]:
-        found = []
+    def _near_names(self, name: str) -> list[str]:
+        names = []
         for sign, order in ((">=", "ASC"), ("<", "DESC")):
             around = f"degree > 0 AND name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
-            found += [one for (one,) in self._rows(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
-        return difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5)
+            names += [near for (near,) in self._select(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
+        return difflib.get_close_matches(name, names, n=NEAR_NAMES, cutoff=0.5)
 
-    def _identity(self, keys: Iterable[str]) -> dict[str, list[str]]:
+    def _same_keys(self, keys: Iterable[str]) -> dict[str, list[str]]:
         """Return, for each key, all keys that stand for the same: a document's and those by which others cite it."""
-        wanted = list(dict.fromkeys(keys))
-        documents = {key: [key.removeprefix(DOCUMENT)] for key in wanted if key.startswith(DOCUMENT)}
-        held = self._holders([key for key in wanted if is_reference(key)])
-        documents |= {key: found for key, found in held.items() if len(found) == 1 or key.startswith("article:")}
+        unique = list(dict.fromkeys(keys))
+        documents = {key: [key.removeprefix(DOCUMENT)] for key in unique if key.startswith(DOCUMENT)}
+        held = self._owners_of_keys([key for key in unique if is_reference(key)])
+        documents |= {key: holders for key, holders in held.items() if len(holders) == 1 or key.startswith("article:")}
         sql = f"""
             SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value
             AND {self._present}
         """  # noqa: S608
-        owned = self._owned(dict(self._rows(sql, _json({one for some in documents.values() for one in some}))))
+        owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
         same: dict[str, list[str]] = {}
-        for key in wanted:
-            several = [one for doc_id in documents.get(key, []) for one in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
-            same[key] = list(dict.fromkeys([key, *several]))
+        for key in unique:
+            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
+            same[key] = list(dict.fromkeys([key, *names]))
         return same
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, list[str]]:
@@ -437,28 +437,28 @@ class KnowledgeGraph:
             SELECT value, n.term FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
             ON n.document_key = value AND n.own = 1 CROSS JOIN nodes ON nodes.key = n.term
         """
-        rows = [(documents[key], term) for key, term in self._rows(sql, _json(documents)) if is_reference(term)]
-        holders = self._holders([term for _, term in rows])
+        rows = [(documents[key], term) for key, term in self._select(sql, _json(documents)) if is_reference(term)]
+        holders = self._owners_of_keys([term for _, term in rows])
         owned: dict[str, list[str]] = defaultdict(list)
         for doc_id, term in rows:
             if len(holders.get(term, ())) == 1 or term.startswith("article:"):
                 owned[doc_id].append(term)
         return owned
 
-    def _holders(self, keys: Collection[str]) -> dict[str, list[str]]:
+    def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
         """Return the documents that have each key as their own; "RG" numbers, which courts share, have none."""
         sql = f"""
             SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
             ON n.term = value AND n.own CROSS JOIN corpus.documents AS d USING (document_key) WHERE {self._present}
         """  # noqa: S608
-        found: dict[str, list[str]] = defaultdict(list)
-        for key, doc_id in self._rows(sql, _json([key for key in keys if not key.startswith("rg:")])):
-            found[key].append(doc_id)
-        return found
+        holders: dict[str, list[str]] = defaultdict(list)
+        for key, doc_id in self._select(sql, _json([key for key in keys if not key.startswith("rg:")])):
+            holders[key].append(doc_id)
+        return holders
 
-    def _numbers(self, keys: Collection[str]) -> list[int]:
+    def _numbers_of_keys(self, keys: Collection[str]) -> list[int]:
         sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return [key for (key,) in self._rows(sql, _json(keys))]
+        return [key for (key,) in self._select(sql, _json(keys))]
 
     def _edge_rows(
         self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
@@ -468,11 +468,11 @@ class KnowledgeGraph:
         where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
         values = (_json(numbers), _json(sorted(supports)), *named, most)
-        return self._described(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
+        return self._select_edge_rows(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
 
-    def _described(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
+    def _select_edge_rows(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
         """Read the edges of a condition whose text is in the corpus, as `_edges` takes them."""
-        return self._rows(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
+        return self._select(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
 
     def _texts_present(self, text_keys: Collection[int]) -> list[int]:
         sql = f"""
@@ -480,7 +480,7 @@ class KnowledgeGraph:
             CROSS JOIN corpus.documents AS d
             ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
         """  # noqa: S608
-        return [key for (key,) in self._rows(sql, _json(text_keys))]
+        return [key for (key,) in self._select(sql, _json(text_keys))]
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
         rows = list(rows)
@@ -491,29 +491,29 @@ class KnowledgeGraph:
         nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
         return [
             Episode(
-                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *rest
             )
-            for decision, context, status, lessons, named, *told in rows
+            for decision, context, status, lessons, named, *rest in rows
         ]
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by their numbers; what is a document of the Library is given as that."""
         sql = "SELECT node_key, key, type, name, cited FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        wanted = list(numbers)
-        rows = {row[0]: row[1:] for row in self._rows(sql, _json(wanted))}
-        held = self._holders([key for key, *_ in rows.values() if is_reference(key)])
+        ordered = list(numbers)
+        rows = {row[0]: row[1:] for row in self._select(sql, _json(ordered))}
+        held = self._owners_of_keys([key for key, *_ in rows.values() if is_reference(key)])
         held |= {key: [key.removeprefix(DOCUMENT)] for key, *_ in rows.values() if key.startswith(DOCUMENT)}
-        single = {key: some[0] for key, some in held.items() if len(some) == 1}
-        documents = self._documents(set(single.values()))
+        single = {key: doc_ids[0] for key, doc_ids in held.items() if len(doc_ids) == 1}
+        documents = self._document_nodes(set(single.values()))
         nodes = {}
-        for number in wanted:
+        for number in ordered:
             if number in rows:
                 key, node_type, name, cited = rows[number]
                 document = documents.get(single.get(key, ""))
                 nodes[number] = document or Node(key, node_type, name, cited=cited)
         return nodes
 
-    def _documents(self, doc_ids: Collection[str]) -> dict[str, Node]:
+    def _document_nodes(self, doc_ids: Collection[str]) -> dict[str, Node]:
         """Return the nodes of documents, with how many others cite each."""
         sql = f"""
             SELECT d.document_key, d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution,
@@ -521,11 +521,11 @@ class KnowledgeGraph:
             FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
             LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
         """  # noqa: S608
-        rows = self._rows(sql, _json(doc_ids))
+        rows = self._select(sql, _json(doc_ids))
         owned = self._owned(dict(row[:2] for row in rows))
-        keys = {key for some in owned.values() for key in some}
+        keys = {key for terms in owned.values() for key in terms}
         cited = dict(
-            self._rows("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
+            self._select("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
         )
         return {
             doc_id: Node(
@@ -559,23 +559,23 @@ class _Paths:
         """Return the rows of the edges of a shortest chain."""
         for _ in range(most_hops):
             open_sides = [side for side in (0, 1) if self._frontiers[side]]
-            if self._meeting or not open_sides:
+            if self._meeting_keys or not open_sides:
                 break
             side = min(open_sides, key=lambda side: len(self._frontiers[side]))
             self._frontiers[side] = self._expand(side)
-        meeting = self._meeting
+        meeting = self._meeting_keys
         return self._chain(min(meeting, key=lambda key: (self._degrees.get(key, 0), key))) if meeting else []
 
     @property
-    def _meeting(self) -> set[str]:
+    def _meeting_keys(self) -> set[str]:
         return self._reached[0].keys() & self._reached[1].keys()
 
     def _expand(self, side: int) -> list[str]:
-        reached, numbers = self._reached[side], self._numbers(self._frontiers[side])
+        reached, numbers = self._reached[side], self._frontier_numbers(self._frontiers[side])
         new: dict[str, tuple[str, Any]] = {}
         for column, other in (("from_key", 2), ("to_key", 0)):
-            edges = self._facts(numbers, column)
-            self._learn({edge[other] for edge in edges} - self._keys.keys())
+            edges = self._fact_rows(numbers, column)
+            self._read_keys({edge[other] for edge in edges} - self._keys.keys())
             for edge in edges:
                 key = self._keys[edge[other]]
                 if key not in reached and key not in new:
@@ -588,32 +588,32 @@ class _Paths:
         degree = self._degrees.get(key, 0)
         return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
 
-    def _numbers(self, frontier: Sequence[str]) -> dict[int, str]:
-        same = self._graph._identity([key for key in frontier if key not in self._alone])
-        owner = {key: key for key in frontier} | {one: key for key, some in same.items() for one in some}
+    def _frontier_numbers(self, frontier: Sequence[str]) -> dict[int, str]:
+        same = self._graph._same_keys([key for key in frontier if key not in self._alone])
+        owner = {key: key for key in frontier} | {alias: key for key, aliases in same.items() for alias in aliases}
         sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return {number: owner[key] for number, key in self._graph._rows(sql, _json(owner))}
+        return {number: owner[key] for number, key in self._graph._select(sql, _json(owner))}
 
-    def _facts(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
+    def _fact_rows(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
         """Return the primary keys of the facts with one end among some nodes."""
         sql = f"""
             SELECT from_key, type, to_key, source_key, text_key FROM edges
             WHERE {column} IN (SELECT value FROM json_each(?)) AND support = '{TEXT}' ORDER BY {column}, type LIMIT ?
         """  # noqa: S608
-        rows = self._graph._rows(sql, _json(numbers), MOST_EXPANDED)
+        rows = self._graph._select(sql, _json(numbers), MOST_EXPANDED)
         unknown = {text for *_, text in rows} - self._texts.keys()
         self._texts |= dict.fromkeys(unknown, False) | dict.fromkeys(self._graph._texts_present(unknown), True)
         return [tuple(edge) for *edge, text in rows if self._texts[text]]
 
-    def _learn(self, numbers: Collection[int]) -> None:
+    def _read_keys(self, numbers: Collection[int]) -> None:
         """Read the keys of nodes, a document's where one is meant, and how many edges each has."""
         sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        rows = self._graph._rows(sql, _json(numbers))
-        held = self._graph._holders([key for _, key, _ in rows if is_reference(key)])
+        rows = self._graph._select(sql, _json(numbers))
+        held = self._graph._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
         for number, key, degree in rows:
             documents = held.get(key, [])
-            self._keys[number] = one = DOCUMENT + documents[0] if len(documents) == 1 else key
-            self._degrees[one] = max(degree, self._degrees.get(one, 0))
+            self._keys[number] = node_key = DOCUMENT + documents[0] if len(documents) == 1 else key
+            self._degrees[node_key] = max(degree, self._degrees.get(node_key, 0))
             if not documents and not key.startswith(DOCUMENT):
                 self._alone.add(key)
 
@@ -626,13 +626,13 @@ class _Paths:
                 key, edge = step
                 edges.append(edge)
         where = "e.from_key = ? AND e.type = ? AND e.to_key = ? AND e.source_key = ?"
-        return [row for edge in (*reversed(before), *after) for row in self._graph._described(where, edge)]
+        return [row for edge in (*reversed(before), *after) for row in self._graph._select_edge_rows(where, edge)]
 
 
-def _merged(edges: Iterable[Edge]) -> list[Edge]:
+def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:
     """Make one of the edges that several sources give; a document's comes before those of answers that repeat it."""
     merged: dict[tuple[str, str, str], Edge] = {}
-    for edge in sorted(edges, key=lambda one: bool(one.answer_id)):
+    for edge in sorted(edges, key=lambda edge: bool(edge.answer_id)):
         known = merged.setdefault((edge.source.key, edge.type, edge.target.key), edge)
         if known is not edge and (known.support == edge.support or known.is_fact):
             merged[edge.source.key, edge.type, edge.target.key] = known._replace(

@@ -120,7 +120,7 @@ def court_node(*written: str, within: str = "") -> Named | None:
     first, *chambers = (part if part[:1] != part[:2] else part.capitalize() for part in parts)
     name = ", ".join([first, *(part[:1].lower() + part[1:] for part in chambers)])
     is_one = _UNIQUE_COURTS & words or (words & KINDS_OF_COURTS and any(map(_is_place, words)))
-    return Named(COURT + " ".join(sorted(words)) + ("" if is_one else _of(within)), "court", name)
+    return Named(COURT + " ".join(sorted(words)) + ("" if is_one else _of_doc(within)), "court", name)
 
 
 def court_words(written: str) -> frozenset[str]:
@@ -147,18 +147,18 @@ def statute_node(written: str, within: str = "") -> Named | None:
         return None
     dates = find_dates(written)
     number = next(
-        (one for one in _NUMBER.finditer(written) if not any(day.start <= one.start() < day.end for day in dates)), None
+        (m for m in _NUMBER.finditer(written) if not any(day.start <= m.start() < day.end for day in dates)), None
     )
     if not number and len(dates) != 1:
-        return Named(STATUTE + words, "statute", _shown(written))
+        return Named(STATUTE + words, "statute", _trim(written))
     kinds = set(_STATUTE_KIND.findall(" ".join(words_of(written[: number.start() if number else dates[0].start]))))
     kind = kinds.pop() if len(kinds) == 1 else ""
     if not kind or not words.startswith(kind):  # of several, or of something about a statute
         key = "constitution" if words == _CONSTITUTION else words
-        return Named(STATUTE + key, "statute", _shown(written))
+        return Named(STATUTE + key, "statute", _trim(written))
     value = _statute_number(*number.groups()) if number else dates[0].value.isoformat()
     is_one = kind not in _OF_MANY_ISSUERS and (number is not None or kind in _KNOWN_BY_DATE)
-    return Named(f"{STATUTE}{kind} {value}{'' if is_one else _of(within)}", "statute", _shown(written))
+    return Named(f"{STATUTE}{kind} {value}{'' if is_one else _of_doc(within)}", "statute", _trim(written))
 
 
 def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
@@ -166,37 +166,37 @@ def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
 
     Within one text, "ordonnance du 7 novembre 1958" is "ordonnance n° 58-1067 du 7 novembre 1958".
     """
-    found: dict[str, set[Named]] = {}
-    for one in set(written):
-        node, dates = statute_node(one), find_dates(one)
+    statutes: dict[str, set[Named]] = {}
+    for name in set(written):
+        node, dates = statute_node(name), find_dates(name)
         if node and len(dates) == 1 and (kind := _STATUTE_KIND.match(node.key.removeprefix(STATUTE))):
-            found.setdefault(f"{STATUTE}{kind[1]} {dates[0].value.isoformat()}", set()).add(node)
-    numbered = {by_date: {one for one in some if one.key != by_date} for by_date, some in found.items()}
-    return {key: min(some) for key, some in numbered.items() if len({one.key for one in some}) == 1}
+            statutes.setdefault(f"{STATUTE}{kind[1]} {dates[0].value.isoformat()}", set()).add(node)
+    numbered = {by_date: {node for node in nodes if node.key != by_date} for by_date, nodes in statutes.items()}
+    return {key: min(nodes) for key, nodes in numbered.items() if len({node.key for node in nodes}) == 1}
 
 
 def _abbreviated_code(written: str) -> str:
     """Return the words of the code that an abbreviation such as "C. trav." stands for; else nothing."""
     if len(written) > MOST_ABBREVIATED:
         return ""
-    codes = {one.code for one in find_abbreviated_articles(f"article 1 {written}") if one.code}
+    codes = {article.code for article in find_abbreviated_articles(f"article 1 {written}") if article.code}
     return " ".join(words_of(codes.pop())) if len(codes) == 1 else ""
 
 
 def _statute_number(first: str, second: str) -> str:
     """Return a statute's number with its year as most write it: of two digits until 1999; "883/2004" stays so."""
     is_european = len(second) == 4 and second[:2] in ("19", "20") and len(first) < 4
-    return f"{first}-{second}" if is_european else f"{_year(first)}-{int(second)}"
+    return f"{first}-{second}" if is_european else f"{_short_year(first)}-{int(second)}"
 
 
-def _year(written: str) -> str:
+def _short_year(written: str) -> str:
     """Return a year of two digits until 1999, of four from then on, as statutes are numbered."""
     if len(written) == 2:  # as in "directive 93/13"
         return written if int(written) >= _FIRST_YEAR else f"20{written}"
     return written[2:] if written.startswith("19") and int(written[2:]) >= _FIRST_YEAR else written
 
 
-def _of(within: str) -> str:
+def _of_doc(within: str) -> str:
     return f" @{within}" if within else ""
 
 
@@ -224,15 +224,15 @@ def person_node(node_type: str, written: str, within: str) -> Named | None:
         return None
     title = _title(folded)
     if not title and is_organisation(written):
-        form = _form(folded)
+        form = _legal_form(folded)
         words = (not _PSEUDONYM.search(written) and name_words(written)) or words
         is_one = _is_one_of_its_name(written, words)
         kept = [form] if form in _KEPT_FORMS or (form and not is_one) else []
-        return Named(NAME + " ".join([*kept, *words]) + ("" if is_one else _of(within)), node_type, _shown(written))
-    return Named(NAME + " ".join([*title, *words]) + _of(within), node_type, _shown(written))
+        return Named(NAME + " ".join([*kept, *words]) + ("" if is_one else _of_doc(within)), node_type, _trim(written))
+    return Named(NAME + " ".join([*title, *words]) + _of_doc(within), node_type, _trim(written))
 
 
-def _form(folded: Sequence[str]) -> str:
+def _legal_form(folded: Sequence[str]) -> str:
     """Return the legal form that a name begins with, abbreviated: 'sarl' of "S.A.R.L.", 'societe' where untold."""
     text = " ".join(folded)
     in_full = next((form for form, words in _FORMS_IN_FULL if text.startswith(words)), "")
@@ -244,16 +244,16 @@ def _form(folded: Sequence[str]) -> str:
 
 def _title(folded: Sequence[str]) -> list[str]:
     """Return what the titles before a name say: 'm', 'mme', both of a couple, 'epoux'; nothing of "Maître"."""
-    titles = itertools.takewhile(lambda word: word in TITLES or word in SMALL_WORDS, folded)
-    said = ["m" if one in _MALE else "mme" if one in _FEMALE else one for one in titles if one in TITLES - _ANY_SEX]
-    return list(dict.fromkeys(said))
+    head = itertools.takewhile(lambda word: word in TITLES or word in SMALL_WORDS, folded)
+    kinds = ["m" if word in _MALE else "mme" if word in _FEMALE else word for word in head if word in TITLES - _ANY_SEX]
+    return list(dict.fromkeys(kinds))
 
 
 def _is_one_of_its_name(written: str, words: Sequence[str]) -> bool:
     """Tell whether an organisation's name is likely its own: by two words, or by one and what kind of body it is."""
-    own = [word for word in words if word not in _COMMON_WORDS | _KEPT_FORMS and len(word) > 1]
-    is_told = len(own) > 1 or (len(own) == 1 and not _COMMON_WORDS.isdisjoint(words))
-    return is_told and _HOMONYMS.isdisjoint(words) and not _PSEUDONYM.search(written)
+    distinctive = [word for word in words if word not in _COMMON_WORDS | _KEPT_FORMS and len(word) > 1]
+    is_distinct = len(distinctive) > 1 or (len(distinctive) == 1 and not _COMMON_WORDS.isdisjoint(words))
+    return is_distinct and _HOMONYMS.isdisjoint(words) and not _PSEUDONYM.search(written)
 
 
 def words_of_key(key: str) -> list[str]:
@@ -267,19 +267,19 @@ def may_stand_for(short: Named, full: Named) -> bool:
 
     Titles and forms must not differ; a person's surname is last, or first in capitals; half of a double name is not it.
     """
-    title, form = _marks(short.key)
-    other_title, other_form = _marks(full.key)
+    title, form = _title_and_form(short.key)
+    other_title, other_form = _title_and_form(full.key)
     if (title and title != other_title) or not _same_form(form, other_form):
         return False
     if sorted(words_of_key(short.key)) == sorted(words_of_key(full.key)):
         return True
     if form or words_of(full.name)[:1] not in ([title] for title in TITLES):  # no person, as far as one can tell
         return False
-    one, other = _parts(short.name), _parts(full.name)
-    first, last = other[: len(one)], other[-len(one) :]
-    folded = [word.lower() for word in one]
-    is_first = all(map(str.isupper, first)) and not all(map(str.isupper, other[len(one) :]))
-    return 0 < len(one) < len(other) and (
+    parts, other = _split_name(short.name), _split_name(full.name)
+    first, last = other[: len(parts)], other[-len(parts) :]
+    folded = [word.lower() for word in parts]
+    is_first = all(map(str.isupper, first)) and not all(map(str.isupper, other[len(parts) :]))
+    return 0 < len(parts) < len(other) and (
         folded == list(map(str.lower, last)) or (is_first and folded == list(map(str.lower, first)))
     )
 
@@ -289,18 +289,18 @@ def agrees_with(key: str, before: Iterable[str]) -> bool:
 
     The first title or legal form among them must be the name's own kind: "Mme Martin" is not meant by "M. Jean Martin".
     """
-    title, form = _marks(key)
+    title, form = _title_and_form(key)
     words = (word.strip(".'’") for word in before)
     nearest = next((word for word in words if word in TITLES | FORMS), "")
     if not nearest or not (title or form) or nearest in _ANY_SEX:
         return True
     if form:
-        other = _form([nearest])
+        other = _legal_form([nearest])
         return bool(other) and (_same_form(form, other) or _same_form(other, form))
     return nearest in TITLES and not title.isdisjoint(_title([nearest]))
 
 
-def _marks(key: str) -> tuple[frozenset[str], str]:
+def _title_and_form(key: str) -> tuple[frozenset[str], str]:
     words = frozenset(key.removeprefix(NAME).partition(" @")[0].split())
     return words & TITLES, min(words & FORMS, default="")
 
@@ -309,11 +309,11 @@ def _same_form(form: str, other: str) -> bool:
     return form in ("", other) or (form == "societe" and other not in _KEPT_FORMS | {""})
 
 
-def _parts(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     """Return the parts of a person's name, accents aside, double names in one: 'Jean-Marc', 'SAINT-MARTIN'."""
-    plain = "".join(one for one in normalized(name, "NFKD") if not unicodedata.combining(one))
+    plain = "".join(letter for letter in normalized(name, "NFKD") if not unicodedata.combining(letter))
     parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", plain)
-    return [one for one in parts if one.lower() not in TITLES | SMALL_WORDS]
+    return [part for part in parts if part.lower() not in TITLES | SMALL_WORDS]
 
 
 def is_organisation(written: str) -> bool:
@@ -326,7 +326,7 @@ def term_node(node_type: str, written: str) -> Named | None:
     """Return the node of a notion, an event or the like, by its words in the singular."""
     folded = words_of(written)
     words = [singular(word) for word in folded if word not in SMALL_WORDS] or folded
-    return Named(TERM + " ".join(words), node_type, _shown(written)) if words else None
+    return Named(TERM + " ".join(words), node_type, _trim(written)) if words else None
 
 
 def node_of(node_type: str, written: str, within: str = "") -> Named | None:
@@ -342,9 +342,9 @@ def node_of(node_type: str, written: str, within: str = "") -> Named | None:
     if len(written) > MOST_CHARS:
         return None
     if node_type in ("decision", "article"):
-        found = _identified(node_type, written)
+        node = _identified(node_type, written)
         term = term_node(node_type, written)
-        return found or (term and term._replace(key=term.key + _of(within)))
+        return node or (term and term._replace(key=term.key + _of_doc(within)))
     if node_type == "court":
         return court_node(written, within=within)
     if node_type == "statute":
@@ -357,18 +357,18 @@ def node_of(node_type: str, written: str, within: str = "") -> Named | None:
 def _identified(node_type: str, written: str) -> Named | None:
     """Return the decision or article that a name identifies by its number, if it is one alone."""
     written = _FIRST.sub("article 1er", written)
-    some = [one for one in identifiers_in(written, bare=node_type == "article") if is_of_type(one, node_type)]
-    found = set(map(identifier_node, some))
-    if len({one.key for one in found}) != 1 or not is_named_by(written, some):
+    refs = [ref for ref in identifiers_in(written, bare=node_type == "article") if is_of_type(ref, node_type)]
+    nodes = set(map(identifier_node, refs))
+    if len({node.key for node in nodes}) != 1 or not is_named_by(written, refs):
         return None
-    named = min(found)
+    named = min(nodes)
     if not named.key.endswith(f" {NO_CODE}"):
         return named
-    texts = [one for one in find_texts(written, find_dates(written)) if one.kind != "code"]
-    statutes = [node for one in texts if (node := statute_node(written[one.start : one.end]))]
+    texts = [text for text in find_texts(written, find_dates(written)) if text.kind != "code"]
+    statutes = [node for text in texts if (node := statute_node(written[text.start : text.end]))]
     if not texts and not _OF_SOME_TEXT.search(written):
         return named
-    return article_of_statute(some[0].value, statutes[0]) if len(statutes) == 1 else None
+    return article_of_statute(refs[0].value, statutes[0]) if len(statutes) == 1 else None
 
 
 def is_of_type(one: Identifier, node_type: str) -> bool:
@@ -378,7 +378,7 @@ def is_of_type(one: Identifier, node_type: str) -> bool:
 
 def is_named_by(written: str, found: Iterable[Identifier]) -> bool:
     """Tell whether a name is that of the decision or article whose number it holds, and not of something related."""
-    before = written[: min((one.start for one in found), default=0)]
+    before = written[: min((identifier.start for identifier in found), default=0)]
     return not _RELATED.search(before) and not _OF_STATUTES.search(before)
 
 
@@ -387,23 +387,23 @@ def identifiers_in(text: str, *, bare: bool = False) -> list[Identifier]:
 
     An article without a code has the only code that the name holds: "article L1152-1 Code du travail".
     """
-    abbreviated = [Identifier("article", *one) for one in find_abbreviated_articles(text)]
-    found = [one for one in find_identifiers(text) if not any(one.value == other.value for other in abbreviated)]
-    found = [*abbreviated, *found]
-    if not found and bare:
+    abbreviated = [Identifier("article", *article) for article in find_abbreviated_articles(text)]
+    refs = [ref for ref in find_identifiers(text) if not any(ref.value == other.value for other in abbreviated)]
+    refs = [*abbreviated, *refs]
+    if not refs and bare:
         return identifiers_in(f"article {text}")
-    codes = {" ".join(text[one.start : one.end].lower().split()) for one in find_texts(text, []) if one.kind == "code"}
+    codes = {" ".join(text[ref.start : ref.end].lower().split()) for ref in find_texts(text, []) if ref.kind == "code"}
     if len(codes) == 1:
         (code,) = codes
-        found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
-    return found
+        refs = [ref._replace(code=ref.code or code) if ref.kind == "article" else ref for ref in refs]
+    return refs
 
 
 def guessed_type(written: str) -> str:
     """Return the type that a name has by its form, 'concept' where its form does not tell."""
-    found = identifiers_in(written)
-    if found:
-        return "article" if all(one.kind == "article" for one in found) else "decision"
+    refs = identifiers_in(written)
+    if refs:
+        return "article" if all(ref.kind == "article" for ref in refs) else "decision"
     if find_courts(written) or _COURT_ABBREVIATION.match(written):
         return "court"
     if find_texts(written, find_dates(written)):
@@ -429,15 +429,15 @@ def _article_name(value: str, code: str) -> str:
     return f"article {number} {'des' if code.startswith('livre des') else 'du'} {code}".replace("des livre", "du livre")
 
 
-def _decision_name(one: Identifier) -> str:
-    if one.kind == "ecli":
-        return one.value
-    if one.kind == "pourvoi":
-        return f"pourvoi n° {one.value[:5]}.{one.value[5:]}"
-    if one.kind == "rg":
-        return f"RG n° {one.value}"
-    return f"décision n° {one.value}{f' {one.kind.upper()}' if one.kind in SERIES else ''}"
+def _decision_name(identifier: Identifier) -> str:
+    if identifier.kind == "ecli":
+        return identifier.value
+    if identifier.kind == "pourvoi":
+        return f"pourvoi n° {identifier.value[:5]}.{identifier.value[5:]}"
+    if identifier.kind == "rg":
+        return f"RG n° {identifier.value}"
+    return f"décision n° {identifier.value}{f' {identifier.kind.upper()}' if identifier.kind in SERIES else ''}"
 
 
-def _shown(written: str) -> str:
+def _trim(written: str) -> str:
     return " ".join(written.split())[:MOST_CHARS]

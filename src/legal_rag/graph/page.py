@@ -125,14 +125,14 @@ def name_of(graph: KnowledgeGraph, node: Node) -> str:
 def facts_about(node: Node) -> list[str]:
     """Say what a node is: type, court, date, outcome, the document's id."""
     known = [NODE_TYPES.get(node.type, node.type), node.court, legal_date(node.decision_date), node.solution]
-    return [one for one in (*known, node.doc_id) if one]
+    return [value for value in (*known, node.doc_id) if value]
 
 
 def treatment_in_french(node: Node, rulings: Iterable[Edge]) -> str:
     """Say how later decisions treat a node: « maintenu par 2 décisions, cité par 14 »."""
     counts = Counter(edge.type for edge in rulings)
-    said = [f"{words} {_decisions(counts[one])}" for one, words in _TREATED.items() if counts[one]]
-    return ", ".join([*said, *([f"cité par {_decisions(node.cited)}"] if node.cited else [])])
+    treatments = [f"{words} {_format_decisions(counts[kind])}" for kind, words in _TREATED.items() if counts[kind]]
+    return ", ".join([*treatments, *([f"cité par {_format_decisions(node.cited)}"] if node.cited else [])])
 
 
 def origin_in_french(edge: Edge) -> str:
@@ -141,9 +141,9 @@ def origin_in_french(edge: Edge) -> str:
     dated = f"{place} ({legal_date(edge.source.decision_date)})" if edge.source.decision_date and place else place
     if edge.is_fact:
         return dated or "métadonnées"
-    said = f"selon le modèle (réponse {edge.answer_id}, {legal_date(edge.recorded[:10])})"
+    model = f"selon le modèle (réponse {edge.answer_id}, {legal_date(edge.recorded[:10])})"
     sure = f"confiance {french_decimal(edge.confidence)}"
-    return ", ".join(filter(None, [said, sure, f"mêmes mots dans {place}" if place else ""]))
+    return ", ".join(filter(None, [model, sure, f"mêmes mots dans {place}" if place else ""]))
 
 
 def grouped(view: NodeView) -> dict[str, list[tuple[Edge, Node]]]:
@@ -179,19 +179,21 @@ def quote(graph: KnowledgeGraph, edge: Edge) -> Quotation | None:
     after = text[end:last].rpartition(" ")[0] if last < len(text) else text[end:]
     cut = "…" * (end < edge.char_end)
     return Quotation(
-        f"{'…' * (first > 0)}{_line(before)}", _line(text[start:end]) + cut, f"{_line(after)}{'…' * (last < len(text))}"
+        f"{'…' * (first > 0)}{_to_line(before)}",
+        _to_line(text[start:end]) + cut,
+        f"{_to_line(after)}{'…' * (last < len(text))}",
     )
 
 
-def _cut(text: str, most: int = NAME_CHARS) -> str:
+def _clip(text: str, most: int = NAME_CHARS) -> str:
     """Put a text into one line of at most so many characters."""
-    line = _line(text).strip()
+    line = _to_line(text).strip()
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def _line(text: str) -> str:
+def _to_line(text: str) -> str:
     """Put a text into one line, without what turns the direction of writing; no-break spaces stay."""
-    inner = "".join(one if one.isprintable() or one.isspace() else "\ufffd" for one in text)
+    inner = "".join(char if char.isprintable() or char.isspace() else "\ufffd" for char in text)
     return _BLANKS.sub(" ", inner)
 
 
@@ -231,10 +233,10 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         LookupError: If there is no such node, or several.
     """
     view = view_node(graph, node, with_all=True, most=MAX_READ)
-    others = _chosen(view)
-    shown = [_shown(graph, one) for one in [view.node, *others[: most - 1]]]
-    drawing = draw([one.place for one in shown])
-    links = _links(graph, view, shown, drawing)
+    others = _rank_neighbours(view)
+    shown = [_shown_node(graph, drawn) for drawn in [view.node, *others[: most - 1]]]
+    drawing = draw([item.place for item in shown])
+    links = _graph_links(graph, view, shown, drawing)
     frame = frame_of_page(f"{shown[0].name[:100]} — {TITLE}", *_script_and_style())
     values = {
         "view": view,
@@ -242,15 +244,15 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "drawing": drawing,
         "links": links,
         "kinds": Counter((link.kind, link.edge.is_fact) for link in links),
-        "years": years_of(one.place for one in shown),
-        "left_out": _left_out(view, others, len(shown) - 1),
+        "years": years_of(item.place for item in shown),
+        "left_out": _count_left_out(view, others, len(shown) - 1),
         "treatment": treatment_in_french(view.node, view.rulings),
         "edge_types": EDGE_TYPES,
         "statuses": EPISODE_STATUSES,
-        "origin": lambda edge: _cut(origin_in_french(edge)),
-        "name_of": lambda one: _cut(name_of(graph, one)),
-        "cut": _cut,
-        "note": lambda text: _cut(text, NOTE_CHARS),
+        "origin": lambda edge: _clip(origin_in_french(edge)),
+        "name_of": lambda node: _clip(name_of(graph, node)),
+        "cut": _clip,
+        "note": lambda text: _clip(text, NOTE_CHARS),
         "day": legal_date,
         "number": french_number,
         "size": (WIDTH, HEIGHT),
@@ -275,11 +277,11 @@ def view_graph(library: Corpus | str | Path, name: str, height: int = 820) -> No
 
 @cache
 def _script_and_style() -> tuple[Any, Any]:
-    vendored = [f"vendor/d3-{one}.min.js" for one in D3]
+    vendored = [f"vendor/d3-{module}.min.js" for module in D3]
     return own_script(PACKAGE, *vendored, "graph.js"), own_style(PACKAGE, "graph.css")
 
 
-def _chosen(view: NodeView) -> list[Node]:
+def _rank_neighbours(view: NodeView) -> list[Node]:
     """Return the nodes around a node, those to draw first first: rulings, what it cites, then the latest."""
     rulings = {edge.source.key for edge in view.rulings}
     others: dict[str, tuple[tuple[Any, ...], Node]] = {}
@@ -292,13 +294,13 @@ def _chosen(view: NodeView) -> list[Node]:
     return [node for _, node in sorted(others.values())]
 
 
-def _left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
+def _count_left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
     """Count the nodes that are not drawn, as far as is known: edges beyond `most` were not read."""
     citing = {edge.source.key for edge in view.edges if edge.type in CITING_TYPES and edge.target.key == view.node.key}
     return len(others) - shown + max(0, view.node.cited - len(citing))
 
 
-def _shown(graph: KnowledgeGraph, node: Node) -> Shown:
+def _shown_node(graph: KnowledgeGraph, node: Node) -> Shown:
     try:
         cited = legal_citation(graph.library.document(node.doc_id)) if node.doc_id else None
     except LookupError:  # removed meanwhile
@@ -307,14 +309,14 @@ def _shown(graph: KnowledgeGraph, node: Node) -> Shown:
     short = name.partition(", ")[2] if node.key.startswith(LOWER) else name  # its court has the lane
     if cited and cited.number:
         short = ", ".join(filter(None, (cited.formation, cited.number)))
-    return Shown(node, _cut(name), _label(short or name), _placed(node), list(map(_cut, facts_about(node))))
+    return Shown(node, _clip(name), _short_label(short or name), _placed(node), list(map(_clip, facts_about(node))))
 
 
-def _label(text: str) -> str:
-    text = _ARTICLE.sub("art. ", _line(text))
+def _short_label(text: str) -> str:
+    text = _ARTICLE.sub("art. ", _to_line(text))
     for code, short in code_abbreviations().items():
         text = text.replace(f" du {code}", f" {short}").replace(f" des {code}", f" {short}")
-    return _cut(text, LABEL_CHARS)
+    return _clip(text, LABEL_CHARS)
 
 
 def _placed(node: Node) -> Placed:
@@ -323,14 +325,14 @@ def _placed(node: Node) -> Placed:
     if node.key.startswith(LOWER) and (dated := _DAY.search(node.key)):
         day, court = dated[0], node.name.partition(", ")[0]
     if node.type == "decision" and _DAY.match(day):
-        court = _cut(court.replace("’", "'"), LANE_CHARS) or "Juridiction inconnue"
+        court = _clip(court.replace("’", "'"), LANE_CHARS) or "Juridiction inconnue"
         return Placed(court[:1].upper() + court[1:], int(day[:4]))
     return Placed(_BANDS.get(node.type, "Notions et autres"), 0)
 
 
-def _links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawing: Drawing) -> list[Link]:
+def _graph_links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawing: Drawing) -> list[Link]:
     """Return the links to the nodes shown: facts first, the latest decisions first."""
-    numbers = {one.node.key: number for number, one in enumerate(shown)}
+    numbers = {item.node.key: number for number, item in enumerate(shown)}
     nth: Counter[int] = Counter()
     links = []
     for edge in [*view.edges, *view.stated]:
@@ -341,10 +343,10 @@ def _links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawin
             path = drawing.link(*ends, nth[other])
             nth[other] += 1
             links.append(
-                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), _cut(origin_in_french(edge)))
+                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), _clip(origin_in_french(edge)))
             )
     return sorted(links, key=lambda link: (not link.edge.is_fact, link.says, -shown[link.other].place.year))
 
 
-def _decisions(n: int) -> str:
+def _format_decisions(n: int) -> str:
     return f"{french_number(n)} décision{'s' if n > 1 else ''}"

@@ -102,7 +102,7 @@ class GraphWriter:
     def __init__(self, path: Path, corpus: Path | None = None) -> None:
         """Open a graph, made if there is none; `corpus` is a store of documents to attach under that name."""
         self.path = path
-        self.connection = _open(path)
+        self.connection = _open_or_replace(path)
         self._nodes: dict[str, int] = {}
         if corpus is not None:
             self.connection.execute("ATTACH ? AS corpus", (str(corpus),))
@@ -167,7 +167,7 @@ class GraphWriter:
         of_text: bool = False,
     ) -> None:
         """Add an edge, `of_text` if a text names its ends; of one source, two of the same ends and type are one."""
-        first, second = (self.node(one, of_text=of_text) for one in ends)
+        first, second = (self.node(end, of_text=of_text) for end in ends)
         row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
         self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
@@ -182,7 +182,7 @@ class GraphWriter:
         self, source_key: int, decision: str, context: str, status: str, lessons: str, named: Iterable[Named]
     ) -> None:
         """Store an episode of an answer; `lessons` is a JSON list."""
-        row = (source_key, decision, context, status, lessons, json.dumps([self.node(one) for one in named]))
+        row = (source_key, decision, context, status, lessons, json.dumps([self.node(node) for node in named]))
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
@@ -195,20 +195,20 @@ class GraphWriter:
         """Store what the text or the entities of a document give, in place of what they gave before."""
         text_key = self.text(document.id, document.content_hash)
         source_key = self.source(kind, text_key, made_by)
-        for one in facts:
-            ends, place = (one.source, one.target), (text_key, one.start, one.end)
-            self.edge(source_key, ends, one.type, place, n=one.n, detail=one.detail, of_text=True)
+        for fact in facts:
+            ends, place = (fact.source, fact.target), (text_key, fact.start, fact.end)
+            self.edge(source_key, ends, fact.type, place, n=fact.n, detail=fact.detail, of_text=True)
 
     def delete_sources(self, select: str, *values: object) -> int:
         """Delete the sources that a query selects, with all that came from them; return how many."""
         keys = [key for (key,) in self.connection.execute(select, values)]
         if not keys:
             return 0
-        some = json.dumps(keys)
-        touched = self._touched(some)
+        source_keys = json.dumps(keys)
+        touched = self._touched(source_keys)
         for table in ("edges", "mentions", "episodes", "sources"):
             held = "source_key IN (SELECT value FROM json_each(?))"
-            self.connection.execute(f"DELETE FROM {table} WHERE {held}", (some,))  # noqa: S608
+            self.connection.execute(f"DELETE FROM {table} WHERE {held}", (source_keys,))  # noqa: S608
         self.connection.execute(
             "DELETE FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
             " AND NOT EXISTS (SELECT 1 FROM edges WHERE from_key = node_key)"
@@ -375,7 +375,7 @@ def _copy_answers(old: Path, new: Path) -> None:
             for _, _, decision, context, status, lessons, nodes in source.execute(
                 _OF_SOURCE.format("episodes"), (key,)
             ):
-                about = [named[one] for one in json.loads(nodes)]
+                about = [named[node] for node in json.loads(nodes)]
                 writer.episode(number, decision, context, status, lessons, about)
 
 
@@ -398,7 +398,7 @@ _TEXTS_OF_ANSWERS = f"""
 _RULES = str(RULES_VERSION)
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open_or_replace(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
         _create(connection)
@@ -465,11 +465,11 @@ def is_damage(error: Exception) -> bool:
 
 def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:
     with progress("Linking", total=len(lacking), unit=" documents") as bar:
-        for some in _batches(writer, lacking):
+        for documents in _document_batches(writer, lacking):
             with writer.transaction():
-                for document in some:
+                for document in documents:
                     writer.facts(BY_TEXT, document, _RULES, text_facts(document))
-            bar.update(len(some))
+            bar.update(len(documents))
 
 
 def _fill_entities(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> None:
@@ -478,13 +478,13 @@ def _fill_entities(writer: GraphWriter, entities: Path, doc_ids: Collection[str]
     if not lacking:
         return
     with ExtractionStore(entities) as store, progress("Linking entities", total=len(lacking), unit=" documents") as bar:
-        for some in _batches(writer, sorted(lacking)):
+        for documents in _document_batches(writer, sorted(lacking)):
             with writer.transaction():
-                for document in some:
-                    found = store.entities_of(document.id, document.content_hash) or []
-                    facts = entity_facts(document, found)
+                for document in documents:
+                    extracted = store.entities_of(document.id, document.content_hash) or []
+                    facts = entity_facts(document, extracted)
                     writer.facts(BY_ENTITIES, document, lacking[writer.document_key(document)], facts)
-            bar.update(len(some))
+            bar.update(len(documents))
 
 
 def _lacking_texts(connection: sqlite3.Connection) -> list[int]:
@@ -515,22 +515,22 @@ def _lacking_entities(
     try:
         with ExtractionStore(entities) as store:
             for doc_id, content_hash, recipe in store.held_keys(doc_ids):
-                wanted = made_by.setdefault(recipe, f"{_RULES} {recipe}")
+                current = made_by.setdefault(recipe, f"{_RULES} {recipe}")
                 rows = connection.execute(query, (doc_id, content_hash))
-                lacking |= {key: wanted for key, known in rows if known != wanted}
+                lacking |= {key: current for key, known in rows if known != current}
     except DAMAGE as error:  # its owner says what to do; the rest of the graph needs no entities
         logger.warning("%s cannot be read (%s): the graph is made without entities", entities, error)
         return {}
     return lacking
 
 
-def _batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:
+def _document_batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:
     """Yield documents by their rising keys, `BATCH` at once."""
     named = f"{SELECT_DOCUMENTS.replace('FROM documents', 'FROM corpus.documents')} WHERE document_key IN"
     for start in range(0, len(keys), BATCH):
-        some = json.dumps(list(keys[start : start + BATCH]))
+        batch = json.dumps(list(keys[start : start + BATCH]))
         query = f"{named} (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
-        yield [document_of_stored(row) for row in writer.connection.execute(query, (some,))]
+        yield [document_of_stored(row) for row in writer.connection.execute(query, (batch,))]
 
 
 def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> None:

@@ -110,10 +110,10 @@ def parse_extraction_tags(text: str) -> tuple[ExtractionResult, str]:
     """Return what the tags of an answer say, and the answer without them; linear in its length, for any text."""
     if not _TAG.search(text):
         return ExtractionResult(), text
-    reader = _Reader(text.replace(MARK, ""))
+    reader = _TagReader(text.replace(MARK, ""))
     # Around a mark, three line breaks or more become two, and no other tag is made.
     clean = _RUN.sub(lambda run: "\n\n" if run[0].count("\n") > 2 else run[0], "".join(reader.kept))
-    return _collected(reader.tags), _MADE.sub(r"\1", clean).replace(MARK, "")
+    return _validate_tags(reader.tags), _MADE.sub(r"\1", clean).replace(MARK, "")
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ class _Tag:
     content: str = ""
 
 
-class _Reader:
+class _TagReader:
     def __init__(self, text: str) -> None:
         self._text, self._n_tags = text, 0
         # What may still be closed, by name, each with the number of pieces before its text.
@@ -135,35 +135,35 @@ class _Reader:
         at = 0
         for block in _CODE.finditer(text):
             self._read_prose(at, block.start())
-            self._keep(block[0])
+            self._keep_text(block[0])
             at = block.end()
         self._read_prose(at, len(text))
 
     def _read_prose(self, at: int, end: int) -> None:
-        while self._n_tags < MOST_TAGS and (found := _TAG.search(self._text, at, end)):
-            self._keep(self._text[at : found.start()])
+        while self._n_tags < MOST_TAGS and (head := _TAG.search(self._text, at, end)):
+            self._keep_text(self._text[at : head.start()])
             self._n_tags += 1
-            limit = min(end, found.start() + TAG_CHARS)
-            following = _NEXT.search(self._text, found.end(), limit)
+            limit = min(end, head.start() + TAG_CHARS)
+            following = _NEXT.search(self._text, head.end(), limit)
             stop = following.start() if following else limit
             # Where the window does not end with the prose, a sign that is in no tag says so.
-            tag = _tag(found, self._text[found.end() : stop] + "<" * (stop < end))
+            tag = _read_tag(head, self._text[head.end() : stop] + "<" * (stop < end))
             at = tag.end
-            if found["close"]:
-                self._close(tag.name, found.start())
+            if head["close"]:
+                self._close_tag(tag.name, head.start())
             elif tag.name in OWNED_CHARS:
                 self.tags.append(tag)
                 if tag.is_open:
                     self._opened[tag.name].append((tag, len(self.kept) + 1))
             self.kept.append(MARK)
-        self._keep(_UNREAD.sub(MARK, self._text[at:end]))
+        self._keep_text(_UNREAD.sub(MARK, self._text[at:end]))
 
-    def _keep(self, text: str) -> None:
+    def _keep_text(self, text: str) -> None:
         self.kept.append(text)
         if _BLANK_LINE.search(text):
             self._opened |= {"entity": [], "relationship": []}
 
-    def _close(self, name: str, at: int) -> None:
+    def _close_tag(self, name: str, at: int) -> None:
         """Give the innermost open tag of a name what stands behind it; those inside it stay without."""
         opened = self._opened.get(name)
         if not opened or at - opened[-1][0].end > OWNED_CHARS[name]:
@@ -179,7 +179,7 @@ class _Reader:
             del self.kept[n_before:]
 
 
-def _tag(head: re.Match[str], window: str) -> _Tag:
+def _read_tag(head: re.Match[str], window: str) -> _Tag:
     """Read a tag from its name on; `window` is the text behind the name in which it must end."""
     name, start, values = (head["name"] or "").lower(), head.end(), dict[str, str]()
     at = least = 0  # where it goes on, and where it ends at least
@@ -191,7 +191,7 @@ def _tag(head: re.Match[str], window: str) -> _Tag:
             if not (attribute := _ATTRIBUTE.match(window, at)):
                 break
             least = attribute.end()
-            if not (span := _value(window, least, attribute["quote"])):
+            if not (span := _value_span(window, least, attribute["quote"])):
                 break
             values.setdefault(attribute["key"].lower(), window[least : span[0]])
             at = span[1]
@@ -201,7 +201,7 @@ def _tag(head: re.Match[str], window: str) -> _Tag:
     return _Tag(name, start + (len(window) if _CUT.match(window, at) else max(at, least)), False, values)
 
 
-def _value(window: str, start: int, quote: str) -> tuple[int, int] | None:
+def _value_span(window: str, start: int, quote: str) -> tuple[int, int] | None:
     """Return where a value ends and where the tag goes on behind it; None if it has no end."""
     if not quote:
         bare = _BARE.match(window, start)
@@ -214,7 +214,7 @@ def _value(window: str, start: int, quote: str) -> tuple[int, int] | None:
     return end.span() if end and end[0] != "\n" else None
 
 
-def _collected(tags: Iterable[_Tag]) -> ExtractionResult:
+def _validate_tags(tags: Iterable[_Tag]) -> ExtractionResult:
     """Validate what tags say. What is said again counts once, with the highest confidence and the description."""
     entities: dict[tuple[str, str], ExtractedEntity] = {}
     relationships: dict[tuple[str, str, str], ExtractedRelationship] = {}
@@ -222,79 +222,79 @@ def _collected(tags: Iterable[_Tag]) -> ExtractionResult:
     for tag in tags:
         try:
             if tag.name == "entity":
-                new = _entity(tag)
+                new = _parse_entity(tag)
                 old = entities.get((new.name, new.type), new)
-                best = max(old, new, key=lambda one: one.confidence)
+                best = max(old, new, key=lambda entity: entity.confidence)
                 description = best.description or old.description or new.description
                 entities[new.name, new.type] = replace(best, description=description)
             elif tag.name == "relationship":
-                edge = _relationship(tag)
+                edge = _parse_relationship(tag)
                 key = (edge.source, edge.target, edge.type)
-                relationships[key] = max(relationships.get(key, edge), edge, key=lambda one: one.confidence)
+                relationships[key] = max(relationships.get(key, edge), edge, key=lambda edge: edge.confidence)
             else:
-                episodes.setdefault(_episode(tag))
+                episodes.setdefault(_parse_episode(tag))
         except ValueError as problem:
             logger.debug("tag <vm:%s> left out: %s", tag.name, problem)
     return ExtractionResult(list(entities.values()), list(relationships.values()), list(episodes))
 
 
-def _entity(tag: _Tag) -> ExtractedEntity:
-    name, node_type = _name(tag, "name"), _one_of(tag, NODE_TYPES, "type")
-    description = _text(_ANY_TAG.sub(" ", tag.content)) or _text(tag.values.get("description", ""))
-    return ExtractedEntity(name, node_type, _confidence(tag), description)
+def _parse_entity(tag: _Tag) -> ExtractedEntity:
+    name, node_type = _read_name(tag, "name"), _read_choice(tag, NODE_TYPES, "type")
+    description = _to_text(_ANY_TAG.sub(" ", tag.content)) or _to_text(tag.values.get("description", ""))
+    return ExtractedEntity(name, node_type, _read_confidence(tag), description)
 
 
-def _relationship(tag: _Tag) -> ExtractedRelationship:
-    source, target = _name(tag, "from"), _name(tag, "to")
+def _parse_relationship(tag: _Tag) -> ExtractedRelationship:
+    source, target = _read_name(tag, "from"), _read_name(tag, "to")
     # Ligatures that stand for a sentence are not taken apart.
     is_short = all(len(normalized(name, "NFKD")) <= 2 * NAME_CHARS for name in (source, target))
     if source == target or (is_short and [] != words_of(source) == words_of(target)):
         raise ValueError("from and to are the same")
-    return ExtractedRelationship(source, target, _one_of(tag, EDGE_TYPES, "type"), _confidence(tag))
+    return ExtractedRelationship(source, target, _read_choice(tag, EDGE_TYPES, "type"), _read_confidence(tag))
 
 
-def _episode(tag: _Tag) -> ExtractedEpisode:
-    decision = _text(_written(tag, "decision"))
+def _parse_episode(tag: _Tag) -> ExtractedEpisode:
+    decision = _to_text(_unescaped_value(tag, "decision"))
     if not decision:
         raise ValueError("no usable decision")
     try:
-        status = _one_of(tag, EPISODE_STATUSES, "status")
+        status = _read_choice(tag, EPISODE_STATUSES, "status")
     except ValueError:
         logger.debug("episode of unknown status %r: taken for %s", tag.values.get("status"), DEFAULT_STATUS)
         status = DEFAULT_STATUS
     parts = iter(_CHILD.split(tag.content, 2 * MOST_CHILDREN)[1:])  # one that is not closed ends before the next
-    children = [(name.lower(), _text(_ANY_TAG.sub(" ", text))) for name, text in zip(parts, parts, strict=True) if name]
-    lessons = tuple(text for name, text in children if text and name == "lesson")
-    names = tuple(text for name, text in children if name == "entity" and 0 < len(text) <= NAME_CHARS)
-    return ExtractedEpisode(decision, _text(_written(tag, "context")), status, lessons, names)
+    inner = [(name.lower(), _to_text(_ANY_TAG.sub(" ", text))) for name, text in zip(parts, parts, strict=True) if name]
+    lessons = tuple(text for name, text in inner if text and name == "lesson")
+    names = tuple(text for name, text in inner if name == "entity" and 0 < len(text) <= NAME_CHARS)
+    return ExtractedEpisode(decision, _to_text(_unescaped_value(tag, "context")), status, lessons, names)
 
 
-def _written(tag: _Tag, attribute: str) -> str:
+def _unescaped_value(tag: _Tag, attribute: str) -> str:
     return tag.values.get(attribute, "").replace('\\"', '"').replace("\\'", "'")
 
 
-def _text(written: str) -> str:
+def _to_text(written: str) -> str:
     """Return a text on one line, unescaped, without what cannot be seen, of `TEXT_CHARS` at most."""
     text = _ESCAPE.sub(lambda match: _ESCAPED[match[0]], written)
     return " ".join(_UNSEEN.sub("", text).split())[:TEXT_CHARS].strip()
 
 
-def _name(tag: _Tag, attribute: str) -> str:
-    name = _text(_written(tag, attribute))
+def _read_name(tag: _Tag, attribute: str) -> str:
+    name = _to_text(_unescaped_value(tag, attribute))
     if not 0 < len(name) <= NAME_CHARS:
         raise ValueError(f"no usable {attribute}")
     return name
 
 
-def _one_of(tag: _Tag, known: Iterable[str], attribute: str) -> str:
-    value = "_".join(re.split(r"[\s_-]+", _text(_written(tag, attribute)).lower()))
+def _read_choice(tag: _Tag, known: Iterable[str], attribute: str) -> str:
+    value = "_".join(re.split(r"[\s_-]+", _to_text(_unescaped_value(tag, attribute)).lower()))
     if value not in known:
         raise ValueError(f"no usable {attribute}")
     return value
 
 
-def _confidence(tag: _Tag) -> float:
+def _read_confidence(tag: _Tag) -> float:
     """Return a confidence from 0 to 1, written as a number or in percent."""
-    if not (number := _NUMBER.fullmatch(_text(tag.values.get("confidence", "1.0")))):
+    if not (number := _NUMBER.fullmatch(_to_text(tag.values.get("confidence", "1.0")))):
         raise ValueError("no usable confidence")
     return min(1.0, max(0.0, float(number[1].replace(",", ".")) / (100 if number[2] else 1)))

@@ -114,8 +114,8 @@ class ExtractionResult:
     def confident(self, threshold: float) -> "ExtractionResult":
         """Return it without the entities and relationships whose confidence is below a threshold, 0 to 1."""
         return ExtractionResult(
-            [one for one in self.entities if one.confidence >= threshold],
-            [one for one in self.relationships if one.confidence >= threshold],
+            [entity for entity in self.entities if entity.confidence >= threshold],
+            [relationship for relationship in self.relationships if relationship.confidence >= threshold],
             self.episodes,
         )
 

@@ -64,44 +64,44 @@ class _Lead(NamedTuple):
 
 def find_counsel(text: str) -> list[Entity]:
     """Find the parties' lawyers, with their `role` ('avocat' or 'avoué') and `client` where the text states them."""
-    found: list[Entity] = []
+    counsel: list[Entity] = []
     barred: set[str] = set()  # surnames of Maîtres who hold another office
-    for lead in _leads(text):
-        if found and lead.start < found[-1]["char_end"]:
+    for lead in _counsel_leads(text):
+        if counsel and lead.start < counsel[-1]["char_end"]:
             continue
-        for start, end in _names(text, lead):
+        for start, end in _counsel_names(text, lead):
             role = _ROLE_AFTER.match(text, end)
             if _is_counsel(text, lead.kind, start, end, role):
-                found.append(rule_entity(AVOCAT, text, start, end, **(_attributes(role) if role else {})))
+                counsel.append(rule_entity(AVOCAT, text, start, end, **(_counsel_attributes(role) if role else {})))
             elif lead.kind == "master":
                 barred.add(_surname(text[start:end]))
-    return [one for one in found if not _is_barred(one, barred)]
+    return [entity for entity in counsel if not _is_barred(entity, barred)]
 
 
-def _leads(text: str) -> list[_Lead]:
+def _counsel_leads(text: str) -> list[_Lead]:
     lower = lowered(text) or text
     words = _FIRM_WORDS if "avoca" in lower or "avou" in lower else ("scp",)
     starts = (place for place in positions(text, lower, words) if not (place and text[place - 1].isalnum()))
-    found = [_Lead(*one.span(), one.lastgroup or "") for place in starts if (one := _LEAD.match(text, place))]
+    leads = [_Lead(*match.span(), match.lastgroup or "") for place in starts if (match := _LEAD.match(text, place))]
     pleads = "avocat" in lower
     for start, end in titles(text):
         if text[start:end].lower() in _MASTERS:
-            found.append(_Lead(start, end, "master"))
+            leads.append(_Lead(start, end, "master"))
         elif pleads and "avocat" in lower[end : end + 60]:
-            found.append(_Lead(start, end, "person"))
-    return sorted(found)
+            leads.append(_Lead(start, end, "person"))
+    return sorted(leads)
 
 
 def _surname(name: str) -> str:
     return name.split()[-1].lower()
 
 
-def _is_barred(one: Entity, barred: set[str]) -> bool:
-    name = one["extraction_text"]
-    return name[0] == "M" and "role" not in one["attributes"] and _surname(name) in barred
+def _is_barred(entity: Entity, barred: set[str]) -> bool:
+    name = entity["extraction_text"]
+    return name[0] == "M" and "role" not in entity["attributes"] and _surname(name) in barred
 
 
-def _names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
+def _counsel_names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
     """Yield the spans of the names behind a lead: several behind 'Mes'. The first includes the lead."""
     start, at = lead.start, lead.end
     if lead.kind in ("firm", "other"):
@@ -149,7 +149,7 @@ def _is_counsel(text: str, kind: str, start: int, end: int, role: re.Match[str] 
     return role is not None or kind != "other" or _ROLE_BEFORE.search(before) is not None
 
 
-def _attributes(role: re.Match[str]) -> dict[str, str]:
+def _counsel_attributes(role: re.Match[str]) -> dict[str, str]:
     attributes = {"role": "avoué" if role["role"].lower().startswith("avou") else "avocat"}
     if client := _CLIENT.match(role["of"]):
         attributes["client"] = re.split(r" et (?:d|l['’]avis)| venant | ayant ", client["who"])[0].strip()

@@ -114,8 +114,8 @@ _ALONE = re.compile(r"\s{0,4}(?:\n|[Cc] ?/)")
 def titles(text: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of the titles of persons, sorted: 'M.', 'Maître', 'consorts'."""
     small = (_SMALL_TITLE.match(text, place) for place in positions(text, lowered(text) or text, _SMALL_WORDS))
-    found = {one.span() for one in (*_CAPITAL_TITLE.finditer(text), *small) if one}
-    return tuple(sorted(one for one in found if not (one[0] and text[one[0] - 1].isalnum())))
+    spans = {match.span() for match in (*_CAPITAL_TITLE.finditer(text), *small) if match}
+    return tuple(sorted(span for span in spans if not (span[0] and text[span[0] - 1].isalnum())))
 
 
 class Name(NamedTuple):
@@ -128,15 +128,15 @@ class Name(NamedTuple):
 
 def person_name(text: str, start: int) -> Name | None:
     """Read the person's name that stands at `start`; None if there is none."""
-    name = _words(text, start, 6)
+    name = _read_name_words(text, start, 6)
     married = _MARRIED.match(text, name.end) if name else None
     if name is None or married is None:
         return name
-    other = _words(text, married.end(), 1 if married.group().isupper() else 4)
+    other = _read_name_words(text, married.end(), 1 if married.group().isupper() else 4)
     return name._replace(end=other.end) if other else name
 
 
-def _words(text: str, start: int, most: int) -> Name | None:
+def _read_name_words(text: str, start: int, most: int) -> Name | None:
     """Read at most so many words of a name: first names, particles, surname."""
     at = end = start
     surname, anonymous = "", False
@@ -170,12 +170,12 @@ def first_sign(lower: str, signs: Iterable[str], start: int, end: int) -> int:
 def bench(text: str) -> list[tuple[int, int]]:
     """Return the passages that name the court's own members, sorted and disjoint."""
     lower = lowered(text) or text
-    found = []
+    passages = []
     for cue, signs, most in _BENCH:
         for start in positions(text, lower, (cue,)):
-            found.append((start, first_sign(lower, signs, start + len(cue), start + most)))
+            passages.append((start, first_sign(lower, signs, start + len(cue), start + most)))
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(found):
+    for start, end in sorted(passages):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -223,8 +223,8 @@ def _is_person(text: str, first: int, start: int, end: int) -> bool:
 
 
 def _first_names(text: str, start: int) -> int:
-    found = _FIRST_NAMES.search(text, max(0, start - _REACH), start)
-    words = found.group().split() if found else []
+    match = _FIRST_NAMES.search(text, max(0, start - _REACH), start)
+    words = match.group().split() if match else []
     while any(word.lower() in NO_NAME or word in ("Le", "La", "Les") for word in words):
         words.pop(0)
     return start - len(" ".join(words)) - 1 if words else start
@@ -324,10 +324,10 @@ def _first_end(text: str, lead: re.Match[str], noun: str, *, company: bool) -> i
 
 def _capitals(text: str, at: int) -> int | None:
     """Return where the capitalised words that continue an acronym end: 'MACIF PROVENCE MÉDITERRANÉE'."""
-    found = _RUN_OF_CAPITALS.match(text, at)
-    words = found.group().split() if found else []
+    match = _RUN_OF_CAPITALS.match(text, at)
+    words = match.group().split() if match else []
     stopped = any(word.lower() in _STOPS or word in _OTHER_BODY for word in words)
-    return found.end() if found and not stopped else None
+    return match.end() if match and not stopped else None
 
 
 def _name_end(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
