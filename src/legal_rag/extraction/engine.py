@@ -49,15 +49,15 @@ def run_extraction(
     Args:
         text: The document; offsets count its characters.
         doc_name: Its name, for the result.
-        schema_name: See `get_schema`; None is 'general'; 'auto' chooses by the text, 'jurisprudence' for the rules.
-        model_id: 'rules', a model of Gemini's or OpenAI's, 'ollama/<model>', or any that `api_base` serves; None is
-            Gemini where LANGEXTRACT_API_KEY is set, else the rules.
+        schema_name: See `get_schema`; None is 'general'; 'auto' depends on the text, 'jurisprudence' for the rules.
+        model_id: 'rules', a Gemini or OpenAI model, 'ollama/<model>', or any that `api_base` serves; None is Gemini
+            if LANGEXTRACT_API_KEY is set, else the rules.
         api_key: For the model's server; None reads LANGEXTRACT_API_KEY. Never saved.
-        max_char_buffer: Characters of a piece that the model reads at a time.
+        max_char_buffer: Characters per piece, each sent in one prompt.
         extraction_passes: Passes over each piece, 1 to 5; more find more.
         max_workers: Concurrent requests.
         api_base: URL of an OpenAI-compatible server, or Ollama's.
-        store: Where results are saved; None saves none, nor the model's replies.
+        store: Saves the results; None saves neither results nor the model's replies.
         output: A folder for LangExtract's JSONL, named in the result's `raw_jsonl_path`, and the other files of
             `legal-rag extract`; those of an earlier call are replaced. None writes none.
 
@@ -86,9 +86,9 @@ def run_batch_extraction(
 ) -> list[ExtractionResult]:
     """Extract the entities of documents, given as `{"name": …, "text": …}`, in order; see `run_extraction`.
 
-    Names differ where files are written (`output`); these hold all documents but those that failed.
+    If files are written (`output`), names must differ; the files hold all documents except those that failed.
 
-    A failure is logged, or passed to `on_error`, and stated in that document's result; the others continue.
+    A failure is logged, or passed to `on_error`, and recorded in that document's result; the others continue.
     """
     settings = _make_settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     extractor, results, texts = Extractor(settings, store), [], []
@@ -97,7 +97,7 @@ def run_batch_extraction(
         texts.append(doc.get("text", ""))
         try:
             results.append(extractor.extract(doc["text"], name))
-        # Providers fail in many ways; none is a reason to lose the other documents' results.
+        # Providers fail in many ways; none should lose the other documents' results.
         except Exception as error:
             if on_error is not None:
                 on_error(name, error)
@@ -108,7 +108,7 @@ def run_batch_extraction(
 
 
 def _save_results(results: list[ExtractionResult], texts: list[str], output: str | Path) -> list[ExtractionResult]:
-    """Write the files of `legal-rag extract`, and name the JSONL in each result that it holds."""
+    """Write the files of `legal-rag extract`, and add the JSONL's path to each result without an error."""
     from legal_rag.extraction.outputs import JSONL, write_outputs
 
     folder = Path(output).expanduser()
@@ -147,7 +147,7 @@ def on_demand_extract(
 
 
 def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]) -> Schema:
-    """Build a schema from class names, with one example that shows the form of a reply."""
+    """Build a schema from class names, with one example of the reply format."""
     text = " ; ".join(f"exemple de {name}" for name in extraction_classes)
     shown = tuple(ExampleExtraction(name, f"exemple de {name}") for name in extraction_classes)
     prompt = f"{prompt_description}\n\nClasses : {', '.join(extraction_classes)}. Copiez chaque passage mot pour mot."
@@ -156,11 +156,11 @@ def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]
 
 
 class Extractor:
-    """Thread-safe extractor of any number of documents with one model.
+    """Thread-safe extractor for any number of documents with one model.
 
     Args:
         settings: Schema, model, passes.
-        store: Where results are saved; None saves none, nor replies.
+        store: Saves the results; None saves neither results nor replies.
 
     Raises:
         ValueError: If there is no such schema, or the rules find nothing of it.

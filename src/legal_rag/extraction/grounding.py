@@ -1,4 +1,4 @@
-"""Grounding: exact offsets for a model's extractions, and the form of LangExtract's prompts and replies."""
+"""Grounding: exact offsets for a model's extractions, and the format of LangExtract's prompts and replies."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from legal_rag.extraction.entities import Alignment, Entity
 from legal_rag.extraction.schemas import Schema
 from legal_rag.llm import json_in
 
-PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the number of the piece
+PIECE = "legal_rag_piece"  # attribute that carries the piece's number through LangExtract
 ANSWER = "\nA: "  # ends a prompt
 _QUESTION = "Q: "
 _EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
@@ -44,14 +44,14 @@ class Piece:
 
 
 class UnreadableExtractionError(ValueError):
-    """A reply is not JSON as LangExtract reads it, for example because it was cut off."""
+    """A reply that LangExtract cannot read as JSON, for example because it was cut off."""
 
 
 def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schema: Schema) -> Grounded:
     """Find the exact offsets of each extraction, or drop it.
 
-    The n-th of equal extractions goes to the n-th occurrence in the piece; a text that does not occur is searched with
-    case, apostrophes, ligatures, composed accents, blanks and line-break tags folded. Only whole words match.
+    The n-th of equal extractions gets the n-th occurrence in the piece; a text that does not occur verbatim is searched
+    with case, apostrophes, ligatures, composed accents, blanks and line-break tags folded. Only whole words match.
 
     Args:
         extractions: LangExtract's, in the order of the reply, each with the number of its piece as an attribute.
@@ -89,9 +89,9 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
 
 
 def piece_of(prompt: str) -> str:
-    """Return the piece that a prompt asks about, behind the last example.
+    """Return the piece that a prompt asks about, after the last example.
 
-    An example's answer is JSON, followed by an empty line and the next question; other lines that begin with 'Q:' or
+    An example's answer is JSON, followed by an empty line and the next question; other lines beginning with 'Q:' or
     'A:' belong to the text.
 
     Raises:
@@ -115,7 +115,7 @@ def without_answer(prompt: str) -> str:
 
 
 def extractions_of(reply: str) -> list[dict[str, Any]]:
-    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping what has another form.
+    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping malformed ones.
 
     Raises:
         UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
@@ -143,7 +143,7 @@ def _locate(extraction: Any, piece: Piece) -> tuple[int, int, Alignment] | None:
 
 
 def _unused(extraction: Any, piece: Piece, spans: Sequence[Span]) -> Span | None:
-    """Take LangExtract's own offsets where they are free, else the next free occurrence."""
+    """Choose LangExtract's own offsets if they are free, else the next free occurrence."""
     taken = piece.taken[extraction.extraction_class]
     free = [span for span in spans if span not in taken and is_whole(piece.text, span)]
     if not free:
@@ -163,7 +163,7 @@ def _given_span(extraction: Any, piece: Piece) -> Span | None:
 
 
 def _normalise_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if isinstance(item.get("extraction_class"), str):  # LangExtract's own names, which models take for the form
+    if isinstance(item.get("extraction_class"), str):  # LangExtract's own field names, which models copy
         name, attributes = item["extraction_class"], item.get("attributes")
         item = {name: item.get("extraction_text"), f"{name}{ATTRIBUTES}": attributes}
     for name, text in item.items():
@@ -172,7 +172,7 @@ def _normalise_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _attributes_as_text(attributes: Any) -> dict[str, str]:
-    """Convert attributes to text: join lists, drop what is empty."""
+    """Convert attributes to text: lists are joined, empty values dropped."""
     if not isinstance(attributes, dict):
         return {}
     texts = {

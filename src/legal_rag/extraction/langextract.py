@@ -1,4 +1,4 @@
-"""LangExtract: models asked piece by piece through `legal_rag.llm`; the rules as a provider."""
+"""LangExtract: asks models piece by piece through `legal_rag.llm`; offers the rules as a provider."""
 
 import contextvars
 import os
@@ -30,18 +30,18 @@ from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.extraction.schemas import KEY_VARIABLE, ExtractionSettings, Schema
 from legal_rag.llm import HOPELESS, ROUTER, ModelError, Throttle, ask, endpoint_of, is_reasoning
 
-SMALLEST_PIECE = 200  # characters; a piece shorter than twice that is not halved
-TRIES = 2  # of a piece whose replies cannot be read
+SMALLEST_PIECE = 200  # characters; pieces shorter than twice that are not halved
+TRIES = 2  # per piece with unreadable replies
 MAX_FAILURES = 5  # pieces in a row without a reply
 LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
-DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
+DELIMITER = "\u241f"  # LangExtract's own, not allowed in an extraction
 JSON_MODE = {"response_format": {"type": "json_object"}}
 SYSTEM = "You are a helpful assistant that responds in JSON format."
-# No fuzzy alignment: grounding does without guesses.
+# No fuzzy alignment: grounding does not guess.
 RESOLVER = {"enable_fuzzy_alignment": False, "accept_match_lesser": False, "suppress_parse_errors": True}
 
-# Returns the reply to a prompt, at a try from 0 on; LostPieceError where there is none, TooLongError where the prompt
-# is too long for the model. Its other errors end the extraction.
+# Returns the reply to a prompt and a try, from 0; raises LostPieceError without a reply, TooLongError if the prompt is
+# too long for the model. Other errors end the extraction.
 AskPiece = Callable[[str, int], str]
 
 
@@ -63,7 +63,7 @@ class RulesLanguageModel(BaseLanguageModel):
 
     @property
     def requires_fence_output(self) -> bool:
-        """Tell whether replies are fenced: only where the caller asks for it."""
+        """Whether replies are fenced: only on the caller's request."""
         return bool(self._fence_output_override)
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
@@ -76,7 +76,7 @@ class RulesLanguageModel(BaseLanguageModel):
 
 
 class PieceReader(BaseLanguageModel):
-    """A LangExtract model for one pass over one document, which asks by a function and halves unreadable pieces.
+    """A LangExtract model for one pass over one document; asks through a function, halves unreadable pieces.
 
     `prefix` is the prompt before the piece.
     """
@@ -87,11 +87,11 @@ class PieceReader(BaseLanguageModel):
         self._is_cancelled = threading.Event()
         self.pieces: list[str] = []  # in document order
         self.dropped: set[int] = set()  # numbers of the pieces without a usable reply, in whole or part
-        self.stopped: BaseException | None = None  # what ended the extraction: LangExtract may wrap it in another error
+        self.stopped: BaseException | None = None  # ended the extraction; LangExtract may wrap it in another error
 
     @property
     def requires_fence_output(self) -> bool:
-        """Tell LangExtract that replies are bare JSON: fences are removed here."""
+        """False: replies are bare JSON, as fences are removed here."""
         return False
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
@@ -99,13 +99,13 @@ class PieceReader(BaseLanguageModel):
         first = len(self.pieces)
         self.pieces += [without_answer(prompt.removeprefix(self._prefix)) for prompt in batch_prompts]
         numbers = range(first, len(self.pieces))
-        tasks = [(contextvars.copy_context(), number) for number in numbers]  # which have the deadline
+        tasks = [(contextvars.copy_context(), number) for number in numbers]  # the contexts carry the deadline
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
             try:
                 read = pool.map(lambda task: task[0].run(self._read_piece, task[1]), tasks)
                 for number, items in zip(numbers, read, strict=True):
                     yield [ScoredOutput(score=1.0, output=reply_of(_mark_piece_number(items, number)))]
-            except BaseException as error:  # an interruption, too
+            except BaseException as error:  # also an interruption
                 self.stopped = self.stopped or error
                 self._is_cancelled.set()
                 raise
@@ -146,10 +146,10 @@ class PieceReader(BaseLanguageModel):
 
 
 class ModelPieces:
-    """A model that is asked about pieces of any number of documents at the same time.
+    """A model that is asked about pieces of any number of documents concurrently.
 
     Raises:
-        ValueError: If the model has no key, or nobody knows it.
+        ValueError: If the model is unknown, or has no key.
     """
 
     def __init__(self, settings: ExtractionSettings, *, cache: bool = True) -> None:
@@ -163,7 +163,7 @@ class ModelPieces:
         self._endpoint, self._throttle = endpoint, Throttle(at_once=settings.max_workers, most_failures=MAX_FAILURES)
 
     def asking(self, number: int) -> AskPiece:
-        """Return what asks in a pass, by its number from 0; raises ValueError or ConnectionError where all must end."""
+        """Return the function that asks in pass `number`, from 0; it raises ValueError or ConnectionError to stop."""
         is_warm = number > 0 and self._endpoint.temperature is not None
         endpoint = replace(self._endpoint, temperature=LATER_TEMPERATURE) if is_warm else self._endpoint
 
@@ -190,8 +190,8 @@ def extract_with_langextract(
         text: The document.
         doc_name: For the result.
         schema: What to look for.
-        asking: Gives what asks about a piece in a pass, by its number from 0; see `AskPiece`.
-        settings: Passes, size of pieces, requests at once.
+        asking: Returns, for the number of a pass from 0, the function that asks about a piece; see `AskPiece`.
+        settings: Passes, piece size, concurrent requests.
     """
     before = _prompt_before_piece(schema)
     kept: list[Entity] = []

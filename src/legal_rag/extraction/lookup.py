@@ -1,4 +1,4 @@
-"""Find documents by their entities: those a question singles out, that meet conditions, or that are like it."""
+"""Find documents by their entities: those specific to a question, meeting conditions, or similar to it."""
 
 import math
 import re
@@ -27,14 +27,14 @@ from legal_rag.extraction.terms import (
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
-MAX_SHARING = 1000  # documents that may share a fact; one that more share is ignored
-FEW, FEW_OF = 3, 100  # documents that share a rare fact: three, or one in a hundred
+MAX_SHARING = 1000  # documents; facts shared by more are ignored
+FEW, FEW_OF = 3, 100  # a rare fact is shared by at most three documents, or one in a hundred
 MAX_NAME_WORDS = 6  # words of a party's name
-MAX_LOOKED_UP = 1500  # documents that the words of a question lead to, its rarest words first
-DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered at a time; whose entities are read
-LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of an entity found
-NAMED_ATTRIBUTE = 1.5  # factor where the question has all words of an attribute, such as a rule's type
-ARTICLE = "article"  # kind of the facts that say what a question is about, not which case
+MAX_LOOKED_UP = 1500  # documents looked up by the words of a question, rarest first
+DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered per batch; read in full
+LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
+NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
+ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
 _LISTS = read_words("legal_rag.extraction")
 COURTS, PLAIN_TITLES, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "plain_titles", "case_words"))
 ORDINARY = COURTS.union(_LISTS["ordinary"])
@@ -46,14 +46,14 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class WantedFact(NamedTuple):
-    """A fact that a question names, and the documents that share it."""
+    """A fact named in a question, with the documents that have it."""
 
     term: str
     doc_ids: frozenset[str]
 
     @property
     def is_discriminative(self) -> bool:
-        """Whether it may single out a case: articles of law do not."""
+        """Whether it may identify a case: articles of law do not."""
         return not self.term.startswith(f"{ARTICLE}:")
 
 
@@ -62,10 +62,10 @@ class FoundEntity(NamedTuple):
 
     doc_id: str
     entity: Entity
-    score: float  # in [LEAST_SCORE, 1]: share of the question's words that it has, weighed by their rarity
+    score: float  # in [LEAST_SCORE, 1]: share of the question's words, weighted by rarity
 
 
-# Of some document ids, those to be searched, with their content hashes.
+# Filters document ids; returns those to search with their content hashes.
 Passing = Callable[[Sequence[str]], Mapping[str, str]]
 
 
@@ -79,7 +79,7 @@ class _QuestionWord(NamedTuple):
 def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStore") -> list[str]:
     """Return the documents with discriminative (low document frequency) entities of a question, if any.
 
-    They share one rare fact with the question or two facts, at least half of all it names, and score best: each fact
+    They share one rare fact with the question, or two facts, at least half of those it names, and score best: each fact
     weighs the logarithm of its inverse document frequency. Articles of law alone are not discriminative.
     """
     facts, n_documents = facts_in(question, store), store.held_count()
@@ -108,9 +108,9 @@ def documents_with_entities(wanted: Sequence[WantedEntity], store: "ExtractionSt
 def entities_like(
     question: str | ParsedQuery, store: "ExtractionStore", passing: Passing, most: int = 10
 ) -> list[FoundEntity]:
-    """Return the entities whose class, attributes and text share the most words with a question, best first.
+    """Return the entities that share the most words with a question, by class, attributes and text, best first.
 
-    Looked up by the question's words; at most `DOCUMENTS_READ` documents are read, however many there are.
+    Looks up the question's words; reads at most `DOCUMENTS_READ` documents, whatever the size of the Library.
     """
     words = search_words(ParsedQuery.of(question).text)
     if not words or not store.has_words:
@@ -132,9 +132,9 @@ def entities_like(
 def _weigh_places(
     counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
 ) -> tuple[dict[int, dict[int, float]], float]:
-    """Return, by document key, the weight of the words that its entities have, by place.
+    """Return, by document key and entity place, the weight of the question's words in the entity.
 
-    Where the words lead to many documents, only the rarest are looked up; the weight of the others comes second.
+    If the words lead to many documents, only the rarest are looked up; the second value is the weight of the others.
     """
     places_like: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     left, missed = MAX_LOOKED_UP, 0.0
@@ -152,7 +152,7 @@ def _weigh_places(
 def _documents_like(
     places_like: Mapping[int, Mapping[int, float]], least: float, store: "ExtractionStore", passing: Passing
 ) -> Iterator[tuple[str, str, list[int]]]:
-    """Yield the documents to read, with an entity of at least some weight: id, content hash, places of the best."""
+    """Yield the documents to read: id, content hash, places of the best entities above `least`."""
     weights = {key: max(places.values()) for key, places in places_like.items()}
     best = sorted((key for key in weights if weights[key] >= least), key=lambda key: (-weights[key], key))
     n_read = 0
@@ -179,7 +179,7 @@ def _likeness(entity: Entity, weights: Mapping[str, float]) -> float:
 
 
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:
-    """Return the dates, sums and references that a question names, and the parties that some document has."""
+    """Return the dates, sums and references of a question, and the parties that some document has."""
     query, facts = ParsedQuery.of(question), dict[str, WantedFact]()
     for terms in [*([term] for term in _days_and_sums(query.text)), *candidate_keys(query)]:
         if fact := _first_found(terms, store):
@@ -196,7 +196,7 @@ def _is_discriminative(shared: Sequence[WantedFact], facts: Sequence[WantedFact]
 
 
 def _first_found(terms: Sequence[str], store: "ExtractionStore") -> WantedFact | None:
-    """Look up the first term that any document has; None where too many have it."""
+    """Look up the first term that any document has; None if too many have it."""
     for term in terms:
         doc_ids = store.doc_ids_having(term, MAX_SHARING + 1)
         if doc_ids:
@@ -205,7 +205,7 @@ def _first_found(terms: Sequence[str], store: "ExtractionStore") -> WantedFact |
 
 
 def _days_and_sums(question: str) -> list[str]:
-    """Return the terms of dates and sums; the date in a law's name is none."""
+    """Return the terms of dates and sums, except the date in a law's name."""
     dates = [day for day in find_dates(question) if not _LAW.search(question, 0, day.start)]
     return [f"date:{day.value.isoformat()}" for day in dates] + amount_terms(question)
 
@@ -223,7 +223,7 @@ def _parties(question: str, store: "ExtractionStore") -> Iterator[WantedFact]:
 
 
 def _party(words: Sequence[_QuestionWord], store: "ExtractionStore") -> WantedFact | None:
-    """Look up words that are written as a name is; a single word needs a title, for a capital may begin anything."""
+    """Look up words written like a name; a single word needs a title, since any word may be capitalised."""
     if words[0].placed or not any((word.capital or word.titled) and word.text not in ORDINARY for word in words):
         return None
     if len(words) == 1 and not words[0].titled:
@@ -237,7 +237,7 @@ def _party(words: Sequence[_QuestionWord], store: "ExtractionStore") -> WantedFa
 
 def _question_words(question: str) -> list[_QuestionWord]:
     words: list[_QuestionWord] = []
-    before = ""  # the last word that is not a small one
+    before = ""  # the last word that is not a function word
     for match in _WORD.finditer(question):
         for word in words_of(match.group()):
             if word not in TITLES | FORMS | SMALL_WORDS and len(word) > 1:

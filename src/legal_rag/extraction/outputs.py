@@ -20,11 +20,11 @@ from legal_rag.files import beside, locked, put_in_place, sync
 from legal_rag.html import NotebookFrame, in_notebook, plain_json
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
-PAGES = "entities_pages"  # folder of the pages, where there are several
+PAGES = "entities_pages"  # folder, if there are several pages
 OUTPUTS = (JSONL, JSON, INDEX, PAGE, PAGES)
-MAX_SHOWN = 50  # documents below a notebook's cell: they are saved with it
+MAX_SHOWN = 50  # documents in a notebook's output, which is saved with it
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
-# Line ends for some reader that JSON does not escape.
+# Characters that some readers take as line ends and JSON does not escape.
 LINE_ENDS = {ord(sign): " " for sign in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 Results = Iterable[ExtractionResult | ExtractedDocument]
 
@@ -48,7 +48,7 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
 
     Args:
         folder: Created if missing.
-        items: The documents, with different ids.
+        items: The documents, with distinct ids.
 
     Returns:
         The four files; then, if there are too many documents for one page, the folder of the pages.
@@ -59,7 +59,7 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     scratch = beside(folder / "entities", "new")
     with locked(folder / "entities"), ExitStack() as stack:
-        shutil.rmtree(scratch, ignore_errors=True)  # what a kill left
+        shutil.rmtree(scratch, ignore_errors=True)  # left by a kill
         scratch.mkdir()
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
         generation = _write_all(scratch, items)
@@ -79,7 +79,7 @@ def delete_outputs(folder: Path) -> None:
 
 
 def format_extraction_index(results: Sequence[ExtractionResult]) -> str:
-    """Write the extraction index, by which a language model plans: one line an entity, its text quoted as in JSON."""
+    """Format the extraction index that models plan with: one line per entity, its text quoted as in JSON."""
     lines = [line for result in results for line in _index_lines(result.doc_name, result.extractions)]
     return "".join([INDEX_HEAD, *lines])
 
@@ -89,7 +89,7 @@ def build_enriched_context(docs: Iterable[Mapping[str, str]], extraction_results
 
     Args:
         docs: Each with `name` and `text`.
-        extraction_results: Of some or all of them.
+        extraction_results: For some or all of them.
     """
     texts = (
         f"\n===== DOCUMENT {number}: {_without_line_ends(doc['name'])} =====\n{doc['text']}\n"
@@ -108,14 +108,14 @@ def view_entities(
 
     Args:
         shown: A Library, the folder of one, a folder that `legal-rag extract --output` wrote, or results.
-        doc_id: The document to begin with; in a notebook the only one.
+        doc_id: The first document to show; in a notebook the only one.
         docs: The texts of results, each with `name` and `text`, as given to `run_batch_extraction`.
 
     Returns:
         In a notebook what it displays, with the first documents; elsewhere the path of the page, opened in the browser.
 
     Raises:
-        FileNotFoundError: If nothing was extracted there yet.
+        FileNotFoundError: If the folder has no extracted entities yet.
         LookupError: If there is no such document.
         ValueError: If a result's text is not among `docs`.
     """
@@ -201,7 +201,7 @@ def _of_results(results: Results, texts: Mapping[str, str]) -> Iterator[Extracte
 
 
 def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
-    """Write all files; return the name of the folder of the pages, if there are several, a digest of them."""
+    """Write all files; return the name of the folder of pages (their digest), None for a single page."""
     with ExitStack() as stack:
         paths = [scratch / name for name in (JSONL, JSON, INDEX)]
         files = [
@@ -226,7 +226,7 @@ def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
 def _write_text_files(
     items: Iterable[ExtractedDocument], jsonl: TextIO, by_document: TextIO, index: TextIO
 ) -> Iterator[ExtractedDocument]:
-    """Write each document to the three text files, and pass it on to the pages."""
+    """Write each document to the three text files, and yield it for the pages."""
     index.write(INDEX_HEAD)
     before = "{"
     for item in items:
@@ -240,7 +240,7 @@ def _write_text_files(
 
 
 def _put_all_in_place(scratch: Path, folder: Path, generation: str | None) -> list[Path]:
-    """Move the files to their places: the pages before the index page that names them, the earlier ones last."""
+    """Move the files into place: pages before the index page that links them; delete old pages last."""
     pages, written = folder / PAGES, [folder / name for name in (JSONL, JSON, INDEX, PAGE)]
     if generation:
         pages.mkdir(exist_ok=True)
@@ -266,7 +266,7 @@ def _check_offsets(item: ExtractedDocument) -> None:
 
 
 def _annotated_line(item: ExtractedDocument) -> str:
-    """Write a document as LangExtract's `save_annotated_documents` does."""
+    """Format a document like LangExtract's `save_annotated_documents`."""
     extractions = [
         {
             "extraction_class": entity["extraction_class"],

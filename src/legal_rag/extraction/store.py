@@ -1,4 +1,4 @@
-"""`entities.sqlite`: the extracted entities of a Library, with the recipe that made them."""
+"""`entities.sqlite`: extracted entities of a Library, with the recipe of each extraction."""
 
 import hashlib
 import json
@@ -21,19 +21,19 @@ from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_all
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
-MAX_PER_WORD = 50  # entities of a document that one word leads to, the first ones
+MAX_PER_WORD = 50  # entities indexed per word and document, the first ones
 INDEX_BATCH = 500  # documents whose words are indexed in one transaction
-# The words of entities, an optional part: of files written by an earlier version, `index_words` fills it.
+# The words of entities, optional: `index_words` fills them in files of earlier versions.
 _WORDS_SCHEMA = (
     "CREATE TABLE IF NOT EXISTS worded"
     " (document_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, words TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, document_key INTEGER NOT NULL,"
-    " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # places in the document's entities
+    " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # positions in the document's entities
 )
 
 
 class Recipe(NamedTuple):
-    """Everything that decides what is extracted from a text; the model's server does not."""
+    """Everything that determines an extraction; the model's server does not."""
 
     schema_name: str
     schema_version: str
@@ -48,7 +48,7 @@ class Recipe(NamedTuple):
         return hashlib.sha256(json.dumps(list(self)).encode()).hexdigest()
 
 
-# Id, content hash and text of a document, the recipe and the result of its extraction, its terms with their classes.
+# Id, content hash and text of a document, recipe and result of its extraction, its terms with their classes.
 HeldRow = tuple[str, str, str, Recipe, ExtractionResult, Iterable[tuple[str, str]]]
 
 
@@ -58,7 +58,7 @@ def text_hash(text: str) -> str:
 
 
 class ExtractionStore:
-    """Thread-safe store of extraction results; opened read-only where the folder cannot be written to.
+    """Thread-safe store of extraction results; read-only if the folder is not writable.
 
     Args:
         path: Its file, created if missing; None is `extractions.sqlite` in the cache folder.
@@ -89,7 +89,7 @@ class ExtractionStore:
         self._connections.close()
 
     def get(self, text: str, recipe: Recipe) -> ExtractionResult | None:
-        """Return the complete result of a recipe for a text, if there is one."""
+        """Return the complete result of a recipe for a text, if saved."""
         sql = "SELECT result FROM results WHERE text_hash = ? AND recipe_key = ?"
         row = self._query_store_row(sql, text_hash(text), recipe.key)
         return _result_of(row[0]) if row else None
@@ -104,7 +104,7 @@ class ExtractionStore:
             _put_result(connection, text_hash(text), recipe, result)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
-        """Store the results of a Library's documents in place of earlier ones: all rows, or none.
+        """Store the results of a Library's documents, replacing earlier ones: all rows, or none.
 
         Raises:
             ValueError: If a result is incomplete.
@@ -120,7 +120,7 @@ class ExtractionStore:
                 _put_words(connection, doc_id, result.extractions)
 
     def index_words(self) -> int:
-        """Index the words of the entities of documents that lack them; return of how many documents."""
+        """Index the words of entities where missing; return the number of documents indexed."""
         lacking = self._lacking_words()
         for start in range(0, len(lacking), INDEX_BATCH):
             with self._writing_words() as connection:
@@ -131,28 +131,28 @@ class ExtractionStore:
         return len(lacking)
 
     def count_lacking_words(self) -> int:
-        """Count the extracted documents whose entities are not indexed by their words."""
+        """Count the extracted documents without an index of their entities' words."""
         return len(self._lacking_words())
 
     @property
     def has_words(self) -> bool:
-        """Whether entities can be searched by their words."""
+        """Whether entities can be searched by words."""
         return self._query_store_row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
 
     def count_worded(self) -> int:
-        """Return about how many documents are indexed by the words of their entities."""
+        """Return roughly how many documents have an index of their entities' words."""
         return self._query_store_row("SELECT COALESCE(MAX(document_key), 0) FROM worded")[0]
 
     def count_having_word(self, word: str, most: int) -> int:
-        """Return how many documents have a word in an entity; `most` stands for more."""
+        """Count the documents with a word in an entity, up to `most`."""
         return self._query_store_row("SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE word = ? LIMIT ?)", word, most)[0]
 
     def entities_having_word(self, word: str) -> list[tuple[int, str]]:
-        """Return the documents, by key, with the places of the entities that have a word, as '3 17 22'."""
+        """Return, by document key, the places of the entities with a word, as '3 17 22'."""
         return self._query_store("SELECT document_key, numbers FROM words WHERE word = ?", word)
 
     def worded_ids(self, document_keys: Iterable[int]) -> dict[int, str]:
-        """Return the ids of documents, by the keys that `entities_having_word` gives."""
+        """Return the ids of documents by the keys of `entities_having_word`."""
         sql = "SELECT document_key, doc_id FROM worded WHERE document_key IN (SELECT value FROM json_each(?))"
         return dict(self._query_store(sql, json.dumps(list(document_keys))))
 
@@ -169,7 +169,7 @@ class ExtractionStore:
         return _result_of(row[0]).extractions if row else None
 
     def held_recipe(self, doc_id: str, content_hash: str) -> Recipe | None:
-        """Return the recipe a document was extracted by; None if it was not, or has changed since."""
+        """Return the recipe of a document's extraction; None if there is none, or the document has changed since."""
         sql = f"SELECT {_RECIPE} FROM held JOIN recipes USING (recipe_key) WHERE doc_id = ? AND content_hash = ?"  # noqa: S608
         row = self._query_store_row(sql, doc_id, content_hash)
         return Recipe(*row) if row else None
@@ -184,14 +184,14 @@ class ExtractionStore:
         return (doc_id for (doc_id,) in self._query_store("SELECT doc_id FROM held ORDER BY doc_id"))
 
     def held_keys(self, doc_ids: Iterable[str] | None = None) -> Iterator[tuple[str, str, str]]:
-        """Yield id, content hash and recipe key of the extracted documents, all or some, by id."""
+        """Yield id, content hash and recipe key of the extracted documents, all or some, in order of id."""
         where = "" if doc_ids is None else "WHERE doc_id IN (SELECT value FROM json_each(?))"
         query = f"SELECT doc_id, content_hash, recipe_key FROM held {where} ORDER BY doc_id"  # noqa: S608
         values = () if doc_ids is None else (json.dumps(list(doc_ids)),)
         yield from self._connections.get().execute(query, values)
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
-        """Return the content hash that each extracted document had."""
+        """Return the content hash of each document when it was extracted."""
         sql = "SELECT doc_id, content_hash FROM held WHERE doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
         return dict(self._query_store(sql, json.dumps(list(doc_ids))))
 
@@ -205,14 +205,14 @@ class ExtractionStore:
             _drop(connection, doc_ids)
 
     def doc_ids_having(self, term: str, most: int | None = None, extraction_class: str | None = None) -> list[str]:
-        """Return the sorted ids of the documents that have a term, of any class or one; at most `most` of them."""
+        """Return the sorted ids of the documents that have a term, of one class or any, up to `most`."""
         condition = "" if extraction_class is None else "AND class = ?"
         values = [term] if extraction_class is None else [term, extraction_class]
         sql = f"SELECT DISTINCT doc_id FROM terms WHERE term = ? {condition} ORDER BY doc_id LIMIT ?"  # noqa: S608
         return [doc_id for (doc_id,) in self._query_store(sql, *values, -1 if most is None else most)]
 
     def has_class(self, extraction_class: str) -> bool:
-        """Tell whether any document has a term of a class; scans all terms where none has."""
+        """Tell whether any document has a term of a class; scans all terms if none has."""
         return self._query_store_row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
 
     def _connect_store(self) -> sqlite3.Connection:
@@ -248,7 +248,6 @@ def _is_busy(error: BaseException) -> bool:
 @retry(retry=retry_if_exception(_is_busy), stop=stop_after_delay(PATIENCE_SECONDS), wait=wait_random(0.01, 0.1),
        reraise=True)  # fmt: skip
 def _prepare_store(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables of a new file; refuse a later version's."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT_VERSION:
         raise ValueError(f"{path} is of format {version} (expected {FORMAT_VERSION}): a later version wrote it")
@@ -288,7 +287,7 @@ def _drop_words(connection: sqlite3.Connection, doc_id: str) -> None:
 
 
 def _drop(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
-    """Delete documents, and results that no other document shares."""
+    """Delete documents, and their results unless shared with another document."""
     for doc_id in doc_ids:
         _drop_words(connection, doc_id)
         row = connection.execute("SELECT text_hash, recipe_key FROM held WHERE doc_id = ?", (doc_id,)).fetchone()

@@ -1,4 +1,4 @@
-"""A graph as a file for other tools: `graph.json`, GraphML; streamed, so that any size fits in memory."""
+"""Export a graph for other tools, as `graph.json` or GraphML; streamed, so that any size fits in memory."""
 
 import io
 import re
@@ -25,7 +25,7 @@ Target = str | Path | IO[str]
 
 
 class ExportCounts(NamedTuple):
-    """What a file holds."""
+    """Numbers of exported items."""
 
     nodes: int = 0
     edges: int = 0
@@ -33,12 +33,12 @@ class ExportCounts(NamedTuple):
 
 
 def export_json(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
-    """Write a graph as JSON, one node, edge or episode a line; see docs/graph.md for the format.
+    """Write a graph as JSON, one node, edge or episode per line; see docs/graph.md for the format.
 
     Args:
-        graph: Its state at the start is written; who writes to it waits for the end.
+        graph: Its state at the start is written; writers wait for the end.
         target: A file's path, replaced once all is written, or an open text file.
-        supports: Of edges: 'text' for facts, 'stated' for what models said, 'none' for what no text supports.
+        supports: Of edges: 'text' for facts, 'stated' for claims of models, 'none' for unsupported claims.
 
     Raises:
         ValueError: If there is no such support.
@@ -72,8 +72,6 @@ EXPORTS: Mapping[str, Callable[[KnowledgeGraph, Target, Collection[str]], Export
 
 
 class _Counter:
-    """Counts what passes."""
-
     def __init__(self) -> None:
         self.counts = ExportCounts()
 
@@ -121,7 +119,7 @@ def _values_of_episode(episode: Episode) -> dict[str, Any]:
 
 
 def _json_list(name: str, values: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield a member of an object whose value is a list, an element a line."""
+    """Yield an object member whose value is a list, one element per line."""
     yield f',\n"{name}": ['
     for number, value in enumerate(values):
         yield f"{',' * (number > 0)}\n{plain_json(value)}"
@@ -151,7 +149,7 @@ def _graphml_parts(graph: KnowledgeGraph, supports: Collection[str], counter: _C
 
 
 def _declare_keys(xml: XMLGenerator, of: str, values: Any) -> dict[str, str]:
-    """Write the declarations of the data that nodes or edges bear; return the ids of these by name."""
+    """Declare the data keys of nodes or edges; return the ids of the keys by name."""
     types = {name: kind for name, kind in values.__annotations__.items() if kind in _GRAPHML_TYPES} | {"label": str}
     for name, kind in types.items():
         attributes = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": _GRAPHML_TYPES[kind]}
@@ -164,7 +162,7 @@ def _declare_keys(xml: XMLGenerator, of: str, values: Any) -> dict[str, str]:
 def _element(
     xml: XMLGenerator, name: str, attributes: dict[str, str], keys: Mapping[str, str], values: Mapping[str, Any]
 ) -> None:
-    """Write a node or an edge with its data; empty texts are left out."""
+    """Write a node or an edge with its data; empty texts are omitted."""
     xml.startElement(name, AttributesImpl(attributes))
     for field, key in keys.items():
         if values[field] != "":
@@ -176,7 +174,7 @@ def _element(
 
 
 def _drain(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
-    """Yield what was written, and empty it, once it is so long."""
+    """Yield the buffer and empty it, once it has `at_least` characters."""
     if out.tell() >= at_least:
         yield out.getvalue()
         out.seek(0)
@@ -184,5 +182,5 @@ def _drain(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
 
 
 def _xml_id(key: str) -> str:
-    """Return a key as an XML name token; different keys have different ones."""
+    """Encode a key as an XML name token, injectively."""
     return _NOT_IN_ID.sub(lambda match: f"_{ord(match[0]):x}_", key)

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import AVOCAT, Entity, rule_entity
 from legal_rag.extraction.rules.names import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
 
-# Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only where it
-# names them counsel.
+# Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only if it
+# calls them counsel.
 _LEAD = re.compile(
     r"(?P<firm>S\.?C\.?P(?:\.|(?!\w))A?|AARPI(?!\w)|ASSOCIATION D['’]AVOCATS)"
     r"|(?P<other>SELA(?:RL|FA|S)U?(?!\w)|S\.?E\.?L\.?A\.?R\.?L(?:\.|(?!\w))|SARL(?!\w)|S\.A\.R\.L\.|SAS(?!\w)|"
@@ -55,7 +56,7 @@ _AT_A_BAR = re.compile(rf"{BLANK}(?:au|à|aux|du|inscrit|postulant|plaidant)\b")
 
 
 class _Lead(NamedTuple):
-    """Title or legal form that a lawyer's name begins with."""
+    """Title or legal form at the start of a lawyer's name."""
 
     start: int  # characters
     end: int
@@ -63,9 +64,9 @@ class _Lead(NamedTuple):
 
 
 def find_counsel(text: str) -> list[Entity]:
-    """Find the parties' lawyers, with their `role` ('avocat' or 'avoué') and `client` where the text states them."""
+    """Find the parties' lawyers, with `role` ('avocat' or 'avoué') and `client` where the text gives them."""
     counsel: list[Entity] = []
-    barred: set[str] = set()  # surnames of Maîtres who hold another office
+    barred: set[str] = set()  # surnames of Maîtres with another office
     for lead in _counsel_leads(text):
         if counsel and lead.start < counsel[-1]["char_end"]:
             continue
@@ -101,8 +102,8 @@ def _is_barred(entity: Entity, barred: set[str]) -> bool:
     return name[0] == "M" and "role" not in entity["attributes"] and _surname(name) in barred
 
 
-def _counsel_names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the names behind a lead: several behind 'Mes'. The first includes the lead."""
+def _counsel_names(text: str, lead: _Lead) -> Iterator[Span]:
+    """Yield the spans of the names after a lead, several after 'Mes'; the first includes the lead."""
     start, at = lead.start, lead.end
     if lead.kind in ("firm", "other"):
         if end := _firm_end(text, at):
@@ -118,7 +119,6 @@ def _counsel_names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
 
 
 def _firm_end(text: str, at: int) -> int | None:
-    """Return where the partners' names that make up a firm's name end."""
     end = None
     for _ in range(16):
         piece = _PIECE.match(text, at)

@@ -1,4 +1,4 @@
-"""Parties of a decision: every mention of their names, and their role."""
+"""Parties of a decision: every mention by name, and their roles."""
 
 import re
 from bisect import bisect_right
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
 from legal_rag.extraction.rules.names import (
@@ -38,7 +39,7 @@ _PARTICULARS = re.compile(
 _NAME_CUES = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
 _INNER_CUES = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
 _MAX_NAMES = 100  # searched in the whole text
-_REACH = 220  # characters of a name and what introduces it
+_REACH = 220  # characters of a name and its introduction
 _LEADING = re.compile(
     r"[ \u00a0]*(?:[-–] )?(?:(?P<number>\d+°?[/)]|\d+°) ?)?"
     r"(?:(?:à|aux?|de|du|des|par|contre) ?)?(?:l['’]|[Ll]a |[Ll]es? |L['’]|d['’])?"
@@ -77,7 +78,7 @@ _CAPTION = re.compile(
 )
 _CAPTIONS = ("APPELANT", "INTIM", "DEMANDE", "DEFENDE", "DÉFENDE", "INTERVENANT")
 _LITIGATION = ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'")
-# Cues of a role: what must stand before them, the role, the signs that end the passage, its most characters.
+# Cues of a role: required text before them, role, signs that end the passage, its maximum length in characters.
 _ROLE_CUES: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
     ("la situation de", ("de ", "à "), "candidat", (",", ";", "\n"), 120),
     ("formé par", ("pourvoi ",), "demandeur", (", contre", " contre ", "\n\ncontre", ":\n"), 800),
@@ -94,7 +95,7 @@ _CAPTION_ROLE = re.compile(
 )
 _CAPTIONS_AND_ENDS = (*_CAPTIONS, "COMPOSITION", "DEBATS", "DÉBATS", "FAITS", "EXPOS")
 _MAX_ZONES = 100
-_HEAD = 6000  # characters in which captions stand
+_HEAD = 6000  # characters that may hold captions
 _BEHIND = re.compile(
     r",? (?:(?P<candidat>candidate?)|(?P<partie_civile>partie civile)|(?P<intervenant>intervenante?)|"
     r"(?P<prévenu>prévenue?))(?!\w)"
@@ -110,7 +111,7 @@ _SEVERAL = frozenset("mm. mmes messieurs mesdames sieurs époux consorts mlles".
 _AND = re.compile(
     rf"{BLANK}?(?:,{BLANK}?(?:et{BLANK})?|{BLANK}(?:et|ET|ou){BLANK})(?!M\.|M[lm])(?:d['’]|de{BLANK})?(?=[{CAPITAL}\[])"
 )
-_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a form, no name
+_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a legal form, not a name
 _NEXT = re.compile(r"\s*,?\s*(?:et )?")
 _LEGISLATORS = re.compile(r",? (?:députés|sénateurs)\b")
 _ESTATE = re.compile(
@@ -118,7 +119,7 @@ _ESTATE = re.compile(
 )
 _FIRST_NAME_BEHIND = re.compile(rf"{BLANK}\([{CAPITAL}][a-zà-ÿ]+(?:[ -][{CAPITAL}][a-zà-ÿ]+)*\)")
 _WIDOW = re.compile(rf"{BLANK}(?:veuve|Veuve|VEUVE|épouse)(?!\w)")
-_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # where the letters of a legal form may stand
+_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # candidates for a legal form
 
 
 class _Mention(NamedTuple):
@@ -137,7 +138,7 @@ class _RoleZone(NamedTuple):
 
 
 def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
-    """Find the mentions of parties by name, with their `role` where the text states it, outside those of `counsel`."""
+    """Find the mentions of parties by name, with `role` where the text gives it, outside the spans of `counsel`."""
     taken = [(entity["char_start"], entity["char_end"]) for entity in counsel]
     members = bench(text)
     persons = _with_colleagues(text, list(_persons(text, members)))
@@ -155,7 +156,7 @@ def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
 
 
 def _defined_names(text: str) -> list[str]:
-    """Collect the full names of bodies where the text introduces a party, and the short ones it defines for them."""
+    """Collect the full names of bodies introduced as parties, and the short names defined for them."""
     lower = lowered(text) or text
     whole = (_MORE.split(name)[0].strip() for name in chain(_detailed_names(text), _names_after_cues(text, lower)))
     names = (name for name in chain(whole, _captioned_names(text), _aliases(text, lower)) if _may_be_name(name))
@@ -188,7 +189,7 @@ def _detailed_names(text: str) -> Iterator[str]:
 
 
 def _last_cue(line: str, word: str) -> re.Match[str] | None:
-    """Match a word's last occurrence in a line, with the article behind it."""
+    """Match the last occurrence of a word in a line, with the article after it."""
     at = line.rfind(word)
     return _LEADING.match(line, at + len(word)) if at >= 0 else None
 
@@ -212,7 +213,7 @@ def _may_be_name(name: str) -> bool:
 
 
 def _with_roles(text: str, parties: list[Entity]) -> list[Entity]:
-    """Give all mentions of a party the attribute `role` that the context of one of them states."""
+    """Give all mentions of a party the `role` that the context of one of them states."""
     zones = sorted(islice(chain(_applicant_zones(text), _caption_zones(text), _zones_after_cues(text)), _MAX_ZONES))
     roles: dict[str, str] = {}
     keyed = [(_party_key(party), party) for party in parties]
@@ -277,8 +278,8 @@ def _caption_zones(text: str) -> Iterator[_RoleZone]:
         yield _RoleZone(*((above, match.start()) if over >= 0 else (match.end(), under)), match.lastgroup or "")
 
 
-def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[_Mention]:
-    """Yield the persons with a title, those of an enumeration one by one."""
+def _persons(text: str, members: list[Span]) -> Iterator[_Mention]:
+    """Yield the persons with a title, each person of an enumeration separately."""
     done = 0
     for start, at in titles(text):
         if start < done:
@@ -306,7 +307,7 @@ def _with_colleagues(text: str, persons: list[_Mention]) -> list[_Mention]:
 
 
 def _has_office(text: str, title: str, start: int, end: int) -> bool:
-    """Tell whether a name is an official's; a Maître is a party only in a debtor's place, as a liquidator is."""
+    """Tell whether a name is an official's; a Maître is a party only as a debtor's proxy, such as a liquidator."""
     if title in ("me", "maître", "maitre"):
         is_proxy = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
         return not is_proxy or has_office(text, start, end)
@@ -329,7 +330,7 @@ def _listed_names(text: str, start: int, at: int, several: bool) -> Iterator[tup
         start = at = joint.end()
 
 
-def _organisations(text: str) -> Iterator[tuple[int, int]]:
+def _organisations(text: str) -> Iterator[Span]:
     """Yield organisations recognised by a legal form, a noun such as 'société', or a known name."""
     done = 0
     for lead in _organisation_leads(text):
@@ -347,7 +348,7 @@ def _organisation_leads(text: str) -> Iterator[re.Match[str]]:
     return (lead for place in before if (lead := LEAD.match(text, place)))
 
 
-def _occurrences(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _occurrences(text: str, names: Iterable[str]) -> Iterator[Span]:
     for name in names:
         at = text.find(name)
         while at >= 0:
@@ -358,13 +359,13 @@ def _occurrences(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
             at = text.find(name, end)
 
 
-def _begins_within(span: tuple[int, int], passages: list[tuple[int, int]]) -> bool:
-    """Tell whether a span begins in one of the passages, which are sorted and disjoint."""
+def _begins_within(span: Span, passages: list[Span]) -> bool:
+    """Tell whether a span starts in one of the passages, which are sorted and disjoint."""
     at = bisect_right(passages, span[0], key=lambda passage: passage[0]) - 1
     return at >= 0 and span[0] < passages[at][1]
 
 
-def _outermost(spans: Iterable[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _outermost(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
     """Drop spans that overlap a longer or a taken one."""
     kept, last = [], -1
     marks = [(start, -end, False) for start, end in taken] + [(start, -end, True) for start, end in set(spans)]

@@ -1,4 +1,4 @@
-"""The rules: entities of a decision, in the classes of `jurisprudence` or of another schema."""
+"""Rule-based entities of a decision, in the classes of `jurisprudence` or of another schema."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from legal_rag.extraction.rules.counsel import find_counsel
 from legal_rag.extraction.rules.parties import find_parties
 from legal_rag.extraction.schemas import Schema
 
-# Names of the rules' classes in other schemas.
+# The rules' classes under their names in other schemas.
 _REFERENCES = dict.fromkeys(
     (classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE), classes.LEGAL_REFERENCE
 )
@@ -70,7 +70,7 @@ def find_entities(text: str) -> list[Entity]:
     amounts = find_amounts(text)
     sums = {amount.start for amount in amounts}
     texts = find_texts(text, dates)
-    # A sum is no article: "1382 et 760 euros".
+    # Numbers of sums are not articles: "1382 et 760 euros".
     citations = [article for article in find_article_citations(text, texts) if article.start not in sums]
     items += _statute_entities(text, texts, citations)
     cases = _case_numbers(text, citations)
@@ -89,7 +89,7 @@ def find_entities(text: str) -> list[Entity]:
 
 
 def classes_found(schema: Schema) -> list[str]:
-    """Return the classes of a schema that the rules find: all of a decision's and a regulation's, few of others."""
+    """Return the classes of a schema that the rules find: all of a decision and a regulation, few of others."""
     known = {*SUBJECTS, *_decisions_classes(schema)}
     return [name for name in schema.classes if name in known]
 
@@ -106,7 +106,7 @@ def _decisions_classes(schema: Schema) -> set[str]:
 
 
 def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
-    """Rename what the rules found to a schema's classes; drop what it has none for."""
+    """Rename the rules' classes to a schema's; drop those without an equivalent."""
     names = _RENAMED_CLASSES.get(schema.name, {})
     renamed = [entity | {"extraction_class": _renamed(names, entity)} for entity in entities]
     return [entity for entity in renamed if entity["extraction_class"] in schema.classes]
@@ -142,7 +142,6 @@ def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Ident
 
 
 def _is_law(text: str, case: Identifier) -> bool:
-    """Tell by its context whether a number is an article's or a statute's."""
     before = text[max(case.start - 7, 0) : case.start]
     before_statute, behind_statute = _IN_STATUTES
     in_statutes = before_statute.search(before) and behind_statute.match(text, case.end)
@@ -154,7 +153,7 @@ def _first_digit(text: str, case: Identifier) -> int:
 
 
 def _end_without_stop(text: str, case: Identifier) -> int:
-    """Return where a number ends: the full stop of 'AN.' ends the sentence, those of 'Q.P.C.' belong to it."""
+    """Return the end of a number: the full stop of 'AN.' ends the sentence, those of 'Q.P.C.' belong to it."""
     written = text[case.start : case.end]
     return case.end - 1 if written.endswith(".") and written.count(".") == 1 else case.end
 
@@ -174,13 +173,13 @@ SUBJECTS = {
     WORKING_TIME_RULE: "working_time_subjects",
     BENEFIT_RULE: "benefit_subjects",
 }
-SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list that lost its signs
+SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list without its punctuation
 
 
 def find_rules(text: str) -> list[Entity]:
-    """Find the sentences that set a duration or a sum on a known subject, in the classes of `regulation`.
+    """Find the sentences that set a duration or a sum for a known subject, in the classes of `regulation`.
 
-    A sentence without a subject of its own, such as an item of a list, has that of the one before it.
+    A sentence without a subject of its own, such as a list item, takes that of the previous one.
     """
     durations, amounts = iter([*find_durations(text), None]), iter([*find_amounts(text), None])
     duration, amount, subject = next(durations), next(amounts), None
@@ -202,7 +201,7 @@ def find_rules(text: str) -> list[Entity]:
 
 
 def _rule_attributes(text: str, timed: list[LegalDuration], paid: list[LegalAmount]) -> Iterator[tuple[str, str]]:
-    """Yield what a rule sets, by its first duration and its first sum."""
+    """Yield the attributes of a rule: its first duration and its first sum."""
     for duration in timed[:1]:
         yield "duration", text[duration.start : duration.end]
         yield "value", f"{duration.value.normalize():f}"
