@@ -139,7 +139,7 @@ class KnowledgeGraph:
 
     Raises:
         FileNotFoundError: If the Library has no graph.
-        ValueError: If the corpus is no Library.
+        ValueError: If the corpus is not a Library.
     """
 
     def __init__(self, corpus: Corpus | str | Path) -> None:

@@ -55,9 +55,7 @@ _MALE, _FEMALE = (
 _ANY_SEX = frozenset("me maitre dr docteur pr".split())
 # Forms that distinguish firms of the same name; a company may change between the others.
 _KEPT_FORMS = frozenset("sci scp selarl selas selafa gie gaec earl scea sccv association".split())
-_UNSPECIFIC_FORMS = frozenset(
-    "societe societes ste stes compagnie cie ets etablissement etablissements entreprise".split()
-)
+_VAGUE_FORMS = frozenset("societe societes ste stes compagnie cie ets etablissement etablissements entreprise".split())
 _FORMS_IN_FULL = (
     ("sarl", "societe a responsabilite limitee"),
     ("sas", "societe par actions simplifiee"),
@@ -240,7 +238,7 @@ def _legal_form(folded: Sequence[str]) -> str:
     letters = "".join(itertools.takewhile(lambda word: len(word) == 1, folded))
     spaced = next((letters[:n] for n in range(len(letters), 1, -1) if letters[:n] in FORMS), "")
     first = folded[0] if folded and folded[0] in FORMS else ""
-    return in_full or spaced or ("societe" if first in _UNSPECIFIC_FORMS else first)
+    return in_full or spaced or ("societe" if first in _VAGUE_FORMS else first)
 
 
 def _title(folded: Sequence[str]) -> list[str]:
