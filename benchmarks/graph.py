@@ -123,7 +123,7 @@ def print_queries(graph: KnowledgeGraph) -> None:
 
 
 def _document_keys(graph: KnowledgeGraph) -> list[str]:
-    return [key.removeprefix("doc:") for (key,) in graph._rows("SELECT key FROM nodes WHERE key LIKE 'doc:%'")]
+    return [key.removeprefix("doc:") for (key,) in graph._select("SELECT key FROM nodes WHERE key LIKE 'doc:%'")]
 
 
 def _print_row(name: str, calls: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -270,7 +270,7 @@ def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the
     build_index(config, tiny_encoder)
     extract_library(open_index(config), settings)
     store = open_index(config).entities
-    with store._writing() as connection:
+    with store._store_transaction() as connection:
         connection.execute("DROP TABLE words")
         connection.execute("DROP TABLE worded")
     assert open_index(config).entities_like(QUESTION) == []

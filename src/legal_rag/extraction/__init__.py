@@ -1,4 +1,4 @@
-"""Grounded entities of a decision, extracted by rules or by a language model, each at its exact place."""
+"""Grounded entities of a decision, extracted by rules or by a language model, with exact offsets."""
 
 from typing import TYPE_CHECKING
 

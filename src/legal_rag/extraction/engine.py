@@ -49,15 +49,15 @@ def run_extraction(
     Args:
         text: The document; offsets count its characters.
         doc_name: Its name, for the result.
-        schema_name: See `get_schema`; None is 'general'; 'auto' chooses by the text, 'jurisprudence' for the rules.
-        model_id: 'rules', a model of Gemini's or OpenAI's, 'ollama/<model>', or any that `api_base` serves; None is
-            Gemini where LANGEXTRACT_API_KEY is set, else the rules.
+        schema_name: See `get_schema`; None is 'general'; 'auto' depends on the text, 'jurisprudence' for the rules.
+        model_id: 'rules', a Gemini or OpenAI model, 'ollama/<model>', or any that `api_base` serves; None is Gemini
+            if LANGEXTRACT_API_KEY is set, else the rules.
         api_key: For the model's server; None reads LANGEXTRACT_API_KEY. Never saved.
-        max_char_buffer: Characters of a piece that the model reads at a time.
+        max_char_buffer: Characters per piece, each sent in one prompt.
         extraction_passes: Passes over each piece, 1 to 5; more find more.
         max_workers: Concurrent requests.
         api_base: URL of an OpenAI-compatible server, or Ollama's.
-        store: Where results are saved; None saves none, nor the model's replies.
+        store: Saves the results; None saves neither results nor the model's replies.
         output: A folder for LangExtract's JSONL, named in the result's `raw_jsonl_path`, and the other files of
             `legal-rag extract`; those of an earlier call are replaced. None writes none.
 
@@ -65,9 +65,9 @@ def run_extraction(
         ValueError: If there is no such schema, a setting is out of range, or the model refuses requests.
         ConnectionError: If the model's server does not answer.
     """
-    settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
+    settings = _make_settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     result = Extractor(settings, store).extract(text, doc_name)
-    return result if output is None else _written([result], [text], output)[0]
+    return result if output is None else _save_results([result], [text], output)[0]
 
 
 def run_batch_extraction(
@@ -86,36 +86,36 @@ def run_batch_extraction(
 ) -> list[ExtractionResult]:
     """Extract the entities of documents, given as `{"name": …, "text": …}`, in order; see `run_extraction`.
 
-    Names differ where files are written (`output`); these hold all documents but those that failed.
+    If files are written (`output`), names must differ; the files hold all documents except those that failed.
 
-    A failure is logged, or passed to `on_error`, and stated in that document's result; the others continue.
+    A failure is logged, or passed to `on_error`, and recorded in that document's result; the others continue.
     """
-    settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
+    settings = _make_settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     extractor, results, texts = Extractor(settings, store), [], []
     for doc in docs:
         name = str(doc.get("name", ""))
         texts.append(doc.get("text", ""))
         try:
             results.append(extractor.extract(doc["text"], name))
-        # Providers fail in many ways; none is a reason to lose the other documents' results.
+        # Providers fail in many ways; none should lose the other documents' results.
         except Exception as error:
             if on_error is not None:
                 on_error(name, error)
             else:
                 logger.warning("%s was not extracted: %s", name, error)
             results.append(ExtractionResult(doc_name=name, error=f"{type(error).__name__}: {error}"))
-    return results if output is None else _written(results, texts, output)
+    return results if output is None else _save_results(results, texts, output)
 
 
-def _written(results: list[ExtractionResult], texts: list[str], output: str | Path) -> list[ExtractionResult]:
-    """Write the files of `legal-rag extract`, and name the JSONL in each result that it holds."""
+def _save_results(results: list[ExtractionResult], texts: list[str], output: str | Path) -> list[ExtractionResult]:
+    """Write the files of `legal-rag extract`, and add the JSONL's path to each result without an error."""
     from legal_rag.extraction.outputs import JSONL, write_outputs
 
     folder = Path(output).expanduser()
     pairs = zip(results, texts, strict=True)
-    items = (ExtractedDocument(one.doc_name, "", text, one.extractions) for one, text in pairs if one.error is None)
+    items = (ExtractedDocument(item.doc_name, "", text, item.extractions) for item, text in pairs if item.error is None)
     write_outputs(folder, items)
-    return [replace(one, raw_jsonl_path=str(folder / JSONL)) if one.error is None else one for one in results]
+    return [replace(item, raw_jsonl_path=str(folder / JSONL)) if item.error is None else item for item in results]
 
 
 def on_demand_extract(
@@ -140,14 +140,14 @@ def on_demand_extract(
     """
     if not extraction_classes or isinstance(extraction_classes, str):
         raise ValueError(f"no extraction_classes: {extraction_classes!r} (expected one or more, e.g. ['montant'])")
-    settings = _settings(None, model_id, api_key, 2000, 1, 5, api_base)
+    settings = _make_settings(None, model_id, api_key, 2000, 1, 5, api_base)
     schema = schema_of_classes(prompt_description, extraction_classes)
     result = Extractor(settings, store).extract(text, "document", schema)
-    return [one for one in result.extractions if one["extraction_class"] in extraction_classes]
+    return [entity for entity in result.extractions if entity["extraction_class"] in extraction_classes]
 
 
 def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]) -> Schema:
-    """Build a schema from class names, with one example that shows the form of a reply."""
+    """Build a schema from class names, with one example of the reply format."""
     text = " ; ".join(f"exemple de {name}" for name in extraction_classes)
     shown = tuple(ExampleExtraction(name, f"exemple de {name}") for name in extraction_classes)
     prompt = f"{prompt_description}\n\nClasses : {', '.join(extraction_classes)}. Copiez chaque passage mot pour mot."
@@ -156,11 +156,11 @@ def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]
 
 
 class Extractor:
-    """Thread-safe extractor of any number of documents with one model.
+    """Thread-safe extractor for any number of documents with one model.
 
     Args:
         settings: Schema, model, passes.
-        store: Where results are saved; None saves none, nor replies.
+        store: Saves the results; None saves neither results nor replies.
 
     Raises:
         ValueError: If there is no such schema, or the rules find nothing of it.
@@ -178,7 +178,7 @@ class Extractor:
 
     def recipe_for(self, text: str) -> Recipe:
         """Return the recipe for a text."""
-        return self._recipe(self._schema(text))
+        return self._recipe(self._schema_for(text))
 
     def extract(self, text: str, doc_name: str, schema: Schema | None = None) -> ExtractionResult:
         """Extract one document; `schema` replaces that of the settings.
@@ -187,14 +187,14 @@ class Extractor:
             ValueError: If the model refuses requests.
             ConnectionError: If its server does not answer.
         """
-        schema = schema or self._schema(text)
+        schema = schema or self._schema_for(text)
         recipe = self._recipe(schema)
         if self._store is not None and (saved := self._store.get(text, recipe)) is not None:
             return replace(saved, doc_name=doc_name)
         if self.settings.model_id == RULES:
-            found = entities_of_schema(text, schema)
+            entities = entities_of_schema(text, schema)
             result = ExtractionResult(
-                doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1
+                doc_name=doc_name, extractions=entities, schema_name=schema.name, model_id=RULES, chunks=1
             )
         else:
             result = self._by_model(text, doc_name, schema)
@@ -209,7 +209,7 @@ class Extractor:
             self._pieces = self._pieces or ModelPieces(self.settings, cache=self._store is not None)
         return extract_with_langextract(text, doc_name, schema, self._pieces.asking, self.settings)
 
-    def _schema(self, text: str) -> Schema:
+    def _schema_for(self, text: str) -> Schema:
         name = self.settings.schema
         return get_schema(choose_schema(text) if name == AUTO else name)
 
@@ -225,7 +225,7 @@ class Extractor:
         )
 
 
-def _settings(
+def _make_settings(
     schema_name: str | None,
     model_id: str | None,
     api_key: str | None,

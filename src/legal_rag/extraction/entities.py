@@ -11,7 +11,7 @@ from legal_rag.corpus.documents import Document
 
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
 
-# How an entity was grounded: word for word, over folded text, or by the rules.
+# How an entity was grounded: verbatim, in folded text, or by the rules.
 Alignment = Literal["exact", "folded", "rules"]
 
 
@@ -28,14 +28,14 @@ class Entity(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionResult:
-    """The entities of one document, and what was dropped on the way."""
+    """The entities of one document, and counts of what was dropped."""
 
     doc_name: str
     extractions: list[Entity] = field(default_factory=list)  # by start, the longer first
-    raw_jsonl_path: str | None = None  # of the LangExtract file it was saved to, if it was
+    raw_jsonl_path: str | None = None  # the LangExtract file, if one was written
     schema_name: str = "general"
     model_id: str = ""
-    chunks: int = 0  # pieces that the document was read in
+    chunks: int = 0  # pieces of the document
     dropped_chunks: int = 0  # pieces without a usable reply
     ungrounded: int = 0  # dropped: the text is not in the document
     echoed: int = 0  # dropped: copies of the prompt's examples
@@ -55,16 +55,16 @@ class ExtractedDocument(NamedTuple):
     title: str
     content: str
     entities: Sequence[Entity]
-    document: Document | None = None  # its columns, by which pages are filtered; without it the text's head tells
+    document: Document | None = None  # source of the pages' filters; without it, the head of the text
 
     @classmethod
     def of(cls, document: Document, entities: Sequence[Entity]) -> "ExtractedDocument":
-        """Take a document with its columns."""
+        """Build one from a document with its columns."""
         return cls(document.id, document.title, document.content, entities, document)
 
 
 def rule_entity(extraction_class: str, text: str, start: int, end: int, **attributes: str) -> Entity:
-    """Build an entity from a span that the rules found."""
+    """Build an entity from a span found by the rules."""
     return Entity(
         extraction_class=extraction_class,
         extraction_text=text[start:end],
@@ -77,14 +77,14 @@ def rule_entity(extraction_class: str, text: str, start: int, end: int, **attrib
 
 def in_order(entities: Iterable[Entity]) -> list[Entity]:
     """Sort entities by start, the longer first, without duplicates."""
-    return [next(same) for _, same in groupby(sorted(entities, key=_rank), key=_rank)]
+    return [next(same) for _, same in groupby(sorted(entities, key=_entity_order), key=_entity_order)]
 
 
-def _rank(one: Entity) -> tuple[int, int, str]:
-    return one["char_start"], -one["char_end"], one["extraction_class"]
+def _entity_order(entity: Entity) -> tuple[int, int, str]:
+    return entity["char_start"], -entity["char_end"], entity["extraction_class"]
 
 
-# The labels of the pages by class, for each schema.
+# Labels on the pages, by schema and class.
 CLASS_LABELS: dict[str, dict[str, str]] = tomllib.loads(
     (files("legal_rag.extraction") / "classes.toml").read_text("utf-8")
 )

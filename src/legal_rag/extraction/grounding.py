@@ -1,4 +1,4 @@
-"""Grounding: exact offsets for a model's extractions, and the form of LangExtract's prompts and replies."""
+"""Grounding: exact offsets for a model's extractions, and the format of LangExtract's prompts and replies."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from legal_rag.extraction.entities import Alignment, Entity
 from legal_rag.extraction.schemas import Schema
 from legal_rag.llm import json_in
 
-PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the number of the piece
+PIECE = "legal_rag_piece"  # attribute that carries the piece's number through LangExtract
 ANSWER = "\nA: "  # ends a prompt
 _QUESTION = "Q: "
 _EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
@@ -44,14 +44,14 @@ class Piece:
 
 
 class UnreadableExtractionError(ValueError):
-    """A reply is not JSON as LangExtract reads it, for example because it was cut off."""
+    """A reply that LangExtract cannot read as JSON, for example because it was cut off."""
 
 
 def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schema: Schema) -> Grounded:
     """Find the exact offsets of each extraction, or drop it.
 
-    The n-th of equal extractions goes to the n-th occurrence in the piece; a text that does not occur is searched with
-    case, apostrophes, ligatures, composed accents, blanks and line-break tags folded. Only whole words match.
+    The n-th of equal extractions gets the n-th occurrence in the piece; a text that does not occur verbatim is searched
+    with case, apostrophes, ligatures, composed accents, blanks and line-break tags folded. Only whole words match.
 
     Args:
         extractions: LangExtract's, in the order of the reply, each with the number of its piece as an attribute.
@@ -59,7 +59,7 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
         pieces: By their numbers.
         schema: Its classes are kept; copies of its examples are counted as echoes.
     """
-    examples = {fold_text(one.extraction_text) for example in schema.examples for one in example.extractions}
+    examples = {fold_text(passage.extraction_text) for example in schema.examples for passage in example.extractions}
     grounded = Grounded()
     for extraction in extractions:
         attributes = dict(extraction.attributes or {})
@@ -67,14 +67,14 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
         if extraction.extraction_class not in schema.classes:
             grounded.wrong_class += 1
             continue
-        found = _locate(extraction, piece)
-        if found is None:
+        located = _locate(extraction, piece)
+        if located is None:
             if fold_text(extraction.extraction_text).strip() in examples:
                 grounded.echoed += 1
             else:
                 grounded.ungrounded += 1
             continue
-        start, end, alignment = found
+        start, end, alignment = located
         grounded.entities.append(
             Entity(
                 extraction_class=extraction.extraction_class,
@@ -89,9 +89,9 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
 
 
 def piece_of(prompt: str) -> str:
-    """Return the piece that a prompt asks about, behind the last example.
+    """Return the piece that a prompt asks about, after the last example.
 
-    An example's answer is JSON, followed by an empty line and the next question; other lines that begin with 'Q:' or
+    An example's answer is JSON, followed by an empty line and the next question; other lines beginning with 'Q:' or
     'A:' belong to the text.
 
     Raises:
@@ -115,7 +115,7 @@ def without_answer(prompt: str) -> str:
 
 
 def extractions_of(reply: str) -> list[dict[str, Any]]:
-    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping what has another form.
+    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping malformed ones.
 
     Raises:
         UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
@@ -125,7 +125,7 @@ def extractions_of(reply: str) -> list[dict[str, Any]]:
         value = value.get(EXTRACTIONS)
     if not isinstance(value, list):
         raise UnreadableExtractionError(f"no list of {EXTRACTIONS!r} in the reply")
-    return [one for item in value if isinstance(item, dict) for one in _entities(item)]
+    return [entity for item in value if isinstance(item, dict) for entity in _normalise_item(item)]
 
 
 def reply_of(extractions: list[dict[str, Any]]) -> str:
@@ -134,25 +134,25 @@ def reply_of(extractions: list[dict[str, Any]]) -> str:
 
 
 def _locate(extraction: Any, piece: Piece) -> tuple[int, int, Alignment] | None:
-    wanted = extraction.extraction_text.strip()
-    found = _unused(extraction, piece, find_exact(wanted, piece.text))
-    if found is not None:
-        return (*found, "exact")
-    found = _unused(extraction, piece, find_folded(wanted, piece.folded))
-    return None if found is None else (*found, "folded")
+    passage = extraction.extraction_text.strip()
+    span = _unused(extraction, piece, find_exact(passage, piece.text))
+    if span is not None:
+        return (*span, "exact")
+    span = _unused(extraction, piece, find_folded(passage, piece.folded))
+    return None if span is None else (*span, "folded")
 
 
 def _unused(extraction: Any, piece: Piece, spans: Sequence[Span]) -> Span | None:
-    """Take LangExtract's own offsets where they are free, else the next free occurrence."""
+    """Choose LangExtract's own offsets if they are free, else the next free occurrence."""
     taken = piece.taken[extraction.extraction_class]
     free = [span for span in spans if span not in taken and is_whole(piece.text, span)]
     if not free:
         return None
     last = max(taken.intersection(spans), default=(-1, -1))
     given = _given_span(extraction, piece)
-    found = given if given in free else next((span for span in free if span > last), free[0])
-    taken.add(found)
-    return found
+    chosen = given if given in free else next((span for span in free if span > last), free[0])
+    taken.add(chosen)
+    return chosen
 
 
 def _given_span(extraction: Any, piece: Piece) -> Span | None:
@@ -162,17 +162,17 @@ def _given_span(extraction: Any, piece: Piece) -> Span | None:
     return interval.start_pos - piece.start, interval.end_pos - piece.start
 
 
-def _entities(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if isinstance(item.get("extraction_class"), str):  # LangExtract's own names, which models take for the form
+def _normalise_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if isinstance(item.get("extraction_class"), str):  # LangExtract's own field names, which models copy
         name, attributes = item["extraction_class"], item.get("attributes")
         item = {name: item.get("extraction_text"), f"{name}{ATTRIBUTES}": attributes}
     for name, text in item.items():
         if name and not name.endswith(ATTRIBUTES) and isinstance(text, str | int | float) and str(text).strip():
-            yield {name: str(text), f"{name}{ATTRIBUTES}": _plain(item.get(f"{name}{ATTRIBUTES}"))}
+            yield {name: str(text), f"{name}{ATTRIBUTES}": _attributes_as_text(item.get(f"{name}{ATTRIBUTES}"))}
 
 
-def _plain(attributes: Any) -> dict[str, str]:
-    """Convert attributes to text: join lists, drop what is empty."""
+def _attributes_as_text(attributes: Any) -> dict[str, str]:
+    """Convert attributes to text: lists are joined, empty values dropped."""
     if not isinstance(attributes, dict):
         return {}
     texts = {

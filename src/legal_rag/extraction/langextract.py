@@ -1,4 +1,4 @@
-"""LangExtract: models asked piece by piece through `legal_rag.llm`; the rules as a provider."""
+"""LangExtract: asks models piece by piece through `legal_rag.llm`; offers the rules as a provider."""
 
 import contextvars
 import os
@@ -30,18 +30,18 @@ from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.extraction.schemas import KEY_VARIABLE, ExtractionSettings, Schema
 from legal_rag.llm import HOPELESS, ROUTER, ModelError, Throttle, ask, endpoint_of, is_reasoning
 
-SMALLEST_PIECE = 200  # characters; a piece shorter than twice that is not halved
-TRIES = 2  # of a piece whose replies cannot be read
+SMALLEST_PIECE = 200  # characters; pieces shorter than twice that are not halved
+TRIES = 2  # per piece with unreadable replies
 MAX_FAILURES = 5  # pieces in a row without a reply
 LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
-DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
+DELIMITER = "\u241f"  # LangExtract's own, not allowed in an extraction
 JSON_MODE = {"response_format": {"type": "json_object"}}
 SYSTEM = "You are a helpful assistant that responds in JSON format."
-# No fuzzy alignment: grounding does without guesses.
+# No fuzzy alignment: grounding does not guess.
 RESOLVER = {"enable_fuzzy_alignment": False, "accept_match_lesser": False, "suppress_parse_errors": True}
 
-# Returns the reply to a prompt, at a try from 0 on; LostPieceError where there is none, TooLongError where the prompt
-# is too long for the model. Its other errors end the extraction.
+# Returns the reply to a prompt and a try, from 0; raises LostPieceError without a reply, TooLongError if the prompt is
+# too long for the model. Other errors end the extraction.
 AskPiece = Callable[[str, int], str]
 
 
@@ -63,20 +63,20 @@ class RulesLanguageModel(BaseLanguageModel):
 
     @property
     def requires_fence_output(self) -> bool:
-        """Tell whether replies are fenced: only where the caller asks for it."""
+        """Whether replies are fenced: only on the caller's request."""
         return bool(self._fence_output_override)
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
         """Yield one reply for each prompt."""
         for prompt in batch_prompts:
-            found = ((one["extraction_class"], one) for one in find_entities(piece_of(prompt)))
-            items = [{name: one["extraction_text"], f"{name}{ATTRIBUTES}": one["attributes"]} for name, one in found]
+            pairs = ((hit["extraction_class"], hit) for hit in find_entities(piece_of(prompt)))
+            items = [{name: hit["extraction_text"], f"{name}{ATTRIBUTES}": hit["attributes"]} for name, hit in pairs]
             reply = reply_of(items)
             yield [ScoredOutput(score=1.0, output=f"```json\n{reply}\n```" if self.requires_fence_output else reply)]
 
 
 class PieceReader(BaseLanguageModel):
-    """A LangExtract model for one pass over one document, which asks by a function and halves unreadable pieces.
+    """A LangExtract model for one pass over one document; asks through a function, halves unreadable pieces.
 
     `prefix` is the prompt before the piece.
     """
@@ -87,11 +87,11 @@ class PieceReader(BaseLanguageModel):
         self._is_cancelled = threading.Event()
         self.pieces: list[str] = []  # in document order
         self.dropped: set[int] = set()  # numbers of the pieces without a usable reply, in whole or part
-        self.stopped: BaseException | None = None  # what ended the extraction: LangExtract may wrap it in another error
+        self.stopped: BaseException | None = None  # ended the extraction; LangExtract may wrap it in another error
 
     @property
     def requires_fence_output(self) -> bool:
-        """Tell LangExtract that replies are bare JSON: fences are removed here."""
+        """False: replies are bare JSON, as fences are removed here."""
         return False
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
@@ -99,31 +99,31 @@ class PieceReader(BaseLanguageModel):
         first = len(self.pieces)
         self.pieces += [without_answer(prompt.removeprefix(self._prefix)) for prompt in batch_prompts]
         numbers = range(first, len(self.pieces))
-        tasks = [(contextvars.copy_context(), number) for number in numbers]  # which have the deadline
+        tasks = [(contextvars.copy_context(), number) for number in numbers]  # the contexts carry the deadline
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
             try:
-                read = pool.map(lambda task: task[0].run(self._read, task[1]), tasks)
+                read = pool.map(lambda task: task[0].run(self._read_piece, task[1]), tasks)
                 for number, items in zip(numbers, read, strict=True):
-                    yield [ScoredOutput(score=1.0, output=reply_of(_numbered(items, number)))]
-            except BaseException as error:  # an interruption, too
+                    yield [ScoredOutput(score=1.0, output=reply_of(_mark_piece_number(items, number)))]
+            except BaseException as error:  # also an interruption
                 self.stopped = self.stopped or error
                 self._is_cancelled.set()
                 raise
 
     def located_pieces(self, text: str) -> list[Piece]:
         """Locate the pieces in their document."""
-        found, at = [], 0
+        pieces, at = [], 0
         for piece in self.pieces:
             at = max(text.find(piece, at), at)
-            found.append(Piece(text, at, at + len(piece)))
+            pieces.append(Piece(text, at, at + len(piece)))
             at += len(piece)
-        return found
+        return pieces
 
-    def _read(self, number: int) -> list[dict[str, Any]]:
-        items = self._entities(number, self.pieces[number])
+    def _read_piece(self, number: int) -> list[dict[str, Any]]:
+        items = self._extract_items(number, self.pieces[number])
         return [item for item in items if not any(DELIMITER in value for value in item.values())]
 
-    def _entities(self, number: int, piece: str) -> list[dict[str, Any]]:
+    def _extract_items(self, number: int, piece: str) -> list[dict[str, Any]]:
         if not piece.strip():
             return []
         for attempt in range(TRIES):
@@ -142,20 +142,20 @@ class PieceReader(BaseLanguageModel):
         if halves is None:
             self.dropped.add(number)
             return []
-        return [item for half in halves for item in self._entities(number, half)]
+        return [item for half in halves for item in self._extract_items(number, half)]
 
 
 class ModelPieces:
-    """A model that is asked about pieces of any number of documents at the same time.
+    """A model that is asked about pieces of any number of documents concurrently.
 
     Raises:
-        ValueError: If the model has no key, or nobody knows it.
+        ValueError: If the model is unknown, or has no key.
     """
 
     def __init__(self, settings: ExtractionSettings, *, cache: bool = True) -> None:
         name, key = settings.model_id, settings.api_key or os.environ.get(KEY_VARIABLE) or None
-        own = {"temperature": None if is_reasoning(name) else 0.0, "cache": cache, "extra": JSON_MODE}
-        endpoint = endpoint_of(name, key, settings.api_base, **own)
+        options = {"temperature": None if is_reasoning(name) else 0.0, "cache": cache, "extra": JSON_MODE}
+        endpoint = endpoint_of(name, key, settings.api_base, **options)
         if endpoint is None or (endpoint.api_base == ROUTER and "/" not in name):
             raise ValueError(f"no model {name!r} (expected Gemini's, OpenAI's, 'ollama/…', or an api_base as well)")
         if endpoint.key_variable:
@@ -163,7 +163,7 @@ class ModelPieces:
         self._endpoint, self._throttle = endpoint, Throttle(at_once=settings.max_workers, most_failures=MAX_FAILURES)
 
     def asking(self, number: int) -> AskPiece:
-        """Return what asks in a pass, by its number from 0; raises ValueError or ConnectionError where all must end."""
+        """Return the function that asks in pass `number`, from 0; it raises ValueError or ConnectionError to stop."""
         is_warm = number > 0 and self._endpoint.temperature is not None
         endpoint = replace(self._endpoint, temperature=LATER_TEMPERATURE) if is_warm else self._endpoint
 
@@ -190,29 +190,29 @@ def extract_with_langextract(
         text: The document.
         doc_name: For the result.
         schema: What to look for.
-        asking: Gives what asks about a piece in a pass, by its number from 0; see `AskPiece`.
-        settings: Passes, size of pieces, requests at once.
+        asking: Returns, for the number of a pass from 0, the function that asks about a piece; see `AskPiece`.
+        settings: Passes, piece size, concurrent requests.
     """
     before = _prompt_before_piece(schema)
-    found: list[Entity] = []
+    kept: list[Entity] = []
     passes, dropped, chunks = list[Grounded](), set[int](), 0
     for number in range(settings.passes):
         reader = PieceReader(asking(number), before, settings.max_workers)
         document = _annotated(text, doc_name, schema, reader, settings)
         grounded = ground(document.extractions or [], text, reader.located_pieces(text), schema)
-        found += [one for one in grounded.entities if not _overlaps_any(one, found)] if number else grounded.entities
+        kept += [new for new in grounded.entities if not _overlaps_any(new, kept)] if number else grounded.entities
         passes.append(grounded)
         dropped, chunks = dropped | reader.dropped, len(reader.pieces)
     return ExtractionResult(
         doc_name=doc_name,
-        extractions=in_order(found),
+        extractions=in_order(kept),
         schema_name=schema.name,
         model_id=settings.model_id,
         chunks=chunks,
         dropped_chunks=len(dropped),
-        ungrounded=sum(one.ungrounded for one in passes),
-        echoed=sum(one.echoed for one in passes),
-        wrong_class=sum(one.wrong_class for one in passes),
+        ungrounded=sum(result.ungrounded for result in passes),
+        echoed=sum(result.echoed for result in passes),
+        wrong_class=sum(result.wrong_class for result in passes),
     )
 
 
@@ -261,16 +261,16 @@ def _is_readable(reply: str) -> bool:
     return True
 
 
-def _overlaps_any(one: Entity, others: list[Entity]) -> bool:
+def _overlaps_any(entity: Entity, others: list[Entity]) -> bool:
     return any(
-        one["extraction_class"] == other["extraction_class"]
-        and one["char_start"] < other["char_end"]
-        and other["char_start"] < one["char_end"]
+        entity["extraction_class"] == other["extraction_class"]
+        and entity["char_start"] < other["char_end"]
+        and other["char_start"] < entity["char_end"]
         for other in others
     )
 
 
-def _numbered(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+def _mark_piece_number(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
     return [
         {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
         for item in items
@@ -284,8 +284,8 @@ def _halves(piece: str) -> tuple[str, str] | None:
     middle, least = len(piece) // 2, len(piece) // 4
     for sign in ("\n", ". ", " ; ", " "):
         before, after = piece.rfind(sign, least, middle), piece.find(sign, middle, len(piece) - least)
-        found = [at + len(sign) for at in (before, after) if at >= 0]
-        if found:
-            cut = min(found, key=lambda at: abs(at - middle))
+        cuts = [at + len(sign) for at in (before, after) if at >= 0]
+        if cuts:
+            cut = min(cuts, key=lambda at: abs(at - middle))
             return piece[:cut], piece[cut:]
     return piece[:middle], piece[middle:]

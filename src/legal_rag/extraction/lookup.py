@@ -1,4 +1,4 @@
-"""Find documents by their entities: those a question singles out, that meet conditions, or that are like it."""
+"""Find documents by their entities: those specific to a question, meeting conditions, or similar to it."""
 
 import math
 import re
@@ -27,14 +27,14 @@ from legal_rag.extraction.terms import (
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
-MAX_SHARING = 1000  # documents that may share a fact; one that more share is ignored
-FEW, FEW_OF = 3, 100  # documents that share a rare fact: three, or one in a hundred
+MAX_SHARING = 1000  # documents; facts shared by more are ignored
+FEW, FEW_OF = 3, 100  # a rare fact is shared by at most three documents, or one in a hundred
 MAX_NAME_WORDS = 6  # words of a party's name
-MAX_LOOKED_UP = 1500  # documents that the words of a question lead to, its rarest words first
-DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered at a time; whose entities are read
-LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of an entity found
-NAMED_ATTRIBUTE = 1.5  # factor where the question has all words of an attribute, such as a rule's type
-ARTICLE = "article"  # kind of the facts that say what a question is about, not which case
+MAX_LOOKED_UP = 1500  # documents looked up by the words of a question, rarest first
+DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered per batch; read in full
+LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
+NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
+ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
 _LISTS = read_words("legal_rag.extraction")
 COURTS, PLAIN_TITLES, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "plain_titles", "case_words"))
 ORDINARY = COURTS.union(_LISTS["ordinary"])
@@ -46,14 +46,14 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class WantedFact(NamedTuple):
-    """A fact that a question names, and the documents that share it."""
+    """A fact named in a question, with the documents that have it."""
 
     term: str
     doc_ids: frozenset[str]
 
     @property
     def is_discriminative(self) -> bool:
-        """Whether it may single out a case: articles of law do not."""
+        """Whether it may identify a case: articles of law do not."""
         return not self.term.startswith(f"{ARTICLE}:")
 
 
@@ -62,14 +62,14 @@ class FoundEntity(NamedTuple):
 
     doc_id: str
     entity: Entity
-    score: float  # in [LEAST_SCORE, 1]: share of the question's words that it has, weighed by their rarity
+    score: float  # in [LEAST_SCORE, 1]: share of the question's words, weighted by rarity
 
 
-# Of some document ids, those to be searched, with their content hashes.
+# Filters document ids; returns those to search with their content hashes.
 Passing = Callable[[Sequence[str]], Mapping[str, str]]
 
 
-class _Word(NamedTuple):
+class _QuestionWord(NamedTuple):
     text: str  # folded
     capital: bool  # and not the question's first
     titled: bool  # after "M." or "Mme"; capitalised, after any title, legal form or word for a case
@@ -79,7 +79,7 @@ class _Word(NamedTuple):
 def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStore") -> list[str]:
     """Return the documents with discriminative (low document frequency) entities of a question, if any.
 
-    They share one rare fact with the question or two facts, at least half of all it names, and score best: each fact
+    They share one rare fact with the question, or two facts, at least half of those it names, and score best: each fact
     weighs the logarithm of its inverse document frequency. Articles of law alone are not discriminative.
     """
     facts, n_documents = facts_in(question, store), store.held_count()
@@ -89,28 +89,28 @@ def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStor
         for doc_id in fact.doc_ids:
             shared.setdefault(doc_id, []).append(fact)
     scores = {
-        doc_id: math.fsum(math.log((n_documents + 1) / len(fact.doc_ids)) for fact in some)
-        for doc_id, some in shared.items()
+        doc_id: math.fsum(math.log((n_documents + 1) / len(fact.doc_ids)) for fact in common)
+        for doc_id, common in shared.items()
     }
     best = max(scores.values(), default=0.0)
-    found = [
+    doc_ids = [
         doc_id for doc_id in sorted(scores) if scores[doc_id] >= best and _is_discriminative(shared[doc_id], facts, few)
     ]
-    return found if len(found) <= few else []
+    return doc_ids if len(doc_ids) <= few else []
 
 
 def documents_with_entities(wanted: Sequence[WantedEntity], store: "ExtractionStore") -> list[str]:
     """Return the sorted ids of the documents whose entities meet all conditions."""
-    held = (store.doc_ids_having(term, None, one.extraction_class) for one in wanted for term in one.terms)
+    held = (store.doc_ids_having(term, None, clause.extraction_class) for clause in wanted for term in clause.terms)
     return sorted(set.intersection(*map(set, held)))
 
 
 def entities_like(
     question: str | ParsedQuery, store: "ExtractionStore", passing: Passing, most: int = 10
 ) -> list[FoundEntity]:
-    """Return the entities whose class, attributes and text share the most words with a question, best first.
+    """Return the entities that share the most words with a question, by class, attributes and text, best first.
 
-    Looked up by the question's words; at most `DOCUMENTS_READ` documents are read, however many there are.
+    Looks up the question's words; reads at most `DOCUMENTS_READ` documents, whatever the size of the Library.
     """
     words = search_words(ParsedQuery.of(question).text)
     if not words or not store.has_words:
@@ -118,25 +118,25 @@ def entities_like(
     counts = {word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in words}
     n_documents = store.count_worded()
     weights = {word: math.log((n_documents + 1) / max(count, 0.5)) + 0.1 for word, count in counts.items()}
-    places_like, missed = _places(counts, weights, store)
+    places_like, missed = _weigh_places(counts, weights, store)
     least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(weights.values()) - missed
-    found = []
+    hits = []
     for doc_id, content_hash, places in _documents_like(places_like, least, store, passing):
         entities = store.entities_of(doc_id, content_hash) or []
         for entity in (entities[place] for place in places if place < len(entities)):
             score = _likeness(entity, weights)
-            found += [FoundEntity(doc_id, entity, score)] if score >= LEAST_SCORE else []
-    return sorted(found, key=lambda one: (-one.score, len(one.entity["extraction_text"]), one.doc_id))[:most]
+            hits += [FoundEntity(doc_id, entity, score)] if score >= LEAST_SCORE else []
+    return sorted(hits, key=lambda hit: (-hit.score, len(hit.entity["extraction_text"]), hit.doc_id))[:most]
 
 
-def _places(
+def _weigh_places(
     counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
 ) -> tuple[dict[int, dict[int, float]], float]:
-    """Return, by document key, the weight of the words that its entities have, by place.
+    """Return, by document key and entity place, the weight of the question's words in the entity.
 
-    Where the words lead to many documents, only the rarest are looked up; the weight of the others comes second.
+    If the words lead to many documents, only the rarest are looked up; the second value is the weight of the others.
     """
-    found: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    places_like: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     left, missed = MAX_LOOKED_UP, 0.0
     for word in sorted(counts, key=lambda word: counts[word]):
         left -= counts[word]
@@ -145,15 +145,15 @@ def _places(
             continue
         for key, places in store.entities_having_word(word):
             for place in places.split():
-                found[key][int(place)] += weights[word]
-    return found, missed
+                places_like[key][int(place)] += weights[word]
+    return places_like, missed
 
 
 def _documents_like(
-    found: Mapping[int, Mapping[int, float]], least: float, store: "ExtractionStore", passing: Passing
+    places_like: Mapping[int, Mapping[int, float]], least: float, store: "ExtractionStore", passing: Passing
 ) -> Iterator[tuple[str, str, list[int]]]:
-    """Yield the documents to read, with an entity of at least some weight: id, content hash, places of the best."""
-    weights = {key: max(places.values()) for key, places in found.items()}
+    """Yield the documents to read: id, content hash, places of the best entities above `least`."""
+    weights = {key: max(places.values()) for key, places in places_like.items()}
     best = sorted((key for key in weights if weights[key] >= least), key=lambda key: (-weights[key], key))
     n_read = 0
     for start in range(0, len(best), DOCUMENTS_CHECKED):
@@ -162,7 +162,7 @@ def _documents_like(
         for key in best[start : start + DOCUMENTS_CHECKED]:
             if ids.get(key) in hashes and n_read < DOCUMENTS_READ:
                 n_read += 1
-                places = sorted(found[key], key=lambda place: (-found[key][place], place))
+                places = sorted(places_like[key], key=lambda place: (-places_like[key][place], place))
                 yield ids[key], hashes[ids[key]], places[:DOCUMENTS_READ]
         if n_read == DOCUMENTS_READ:
             return
@@ -179,14 +179,14 @@ def _likeness(entity: Entity, weights: Mapping[str, float]) -> float:
 
 
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:
-    """Return the dates, sums and references that a question names, and the parties that some document has."""
-    query, found = ParsedQuery.of(question), dict[str, WantedFact]()
+    """Return the dates, sums and references of a question, and the parties that some document has."""
+    query, facts = ParsedQuery.of(question), dict[str, WantedFact]()
     for terms in [*([term] for term in _days_and_sums(query.text)), *candidate_keys(query)]:
         if fact := _first_found(terms, store):
-            found.setdefault(fact.term, fact)
+            facts.setdefault(fact.term, fact)
     for fact in _parties(query.text, store):
-        found.setdefault(fact.term, fact)
-    return sorted(found.values())
+        facts.setdefault(fact.term, fact)
+    return sorted(facts.values())
 
 
 def _is_discriminative(shared: Sequence[WantedFact], facts: Sequence[WantedFact], few: int) -> bool:
@@ -196,7 +196,7 @@ def _is_discriminative(shared: Sequence[WantedFact], facts: Sequence[WantedFact]
 
 
 def _first_found(terms: Sequence[str], store: "ExtractionStore") -> WantedFact | None:
-    """Look up the first term that any document has; None where too many have it."""
+    """Look up the first term that any document has; None if too many have it."""
     for term in terms:
         doc_ids = store.doc_ids_having(term, MAX_SHARING + 1)
         if doc_ids:
@@ -205,14 +205,14 @@ def _first_found(terms: Sequence[str], store: "ExtractionStore") -> WantedFact |
 
 
 def _days_and_sums(question: str) -> list[str]:
-    """Return the terms of dates and sums; the date in a law's name is none."""
-    dates = [one for one in find_dates(question) if not _LAW.search(question, 0, one.start)]
-    return [f"date:{one.value.isoformat()}" for one in dates] + amount_terms(question)
+    """Return the terms of dates and sums, except the date in a law's name."""
+    dates = [day for day in find_dates(question) if not _LAW.search(question, 0, day.start)]
+    return [f"date:{day.value.isoformat()}" for day in dates] + amount_terms(question)
 
 
 def _parties(question: str, store: "ExtractionStore") -> Iterator[WantedFact]:
     """Look up parties' names, longest first; each word of the question belongs to at most one."""
-    words = _words(question)
+    words = _question_words(question)
     taken: set[int] = set()
     for length in range(min(MAX_NAME_WORDS, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
@@ -222,28 +222,28 @@ def _parties(question: str, store: "ExtractionStore") -> Iterator[WantedFact]:
                 yield fact
 
 
-def _party(words: Sequence[_Word], store: "ExtractionStore") -> WantedFact | None:
-    """Look up words that are written as a name is; a single word needs a title, for a capital may begin anything."""
-    if words[0].placed or not any((one.capital or one.titled) and one.text not in ORDINARY for one in words):
+def _party(words: Sequence[_QuestionWord], store: "ExtractionStore") -> WantedFact | None:
+    """Look up words written like a name; a single word needs a title, since any word may be capitalised."""
+    if words[0].placed or not any((word.capital or word.titled) and word.text not in ORDINARY for word in words):
         return None
     if len(words) == 1 and not words[0].titled:
         return None
-    terms = [name_term(PARTY, [one.text for one in words])]
+    terms = [name_term(PARTY, [word.text for word in words])]
     if len(words) == 1:
         terms.append(name_term(PARTY + WORD, [words[0].text]))
     fact = _first_found(terms, store)
     return fact if fact and fact.doc_ids else None
 
 
-def _words(question: str) -> list[_Word]:
-    found: list[_Word] = []
-    before = ""  # the last word that is not a small one
+def _question_words(question: str) -> list[_QuestionWord]:
+    words: list[_QuestionWord] = []
+    before = ""  # the last word that is not a function word
     for match in _WORD.finditer(question):
         for word in words_of(match.group()):
             if word not in TITLES | FORMS | SMALL_WORDS and len(word) > 1:
                 capital = match.group()[0].isupper() and match.start() > 0
                 titled = before in PLAIN_TITLES or (capital and before in TITLES | FORMS | CASE_WORDS)
-                found.append(_Word(word, capital, titled, before in COURTS))
+                words.append(_QuestionWord(word, capital, titled, before in COURTS))
             if word not in SMALL_WORDS:
                 before = word
-    return found
+    return words

@@ -1,4 +1,4 @@
-"""The outcome of a decision (rejection, cassation, annulment…) from its ruling."""
+"""Outcome of a decision (rejection, cassation, annulment…), from its ruling."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ OPPOSITES = frozenset(
     for pair in (
         (CASSATION, REJET),
         (ANNULATION, REJET),
-        (SATISFACTION, REJET),  # of requests, in the databases of the administrative courts
+        (SATISFACTION, REJET),  # of requests, in databases of administrative courts
         (ANNULATION, CONFIRMATION),
         (INFIRMATION, CONFIRMATION),
         (NON_CONFORME, CONFORME),
@@ -29,7 +29,7 @@ OPPOSITES = frozenset(
         (CONDAMNATION, RELAXE),
     )
 )
-# Each pattern consumes its words, folded, before the next is tried; None consumes words that would mislead another.
+# Patterns consume folded words in this order; None consumes words that would mislead a later pattern.
 _PATTERNS: tuple[tuple[str | None, str], ...] = (
     (None, r"approbation(?: apres reformation)?|non lieu a statuer(?: sur la qpc)?|rectification|n y a plus lieu"),
     (ELIGIBLE, r"non lieu a prononcer l ineligibilite|n y a pas lieu de declarer"),
@@ -50,7 +50,7 @@ _PATTERNS: tuple[tuple[str | None, str], ...] = (
 _KINDS = [(kind, re.compile(rf"\b(?:{pattern})")) for kind, pattern in _PATTERNS]
 # Secondary outcomes: "casse …, rejette le surplus".
 _SECONDARY = {CASSATION: {REJET, ANNULATION}, ANNULATION: {REJET}}
-# Outcomes of a whole case in the operative part, by level of court; others concern single claims.
+# Outcomes of a whole case in the operative part, by court level; others concern single claims.
 _OF_THE_CASE = {
     SUPREME: {CASSATION, REJET, ANNULATION, CONFORME, NON_CONFORME, INELIGIBLE, ELIGIBLE, RENVOI, NON_RENVOI},
     APPEAL: {CONFIRMATION, INFIRMATION},
@@ -58,34 +58,34 @@ _OF_THE_CASE = {
 
 
 class Outcome(NamedTuple):
-    """How a decision ended."""
+    """Outcome of a decision."""
 
-    kinds: frozenset[str]  # empty where none was recognised
-    words: str  # the source's, or else the kinds
+    kinds: frozenset[str]  # empty if none was recognised
+    words: str  # from the source, else the kinds
 
     def opposes(self, other: "Outcome") -> bool:
         """Tell whether two outcomes are opposite."""
         if self.kinds & other.kinds:
             return False
-        return any(frozenset((one, two)) in OPPOSITES for one in self.kinds for two in other.kinds)
+        return any(frozenset((kind, other_kind)) in OPPOSITES for kind in self.kinds for other_kind in other.kinds)
 
 
 def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[Entity] | None) -> Outcome:
     """Read a decision's outcome from its metadata, else from its entities, else from its text.
 
     Args:
-        solution: The source's word for it; may be empty.
+        solution: The source's own term; may be empty.
         court: The rank of the court.
         text: The decision.
-        entities: Extracted from it, if it was.
+        entities: Its entities, if they were extracted.
     """
     if solution.strip():
         return Outcome(kinds_of(solution), solution.strip())
-    found = entities or ()
-    said = [one["extraction_text"] for one in found if one["extraction_class"] == SOLUTION]
-    # A statement's first word is its verb; the rest may relate what another court did.
-    said = said or [one["extraction_text"].split()[0] for one in found if one["extraction_class"] == DISPOSITIF]
-    kinds = kinds_of(" ; ".join(said or _solutions_in(text))) & _OF_THE_CASE.get(court.level, frozenset())
+    known = entities or ()
+    words = [item["extraction_text"] for item in known if item["extraction_class"] == SOLUTION]
+    # A statement's first word is its verb; the rest may report another court's ruling.
+    words = words or [item["extraction_text"].split()[0] for item in known if item["extraction_class"] == DISPOSITIF]
+    kinds = kinds_of(" ; ".join(words or _solutions_in(text))) & _OF_THE_CASE.get(court.level, frozenset())
     return Outcome(kinds, " et ".join(sorted(kinds)))
 
 
@@ -95,13 +95,12 @@ def kinds_of(words: str) -> frozenset[str]:
 
 
 def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
-    """Return the solutions of the kinds that a text names, if it names nothing else ("rejetées")."""
+    """Return the solutions with all kinds of outcome in a text, if it holds nothing else ("rejetées")."""
     kinds, rest = _kinds_and_rest(wanted)
-    return [one for one in solutions if kinds and not rest and kinds <= kinds_of(one)]
+    return [solution for solution in solutions if kinds and not rest and kinds <= kinds_of(solution)]
 
 
 def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
-    """Return the kinds of outcome in a text, and its other words."""
     rest, kinds = " ".join(words_of(words)), set[str]()
     for kind, pattern in _KINDS:
         rest, n = pattern.subn("|", rest)
@@ -111,9 +110,9 @@ def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
 
 
 def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
-    """Return the solutions, as sources write them, that oppose some kinds of outcome."""
+    """Return the solutions, as written in the sources, that oppose some kinds of outcome."""
     outcome = Outcome(kinds, "")
-    return [one for one in solutions if outcome.opposes(Outcome(kinds_of(one), one))]
+    return [solution for solution in solutions if outcome.opposes(Outcome(kinds_of(solution), solution))]
 
 
 def _solutions_in(text: str) -> list[str]:

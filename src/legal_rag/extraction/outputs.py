@@ -20,12 +20,12 @@ from legal_rag.files import beside, locked, put_in_place, sync
 from legal_rag.html import NotebookFrame, in_notebook, plain_json
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
-PAGES = "entities_pages"  # folder of the pages, where there are several
+PAGES = "entities_pages"  # folder, if there are several pages
 OUTPUTS = (JSONL, JSON, INDEX, PAGE, PAGES)
-MAX_SHOWN = 50  # documents below a notebook's cell: they are saved with it
+MAX_SHOWN = 50  # documents in a notebook's output, which is saved with it
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
-# Line ends for some reader that JSON does not escape.
-LINE_ENDS = {ord(one): " " for one in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+# Characters that some readers take as line ends and JSON does not escape.
+LINE_ENDS = {ord(sign): " " for sign in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 Results = Iterable[ExtractionResult | ExtractedDocument]
 
 
@@ -48,7 +48,7 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
 
     Args:
         folder: Created if missing.
-        items: The documents, with different ids.
+        items: The documents, with distinct ids.
 
     Returns:
         The four files; then, if there are too many documents for one page, the folder of the pages.
@@ -59,7 +59,7 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     scratch = beside(folder / "entities", "new")
     with locked(folder / "entities"), ExitStack() as stack:
-        shutil.rmtree(scratch, ignore_errors=True)  # what a kill left
+        shutil.rmtree(scratch, ignore_errors=True)  # left by a kill
         scratch.mkdir()
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
         generation = _write_all(scratch, items)
@@ -79,7 +79,7 @@ def delete_outputs(folder: Path) -> None:
 
 
 def format_extraction_index(results: Sequence[ExtractionResult]) -> str:
-    """Write the extraction index, by which a language model plans: one line an entity, its text quoted as in JSON."""
+    """Format the extraction index that models plan with: one line per entity, its text quoted as in JSON."""
     lines = [line for result in results for line in _index_lines(result.doc_name, result.extractions)]
     return "".join([INDEX_HEAD, *lines])
 
@@ -89,10 +89,10 @@ def build_enriched_context(docs: Iterable[Mapping[str, str]], extraction_results
 
     Args:
         docs: Each with `name` and `text`.
-        extraction_results: Of some or all of them.
+        extraction_results: For some or all of them.
     """
     texts = (
-        f"\n===== DOCUMENT {number}: {_one_line(doc['name'])} =====\n{doc['text']}\n"
+        f"\n===== DOCUMENT {number}: {_without_line_ends(doc['name'])} =====\n{doc['text']}\n"
         for number, doc in enumerate(docs, start=1)
     )
     return "".join([format_extraction_index(extraction_results), *texts])
@@ -108,14 +108,14 @@ def view_entities(
 
     Args:
         shown: A Library, the folder of one, a folder that `legal-rag extract --output` wrote, or results.
-        doc_id: The document to begin with; in a notebook the only one.
+        doc_id: The first document to show; in a notebook the only one.
         docs: The texts of results, each with `name` and `text`, as given to `run_batch_extraction`.
 
     Returns:
         In a notebook what it displays, with the first documents; elsewhere the path of the page, opened in the browser.
 
     Raises:
-        FileNotFoundError: If nothing was extracted there yet.
+        FileNotFoundError: If the folder has no extracted entities yet.
         LookupError: If there is no such document.
         ValueError: If a result's text is not among `docs`.
     """
@@ -150,10 +150,10 @@ def _items(shown: Any, doc_id: str | None, docs: Iterable[Mapping[str, str]]) ->
     if doc_id is None:
         yield from items
         return
-    found = next((item for item in items if item.doc_id == doc_id), None)
-    if found is None:
+    chosen = next((item for item in items if item.doc_id == doc_id), None)
+    if chosen is None:
         raise LookupError(f"no document {doc_id!r} among those extracted")
-    yield found
+    yield chosen
 
 
 def _of_library(library: DocumentSource, doc_id: str | None) -> Iterator[ExtractedDocument]:
@@ -175,11 +175,11 @@ def _of_folder(folder: Path) -> Iterator[ExtractedDocument]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            entities = [_entity(one) for one in row["extractions"] if one["char_interval"]]
+            entities = [_entity_of_row(extraction) for extraction in row["extractions"] if extraction["char_interval"]]
             yield ExtractedDocument(row["document_id"], "", row["text"], entities)
 
 
-def _entity(row: dict[str, Any]) -> Entity:
+def _entity_of_row(row: dict[str, Any]) -> Entity:
     return Entity(
         extraction_class=row["extraction_class"],
         extraction_text=row["extraction_text"],
@@ -201,7 +201,7 @@ def _of_results(results: Results, texts: Mapping[str, str]) -> Iterator[Extracte
 
 
 def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
-    """Write all files; return the name of the folder of the pages, if there are several, a digest of them."""
+    """Write all files; return the name of the folder of pages (their digest), None for a single page."""
     with ExitStack() as stack:
         paths = [scratch / name for name in (JSONL, JSON, INDEX)]
         files = [
@@ -209,7 +209,7 @@ def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
         ]
         pages_folder = scratch / PAGES
         pages_folder.mkdir()
-        pages = write_pages(pages_folder, _written(items, *files), f"../../{PAGE}")
+        pages = write_pages(pages_folder, _write_text_files(items, *files), f"../../{PAGE}")
     if len(pages) == 1:
         os.replace(pages_folder / pages[0].address, scratch / PAGE)
         generation = None
@@ -223,16 +223,16 @@ def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
     return generation
 
 
-def _written(
+def _write_text_files(
     items: Iterable[ExtractedDocument], jsonl: TextIO, by_document: TextIO, index: TextIO
 ) -> Iterator[ExtractedDocument]:
-    """Write each document to the three text files, and pass it on to the pages."""
+    """Write each document to the three text files, and yield it for the pages."""
     index.write(INDEX_HEAD)
     before = "{"
     for item in items:
-        _check(item)
+        _check_offsets(item)
         jsonl.write(_annotated_line(item))
-        by_document.write(f"{before}\n{plain_json(item.doc_id)}: {plain_json(_record(item))}")
+        by_document.write(f"{before}\n{plain_json(item.doc_id)}: {plain_json(_json_record(item))}")
         index.writelines(_index_lines(item.doc_id, item.entities))
         before = ","
         yield item
@@ -240,7 +240,7 @@ def _written(
 
 
 def _put_all_in_place(scratch: Path, folder: Path, generation: str | None) -> list[Path]:
-    """Move the files to their places: the pages before the index page that names them, the earlier ones last."""
+    """Move the files into place: pages before the index page that links them; delete old pages last."""
     pages, written = folder / PAGES, [folder / name for name in (JSONL, JSON, INDEX, PAGE)]
     if generation:
         pages.mkdir(exist_ok=True)
@@ -255,9 +255,9 @@ def _put_all_in_place(scratch: Path, folder: Path, generation: str | None) -> li
     return written
 
 
-def _check(item: ExtractedDocument) -> None:
-    for one in item.entities:
-        start, end, text = one["char_start"], one["char_end"], one["extraction_text"]
+def _check_offsets(item: ExtractedDocument) -> None:
+    for entity in item.entities:
+        start, end, text = entity["char_start"], entity["char_end"], entity["extraction_text"]
         if not 0 <= start < end or item.content[start:end] != text:
             raise ValueError(
                 f"entity of {item.doc_id!r} not at its place: at {start}-{end} stands "
@@ -266,49 +266,49 @@ def _check(item: ExtractedDocument) -> None:
 
 
 def _annotated_line(item: ExtractedDocument) -> str:
-    """Write a document as LangExtract's `save_annotated_documents` does."""
+    """Format a document like LangExtract's `save_annotated_documents`."""
     extractions = [
         {
-            "extraction_class": one["extraction_class"],
-            "extraction_text": one["extraction_text"],
-            "char_interval": {"start_pos": one["char_start"], "end_pos": one["char_end"]},
-            "alignment_status": _alignment(one),
+            "extraction_class": entity["extraction_class"],
+            "extraction_text": entity["extraction_text"],
+            "char_interval": {"start_pos": entity["char_start"], "end_pos": entity["char_end"]},
+            "alignment_status": _alignment(entity),
             "extraction_index": number,
             "group_index": number,
             "description": None,
-            "attributes": one["attributes"],
+            "attributes": entity["attributes"],
         }
-        for number, one in enumerate(item.entities)
+        for number, entity in enumerate(item.entities)
     ]
     return plain_json({"extractions": extractions, "text": item.content, "document_id": item.doc_id}) + "\n"
 
 
-def _record(item: ExtractedDocument) -> dict[str, Any]:
+def _json_record(item: ExtractedDocument) -> dict[str, Any]:
     entities = [
         {
-            "class": one["extraction_class"],
-            "text": one["extraction_text"],
-            "attributes": one["attributes"],
-            "start_pos": one["char_start"],
-            "end_pos": one["char_end"],
-            "alignment": _alignment(one).upper(),
+            "class": entity["extraction_class"],
+            "text": entity["extraction_text"],
+            "attributes": entity["attributes"],
+            "start_pos": entity["char_start"],
+            "end_pos": entity["char_end"],
+            "alignment": _alignment(entity).upper(),
         }
-        for one in item.entities
+        for entity in item.entities
     ]
     return {"source_file": item.doc_id, "entity_count": len(entities), "entities": entities}
 
 
-def _alignment(one: Entity) -> str:
-    return "match_fuzzy" if one.get("alignment") == "folded" else "match_exact"
+def _alignment(entity: Entity) -> str:
+    return "match_fuzzy" if entity.get("alignment") == "folded" else "match_exact"
 
 
 def _index_lines(name: str, entities: Sequence[Entity]) -> Iterator[str]:
-    yield f"\n[Document: {_one_line(name)}]\n"
-    for one in entities:
-        quoted = json.dumps(one["extraction_text"], ensure_ascii=False)
-        place = f"(chars {one['char_start']}-{one['char_end']})"
-        yield f"  - {_one_line(one['extraction_class'])}: {_one_line(quoted)} {place}\n"
+    yield f"\n[Document: {_without_line_ends(name)}]\n"
+    for entity in entities:
+        quoted = json.dumps(entity["extraction_text"], ensure_ascii=False)
+        place = f"(chars {entity['char_start']}-{entity['char_end']})"
+        yield f"  - {_without_line_ends(entity['extraction_class'])}: {_without_line_ends(quoted)} {place}\n"
 
 
-def _one_line(text: str) -> str:
+def _without_line_ends(text: str) -> str:
     return text.translate(LINE_ENDS)

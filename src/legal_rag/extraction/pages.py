@@ -26,8 +26,8 @@ PACKAGE = "legal_rag.extraction"
 HEADING = "Entités extraites"
 PALETTE = 24  # colours in `page.css`
 PAGE_DOCUMENTS = 500
-PAGE_CHARACTERS = 8_000_000  # of the texts of a page that has more than one document
-LISTED_DOCUMENTS = 50_000  # beyond that, the index page names only the first and the last document of each page
+PAGE_CHARACTERS = 8_000_000  # of text per page, unless a single document is longer
+LISTED_DOCUMENTS = 50_000  # above that, the index page lists only the first and last document of each page
 ALIGNMENT_LABELS = {
     "exact": "mot pour mot",
     "folded": "retrouvée malgré la graphie",
@@ -36,9 +36,9 @@ ALIGNMENT_LABELS = {
 
 
 class Facets(NamedTuple):
-    """What documents are filtered by; empty where it is not known."""
+    """Filter values of a document; empty if unknown."""
 
-    court: str  # as it is cited: "Cass.", "CA Lyon"
+    court: str  # as cited: "Cass.", "CA Lyon"
     date: str  # ISO 8601
     outcome: str
 
@@ -59,11 +59,11 @@ class IndexRow(NamedTuple):
     entities: int
     first: str  # title or id of its first and last document
     last: str
-    listed: list[tuple[str, str, int]]  # id, title and number of entities of each document; or nothing
+    listed: list[tuple[str, str, int]]  # id, title and number of entities per document; may be empty
 
 
 def page_parts(items: Iterable[ExtractedDocument], links: Iterable[PageLink] = (), note: str = "") -> Iterator[str]:
-    """Stream a page of documents as text, with a note at the top; the links are read after the last document."""
+    """Stream a page of documents as text, with a note on top; `links` is read after the last document."""
     named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
     lists = {name: list(of.items()) for name, of in named.items()}
     settings = safe_json({**lists, "palette": PALETTE, "articles": [ARTICLE_CITE, TEXTE_VISE, LEGAL_REFERENCE]})
@@ -90,9 +90,9 @@ def index_parts(rows: Sequence[IndexRow]) -> Iterator[str]:
 
 
 def colours() -> dict[str, int]:
-    """Return the palette number of each known class: classes of one schema have different ones."""
+    """Return the palette number of each known class, distinct within a schema."""
     numbers: dict[str, int] = {}
-    for names in (JURISPRUDENCE, *CLASSES.values()):  # a court's decisions choose first
+    for names in (JURISPRUDENCE, *CLASSES.values()):  # `jurisprudence` takes the first colours
         taken = {numbers[name] for name in names if name in numbers}
         free = (number for number in range(len(names) + len(taken)) if number not in taken)
         numbers.update({name: next(free) for name in names if name not in numbers})
@@ -100,20 +100,23 @@ def colours() -> dict[str, int]:
 
 
 def write_pages(folder: Path, items: Iterable[ExtractedDocument], index_address: str) -> list[IndexRow]:
-    """Write any number of documents as pages that a browser can open, holding one document in memory.
+    """Write any number of documents as browser-sized pages, holding one document in memory.
 
-    A single page has no links, and can be moved anywhere. The folder is empty; `index_address` is the index page's,
+    A single page has no links and can be moved. `folder` must be empty; `index_address` is the index page's address
     relative to the pages.
 
     Returns:
-        The pages, one at least; their addresses are the names of their files.
+        One row per page, at least one; addresses are file names.
     """
     rows: list[IndexRow] = []
     ahead = _Ahead(items)
     while not rows or ahead.next is not None:
         number = len(rows) + 1
         listed: list[tuple[str, str, int]] = []
-        write_parts(folder / _name(number), page_parts(_page_of(ahead, listed), _links(number, ahead, index_address)))
+        write_parts(
+            folder / _page_name(number),
+            page_parts(_documents_of_page(ahead, listed), _navigation_links(number, ahead, index_address)),
+        )
         rows.append(_index_row(number, listed))
         if ahead.taken > LISTED_DOCUMENTS:
             rows = [row._replace(listed=[]) for row in rows]
@@ -121,7 +124,7 @@ def write_pages(folder: Path, items: Iterable[ExtractedDocument], index_address:
 
 
 def write_parts(path: Path, parts: Iterable[str]) -> None:
-    """Write a text that comes in pieces; what UTF-8 cannot encode becomes a question mark."""
+    """Write a text given in pieces; what UTF-8 cannot encode becomes a question mark."""
     with path.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
         out.writelines(parts)
 
@@ -135,13 +138,13 @@ class _Ahead:
         self.taken = 0
 
     def step(self) -> None:
-        self.next = None  # not two documents at a time
+        self.next = None  # never two documents in memory
         self.next = next(self._items, None)
         self.taken += 1
 
 
-def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[ExtractedDocument]:
-    """Yield the documents of one page, adding each to `listed`."""
+def _documents_of_page(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[ExtractedDocument]:
+    """Yield the documents of one page, appending each to `listed`."""
     characters = 0
     while ahead.next is not None and len(listed) < PAGE_DOCUMENTS:
         item = ahead.next
@@ -153,30 +156,30 @@ def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[Extr
         ahead.step()
 
 
-def _links(number: int, ahead: _Ahead, index_address: str) -> Iterator[PageLink]:
-    """Yield the links of a page, after its documents were read: only then is it known whether another follows."""
+def _navigation_links(number: int, ahead: _Ahead, index_address: str) -> Iterator[PageLink]:
+    """Yield the links of a page; read after its documents, when it is known whether another page follows."""
     has_more = ahead.next is not None
     if number > 1 or has_more:
         yield PageLink(index_address, "Toutes les pages")
     if number > 1:
-        yield PageLink(_name(number - 1), "Page précédente")
+        yield PageLink(_page_name(number - 1), "Page précédente")
     if has_more:
-        yield PageLink(_name(number + 1), "Page suivante")
+        yield PageLink(_page_name(number + 1), "Page suivante")
 
 
 def _index_row(number: int, listed: list[tuple[str, str, int]]) -> IndexRow:
     first, last = [title or doc_id for doc_id, title, _ in listed[:1] + listed[-1:]] or ["", ""]
-    return IndexRow(_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
+    return IndexRow(_page_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
 
 
-def _name(number: int) -> str:
+def _page_name(number: int) -> str:
     return f"{number:04}.html"
 
 
 def _document_values(item: ExtractedDocument) -> dict[str, Any]:
-    counts = Counter(one["extraction_class"] for one in item.entities)
-    entities = sorted(item.entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
-    data = safe_json({"text": item.content, "entities": [_entity_values(one) for one in entities]})
+    counts = Counter(entity["extraction_class"] for entity in item.entities)
+    entities = sorted(item.entities, key=lambda span: (span["char_start"], -span["char_end"], span["extraction_class"]))
+    data = safe_json({"text": item.content, "entities": [_entity_values(entity) for entity in entities]})
     named = {"id": item.doc_id, "title": _title_of(item), "facets": plain_json(_facets_of(item))}
     return {**named, "counts": plain_json(list(counts.items())), "data": data}
 
@@ -194,12 +197,12 @@ def _facets_of(item: ExtractedDocument) -> Facets:
     return Facets(cited.court, cited.date, outcome[:1].upper() + outcome[1:])
 
 
-def _entity_values(one: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:
-    given: dict[str, Any] = {**(one["attributes"] or {})}  # a file may hold lists
+def _entity_values(entity: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:
+    given: dict[str, Any] = {**(entity["attributes"] or {})}  # a file may hold lists
     attributes = [
         (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)) for name, value in given.items()
     ]
-    return one["extraction_class"], one["char_start"], one["char_end"], attributes, one.get("alignment", "")
+    return entity["extraction_class"], entity["char_start"], entity["char_end"], attributes, entity.get("alignment", "")
 
 
 @cache

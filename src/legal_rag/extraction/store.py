@@ -1,4 +1,4 @@
-"""`entities.sqlite`: the extracted entities of a Library, with the recipe that made them."""
+"""`entities.sqlite`: extracted entities of a Library, with the recipe of each extraction."""
 
 import hashlib
 import json
@@ -21,19 +21,19 @@ from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_all
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
-MAX_PER_WORD = 50  # entities of a document that one word leads to, the first ones
+MAX_PER_WORD = 50  # entities indexed per word and document, the first ones
 INDEX_BATCH = 500  # documents whose words are indexed in one transaction
-# The words of entities, an optional part: of files written by an earlier version, `index_words` fills it.
+# The words of entities, optional: `index_words` fills them in files of earlier versions.
 _WORDS_SCHEMA = (
     "CREATE TABLE IF NOT EXISTS worded"
     " (document_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, words TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, document_key INTEGER NOT NULL,"
-    " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # places in the document's entities
+    " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # positions in the document's entities
 )
 
 
 class Recipe(NamedTuple):
-    """Everything that decides what is extracted from a text; the model's server does not."""
+    """Everything that determines an extraction; the model's server does not."""
 
     schema_name: str
     schema_version: str
@@ -48,7 +48,7 @@ class Recipe(NamedTuple):
         return hashlib.sha256(json.dumps(list(self)).encode()).hexdigest()
 
 
-# Id, content hash and text of a document, the recipe and the result of its extraction, its terms with their classes.
+# Id, content hash and text of a document, recipe and result of its extraction, its terms with their classes.
 HeldRow = tuple[str, str, str, Recipe, ExtractionResult, Iterable[tuple[str, str]]]
 
 
@@ -58,7 +58,7 @@ def text_hash(text: str) -> str:
 
 
 class ExtractionStore:
-    """Thread-safe store of extraction results; opened read-only where the folder cannot be written to.
+    """Thread-safe store of extraction results; read-only if the folder is not writable.
 
     Args:
         path: Its file, created if missing; None is `extractions.sqlite` in the cache folder.
@@ -71,9 +71,9 @@ class ExtractionStore:
     def __init__(self, path: Path | None = None) -> None:
         self.path = cache_folder() / STORE_FILE if path is None else Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._connections = ThreadConnections(self.path, self._connect)
+        self._connections = ThreadConnections(self.path, self._connect_store)
         try:
-            _prepare(self._connections.get(), self.path)
+            _prepare_store(self._connections.get(), self.path)
         except BaseException:
             self.close()
             raise
@@ -89,9 +89,9 @@ class ExtractionStore:
         self._connections.close()
 
     def get(self, text: str, recipe: Recipe) -> ExtractionResult | None:
-        """Return the complete result of a recipe for a text, if there is one."""
+        """Return the complete result of a recipe for a text, if saved."""
         sql = "SELECT result FROM results WHERE text_hash = ? AND recipe_key = ?"
-        row = self._row(sql, text_hash(text), recipe.key)
+        row = self._query_store_row(sql, text_hash(text), recipe.key)
         return _result_of(row[0]) if row else None
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
@@ -100,11 +100,11 @@ class ExtractionStore:
         Raises:
             ValueError: If the result is incomplete.
         """
-        with self._writing() as connection:
-            _put(connection, text_hash(text), recipe, result)
+        with self._store_transaction() as connection:
+            _put_result(connection, text_hash(text), recipe, result)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
-        """Store the results of a Library's documents in place of earlier ones: all rows, or none.
+        """Store the results of a Library's documents, replacing earlier ones: all rows, or none.
 
         Raises:
             ValueError: If a result is incomplete.
@@ -113,14 +113,14 @@ class ExtractionStore:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)
                 _drop(connection, [doc_id])
-                _put(connection, hashed, recipe, result)
+                _put_result(connection, hashed, recipe, result)
                 connection.execute("INSERT INTO held VALUES (?, ?, ?, ?)", (doc_id, content_hash, hashed, recipe.key))
                 rows_of_terms = [(term, doc_id, of_class) for term, of_class in terms]
                 connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", rows_of_terms)
                 _put_words(connection, doc_id, result.extractions)
 
     def index_words(self) -> int:
-        """Index the words of the entities of documents that lack them; return of how many documents."""
+        """Index the words of entities where missing; return the number of documents indexed."""
         lacking = self._lacking_words()
         for start in range(0, len(lacking), INDEX_BATCH):
             with self._writing_words() as connection:
@@ -131,73 +131,73 @@ class ExtractionStore:
         return len(lacking)
 
     def count_lacking_words(self) -> int:
-        """Count the extracted documents whose entities are not indexed by their words."""
+        """Count the extracted documents without an index of their entities' words."""
         return len(self._lacking_words())
 
     @property
     def has_words(self) -> bool:
-        """Whether entities can be searched by their words."""
-        return self._row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
+        """Whether entities can be searched by words."""
+        return self._query_store_row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
 
     def count_worded(self) -> int:
-        """Return about how many documents are indexed by the words of their entities."""
-        return self._row("SELECT COALESCE(MAX(document_key), 0) FROM worded")[0]
+        """Return roughly how many documents have an index of their entities' words."""
+        return self._query_store_row("SELECT COALESCE(MAX(document_key), 0) FROM worded")[0]
 
     def count_having_word(self, word: str, most: int) -> int:
-        """Return how many documents have a word in an entity; `most` stands for more."""
-        return self._row("SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE word = ? LIMIT ?)", word, most)[0]
+        """Count the documents with a word in an entity, up to `most`."""
+        return self._query_store_row("SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE word = ? LIMIT ?)", word, most)[0]
 
     def entities_having_word(self, word: str) -> list[tuple[int, str]]:
-        """Return the documents, by key, with the places of the entities that have a word, as '3 17 22'."""
-        return self._rows("SELECT document_key, numbers FROM words WHERE word = ?", word)
+        """Return, by document key, the places of the entities with a word, as '3 17 22'."""
+        return self._query_store("SELECT document_key, numbers FROM words WHERE word = ?", word)
 
     def worded_ids(self, document_keys: Iterable[int]) -> dict[int, str]:
-        """Return the ids of documents, by the keys that `entities_having_word` gives."""
+        """Return the ids of documents by the keys of `entities_having_word`."""
         sql = "SELECT document_key, doc_id FROM worded WHERE document_key IN (SELECT value FROM json_each(?))"
-        return dict(self._rows(sql, json.dumps(list(document_keys))))
+        return dict(self._query_store(sql, json.dumps(list(document_keys))))
 
     def _lacking_words(self) -> list[str]:
         if not self.has_words:
             return list(self.held_ids())
         sql = "SELECT doc_id FROM held WHERE doc_id NOT IN (SELECT doc_id FROM worded) ORDER BY doc_id"
-        return [doc_id for (doc_id,) in self._rows(sql)]
+        return [doc_id for (doc_id,) in self._query_store(sql)]
 
     def entities_of(self, doc_id: str, content_hash: str) -> list[Entity] | None:
         """Return a document's entities; None if it was not extracted, or has changed since."""
         sql = "SELECT result FROM held JOIN results USING (text_hash, recipe_key) WHERE doc_id = ? AND content_hash = ?"
-        row = self._row(sql, doc_id, content_hash)
+        row = self._query_store_row(sql, doc_id, content_hash)
         return _result_of(row[0]).extractions if row else None
 
     def held_recipe(self, doc_id: str, content_hash: str) -> Recipe | None:
-        """Return the recipe a document was extracted by; None if it was not, or has changed since."""
+        """Return the recipe of a document's extraction; None if there is none, or the document has changed since."""
         sql = f"SELECT {_RECIPE} FROM held JOIN recipes USING (recipe_key) WHERE doc_id = ? AND content_hash = ?"  # noqa: S608
-        row = self._row(sql, doc_id, content_hash)
+        row = self._query_store_row(sql, doc_id, content_hash)
         return Recipe(*row) if row else None
 
     def held_recipes(self) -> list[tuple[Recipe, int]]:
         """Return the recipes in use, each with its number of documents."""
         sql = f"SELECT COUNT(*), {_RECIPE} FROM held JOIN recipes USING (recipe_key) GROUP BY recipe_key ORDER BY 1, 2"  # noqa: S608
-        return [(Recipe(*row), n_documents) for n_documents, *row in self._rows(sql)]
+        return [(Recipe(*row), n_documents) for n_documents, *row in self._query_store(sql)]
 
     def held_ids(self) -> Iterator[str]:
         """Yield the ids of the extracted documents, sorted."""
-        return (doc_id for (doc_id,) in self._rows("SELECT doc_id FROM held ORDER BY doc_id"))
+        return (doc_id for (doc_id,) in self._query_store("SELECT doc_id FROM held ORDER BY doc_id"))
 
     def held_keys(self, doc_ids: Iterable[str] | None = None) -> Iterator[tuple[str, str, str]]:
-        """Yield id, content hash and recipe key of the extracted documents, all or some, by id."""
-        some = "" if doc_ids is None else "WHERE doc_id IN (SELECT value FROM json_each(?))"
-        query = f"SELECT doc_id, content_hash, recipe_key FROM held {some} ORDER BY doc_id"  # noqa: S608
+        """Yield id, content hash and recipe key of the extracted documents, all or some, in order of id."""
+        where = "" if doc_ids is None else "WHERE doc_id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT doc_id, content_hash, recipe_key FROM held {where} ORDER BY doc_id"  # noqa: S608
         values = () if doc_ids is None else (json.dumps(list(doc_ids)),)
         yield from self._connections.get().execute(query, values)
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
-        """Return the content hash that each extracted document had."""
+        """Return the content hash of each document when it was extracted."""
         sql = "SELECT doc_id, content_hash FROM held WHERE doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
-        return dict(self._rows(sql, json.dumps(list(doc_ids))))
+        return dict(self._query_store(sql, json.dumps(list(doc_ids))))
 
     def held_count(self) -> int:
         """Return the number of extracted documents."""
-        return self._rows("SELECT COUNT(*) FROM held")[0][0]
+        return self._query_store("SELECT COUNT(*) FROM held")[0][0]
 
     def drop(self, doc_ids: Iterable[str]) -> None:
         """Delete documents and their results; unknown ids are ignored."""
@@ -205,35 +205,35 @@ class ExtractionStore:
             _drop(connection, doc_ids)
 
     def doc_ids_having(self, term: str, most: int | None = None, extraction_class: str | None = None) -> list[str]:
-        """Return the sorted ids of the documents that have a term, of any class or one; at most `most` of them."""
+        """Return the sorted ids of the documents that have a term, of one class or any, up to `most`."""
         condition = "" if extraction_class is None else "AND class = ?"
         values = [term] if extraction_class is None else [term, extraction_class]
         sql = f"SELECT DISTINCT doc_id FROM terms WHERE term = ? {condition} ORDER BY doc_id LIMIT ?"  # noqa: S608
-        return [doc_id for (doc_id,) in self._rows(sql, *values, -1 if most is None else most)]
+        return [doc_id for (doc_id,) in self._query_store(sql, *values, -1 if most is None else most)]
 
     def has_class(self, extraction_class: str) -> bool:
-        """Tell whether any document has a term of a class; scans all terms where none has."""
-        return self._row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
+        """Tell whether any document has a term of a class; scans all terms if none has."""
+        return self._query_store_row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_store(self) -> sqlite3.Connection:
         connection = connect_as_allowed(self.path)
         connection.execute("PRAGMA synchronous=NORMAL")  # survives a kill; a power cut may cost the last seconds
         return connection
 
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+    def _store_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         return transaction(self._connections.get())
 
     @contextmanager
     def _writing_words(self) -> Iterator[sqlite3.Connection]:
-        with self._writing() as connection:
+        with self._store_transaction() as connection:
             for statement in _WORDS_SCHEMA:
                 connection.execute(statement)
             yield connection
 
-    def _row(self, sql: str, *values: Any) -> Any:
+    def _query_store_row(self, sql: str, *values: Any) -> Any:
         return self._connections.get().execute(sql, values).fetchone()
 
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
+    def _query_store(self, sql: str, *values: Any) -> list[Any]:
         return self._connections.get().execute(sql, values).fetchall()
 
 
@@ -247,8 +247,7 @@ def _is_busy(error: BaseException) -> bool:
 # Changing the journal mode fails at once where another connection holds the file.
 @retry(retry=retry_if_exception(_is_busy), stop=stop_after_delay(PATIENCE_SECONDS), wait=wait_random(0.01, 0.1),
        reraise=True)  # fmt: skip
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables of a new file; refuse a later version's."""
+def _prepare_store(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT_VERSION:
         raise ValueError(f"{path} is of format {version} (expected {FORMAT_VERSION}): a later version wrote it")
@@ -258,7 +257,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {FORMAT_VERSION}; COMMIT;")
 
 
-def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:
+def _put_result(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:
     if not result.complete:
         gaps = f"{result.dropped_chunks} dropped chunks, error {result.error}"
         raise ValueError(f"not a complete result: {result.doc_name!r} has {gaps}")
@@ -288,7 +287,7 @@ def _drop_words(connection: sqlite3.Connection, doc_id: str) -> None:
 
 
 def _drop(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
-    """Delete documents, and results that no other document shares."""
+    """Delete documents, and their results unless shared with another document."""
     for doc_id in doc_ids:
         _drop_words(connection, doc_id)
         row = connection.execute("SELECT text_hash, recipe_key FROM held WHERE doc_id = ?", (doc_id,)).fetchone()

@@ -1,4 +1,4 @@
-"""Index terms of entities: equal dates, sums, references and names have equal terms."""
+"""Index terms of entities: equal dates, sums, references and names get equal terms."""
 
 import re
 import unicodedata
@@ -25,7 +25,7 @@ NUMBER_CLASSES = frozenset({classes.NUMERO, classes.ECLI})
 CITING_CLASSES = frozenset(
     {classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE, classes.LEGAL_REFERENCE}
 )
-MAX_FOLDED_WORDS = 20  # of a term: questions and filters hold no longer ones
+MAX_FOLDED_WORDS = 20  # per term: questions and filters have no longer ones
 CACHED = 20_000  # entities with cached terms: many decisions share articles and courts
 _LISTS = read_words("legal_rag.extraction")
 TITLES, FORMS, SMALL_WORDS = (frozenset(_LISTS[name]) for name in ("titles", "forms", "small_words"))
@@ -56,9 +56,9 @@ def terms_of(entity: Entity) -> list[str]:
 
 
 def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tuple[str, str]]:
-    """Return the terms of a document's entities, each with its class, sorted; a `decision_date` has the class ''."""
-    found = {(term, one["extraction_class"]) for one in entities for term in terms_of(one)}
-    return sorted(found | {(term, "") for term in _dates(decision_date)})
+    """Return the sorted terms of a document's entities with their classes; `decision_date` has the class ''."""
+    terms = {(term, entity["extraction_class"]) for entity in entities for term in terms_of(entity)}
+    return sorted(terms | {(term, "") for term in _date_terms(decision_date)})
 
 
 def wanted_entity(condition: str) -> WantedEntity:
@@ -71,7 +71,7 @@ def wanted_entity(condition: str) -> WantedEntity:
     if not (written and sign and value):
         raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
     name = class_named(written)
-    terms = tuple(dict.fromkeys(_wanted(name, value)))
+    terms = tuple(dict.fromkeys(_required_terms(name, value)))
     if name == classes.DATE and not terms:
         raise ValueError(f"entity {condition!r:.200} names no day (expected e.g. 'date=12 mai 1993')")
     if not terms:
@@ -80,31 +80,31 @@ def wanted_entity(condition: str) -> WantedEntity:
 
 
 def class_named(written: str) -> str:
-    """Resolve a class as a user writes it ('Numéro'); an unknown one is returned as it is."""
+    """Resolve a class as typed by a user ('Numéro'); an unknown one is returned unchanged."""
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, folded to lower case without accents, ligatures and signs."""
+    """Return the words of a text in lower case, without accents, ligatures and signs."""
     plain = normalized(fold_text(text), "NFKD")
     return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 
 def search_words(text: str) -> list[str]:
-    """Return the distinct words that a text is searched by: folded, in the singular, without function words."""
+    """Return the distinct search words of a text: folded, singular, without function words."""
     words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
     return list(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
 
 
 def search_words_of(entity: Entity) -> list[str]:
-    """Return the words that an entity is searched by: those of its class, its attributes and its text."""
+    """Return the search words of an entity: of its class, its attributes and its text."""
     name = entity["extraction_class"]
     label = classes.LABELS.get(name, name)
     return search_words(" ".join([label, *entity["attributes"].values(), entity["extraction_text"]]))
 
 
 def singular(word: str) -> str:
-    """Return a folded word without the mark of the plural."""
+    """Strip the plural ending of a folded word."""
     return word[:-1] if len(word) > 3 and word[-1] in "sx" else word
 
 
@@ -116,22 +116,22 @@ def name_words(text: str) -> list[str]:
 
 def amount_terms(text: str) -> list[str]:
     """Return the terms of the sums of money in a text."""
-    return list(dict.fromkeys(f"amount:{one.value.normalize():f} {one.currency}" for one in find_amounts(text)))
+    return list(dict.fromkeys(f"amount:{money.value.normalize():f} {money.currency}" for money in find_amounts(text)))
 
 
 def name_term(kind: str, words: Iterable[str]) -> str:
-    """Return the term of a name, from its words in order."""
+    """Format the term of a name from its words."""
     return f"{kind}:{' '.join(words)}"
 
 
 @lru_cache(CACHED)
 def _terms_of(name: str, text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_terms(name, text)))
+    return tuple(dict.fromkeys(_iter_terms(name, text)))
 
 
-def _terms(name: str, text: str) -> Iterator[str]:
+def _iter_terms(name: str, text: str) -> Iterator[str]:
     if name not in NAME_KINDS:
-        yield from _values(name, text) or _folded(name, text)
+        yield from _value_terms(name, text) or _folded_term(name, text)
         return
     kind, words = NAME_KINDS[name], name_words(text)
     if 0 < len(words) <= MAX_FOLDED_WORDS:
@@ -148,19 +148,19 @@ def _surnames(text: str, words: list[str]) -> list[str]:
     return words[-1:] if TITLES & set(words_of(text)) else []
 
 
-def _wanted(name: str, value: str) -> list[str]:
-    """Return the terms a document must have: of a name each word, in any order."""
+def _required_terms(name: str, value: str) -> list[str]:
+    """Return the terms a document must have; for a name one per word, in any order."""
     if name in NAME_KINDS:
         return [name_term(NAME_KINDS[name] + WORD, [word]) for word in name_words(value)]
-    found = [term for term in _values(name, value) if not term.endswith(f" {NO_CODE}")]
+    terms = [term for term in _value_terms(name, value) if not term.endswith(f" {NO_CODE}")]
     if name in CITING_CLASSES | NUMBER_CLASSES:
-        found = found[:1]  # the narrowest: an article with its code, if it has one
-    return found or ([] if name == classes.DATE else _folded(name, value))
+        terms = terms[:1]  # the most specific: an article with its code
+    return terms or ([] if name == classes.DATE else _folded_term(name, value))
 
 
-def _values(name: str, text: str) -> list[str]:
+def _value_terms(name: str, text: str) -> list[str]:
     if name in DATE_CLASSES:
-        return _dates(text)
+        return _date_terms(text)
     if name in AMOUNT_CLASSES:
         return amount_terms(text)
     if name in NUMBER_CLASSES:
@@ -168,10 +168,10 @@ def _values(name: str, text: str) -> list[str]:
     return all_reference_keys(text) if name in CITING_CLASSES else []
 
 
-def _folded(name: str, text: str) -> list[str]:
+def _folded_term(name: str, text: str) -> list[str]:
     words = [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text)
     return [name_term(name, words)] if 0 < len(words) <= MAX_FOLDED_WORDS else []
 
 
-def _dates(text: str) -> list[str]:
-    return [f"date:{one.value.isoformat()}" for one in find_dates(text)]
+def _date_terms(text: str) -> list[str]:
+    return [f"date:{day.value.isoformat()}" for day in find_dates(text)]

@@ -1,7 +1,7 @@
 """Ground an answer's tags in the documents that were read, and record them in the graph.
 
-What a model says becomes a fact only where the rules find the same in the text; names that one sentence holds make a
-link that is shown as the model's word; all else is kept apart as unsupported.
+A model's claim becomes a fact only if the rules find the same in the text; if one sentence has both names, the link is
+kept and marked as the model's; everything else is stored separately as unsupported.
 """
 
 import json
@@ -60,17 +60,17 @@ from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.library import Library
 from legal_rag.sqlite import parameter
 
-MOST_READ = 20  # documents in which names are looked for, those read first
-MOST_BEFORE = 40  # characters before a name, in which its title stands
+MOST_READ = 20  # documents searched for names, in reading order
+MOST_BEFORE = 40  # characters before a name that may hold its title
 MOST_PLACES = 200  # of one name in one document
-MADE_BY = "2"  # version of what follows
-# Edges that the rules find wherever a text has them: what they do not find there is not so.
+MADE_BY = "2"  # version of the grounding below
+# The rules find these edges in full: one that they do not find in a text is wrong.
 CHECKED_TYPES = frozenset(("cites", "applies", "decided_by"))
-# Edges that only the text of their source can say: an earlier decision does not know what a later one makes of it.
+# Only the source's text can support these: an earlier decision does not know how a later one treats it.
 _SAID_BY_SOURCE = frozenset(("cites", "applies", "interprets", "follows", "distinguishes", "upholds", "overrules"))
-# Where the rules find one of these, another edge of the same source, or ends, is not so.
+# If the rules find one of these, another of the group with the same source, or ends, is wrong.
 _RULINGS, _ROLES = frozenset(("upholds", "overrules")), frozenset(("party_to", "pleads_in", "represents"))
-# Letters to their base letters, one for one, so that offsets stay.
+# Letters to their base letters, one to one, so that offsets are kept.
 _PLAIN = {
     code: base
     for code in range(0x41, 0x250)
@@ -84,12 +84,12 @@ _BETWEEN = rf"(?!\w){_JOINT}(?:(?:{_SMALL})(?!\w){_JOINT}){{0,3}}"
 
 
 def add_answer(library: Library, answer_id: str, result: ExtractionResult, read: Sequence[str]) -> AnswerFacts:
-    """Record what the tags of an answer say, in place of what the same answer gave before, in one transaction.
+    """Record the tags of an answer in one transaction, replacing what the same answer recorded before.
 
     Args:
-        library: Its graph is made if there is none.
+        library: Its graph is created if missing.
         answer_id: See `legal_rag.report.saved_answers`.
-        result: What the tags say.
+        result: The parsed tags.
         read: Ids of the documents read or found, those read first.
 
     Raises:
@@ -107,9 +107,9 @@ def add_answer(library: Library, answer_id: str, result: ExtractionResult, read:
 
 
 def remove_answer(folder: Path, answer_id: str) -> bool:
-    """Delete what an answer gave to the graph of a Library's folder; return whether there was anything.
+    """Delete an answer from the graph of a Library's folder; return whether there was anything.
 
-    Raises as `add_answer` does, but not where there is nothing to delete.
+    Raises as `add_answer` does, unless there is nothing to delete.
     """
     if not (folder / GRAPH).is_file():
         return False
@@ -121,13 +121,13 @@ def remove_answer(folder: Path, answer_id: str) -> bool:
 
 
 class AnswerRecorder:
-    """Collects what one answer says, grounds it, and writes all of it, or nothing, on `save`."""
+    """Collects the tags of one answer, grounds them, and writes all or nothing on `save`."""
 
     def __init__(self, library: Library, answer_id: str, read: Sequence[str]) -> None:
         known = library.contents().known(list(dict.fromkeys(read)))
-        documents = [library.document(one) for one in dict.fromkeys(read) if one in known]
+        documents = [library.document(doc_id) for doc_id in dict.fromkeys(read) if doc_id in known]
         self._library, self._answer_id = library, answer_id
-        self._texts = [_Text(one, library) for one in documents[:MOST_READ]]
+        self._texts = [_Text(document, library) for document in documents[:MOST_READ]]
         self._types: dict[str, str] = {}
         self._entities: list[ExtractedEntity] = []
         self._relationships: list[ExtractedRelationship] = []
@@ -149,17 +149,17 @@ class AnswerRecorder:
         self._episodes.append(_storable(episode))
 
     def save(self) -> AnswerFacts:
-        """Write what was added, in place of what the same answer gave before.
+        """Write what was added, replacing what the same answer recorded before.
 
         Raises:
             sqlite3.OperationalError: If the file cannot be written.
         """
         with self._writer.transaction():
             source = self._writer.source(BY_ANSWER, None, MADE_BY, self._answer_id)
-            standing = [self._save_entity(source, one) for one in self._entities]
-            supports = [self._save_relationship(source, one) for one in self._relationships]
+            standing = [self._save_entity(source, entity) for entity in self._entities]
+            supports = [self._save_relationship(source, relationship) for relationship in self._relationships]
             for episode in self._episodes:
-                named = filter(None, map(self._named, episode.entities))
+                named = filter(None, map(self._resolve_name, episode.entities))
                 lessons = json.dumps(episode.lessons, ensure_ascii=False)
                 self._writer.episode(source, episode.decision, episode.context, episode.status, lessons, named)
         return AnswerFacts(
@@ -175,11 +175,11 @@ class AnswerRecorder:
         self._writer.close()
 
     def _save_entity(self, source: int, entity: ExtractedEntity) -> bool:
-        """Note where an entity's name stands in what was read; return whether it does."""
-        named = self._named(entity.name)
+        """Store where an entity's name occurs in the documents read; return whether it does."""
+        named = self._resolve_name(entity.name)
         if named is None:
             return False
-        places = [(text, found[0]) for text in self._texts if (found := text.places(named))]
+        places = [(text, spans[0]) for text in self._texts if (spans := text.places(named))]
         for text, span in places:
             place = (self._text_key(text.document), *span)
             self._writer.mention(source, named, place, entity.confidence, entity.description)
@@ -187,18 +187,18 @@ class AnswerRecorder:
             self._writer.mention(source, named, (None, *NOWHERE), entity.confidence, entity.description)
         return bool(places)
 
-    def _save_relationship(self, source: int, one: ExtractedRelationship) -> str | None:
-        ends = self._named(one.source, one.target), self._named(one.target, one.source)
+    def _save_relationship(self, source: int, edge: ExtractedRelationship) -> str | None:
+        ends = self._resolve_name(edge.source, edge.target), self._resolve_name(edge.target, edge.source)
         if not ends[0] or not ends[1] or ends[0].key == ends[1].key:
             return None
-        support, text, fact = self._support(ends[0], ends[1], one.type)
+        support, text, fact = self._support(ends[0], ends[1], edge.type)
         place = (self._text_key(text.document) if text else None, fact.start, fact.end)
         known = (fact.source, fact.target)
-        self._writer.edge(source, known, one.type, place, support=support, confidence=one.confidence)
+        self._writer.edge(source, known, edge.type, place, support=support, confidence=edge.confidence)
         return support
 
     def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, Fact]":
-        """Return how far the texts support an edge, by which text, and the edge as that says it."""
+        """Return an edge's support, the text that gives it, and the edge as that text has it."""
         texts = [*self._texts, *self._ends_among(first, second)]
         for text in texts:
             if fact := text.fact(first, second, edge_type):
@@ -216,45 +216,45 @@ class AnswerRecorder:
         return unsupported
 
     def _ends_among(self, *ends: Named) -> "list[_Text]":
-        """Return the texts of the ends that are documents and were not read."""
+        """Return the texts of the ends that are documents but were not read."""
         seen = {text.document.id for text in self._texts}
-        ids = (one.key.removeprefix(DOCUMENT) for one in ends if one.key.startswith(DOCUMENT))
-        return [_Text(self._library.document(one), self._library) for one in ids if one not in seen]
+        ids = (end.key.removeprefix(DOCUMENT) for end in ends if end.key.startswith(DOCUMENT))
+        return [_Text(self._library.document(doc_id), self._library) for doc_id in ids if doc_id not in seen]
 
-    def _named(self, name: str, other: str = "") -> Named | None:
-        """Return the node of a name; a person's is one of the document that it stands in, or that is the other end."""
+    def _resolve_name(self, name: str, other: str = "") -> Named | None:
+        """Return the node of a name; a person's belongs to the document that has the name, or is the other end."""
         node_type = self._types.get(name) or guessed_type(name)
-        if document := self._document(name, node_type):
+        if document := self._document_named(name, node_type):
             return node_of_document(document)
-        near = self._document(other, self._types.get(other) or guessed_type(other))
+        near = self._document_named(other, self._types.get(other) or guessed_type(other))
         texts = sorted(self._texts, key=lambda text: text.document != near)
         if name not in self._types or node_type in NAMED_TYPES:
             known = (text.person(name) for text in texts)
             if person := next(filter(None, known), None):
                 return person
         standing = ((text, node_of(node_type, name, text.document.id)) for text in texts)
-        named = next((one for text, one in standing if one and text.places(one)), None)
+        named = next((node for text, node in standing if node and text.places(node)), None)
         if node_type == "decision" and (named is None or not is_reference(named.key)):
             named = next(filter(None, (text.decision_below(name) for text in texts)), named)
         named = named or node_of(node_type, name, self._answer_id)
         return self._with_code(named) if named and named.key.endswith(f" {NO_CODE}") else named
 
     def _with_code(self, named: Named) -> Named:
-        """Return the article of a code that the texts read mean by a number, if it is one alone."""
-        found = {one.key: one for text in self._texts for one in text.articles(named.key.removesuffix(NO_CODE))}
-        if len(found) == 1:
-            return next(iter(found.values()))
+        """Resolve an article without a code to the one that the texts read cite by its number, if it is unique."""
+        articles = {node.key: node for text in self._texts for node in text.articles(named.key.removesuffix(NO_CODE))}
+        if len(articles) == 1:
+            return next(iter(articles.values()))
         return Named(f"{TERM}{named.name} @{self._answer_id}", named.type, named.name)
 
-    def _document(self, name: str, node_type: str) -> Document | None:
-        """Return the document of the Library that a name is the id or the number of, if it is one's alone."""
+    def _document_named(self, name: str, node_type: str) -> Document | None:
+        """Return the Library's document with that id or number, if it is unique."""
         if name in self._library:
             return self._library.document(name)
-        found = [one for one in identifiers_in(name) if one.kind not in ("rg", "article")]
-        if node_type != "decision" or not found or not is_named_by(name, found):
+        identifiers = [identifier for identifier in identifiers_in(name) if identifier.kind not in ("rg", "article")]
+        if node_type != "decision" or not identifiers or not is_named_by(name, identifiers):
             return None
-        keys = [identifier_node(one).key for one in found]
-        holders = {doc_id for some in self._library.ids_named(keys).values() for doc_id in some}
+        keys = [identifier_node(identifier).key for identifier in identifiers]
+        holders = {doc_id for doc_ids in self._library.ids_named(keys).values() for doc_id in doc_ids}
         return self._library.document(holders.pop()) if len(set(keys)) == 1 and len(holders) == 1 else None
 
     def _text_key(self, document: Document) -> int:
@@ -265,7 +265,7 @@ Tag = TypeVar("Tag", ExtractedEntity, ExtractedRelationship, ExtractedEpisode)
 
 
 def _storable(tag: Tag) -> Tag:
-    """Return a tag without lone surrogates, which a model's JSON may hold and a file may not."""
+    """Remove lone surrogates: a model's JSON may hold them, SQLite does not take them."""
     return replace(tag, **{name: _plain_text(value) for name, value in vars(tag).items()})
 
 
@@ -276,7 +276,7 @@ def _plain_text(value: Any) -> Any:
 
 
 def _may_be(first: Named, second: Named, edge_type: str) -> bool:
-    """Tell whether an edge joins what such edges do: a court decides nothing by a decision."""
+    """Check that the types of the ends fit the edge: a court is not decided by a decision."""
     if edge_type == "decided_by":
         return second.type == "court" and first.type not in NAMED_TYPES | {"court"}
     if edge_type in ("party_to", "pleads_in"):
@@ -285,8 +285,6 @@ def _may_be(first: Named, second: Named, edge_type: str) -> bool:
 
 
 class _Text:
-    """A document that was read, and where names stand in it."""
-
     def __init__(self, document: Document, library: Library) -> None:
         self.document, self._library = document, library
         self.node = node_of_document(document)
@@ -298,47 +296,47 @@ class _Text:
         return [*text_facts(self.document), *entity_facts(self.document, entities)]
 
     @cached_property
-    def _own(self) -> frozenset[str]:
+    def _own_keys(self) -> frozenset[str]:
         return frozenset((self.node.key, *own_keys(self.document)))
 
     @cached_property
-    def _plain(self) -> str:
+    def _unaccented(self) -> str:
         return self.document.content.translate(_PLAIN)
 
     @cached_property
-    def _sentences(self) -> list[int]:
+    def _sentence_starts(self) -> list[int]:
         return [start for start, _ in split_sentences(self.document.content)]
 
     @cached_property
-    def _references(self) -> dict[str, list[Span]]:
-        found = identifiers_in(self.document.content)
-        return _by_key((identifier_node(one), (one.start, one.end)) for one in found)
+    def _reference_spans(self) -> dict[str, list[Span]]:
+        refs = identifiers_in(self.document.content)
+        return _spans_of((identifier_node(ref), (ref.start, ref.end)) for ref in refs)
 
     def fact(self, first: Named, second: Named, edge_type: str) -> Fact | None:
-        """Return the fact that this text says by itself, if it is this edge."""
-        wanted = ("cites", "applies") if edge_type == "cites" else (edge_type,)
+        """Return the fact of this text that equals the edge, if any."""
+        edge_types = ("cites", "applies") if edge_type == "cites" else (edge_type,)
         for fact in self._facts:
-            if fact.type in wanted and self._is(first, fact.source) and self._is(second, fact.target):
+            if fact.type in edge_types and self._is_end(first, fact.source) and self._is_end(second, fact.target):
                 return fact
-            of_party = edge_type == "pleads_in" and fact.type == "represents" and second.key in self._own
-            if of_party and self._is(first, fact.source):
+            of_party = edge_type == "pleads_in" and fact.type == "represents" and second.key in self._own_keys
+            if of_party and self._is_end(first, fact.source):
                 return fact._replace(target=self.node)
         return None
 
     def denies(self, first: Named, second: Named, edge_type: str) -> bool:
-        """Tell whether this text says otherwise: of a ruling, of what a person is in it."""
+        """Tell whether this text contradicts the edge: another ruling, or another role of the person."""
         others = _RULINGS if edge_type in _RULINGS else _ROLES if edge_type in _ROLES else frozenset()
-        said = [fact for fact in self._facts if fact.type in others and self._is(first, fact.source)]
+        facts = [fact for fact in self._facts if fact.type in others and self._is_end(first, fact.source)]
         if edge_type in _RULINGS:
-            return bool(said)
-        return any(fact.type != edge_type and {fact.type, edge_type} & {"party_to"} for fact in said)
+            return bool(facts)
+        return any(fact.type != edge_type and {fact.type, edge_type} & {"party_to"} for fact in facts)
 
     def articles(self, prefix: str) -> list[Named]:
-        """Return the articles that this text cites by a number: `prefix` is the key up to the code."""
+        """Return the articles that this text cites with a number: `prefix` is the key up to the code."""
         return [fact.target for fact in self._facts if fact.target.key.startswith(prefix)]
 
     def decision_below(self, name: str) -> Named | None:
-        """Return the decision of another court that a name means by its court and date, if this text rules on it."""
+        """Return the lower decision that a name identifies by court and date, if this text rules on it."""
         dates, courts = find_dates(name), find_courts(name)
         words = court_words(name[slice(*courts[0])]) if len(courts) == len(dates) == 1 else frozenset()
         for fact in self._facts:
@@ -349,110 +347,110 @@ class _Text:
         return None
 
     def person(self, name: str) -> Named | None:
-        """Return the party or counsel of this document that a name means, if it may be one's alone."""
-        one = person_node("party", name, self.document.id)
+        """Return the party or counsel of this document that a name means, if it is unambiguous."""
+        person = person_node("party", name, self.document.id)
         named = {end.key: end for fact in self._facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
-        if one is None or one.key in named:
-            return named[one.key] if one else None
-        same = [other for other in named.values() if may_stand_for(one, other)]
+        if person is None or person.key in named:
+            return named[person.key] if person else None
+        same = [other for other in named.values() if may_stand_for(person, other)]
         return same[0] if len(same) == 1 else None
 
-    def _is(self, one: Named, of_fact: Named) -> bool:
-        if one.key.startswith(STATUTE):
-            one = self._numbered.get(one.key.partition(" @")[0], one)
-        if one.key == of_fact.key or (of_fact.key == self.node.key and one.key in self._own):
+    def _is_end(self, node: Named, of_fact: Named) -> bool:
+        if node.key.startswith(STATUTE):
+            node = self._numbered_statutes.get(node.key.partition(" @")[0], node)
+        if node.key == of_fact.key or (of_fact.key == self.node.key and node.key in self._own_keys):
             return True
-        if one.key.startswith(COURT) and of_fact.key.startswith(COURT):  # a court, of one of its chambers
-            words, of_court = (set(words_of_key(key)) for key in (one.key, of_fact.key))
+        if node.key.startswith(COURT) and of_fact.key.startswith(COURT):  # a court matches its chambers
+            words, of_court = (set(words_of_key(key)) for key in (node.key, of_fact.key))
             return words <= of_court and not words.isdisjoint(KINDS_OF_COURTS)
-        return one.key.startswith(DOCUMENT) and of_fact.key in self._library_keys(one.key.removeprefix(DOCUMENT))
+        return node.key.startswith(DOCUMENT) and of_fact.key in self._library_keys(node.key.removeprefix(DOCUMENT))
 
     def _library_keys(self, doc_id: str) -> list[str]:
         keys = own_keys(self._library.document(doc_id))
         return [key for key, holders in self._library.ids_named(keys).items() if holders == [doc_id]]
 
     def together(self, first: Named, second: Named, edge_type: str) -> Span | None:
-        """Return the span of two names in one sentence; of this document's own name, the other's place anywhere."""
-        if first.key in self._own or (second.key in self._own and edge_type not in _SAID_BY_SOURCE):
-            other = second if first.key in self._own else first
+        """Return the span of two names in one sentence; if one is this document itself, the other's first span."""
+        if first.key in self._own_keys or (second.key in self._own_keys and edge_type not in _SAID_BY_SOURCE):
+            other = second if first.key in self._own_keys else first
             return next(iter(self.places(other)), None)
-        by_sentence = {self._sentence(span): span for span in reversed(self.places(first)) if span != NOWHERE}
+        by_sentence = {self._sentence_number(span): span for span in reversed(self.places(first)) if span != NOWHERE}
         for span in self.places(second):
-            if span != NOWHERE and (near := by_sentence.get(self._sentence(span))):
+            if span != NOWHERE and (near := by_sentence.get(self._sentence_number(span))):
                 return min(near[0], span[0]), max(near[1], span[1])
         return None
 
-    def _sentence(self, span: Span) -> int:
-        return bisect_right(self._sentences, span[0])
+    def _sentence_number(self, span: Span) -> int:
+        return bisect_right(self._sentence_starts, span[0])
 
     def places(self, named: Named) -> list[Span]:
-        """Return where a name stands in the text, in order; `NOWHERE` of what only a column says."""
+        """Return the spans of a name in the text, in order; `NOWHERE` if only a column has it."""
         if named.key not in self._places:
-            self._places[named.key] = list(self._find(named))
+            self._places[named.key] = list(self._find_spans(named))
         return self._places[named.key]
 
-    def _find(self, named: Named) -> Iterator[Span]:
+    def _find_spans(self, named: Named) -> Iterator[Span]:
         key = named.key
         if " @" in key and not key.endswith(f" @{self.document.id}"):  # of another document
             return
-        if key in self._own:
-            yield from [*(span for one in self._own for span in self._references.get(one, [])), NOWHERE][:1]
+        if key in self._own_keys:
+            yield from [*(span for name in self._own_keys for span in self._reference_spans.get(name, [])), NOWHERE][:1]
         elif key.startswith(DOCUMENT):
             cited = self._library_keys(key.removeprefix(DOCUMENT))
-            yield from sorted(span for one in cited for span in self._references.get(one, []))
+            yield from sorted(span for cited_key in cited for span in self._reference_spans.get(cited_key, []))
         elif is_reference(key):
-            yield from self._references.get(key, [])
+            yield from self._reference_spans.get(key, [])
         elif key.startswith(COURT):
-            yield from self._courts.get(key, [])
+            yield from self._courts_by_key.get(key, [])
         elif key.startswith(STATUTE):
-            yield from self._statutes.get(key, [])
+            yield from self._statutes_by_key.get(key, [])
         elif key.startswith((NAME, TERM)):
             places = self._find_words(words_of_key(key), is_name=key.startswith(NAME))
             yield from (span for span in places if key.startswith(TERM) or agrees_with(key, self._before(span[0])))
 
     def _before(self, place: int) -> list[str]:
-        """Return the words before a place, the nearest first, as far as nothing but blanks joins them."""
+        """Return the words before a place, nearest first, back to a comma, colon, bracket or line break."""
         start = max(0, place - MOST_BEFORE)
-        return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._plain[start:place])[-1].strip())[::-1]
+        return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._unaccented[start:place])[-1].strip())[::-1]
 
     def _find_words(self, words: Sequence[str], *, is_name: bool) -> Iterator[Span]:
-        """Find words in sequence, accents and capitals aside, with nothing but small words between them.
+        """Find words in sequence, ignoring accents and case, with only small words between them.
 
-        Half of a double name is another name: "Martin" does not stand in "Saint-Martin".
+        Half of a double name is another name: "Martin" does not occur in "Saint-Martin".
         """
         hyphens = r"\-‐‑" if is_name else ""
         letters = _BETWEEN.join(f"{re.escape(word)}{'' if is_name else '[sx]?'}" for word in words)
         pattern = re.compile(rf"(?<![\w{hyphens}]){letters}(?![\w{hyphens}])")
-        for number, match in enumerate(pattern.finditer(self._plain)):
+        for number, match in enumerate(pattern.finditer(self._unaccented)):
             if number == MOST_PLACES:
                 return
             yield match.span()
 
     @cached_property
-    def _courts(self) -> Mapping[str, list[Span]]:
+    def _courts_by_key(self) -> Mapping[str, list[Span]]:
         text = self.document.content
-        found = _by_key((court_node(text[slice(*span)], within=self.document.id), span) for span in find_courts(text))
-        own = court_node(self.document.juridiction, self.document.formation, within=self.document.id)
-        return found if own is None else {own.key: [NOWHERE], **found}
+        spans = _spans_of((court_node(text[slice(*span)], within=self.document.id), span) for span in find_courts(text))
+        court = court_node(self.document.juridiction, self.document.formation, within=self.document.id)
+        return spans if court is None else {court.key: [NOWHERE], **spans}
 
     @cached_property
     def _spans_of_statutes(self) -> list[Span]:
         text = self.document.content
-        return [(one.start, one.end) for one in find_texts(text, find_dates(text))]
+        return [(statute.start, statute.end) for statute in find_texts(text, find_dates(text))]
 
     @cached_property
-    def _numbered(self) -> Mapping[str, Named]:
+    def _numbered_statutes(self) -> Mapping[str, Named]:
         return numbered_statutes(self.document.content[slice(*span)] for span in self._spans_of_statutes)
 
     @cached_property
-    def _statutes(self) -> Mapping[str, list[Span]]:
+    def _statutes_by_key(self) -> Mapping[str, list[Span]]:
         text = self.document.content
-        return _by_key((statute_node(text[slice(*span)], self.document.id), span) for span in self._spans_of_statutes)
+        return _spans_of((statute_node(text[slice(*span)], self.document.id), span) for span in self._spans_of_statutes)
 
 
-def _by_key(found: Iterable[tuple[Named | None, Span]]) -> dict[str, list[Span]]:
+def _spans_of(pairs: Iterable[tuple[Named | None, Span]]) -> dict[str, list[Span]]:
     places: dict[str, list[Span]] = {}
-    for named, span in found:
+    for named, span in pairs:
         if named:
             places.setdefault(named.key, []).append(span)
     return places

@@ -1,4 +1,4 @@
-"""A graph as a file for other tools: `graph.json`, GraphML; streamed, so that any size fits in memory."""
+"""Export a graph for other tools, as `graph.json` or GraphML; streamed, so that any size fits in memory."""
 
 import io
 import re
@@ -25,7 +25,7 @@ Target = str | Path | IO[str]
 
 
 class ExportCounts(NamedTuple):
-    """What a file holds."""
+    """Numbers of exported items."""
 
     nodes: int = 0
     edges: int = 0
@@ -33,12 +33,12 @@ class ExportCounts(NamedTuple):
 
 
 def export_json(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
-    """Write a graph as JSON, one node, edge or episode a line; see docs/graph.md for the format.
+    """Write a graph as JSON, one node, edge or episode per line; see docs/graph.md for the format.
 
     Args:
-        graph: Its state at the start is written; who writes to it waits for the end.
+        graph: Its state at the start is written; writers wait for the end.
         target: A file's path, replaced once all is written, or an open text file.
-        supports: Of edges: 'text' for facts, 'stated' for what models said, 'none' for what no text supports.
+        supports: Of edges: 'text' for facts, 'stated' for claims of models, 'none' for unsupported claims.
 
     Raises:
         ValueError: If there is no such support.
@@ -72,8 +72,6 @@ EXPORTS: Mapping[str, Callable[[KnowledgeGraph, Target, Collection[str]], Export
 
 
 class _Counter:
-    """Counts what passes."""
-
     def __init__(self) -> None:
         self.counts = ExportCounts()
 
@@ -117,11 +115,11 @@ def _values_of_edge(edge: Edge) -> dict[str, Any]:
 
 
 def _values_of_episode(episode: Episode) -> dict[str, Any]:
-    return {**episode._asdict(), "nodes": [one.key for one in episode.nodes]}
+    return {**episode._asdict(), "nodes": [node.key for node in episode.nodes]}
 
 
 def _json_list(name: str, values: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield a member of an object whose value is a list, an element a line."""
+    """Yield an object member whose value is a list, one element per line."""
     yield f',\n"{name}": ['
     for number, value in enumerate(values):
         yield f"{',' * (number > 0)}\n{plain_json(value)}"
@@ -138,24 +136,24 @@ def _graphml_parts(graph: KnowledgeGraph, supports: Collection[str], counter: _C
     for node in counter.nodes(graph.iter_nodes(supports)):
         values = {**_values_of_node(node), "label": NODE_TYPES.get(node.type, node.type)}
         _element(xml, "node", {"id": _xml_id(node.key)}, node_keys, values)
-        yield from _taken(out)
+        yield from _drain(out)
     for edge in counter.edges(graph.iter_edges(supports)):
         ends = {"source": _xml_id(edge.source.key), "target": _xml_id(edge.target.key)}
         values = {**_values_of_edge(edge), "label": EDGE_TYPES.get(edge.type, edge.type)}
         _element(xml, "edge", ends, edge_keys, values)
-        yield from _taken(out)
+        yield from _drain(out)
     xml.endElement("graph")
     xml.endElement("graphml")
     xml.endDocument()
-    yield from _taken(out, at_least=0)
+    yield from _drain(out, at_least=0)
 
 
 def _declare_keys(xml: XMLGenerator, of: str, values: Any) -> dict[str, str]:
-    """Write the declarations of the data that nodes or edges bear; return the ids of these by name."""
-    types = {name: one for name, one in values.__annotations__.items() if one in _GRAPHML_TYPES} | {"label": str}
-    for name, one in types.items():
-        told = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": _GRAPHML_TYPES[one]}
-        xml.startElement("key", AttributesImpl(told))
+    """Declare the data keys of nodes or edges; return the ids of the keys by name."""
+    types = {name: kind for name, kind in values.__annotations__.items() if kind in _GRAPHML_TYPES} | {"label": str}
+    for name, kind in types.items():
+        attributes = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": _GRAPHML_TYPES[kind]}
+        xml.startElement("key", AttributesImpl(attributes))
         xml.endElement("key")
         xml.ignorableWhitespace("\n")
     return {name: f"{of}_{name}" for name in types}
@@ -164,19 +162,19 @@ def _declare_keys(xml: XMLGenerator, of: str, values: Any) -> dict[str, str]:
 def _element(
     xml: XMLGenerator, name: str, attributes: dict[str, str], keys: Mapping[str, str], values: Mapping[str, Any]
 ) -> None:
-    """Write a node or an edge with its data; empty texts are left out."""
+    """Write a node or an edge with its data; empty texts are omitted."""
     xml.startElement(name, AttributesImpl(attributes))
-    for one, key in keys.items():
-        if values[one] != "":
+    for field, key in keys.items():
+        if values[field] != "":
             xml.startElement("data", AttributesImpl({"key": key}))
-            xml.characters(_NOT_XML.sub("\ufffd", str(values[one])))
+            xml.characters(_NOT_XML.sub("\ufffd", str(values[field])))
             xml.endElement("data")
     xml.endElement(name)
     xml.ignorableWhitespace("\n")
 
 
-def _taken(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
-    """Yield what was written, and empty it, once it is so long."""
+def _drain(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
+    """Yield the buffer and empty it, once it has `at_least` characters."""
     if out.tell() >= at_least:
         yield out.getvalue()
         out.seek(0)
@@ -184,5 +182,5 @@ def _taken(out: io.StringIO, at_least: int = BUFFER_CHARS) -> Iterator[str]:
 
 
 def _xml_id(key: str) -> str:
-    """Return a key as an XML name token; different keys have different ones."""
+    """Encode a key as an XML name token, injectively."""
     return _NOT_IN_ID.sub(lambda match: f"_{ord(match[0]):x}_", key)

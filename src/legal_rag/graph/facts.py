@@ -1,4 +1,4 @@
-"""The edges that a document's own text, columns and entities give, each with its place in the text."""
+"""Edges from a document's text, columns and entities, each with its span in the text."""
 
 import re
 from collections import Counter
@@ -31,8 +31,8 @@ from legal_rag.graph.names import (
     words_of_key,
 )
 
-NOWHERE = (-1, -1)  # of an edge that a column gives, not the text
-RULES_VERSION = 2  # of what follows: edges made by another version are made anew
+NOWHERE = (-1, -1)  # span of an edge from a column
+RULES_VERSION = 2  # of the rules below: edges of another version are rebuilt
 TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
@@ -48,14 +48,14 @@ _ATTACKED = re.compile(
     r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision)\b",
     re.IGNORECASE,
 )
-BEFORE_NUMBER = 100  # characters in which a number is said to be a decision's, or that of a case
+BEFORE_NUMBER = 100  # characters that may say whether a number is a decision's or a case's
 _SAID_OF_DECISION = re.compile(
     r"(?:d[ée]cisions?|arr[êe]ts?|jugements?)\b[^;\n«»]{0,30}(?:n\s?[°os.]|num[ée]ro)[^;\n]{0,25}$", re.IGNORECASE
 )
 _SAID_OF_POURVOI = re.compile(
     r"(?:pourvois?|cass(?:ation)?|soc|civ|com|crim|pl[ée]n(?:i[èe]re)?|mixte)\b[^;\n«»]{0,60}$", re.IGNORECASE
 )
-# The last of these before a number tells whether it is a decision's or that of a case the court deals with.
+# The last match before a number decides whether it is a decision's or that of a pending case.
 _DECIDED_OR_FILED = re.compile(
     r"(?P<filed>requ[êe]tes?|enregistr\w+|sous\s+les?\s+n|proc[ée]dures?|form[ée]\w*\s[^;\n]{0,30}?pourvois?)"
     r"|d[ée]cisions?|arr[êe]ts?|jugements?|\b(?:cass|soc|civ|com|crim|CE|cons)\b",
@@ -71,8 +71,8 @@ _DEMAND = re.compile(
     r"|pri(?:e|ent|ant)\b|requi[eè]r|r[ée]clam(?:e|ent|ant)\b)",
     re.IGNORECASE,
 )
-MOST_QUOTED = 3000  # characters that a quotation may have
-# "Maître des requêtes", "maître d'œuvre": no counsel.
+MOST_QUOTED = 3000  # characters of a quotation
+# "Maître des requêtes", "maître d'œuvre": not counsel.
 _OFFICE = re.compile(
     r"ma[iî]tres?\s+(?:des?\s+|d['’]\s*)(?:requ[êe]tes?|œuvre|oeuvre|ouvrage|conf[ée]rences?)", re.IGNORECASE
 )
@@ -82,19 +82,19 @@ _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozen
 
 
 class Fact(NamedTuple):
-    """An edge, and where the text of one document says so."""
+    """An edge with the span of the document that supports it."""
 
     source: Named
     target: Named
     type: str  # one of `EDGE_TYPES`
-    start: int = -1  # characters of the document's content, of the name that stands there; -1: a column says so
+    start: int = -1  # characters of the document's content, of the name; -1: from a column
     end: int = -1
-    n: int = 1  # times
+    n: int = 1  # occurrences
     detail: str = ""  # a party's role, a ruling's words
 
 
 def node_of_document(document: Document) -> Named:
-    """Return the node of a document: a decision, the article that it is, or another document, such as a contract."""
+    """Build the node of a document: a decision, an article, or another document such as a contract."""
     return document_node(document.id, _type_of(document))
 
 
@@ -108,100 +108,102 @@ def _type_of(document: Document) -> str:
 
 
 def text_facts(document: Document) -> list[Fact]:
-    """Return the edges that a document's text and columns give; linear in its length."""
+    """Return the edges from a document's text and columns, in linear time."""
     node = node_of_document(document)
-    return [*_citations(document, node), *_court(document, node), *_decision_below(document, node)]
+    return [*_citation_facts(document, node), *_court_fact(document, node), *_decision_below(document, node)]
 
 
 def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
-    """Return the edges that entities give: parties with a role, their counsel, statutes and their articles.
+    """Return the edges from entities: parties with a role, their counsel, statutes and their articles.
 
-    Articles of codes are left out: `text_facts` gives them.
+    Articles of codes come from `text_facts`.
     """
     node, text = node_of_document(document), document.content
-    found: dict[tuple[str, str, str], Fact] = {}
-    some = [
-        one for one in entities if one["extraction_class"] not in _OF_PERSONS or not _is_quoted(text, one["char_start"])
+    facts: dict[tuple[str, str, str], Fact] = {}
+    kept = [
+        entity
+        for entity in entities
+        if entity["extraction_class"] not in _OF_PERSONS or not _is_in_quotation(text, entity["char_start"])
     ]
-    numbered = numbered_statutes(one["extraction_text"] for one in some if one["extraction_class"] == TEXTE_VISE)
+    numbered = numbered_statutes(law["extraction_text"] for law in kept if law["extraction_class"] == TEXTE_VISE)
     for fact in _sure_parties(
-        _in_full([fact for one in some if (fact := _entity_fact(one, node, document.id, numbered))])
+        _in_full([fact for entity in kept if (fact := _entity_fact(entity, node, document.id, numbered))])
     ):
         key = (fact.source.key, fact.target.key, fact.type)
-        known = found.get(key)
-        found[key] = known._replace(n=known.n + 1) if known else fact
-    return list(found.values())
+        known = facts.get(key)
+        facts[key] = known._replace(n=known.n + 1) if known else fact
+    return list(facts.values())
 
 
-def _citations(document: Document, node: Named) -> Iterator[Fact]:
+def _citation_facts(document: Document, node: Named) -> Iterator[Fact]:
     text, length = document.content, len(document.content)
-    own = {*own_keys(document), *_joined_keys(document)}
-    laws_end = length + sum(len(one) + 1 for one in document.applied_laws)
+    document_keys = {*own_keys(document), *_joined_keys(document)}
+    laws_end = length + sum(len(law) + 1 for law in document.applied_laws)
     visas = _visas(text)
     nodes: dict[str, Named] = {}
     places: dict[str, list[Span]] = {}
-    for one in cited_identifiers(document):
-        own_one = not own.isdisjoint((canonical_key(one), relaxed_key(canonical_key(one))))
-        if not own_one and _is_certain(one, document):
-            named = identifier_node(one)
+    for identifier in cited_identifiers(document):
+        is_own = not document_keys.isdisjoint((canonical_key(identifier), relaxed_key(canonical_key(identifier))))
+        if not is_own and _is_unambiguous(identifier, document):
+            named = identifier_node(identifier)
             nodes.setdefault(named.key, named)
-            places.setdefault(named.key, []).append((one.start, one.end))
+            places.setdefault(named.key, []).append((identifier.start, identifier.end))
     for named in nodes.values():
-        if named.key.endswith(f" {NO_CODE}"):  # "article 2", of whatever text: no node that others could share
+        if named.key.endswith(f" {NO_CODE}"):  # "article 2" of an unknown text: not shareable
             continue
-        found = places[named.key]
-        within = [span for span in found if span[1] <= length]
+        spans = places[named.key]
+        within = [span for span in spans if span[1] <= length]
         in_visa = [span for span in within if any(start <= span[0] < end for start, end in visas)]
-        applies = named.type == "article" and (in_visa or any(length <= span[0] < laws_end for span in found))
+        applies = named.type == "article" and (in_visa or any(length <= span[0] < laws_end for span in spans))
         place = next(iter(in_visa or within), NOWHERE)
-        yield Fact(node, named, "applies" if applies else "cites", *place, len(found))
+        yield Fact(node, named, "applies" if applies else "cites", *place, len(spans))
 
 
 def _visas(text: str) -> list[Span]:
-    """Return the spans of the court's own visas: neither those it quotes, nor those of a party's claims."""
+    """Return the spans of the court's own visas, without those in quotations or in a party's claims."""
     spans = (match.span() for match in _VISA.finditer(text))
-    return [one for one in spans if not _DEMAND.search(text[slice(*one)]) and not _is_quoted(text, one[0])]
+    return [span for span in spans if not _DEMAND.search(text[slice(*span)]) and not _is_in_quotation(text, span[0])]
 
 
-def _is_quoted(text: str, place: int) -> bool:
+def _is_in_quotation(text: str, place: int) -> bool:
     start = max(0, place - MOST_QUOTED)
     return text.rfind("«", start, place) > text.rfind("»", start, place)
 
 
 def _joined_keys(document: Document) -> set[str]:
-    """Return the keys of the pourvois that a decision of the Cour de cassation joins: they are its own."""
+    """Return the keys of the pourvois that a decision of the Cour de cassation joins; they count as its own."""
     text = document.content[:MOST_OF_HEAD]
     head = _HEAD_OF_CASSATION.search(text)
     parts = [text[: head.start()] if head else "", *(match.group() for match in _FILED_POURVOIS.finditer(text))]
     if "pourvoi" not in parts[0].lower():
         parts[0] = ""
-    return {canonical_key(one) for part in parts for one in find_identifiers(part) if one.kind == "pourvoi"}
+    return {canonical_key(number) for part in parts for number in find_identifiers(part) if number.kind == "pourvoi"}
 
 
-def _is_certain(one: Identifier, document: Document) -> bool:
-    """Tell whether a reference identifies a decision, or an article, by itself.
+def _is_unambiguous(identifier: Identifier, document: Document) -> bool:
+    """Tell whether a reference alone identifies a decision or an article.
 
-    Courts of appeal give the same "RG" numbers, also in the form of a pourvoi; a number without a series may be one of
-    a decree, or of another body's decision; a number of a request is no decision's.
+    Courts of appeal share "RG" numbers, which may look like a pourvoi's; a number without a series may be a decree's or
+    another body's; a request's number is not a decision's.
     """
-    if one.kind in ("article", "ecli"):
+    if identifier.kind in ("article", "ecli"):
         return True
-    text, start = document.content, max(0, one.start - BEFORE_NUMBER)
-    before = text[start : one.start]
-    if one.kind == "pourvoi":
-        return "." in text[one.start : one.end] or _SAID_OF_POURVOI.search(before) is not None
-    told = list(_DECIDED_OR_FILED.finditer(before))
-    if one.kind == "rg" or (told and told[-1]["filed"]):
+    text, start = document.content, max(0, identifier.start - BEFORE_NUMBER)
+    before = text[start : identifier.start]
+    if identifier.kind == "pourvoi":
+        return "." in text[identifier.start : identifier.end] or _SAID_OF_POURVOI.search(before) is not None
+    cues = list(_DECIDED_OR_FILED.finditer(before))
+    if identifier.kind == "rg" or (cues and cues[-1]["filed"]):
         return False
-    if one.kind != "number":
+    if identifier.kind != "number":
         return True
-    is_constitutional = _CONSTITUTIONAL.fullmatch(one.value) is None or (
-        "constitutionnel" in f"{document.juridiction} {text[start : one.end + BEFORE_NUMBER]}".lower()
+    is_constitutional = _CONSTITUTIONAL.fullmatch(identifier.value) is None or (
+        "constitutionnel" in f"{document.juridiction} {text[start : identifier.end + BEFORE_NUMBER]}".lower()
     )
     return is_constitutional and _SAID_OF_DECISION.search(before) is not None
 
 
-def _court(document: Document, node: Named) -> Iterator[Fact]:
+def _court_fact(document: Document, node: Named) -> Iterator[Fact]:
     if node.type != "decision":
         return
     head = document.content[:HEAD_CHARS]
@@ -218,17 +220,17 @@ def _court(document: Document, node: Named) -> Iterator[Fact]:
 
 
 def _decision_below(document: Document, node: Named) -> Iterator[Fact]:
-    """Yield the edge to the one decision that a decision reverses or maintains, where its text names one."""
+    """Yield the edge to the one decision that a decision reverses or maintains, if its text names one."""
     text = document.content
-    found: dict[str, tuple[Named, Span]] = {}
+    attacked: dict[str, tuple[Named, Span]] = {}
     days: set[date] = set()
     for start, end in _attacks(document):
-        days |= {one.value for one in find_dates(text[end : end + ATTACKED_CHARS])[:1]}
+        days |= {day.value for day in find_dates(text[end : end + ATTACKED_CHARS])[:1]}
         if below := _attacked(document, end):
-            found.setdefault(below.key, (below, (start, end)))
-    if len(found) != 1 or len(days) != 1:  # of another day: several were attacked
+            attacked.setdefault(below.key, (below, (start, end)))
+    if len(attacked) != 1 or len(days) != 1:  # several decisions were attacked
         return
-    ((below, span),) = found.values()
+    ((below, span),) = attacked.values()
     court = court_of(document.juridiction, document.formation, document.title)
     outcome = outcome_of(document.solution, court, document.content, None)
     if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds <= _MAINTAINED):
@@ -237,25 +239,25 @@ def _decision_below(document: Document, node: Named) -> Iterator[Fact]:
 
 
 def _attacks(document: Document) -> list[Span]:
-    """Return where a decision says what it was seised of: with its own number, else wherever it speaks of an appeal."""
-    text, own = document.content, {*own_keys(document), *_joined_keys(document)}
+    """Return where a decision names the appeal before it: with its own number, else any mention of an appeal."""
+    text, document_keys = document.content, {*own_keys(document), *_joined_keys(document)}
     with_number: list[Span] = []
     without: list[Span] = []
     for match in _ATTACKED.finditer(text):
-        keys = {canonical_key(one) for one in find_identifiers(match.group()) if one.kind == "pourvoi"}
-        if keys <= own and not _is_quoted(text, match.start()):
+        keys = {canonical_key(number) for number in find_identifiers(match.group()) if number.kind == "pourvoi"}
+        if keys <= document_keys and not _is_in_quotation(text, match.start()):
             (with_number if keys else without).append(match.span())
     return with_number or without
 
 
 def _attacked(document: Document, start: int) -> Named | None:
-    """Name the decision that is described from a place on, by its court and date, and its number if it has one."""
+    """Build the node of the decision described from `start` on by court and date, and number if it has one."""
     text = document.content[start : start + ATTACKED_CHARS]
     courts, dates = find_courts(text), find_dates(text)
     if not courts or not dates:
         return None
     end = max(courts[0][1], dates[0].end)
-    numbers = [one for one in find_identifiers(text[:end]) if one.kind != "article"]
+    numbers = [number for number in find_identifiers(text[:end]) if number.kind != "article"]
     unique = [named for named in map(identifier_node, numbers) if is_reference(named.key)]
     if unique and numbers[0].kind != "rg":
         return unique[0]
@@ -267,16 +269,16 @@ def _attacked(document: Document, start: int) -> Named | None:
 
 
 def _in_full(facts: list[Fact]) -> list[Fact]:
-    """Give persons the longest of their names in this document: "Mme Pailler" is "Mme Aline Pailler"."""
-    named = {one.key: one for fact in facts for one in (fact.source, fact.target) if one.key.startswith(NAME)}
+    """Give persons their longest name in this document: "Mme Pailler" becomes "Mme Aline Pailler"."""
+    named = {end.key: end for fact in facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
     by_word: dict[str, list[Named]] = {}
-    for one in named.values():
-        for word in words_of_key(one.key):
-            by_word.setdefault(word, []).append(one)
+    for person in named.values():
+        for word in words_of_key(person.key):
+            by_word.setdefault(word, []).append(person)
     whole: dict[str, Named] = {}
-    for key, one in named.items():
+    for key, person in named.items():
         near = by_word.get(next(iter(words_of_key(key)), ""), []) if is_of_one_document(key) else []
-        fuller = [other for other in near if other.key != key and may_stand_for(one, other)]
+        fuller = [other for other in near if other.key != key and may_stand_for(person, other)]
         fuller = [other for other in fuller if len(other.key) > len(key)]
         if len(fuller) == 1:
             whole[key] = fuller[0]
@@ -287,9 +289,9 @@ def _in_full(facts: list[Fact]) -> list[Fact]:
 
 
 def _sure_parties(facts: list[Fact]) -> list[Fact]:
-    """Leave out the parties that are named behind the head alone, where others have their surname.
+    """Drop parties first named after the head whose surname others share.
 
-    The rules give one role to all of a surname: "Mme Martin", a witness, is not the party "M. Martin".
+    The rules give all of one surname the same role: "Mme Martin", a witness, is not the party "M. Martin".
     """
     first: dict[str, int] = {}
     for fact in facts:
@@ -303,7 +305,7 @@ def _sure_parties(facts: list[Fact]) -> list[Fact]:
 def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, Named]) -> Fact | None:
     kind, text, span = entity["extraction_class"], entity["extraction_text"], (entity["char_start"], entity["char_end"])
     attributes = entity["attributes"]
-    if entity.get("alignment") != "rules":  # what a model extracted is its word
+    if entity.get("alignment") != "rules":  # extracted by a model: not a fact
         return None
     if kind in (TEXTE_VISE, ARTICLE_CITE):
         statute = statute_node(text if kind == TEXTE_VISE else attributes.get("texte", ""), doc_id)
@@ -316,7 +318,7 @@ def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, N
             if is_of_code or not attributes.get("numero")
             else Fact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
         )
-    # That one is a party is sure enough; as which, demandeur or défendeur, the rules find less surely.
+    # The rules find parties reliably, but less so whether one is demandeur or défendeur.
     if kind == PARTIE and attributes.get("role"):
         party = person_node("party", text, doc_id)
         return Fact(party, node, "party_to", *span) if party else None

@@ -1,4 +1,4 @@
-"""The knowledge graph of a Library at one commit: neighbours, paths, who cites whom, episodes."""
+"""Read the knowledge graph of a Library at one commit: neighbours, paths, citing documents, episodes."""
 
 import difflib
 import json
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_EDGES = 200  # that a query gives, unless it asks for another number
-HUB_DEGREE = 200  # edges of a node that paths lead to, but not through: a court, a code
+MOST_EDGES = 200  # default limit of a query
+HUB_DEGREE = 200  # edges; larger nodes (a court, a code) may join two others but are not searched through
 MOST_EXPANDED = 500  # edges of one step of a path, in each direction
 MOST_HOPS = 6
 NEAR_NAMES = 5  # in a message
 CITING_TYPES = ("cites", "applies")
 RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
-# Of one source, edges of these types to the same target exclude each other.
+# Types that exclude each other between one source and one target.
 
 _SELECT_EDGES = """
     SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
@@ -49,42 +49,42 @@ Direction = Literal["out", "in", "both"]
 
 
 class Node(NamedTuple):
-    """A node, with what the corpus says of the document that it is, if it is one."""
+    """A node, with the metadata of its document if it is one of the Library's."""
 
     key: str  # see `legal_rag.graph.names`
     type: str  # one of `NODE_TYPES`
     name: str
-    doc_id: str = ""  # of the Library's document that it is
+    doc_id: str = ""  # its document in the Library, if any
     decision_date: str = ""
     court: str = ""  # with its chamber
     solution: str = ""
-    cited: int = 0  # documents that cite it, as far as the texts tell
+    cited: int = 0  # documents whose text cites it
 
 
 class Edge(NamedTuple):
-    """An edge, with the place in a text that supports it."""
+    """An edge, with the span that supports it."""
 
     source: Node
     target: Node
     type: str  # one of `EDGE_TYPES`
-    support: str  # 'text': a fact; 'stated': a model said so of names that one sentence holds; 'none'
+    support: str  # 'text': a fact; 'stated': a model's claim on names that share a sentence; 'none'
     doc_id: str  # whose text supports it; empty without support
-    char_start: int  # characters of its content; -1 where a column says so
+    char_start: int  # characters of its content; -1 if a column supports it
     char_end: int
-    n: int  # times that the text names it
+    n: int  # occurrences in the text
     detail: str  # a party's role, a ruling's words
     confidence: float  # a model's own, 0 to 1; 1 of a fact
-    answer_id: str = ""  # of the answer that said so
+    answer_id: str = ""  # the answer that stated it
     recorded: str = ""  # when: ISO 8601, UTC
 
     @property
     def is_fact(self) -> bool:
-        """Whether a text says so, by rules; what a model said is never a fact."""
+        """Whether the rules find it in a text; a model's claim is never a fact."""
         return self.support == TEXT
 
 
 class Episode(NamedTuple):
-    """What a model noted of the work on an answer: its own words."""
+    """A model's notes on the work for an answer, in its own words."""
 
     decision: str
     context: str
@@ -96,10 +96,10 @@ class Episode(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """Where a name that an answer gave stands in a document that was read."""
+    """An occurrence, in a document that was read, of a name from an answer."""
 
-    doc_id: str  # empty where it stands in none
-    char_start: int  # characters of its content; -1 where a column holds it, or nothing does
+    doc_id: str  # empty if no document has it
+    char_start: int  # characters of its content; -1 if only a column has it, or nothing
     char_end: int
     confidence: float  # the model's own, 0 to 1
     description: str  # the model's own words
@@ -108,23 +108,23 @@ class Mention(NamedTuple):
 
 
 class Treatment(NamedTuple):
-    """How later decisions treat one, as far as the texts tell."""
+    """How later decisions treat a decision, as far as the texts of the Library show."""
 
     citing: int  # documents
     rulings: list[Edge]  # that overrule, uphold, follow, distinguish or interpret it
 
 
 class NodeLookupError(LookupError):
-    """A name is that of no node, or of several."""
+    """A name matches no node, or several."""
 
     def __init__(self, message: str, names: Sequence[str], *, is_ambiguous: bool) -> None:
         super().__init__(message)
-        self.names = list(names)  # the nearest, or of the nodes that share it
+        self.names = list(names)  # the nearest names, or the nodes that share the name
         self.is_ambiguous = is_ambiguous
 
 
-def _at_once(method: Callable[..., Returned]) -> Callable[..., Returned]:
-    """Have a method's statements see one state of the graph."""
+def _in_one_state(method: Callable[..., Returned]) -> Callable[..., Returned]:
+    """Run a method in one read transaction, so that all its statements see the same state."""
 
     @wraps(method)
     def reading(graph: "KnowledgeGraph", *arguments: Any, **named: Any) -> Returned:
@@ -135,11 +135,11 @@ def _at_once(method: Callable[..., Returned]) -> Callable[..., Returned]:
 
 
 class KnowledgeGraph:
-    """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are not seen.
+    """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are hidden.
 
     Raises:
         FileNotFoundError: If the Library has no graph.
-        ValueError: If the corpus is no Library.
+        ValueError: If the corpus is not a Library.
     """
 
     def __init__(self, corpus: Corpus | str | Path) -> None:
@@ -148,46 +148,46 @@ class KnowledgeGraph:
             raise ValueError(f"no graph of {library.path}: it is a bare index (expected a Library)")
         self.library = library
         self._file = library.path / GRAPH
-        if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed before it was made
+        if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed during creation
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
-        self._connections = ThreadConnections(self._file, self._connect, answers)
+        self._connections = ThreadConnections(self._file, self._connect_graph, answers)
         self._present = present_at(library.commit, "d")
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_graph(self) -> sqlite3.Connection:
         connection = read_graph(self._file, corpus=self.library.path / STORE)
         self.library.check_unchanged()
         return connection
 
-    @_at_once
+    @_in_one_state
     def counts(self) -> dict[str, int]:
-        """Count nodes, edges by support, episodes and answers; removed documents' may still be among them."""
+        """Count nodes, edges by support, episodes and answers; those of removed documents may be included."""
         sql = "SELECT support, COUNT(*) FROM edges GROUP BY support"
-        by_support = dict(self._rows(sql))
+        by_support = dict(self._select(sql))
         named = {"facts": TEXT, "stated": STATED, "unsupported": UNSUPPORTED}
-        (nodes,), (episodes,) = self._rows("SELECT COUNT(*) FROM nodes UNION ALL SELECT COUNT(*) FROM episodes")
-        ((told,),) = self._rows("SELECT COUNT(*) FROM sources WHERE answer_id IS NOT NULL")
-        edges = {name: by_support.get(one, 0) for name, one in named.items()}
-        return {"nodes": nodes, **edges, "episodes": episodes, "answers": told}
+        (nodes,), (episodes,) = self._select("SELECT COUNT(*) FROM nodes UNION ALL SELECT COUNT(*) FROM episodes")
+        ((n_answers,),) = self._select("SELECT COUNT(*) FROM sources WHERE answer_id IS NOT NULL")
+        edges = {name: by_support.get(support, 0) for name, support in named.items()}
+        return {"nodes": nodes, **edges, "episodes": episodes, "answers": n_answers}
 
-    @_at_once
+    @_in_one_state
     def find(self, name: str) -> Node:
-        """Return the node of a document's id, a number, an article, a court or any name, however it is written.
+        """Find a node by a document id, a number, an article, a court or any name, in any spelling.
 
         Raises:
             NodeLookupError: A LookupError, if there is none, or several; the message names the nearest.
         """
-        found = self._by_key(self._candidate_keys(name)) or self._by_name(name)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = [f"{one.name} ({one.key})" for one in found[:NEAR_NAMES]]
+        nodes = self._nodes_by_key(self._candidate_keys(name)) or self._nodes_by_name(name)
+        if len(nodes) == 1:
+            return nodes[0]
+        if nodes:
+            names = [f"{node.name} ({node.key})" for node in nodes[:NEAR_NAMES]]
             message = f"several nodes named {name!r} (expected one of: {'; '.join(names)})"
             raise NodeLookupError(message, names, is_ambiguous=True)
-        near = self._near(name)
+        near = self._near_names(name)
         hint = f" (near: {'; '.join(near)})" if near else ""
         raise NodeLookupError(f"no node {name!r} in the graph of {self.library.path}{hint}", near, is_ambiguous=False)
 
-    @_at_once
+    @_in_one_state
     def neighbours(
         self,
         node: Node | str,
@@ -197,7 +197,7 @@ class KnowledgeGraph:
         supports: Collection[str] = (TEXT,),
         most: int = MOST_EDGES,
     ) -> list[Edge]:
-        """Return the edges of a node: those out of it, then those into it, by type.
+        """Return the edges of a node, outgoing first, each group by type.
 
         Args:
             node: The node, or what `find` takes.
@@ -214,28 +214,28 @@ class KnowledgeGraph:
             raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")
         if direction not in ("out", "in", "both"):
             raise ValueError(f"direction must be 'out', 'in' or 'both', got {direction!r}")
-        node = self._node(node)
-        keys = self._numbers_of(node)
+        node = self._resolve_node(node)
+        keys = self._numbers_of_node(node)
         edges: list[Edge] = []
-        for column, wanted in (("from_key", "out"), ("to_key", "in")):
-            if direction in (wanted, "both"):
+        for column, side in (("from_key", "out"), ("to_key", "in")):
+            if direction in (side, "both"):
                 edges += self._edges(self._edge_rows(keys, column, types, supports, most))
-        return _merged(edges)
+        return _merge_edges(edges)
 
-    @_at_once
+    @_in_one_state
     def citing(self, node: Node | str, most: int = MOST_EDGES) -> list[Edge]:
         """Return the edges from the documents that cite a decision, an article or a text."""
         return self.neighbours(node, types=CITING_TYPES, direction="in", most=most)
 
-    @_at_once
+    @_in_one_state
     def treatment(self, node: Node | str) -> Treatment:
-        """Return how other decisions treat one: overruled, upheld or followed by whom, and how many cite it."""
-        node = self._node(node)
+        """Return which later decisions overrule, uphold or follow a decision, and how many cite it."""
+        node = self._resolve_node(node)
         return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
 
-    @_at_once
+    @_in_one_state
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
-        """Return the nodes of a type that most documents cite, the most cited first; by an index, not by counting.
+        """Return the nodes of a type that most documents cite, most cited first; reads an index, counts nothing.
 
         Raises:
             ValueError: If there is no such type.
@@ -243,11 +243,11 @@ class KnowledgeGraph:
         if node_type not in NODE_TYPES:
             raise ValueError(f"no node type {node_type!r} (expected one of {', '.join(NODE_TYPES)})")
         sql = "SELECT node_key FROM nodes WHERE type = ? AND cited > 0 ORDER BY cited DESC, key LIMIT ?"
-        keys = [key for (key,) in self._rows(sql, node_type, most)]
+        keys = [key for (key,) in self._select(sql, node_type, most)]
         nodes = self._nodes(keys)
         return [nodes[key] for key in keys]
 
-    @_at_once
+    @_in_one_state
     def path(self, first: Node | str, second: Node | str, most_hops: int = MOST_HOPS) -> list[Edge]:
         """Return a shortest chain of facts between two nodes, in order; empty if there is none that short.
 
@@ -257,25 +257,25 @@ class KnowledgeGraph:
         Raises:
             LookupError: As `find` does.
         """
-        ends = [self._node(one) for one in (first, second)]
-        return self._edges(_Paths(self, *(one.key for one in ends)).search(most_hops))
+        ends = [self._resolve_node(node) for node in (first, second)]
+        return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
 
-    @_at_once
+    @_in_one_state
     def episodes(self, node: Node | str | None = None, most: int = 50) -> list[Episode]:
-        """Return what models noted of their work, the latest first; of one node, or of all."""
+        """Return the episodes of one node, or all of them, latest first."""
         keys = None
         if node is not None:
-            node = self._node(node)
-            keys = json.dumps(self._numbers_of(node))
+            node = self._resolve_node(node)
+            keys = json.dumps(self._numbers_of_node(node))
         about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
         where = about if keys else "? IS NULL"
         sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
-        return self._episodes(self._rows(sql, keys, most))
+        return self._episodes(self._select(sql, keys, most))
 
-    @_at_once
+    @_in_one_state
     def mentions(self, node: Node | str) -> list[Mention]:
-        """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
-        node = self._node(node)
+        """Return the occurrences of a node's names from answers in the documents read, latest answers first."""
+        node = self._resolve_node(node)
         sql = f"""
             SELECT COALESCE(d.id, ''), CASE WHEN d.id IS NULL THEN -1 ELSE m.char_start END,
                 CASE WHEN d.id IS NULL THEN -1 ELSE m.char_end END, m.confidence, m.description, s.answer_id, s.recorded
@@ -283,15 +283,15 @@ class KnowledgeGraph:
             LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
             WHERE m.node_key IN (SELECT value FROM json_each(?)) ORDER BY s.recorded DESC, m.rowid
         """  # noqa: S608
-        keys = self._numbers_of(node)
-        return [Mention(*row) for row in self._rows(sql, _json(keys))]
+        keys = self._numbers_of_node(node)
+        return [Mention(*row) for row in self._select(sql, _json(keys))]
 
     def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
-        """Open the graph for what one answer says: `add_entity`, `add_relationship`, `add_episode`, then `save`.
+        """Open the graph to record one answer: `add_entity`, `add_relationship`, `add_episode`, then `save`.
 
         Args:
-            answer_id: What was recorded under it before is replaced.
-            read: Ids of the documents read, in which the names are looked for.
+            answer_id: Earlier records under this id are replaced.
+            read: Ids of the documents read; names are searched in them.
         """
         from legal_rag.graph.answers import AnswerRecorder
 
@@ -299,7 +299,7 @@ class KnowledgeGraph:
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Have this thread see one state of the graph in all that it reads meanwhile; writers wait for the end."""
+        """Give this thread one consistent state of the graph within the block; writers wait until it ends."""
         connection = self._connections.get()
         is_outermost = not connection.in_transaction
         if is_outermost:
@@ -311,10 +311,10 @@ class KnowledgeGraph:
                 connection.execute("ROLLBACK")
 
     def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
-        """Stream the nodes that have an edge, or that an episode is about, each once; one batch is in memory.
+        """Stream the nodes that have an edge or an episode, each once, with one batch in memory.
 
         Args:
-            supports: Of edges; with 'stated', also names of answers that stand in what was read, with 'none' all.
+            supports: Of edges; 'stated' adds names of answers found in the documents read, 'none' all of their names.
         """
         edge = f"e.support IN (SELECT value FROM json_each(:supports)) AND {self._is_present('e')}"  # noqa: S608
         mention = self._is_present("m") if UNSUPPORTED in supports else f"m.text_key AND {self._is_present('m')}"
@@ -327,29 +327,29 @@ class KnowledgeGraph:
             OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
             {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
         """  # noqa: S608
-        for rows in self._batches(sql, supports):
+        for rows in self._stream_rows(sql, supports):
             nodes = self._nodes(number for (number,) in rows)
             first = self._first_numbers({node.key for node in nodes.values() if node.doc_id})
             yield from (node for number, node in nodes.items() if first.get(node.key, number) == number)
 
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
-        """Stream the edges, one of each source: two answers that state the same are two; one batch is in memory."""
+        """Stream the edges, one per source (two answers that state the same give two), with one batch in memory."""
         sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
-        for rows in self._batches(sql, supports):
+        for rows in self._stream_rows(sql, supports):
             yield from self._edges(rows)
 
     def iter_episodes(self) -> Iterator[Episode]:
-        """Stream what models noted of their work, in the order in which it was recorded; one batch is in memory."""
-        for rows in self._batches(f"{_SELECT_EPISODES} ORDER BY episode_key"):
+        """Stream the episodes in the order of recording, with one batch in memory."""
+        for rows in self._stream_rows(f"{_SELECT_EPISODES} ORDER BY episode_key"):
             yield from self._episodes(rows)
 
-    def _batches(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
+    def _stream_rows(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
         cursor = self._connections.get().execute(sql, {"supports": _json(sorted(supports))})
         while rows := cursor.fetchmany(BATCH):
             yield rows
 
     def _is_present(self, table: str) -> str:
-        """Return the SQL condition that the text of an edge or a mention is in the corpus, if it has one."""
+        """Build the SQL condition that an edge's or a mention's text, if it has one, is in the corpus."""
         return f"""({table}.text_key IS NULL OR EXISTS (
             SELECT 1 FROM texts AS t JOIN corpus.documents AS d
             ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
@@ -357,122 +357,120 @@ class KnowledgeGraph:
         ))"""  # noqa: S608
 
     def _first_numbers(self, keys: Collection[str]) -> dict[str, int]:
-        """Return the lowest number of the nodes that are given as each document."""
-        same = {one for some in self._identity(keys).values() for one in some}
+        """Return the lowest number among the nodes that represent each document."""
+        same = {key for group in self._same_keys(keys).values() for key in group}
         first: dict[str, int] = {}
-        for number, node in sorted(self._nodes(self._numbers(same)).items()):
+        for number, node in sorted(self._nodes(self._numbers_of_keys(same)).items()):
             first.setdefault(node.key, number)
         return first
 
-    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
 
-    def _node(self, node: Node | str) -> Node:
+    def _resolve_node(self, node: Node | str) -> Node:
         return self.find(node) if isinstance(node, str) else node
 
-    def _numbers_of(self, node: Node) -> list[int]:
-        """Return the numbers of all that stands for a node."""
-        return self._numbers(self._identity([node.key])[node.key])
+    def _numbers_of_node(self, node: Node) -> list[int]:
+        return self._numbers_of_keys(self._same_keys([node.key])[node.key])
 
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
-        return list(dict.fromkeys([DOCUMENT + name, name, *(one.key for one in named if one)]))
+        return list(dict.fromkeys([DOCUMENT + name, name, *(node.key for node in named if node)]))
 
-    def _by_key(self, keys: Sequence[str]) -> list[Node]:
-        """Return the node of the first key that there is, or the articles of one number where no code is named."""
-        known = set(self._identity(keys))
+    def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
+        """Return the node of the first key that exists, or the articles of a number given without a code."""
+        known = set(self._same_keys(keys))
         numbers = dict(
-            self._rows("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
+            self._select("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
         )
         for key in keys:
             if key in numbers:
                 return [self._nodes([numbers[key]])[numbers[key]]]
-            documents = self._holders([key]).get(key, []) if key in known else []
-            if key.startswith(DOCUMENT):  # one without any edge
+            documents = self._owners_of_keys([key]).get(key, []) if key in known else []
+            if key.startswith(DOCUMENT):  # it may have no edge
                 documents = [key.removeprefix(DOCUMENT)]
-            if found := self._documents(documents):
-                return list(found.values())
+            if nodes := self._document_nodes(documents):
+                return list(nodes.values())
             if key.startswith("article:") and key.endswith(" ?"):
                 sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
                 first = key.removesuffix("?")
-                if several := [one for (one,) in self._rows(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
+                if several := [number for (number,) in self._select(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
                     return list(self._nodes(several).values())
         return []
 
-    def _by_name(self, name: str) -> list[Node]:
+    def _nodes_by_name(self, name: str) -> list[Node]:
         sql = "SELECT node_key FROM nodes WHERE name = ? COLLATE NOCASE ORDER BY degree DESC, key LIMIT ?"
-        return list(self._nodes(key for (key,) in self._rows(sql, " ".join(name.split()), NEAR_NAMES)).values())
+        return list(self._nodes(key for (key,) in self._select(sql, " ".join(name.split()), NEAR_NAMES)).values())
 
-    def _near(self, name: str) -> list[str]:
-        found = []
+    def _near_names(self, name: str) -> list[str]:
+        names = []
         for sign, order in ((">=", "ASC"), ("<", "DESC")):
             around = f"degree > 0 AND name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
-            found += [one for (one,) in self._rows(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
-        return difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5)
+            names += [near for (near,) in self._select(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
+        return difflib.get_close_matches(name, names, n=NEAR_NAMES, cutoff=0.5)
 
-    def _identity(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """Return, for each key, all keys that stand for the same: a document's and those by which others cite it."""
-        wanted = list(dict.fromkeys(keys))
-        documents = {key: [key.removeprefix(DOCUMENT)] for key in wanted if key.startswith(DOCUMENT)}
-        held = self._holders([key for key in wanted if is_reference(key)])
-        documents |= {key: found for key, found in held.items() if len(found) == 1 or key.startswith("article:")}
+    def _same_keys(self, keys: Iterable[str]) -> dict[str, list[str]]:
+        """Return all keys equivalent to each key: a document's own and those by which others cite it."""
+        unique = list(dict.fromkeys(keys))
+        documents = {key: [key.removeprefix(DOCUMENT)] for key in unique if key.startswith(DOCUMENT)}
+        held = self._owners_of_keys([key for key in unique if is_reference(key)])
+        documents |= {key: holders for key, holders in held.items() if len(holders) == 1 or key.startswith("article:")}
         sql = f"""
             SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value
             AND {self._present}
         """  # noqa: S608
-        owned = self._owned(dict(self._rows(sql, _json({one for some in documents.values() for one in some}))))
+        owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
         same: dict[str, list[str]] = {}
-        for key in wanted:
-            several = [one for doc_id in documents.get(key, []) for one in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
-            same[key] = list(dict.fromkeys([key, *several]))
+        for key in unique:
+            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
+            same[key] = list(dict.fromkeys([key, *names]))
         return same
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, list[str]]:
-        """Return, for each document's id, the nodes by which it alone is cited; an article's versions share theirs.
+        """Return, by document id, the keys by which it alone is cited; versions of an article share theirs.
 
         Args:
-            documents: Ids by the corpus's keys.
+            documents: Ids by document key.
         """
         sql = """
             SELECT value, n.term FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
             ON n.document_key = value AND n.own = 1 CROSS JOIN nodes ON nodes.key = n.term
         """
-        rows = [(documents[key], term) for key, term in self._rows(sql, _json(documents)) if is_reference(term)]
-        holders = self._holders([term for _, term in rows])
+        rows = [(documents[key], term) for key, term in self._select(sql, _json(documents)) if is_reference(term)]
+        holders = self._owners_of_keys([term for _, term in rows])
         owned: dict[str, list[str]] = defaultdict(list)
         for doc_id, term in rows:
             if len(holders.get(term, ())) == 1 or term.startswith("article:"):
                 owned[doc_id].append(term)
         return owned
 
-    def _holders(self, keys: Collection[str]) -> dict[str, list[str]]:
-        """Return the documents that have each key as their own; "RG" numbers, which courts share, have none."""
+    def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
+        """Return the documents that have each key as their own; none for "RG" numbers, which courts share."""
         sql = f"""
             SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
             ON n.term = value AND n.own CROSS JOIN corpus.documents AS d USING (document_key) WHERE {self._present}
         """  # noqa: S608
-        found: dict[str, list[str]] = defaultdict(list)
-        for key, doc_id in self._rows(sql, _json([key for key in keys if not key.startswith("rg:")])):
-            found[key].append(doc_id)
-        return found
+        holders: dict[str, list[str]] = defaultdict(list)
+        for key, doc_id in self._select(sql, _json([key for key in keys if not key.startswith("rg:")])):
+            holders[key].append(doc_id)
+        return holders
 
-    def _numbers(self, keys: Collection[str]) -> list[int]:
+    def _numbers_of_keys(self, keys: Collection[str]) -> list[int]:
         sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return [key for (key,) in self._rows(sql, _json(keys))]
+        return [key for (key,) in self._select(sql, _json(keys))]
 
     def _edge_rows(
         self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
     ) -> list[tuple[Any, ...]]:
-        """Read edges with one end among some nodes, as `_edges` takes them."""
         among = "IN (SELECT value FROM json_each(?))"
         where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
         values = (_json(numbers), _json(sorted(supports)), *named, most)
-        return self._described(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
+        return self._select_edge_rows(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
 
-    def _described(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
-        """Read the edges of a condition whose text is in the corpus, as `_edges` takes them."""
-        return self._rows(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
+    def _select_edge_rows(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
+        """Read the edges that meet a condition and whose text is in the corpus, as `_edges` takes them."""
+        return self._select(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
 
     def _texts_present(self, text_keys: Collection[int]) -> list[int]:
         sql = f"""
@@ -480,7 +478,7 @@ class KnowledgeGraph:
             CROSS JOIN corpus.documents AS d
             ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
         """  # noqa: S608
-        return [key for (key,) in self._rows(sql, _json(text_keys))]
+        return [key for (key,) in self._select(sql, _json(text_keys))]
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
         rows = list(rows)
@@ -491,41 +489,40 @@ class KnowledgeGraph:
         nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
         return [
             Episode(
-                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *rest
             )
-            for decision, context, status, lessons, named, *told in rows
+            for decision, context, status, lessons, named, *rest in rows
         ]
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
-        """Read nodes by their numbers; what is a document of the Library is given as that."""
+        """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""
         sql = "SELECT node_key, key, type, name, cited FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        wanted = list(numbers)
-        rows = {row[0]: row[1:] for row in self._rows(sql, _json(wanted))}
-        held = self._holders([key for key, *_ in rows.values() if is_reference(key)])
+        ordered = list(numbers)
+        rows = {row[0]: row[1:] for row in self._select(sql, _json(ordered))}
+        held = self._owners_of_keys([key for key, *_ in rows.values() if is_reference(key)])
         held |= {key: [key.removeprefix(DOCUMENT)] for key, *_ in rows.values() if key.startswith(DOCUMENT)}
-        single = {key: some[0] for key, some in held.items() if len(some) == 1}
-        documents = self._documents(set(single.values()))
+        single = {key: doc_ids[0] for key, doc_ids in held.items() if len(doc_ids) == 1}
+        documents = self._document_nodes(set(single.values()))
         nodes = {}
-        for number in wanted:
+        for number in ordered:
             if number in rows:
                 key, node_type, name, cited = rows[number]
                 document = documents.get(single.get(key, ""))
                 nodes[number] = document or Node(key, node_type, name, cited=cited)
         return nodes
 
-    def _documents(self, doc_ids: Collection[str]) -> dict[str, Node]:
-        """Return the nodes of documents, with how many others cite each."""
+    def _document_nodes(self, doc_ids: Collection[str]) -> dict[str, Node]:
         sql = f"""
             SELECT d.document_key, d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution,
                 COALESCE(n.type, 'document')
             FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
             LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
         """  # noqa: S608
-        rows = self._rows(sql, _json(doc_ids))
+        rows = self._select(sql, _json(doc_ids))
         owned = self._owned(dict(row[:2] for row in rows))
-        keys = {key for some in owned.values() for key in some}
+        keys = {key for terms in owned.values() for key in terms}
         cited = dict(
-            self._rows("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
+            self._select("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
         )
         return {
             doc_id: Node(
@@ -543,7 +540,7 @@ class KnowledgeGraph:
 
 
 class _Paths:
-    """A breadth-first search from both ends, by the keys that documents have."""
+    """Breadth-first search from both ends, over the keys of documents."""
 
     def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
         self._graph = graph
@@ -552,30 +549,29 @@ class _Paths:
         self._frontiers = [[first], [second]]
         self._degrees: dict[str, int] = {}
         self._keys: dict[int, str] = {}  # of the nodes seen
-        self._alone: set[str] = set()  # keys that stand for no document
+        self._alone: set[str] = set()  # keys that represent no document
         self._texts: dict[int, bool] = {}  # whether they are in the corpus
 
     def search(self, most_hops: int) -> list[tuple[Any, ...]]:
-        """Return the rows of the edges of a shortest chain."""
         for _ in range(most_hops):
             open_sides = [side for side in (0, 1) if self._frontiers[side]]
-            if self._meeting or not open_sides:
+            if self._meeting_keys or not open_sides:
                 break
             side = min(open_sides, key=lambda side: len(self._frontiers[side]))
             self._frontiers[side] = self._expand(side)
-        meeting = self._meeting
+        meeting = self._meeting_keys
         return self._chain(min(meeting, key=lambda key: (self._degrees.get(key, 0), key))) if meeting else []
 
     @property
-    def _meeting(self) -> set[str]:
+    def _meeting_keys(self) -> set[str]:
         return self._reached[0].keys() & self._reached[1].keys()
 
     def _expand(self, side: int) -> list[str]:
-        reached, numbers = self._reached[side], self._numbers(self._frontiers[side])
+        reached, numbers = self._reached[side], self._frontier_numbers(self._frontiers[side])
         new: dict[str, tuple[str, Any]] = {}
         for column, other in (("from_key", 2), ("to_key", 0)):
-            edges = self._facts(numbers, column)
-            self._learn({edge[other] for edge in edges} - self._keys.keys())
+            edges = self._fact_rows(numbers, column)
+            self._read_keys({edge[other] for edge in edges} - self._keys.keys())
             for edge in edges:
                 key = self._keys[edge[other]]
                 if key not in reached and key not in new:
@@ -584,36 +580,35 @@ class _Paths:
         return [key for key in new if self._leads_on(key)]
 
     def _leads_on(self, key: str) -> bool:
-        """Tell whether to search through a node: no hub, nor one that only the edge just followed leads to."""
+        """Exclude hubs, and nodes whose only edge is the one just followed."""
         degree = self._degrees.get(key, 0)
         return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
 
-    def _numbers(self, frontier: Sequence[str]) -> dict[int, str]:
-        same = self._graph._identity([key for key in frontier if key not in self._alone])
-        owner = {key: key for key in frontier} | {one: key for key, some in same.items() for one in some}
+    def _frontier_numbers(self, frontier: Sequence[str]) -> dict[int, str]:
+        same = self._graph._same_keys([key for key in frontier if key not in self._alone])
+        owner = {key: key for key in frontier} | {alias: key for key, aliases in same.items() for alias in aliases}
         sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return {number: owner[key] for number, key in self._graph._rows(sql, _json(owner))}
+        return {number: owner[key] for number, key in self._graph._select(sql, _json(owner))}
 
-    def _facts(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
-        """Return the primary keys of the facts with one end among some nodes."""
+    def _fact_rows(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
         sql = f"""
             SELECT from_key, type, to_key, source_key, text_key FROM edges
             WHERE {column} IN (SELECT value FROM json_each(?)) AND support = '{TEXT}' ORDER BY {column}, type LIMIT ?
         """  # noqa: S608
-        rows = self._graph._rows(sql, _json(numbers), MOST_EXPANDED)
+        rows = self._graph._select(sql, _json(numbers), MOST_EXPANDED)
         unknown = {text for *_, text in rows} - self._texts.keys()
         self._texts |= dict.fromkeys(unknown, False) | dict.fromkeys(self._graph._texts_present(unknown), True)
         return [tuple(edge) for *edge, text in rows if self._texts[text]]
 
-    def _learn(self, numbers: Collection[int]) -> None:
-        """Read the keys of nodes, a document's where one is meant, and how many edges each has."""
+    def _read_keys(self, numbers: Collection[int]) -> None:
+        """Cache the keys of nodes (the document's where a node represents one) and their degrees."""
         sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        rows = self._graph._rows(sql, _json(numbers))
-        held = self._graph._holders([key for _, key, _ in rows if is_reference(key)])
+        rows = self._graph._select(sql, _json(numbers))
+        held = self._graph._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
         for number, key, degree in rows:
             documents = held.get(key, [])
-            self._keys[number] = one = DOCUMENT + documents[0] if len(documents) == 1 else key
-            self._degrees[one] = max(degree, self._degrees.get(one, 0))
+            self._keys[number] = node_key = DOCUMENT + documents[0] if len(documents) == 1 else key
+            self._degrees[node_key] = max(degree, self._degrees.get(node_key, 0))
             if not documents and not key.startswith(DOCUMENT):
                 self._alone.add(key)
 
@@ -626,13 +621,13 @@ class _Paths:
                 key, edge = step
                 edges.append(edge)
         where = "e.from_key = ? AND e.type = ? AND e.to_key = ? AND e.source_key = ?"
-        return [row for edge in (*reversed(before), *after) for row in self._graph._described(where, edge)]
+        return [row for edge in (*reversed(before), *after) for row in self._graph._select_edge_rows(where, edge)]
 
 
-def _merged(edges: Iterable[Edge]) -> list[Edge]:
-    """Make one of the edges that several sources give; a document's comes before those of answers that repeat it."""
+def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:
+    """Merge the same edge from several sources; a document's comes before those of answers that repeat it."""
     merged: dict[tuple[str, str, str], Edge] = {}
-    for edge in sorted(edges, key=lambda one: bool(one.answer_id)):
+    for edge in sorted(edges, key=lambda edge: bool(edge.answer_id)):
         known = merged.setdefault((edge.source.key, edge.type, edge.target.key), edge)
         if known is not edge and (known.support == edge.support or known.is_fact):
             merged[edge.source.key, edge.type, edge.target.key] = known._replace(

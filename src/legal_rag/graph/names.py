@@ -1,7 +1,6 @@
-"""Canonical keys: the same decision, article, court or name has one key, however it is written.
+"""Canonical keys: all spellings of a decision, an article, a court or a name share one key.
 
-Keys of decisions and articles are those of `legal_rag.corpus.references`; `doc:` and a document's id is the key of a
-document of the Library.
+Decisions and articles have the keys of `legal_rag.corpus.references`; a document of the Library has 'doc:<id>'.
 """
 
 import itertools
@@ -38,12 +37,12 @@ _PART_OF_COURT = re.compile(r"\b(p[ôo]le|section|sect\.?)\s*(?:n\s?[°o]\s*)?(\
 _FORMER = re.compile(r"^(?:(?:le|la|l) )?(?:nouveau )?")
 _STATUTE_KINDS = ("decret loi", "loi", "ordonnance", "decret", "arrete", "circulaire", "directive", "reglement")
 _STATUTE_KIND = re.compile(rf"\b({'|'.join(_STATUTE_KINDS)})s?\b")
-_OF_MANY_ISSUERS = ("arrete", "circulaire")  # whose numbers and dates several have
-_KNOWN_BY_DATE = ("loi", "decret loi")  # the others are several a day
+_OF_MANY_ISSUERS = ("arrete", "circulaire")  # several may share a number and date
+_KNOWN_BY_DATE = ("loi", "decret loi")  # of the others there are several a day
 MOST_ABBREVIATED = 30  # characters of a code's abbreviation
 _CONSTITUTION = "constitution du 4 octobre 1958"
 _FIRST_YEAR = 45  # of statutes with a number: "08-496" is of 2008
-# What says how a decision is related to the one whose number follows: the name is not that one's.
+# The number that follows is a related decision's, not that of the name.
 _RELATED = re.compile(
     r"(?<!rendu )(?<!rendue )\bpar\b|\b(?:contre|renvoi|demande\w*|d[ée]fende\w*|avocat\w*|parties?|"
     r"(?:cit|cass|annul|confirm|infirm|rejet)(?:[ée]\w*|ant))\b",
@@ -54,9 +53,9 @@ _MALE, _FEMALE = (
     frozenset("mme mlle madame mademoiselle dame demoiselle".split()),
 )
 _ANY_SEX = frozenset("me maitre dr docteur pr".split())
-# Forms that tell two firms of one name apart; a company changes between the others.
+# Forms that distinguish firms of the same name; a company may change between the others.
 _KEPT_FORMS = frozenset("sci scp selarl selas selafa gie gaec earl scea sccv association".split())
-_UNTOLD_FORMS = frozenset("societe societes ste stes compagnie cie ets etablissement etablissements entreprise".split())
+_VAGUE_FORMS = frozenset("societe societes ste stes compagnie cie ets etablissement etablissements entreprise".split())
 _FORMS_IN_FULL = (
     ("sarl", "societe a responsabilite limitee"),
     ("sas", "societe par actions simplifiee"),
@@ -65,7 +64,7 @@ _FORMS_IN_FULL = (
     ("sci", "societe civile immobiliere"),
     ("scp", "societe civile professionnelle"),
 )
-# Words that many bodies have in their names, as far as they begin or qualify one.
+# Words that begin or qualify the names of many bodies.
 _COMMON_WORDS = frozenset(
     """
     syndicat syndicats syndicale union unions federation confederation comite social economique entreprise etablissement
@@ -75,17 +74,17 @@ _COMMON_WORDS = frozenset(
     cram crama cramif caf urssaf msa carsat assedic automobile accidents france francaise francais travail
     """.split()
 )
-_OF_SOME_TEXT = re.compile(r"\d\S* (?:du|de la|de l['’]|des)\b", re.IGNORECASE)  # article 3 of what is no known text
+_OF_SOME_TEXT = re.compile(r"\d\S* (?:du|de la|de l['’]|des)\b", re.IGNORECASE)  # article 3 of an unknown text
 _OF_STATUTES = re.compile(
     r"\b(?:loi|d[ée]cret|arr[êe]t[ée]|circulaire|directive|r[èe]glement)s?\b(?!.*\barticles?\b)", re.IGNORECASE
 )
 _FIRST = re.compile(r"\barticle premier\b", re.IGNORECASE)
-_HOMONYMS = frozenset(("commune", "communes", "ville", "mairie"))  # of which several have one name
+_HOMONYMS = frozenset(("commune", "communes", "ville", "mairie"))  # several share a name
 _PSEUDONYM = re.compile(r"\[|\.\.\.|…")
 
 
 class Named(NamedTuple):
-    """A node as it is named: its key, its type, and the name to show."""
+    """A node before it is stored: its key, its type, and its display name."""
 
     key: str
     type: str  # one of `NODE_TYPES`
@@ -93,12 +92,12 @@ class Named(NamedTuple):
 
 
 def document_node(doc_id: str, node_type: str = "decision") -> Named:
-    """Return the node of a document of the Library: a decision, an article, or another document."""
+    """Build the node of a document of the Library: a decision, an article, or another document."""
     return Named(DOCUMENT + doc_id, node_type, doc_id)
 
 
 def identifier_node(one: Identifier) -> Named:
-    """Return the node of a decision or an article, as a text refers to it."""
+    """Build the node of a cited decision or article."""
     if one.kind == "article":
         code = one.code.removeprefix("nouveau ")  # the code de procédure civile was the new one until 2007
         return Named(canonical_key(one._replace(code=code)), "article", _article_name(one.value, code))
@@ -107,11 +106,11 @@ def identifier_node(one: Identifier) -> Named:
 
 
 def court_node(*written: str, within: str = "") -> Named | None:
-    """Return the node of a court, perhaps with its chamber: 'Cass. soc.' is 'Cour de cassation', 'Chambre sociale'.
+    """Build the node of a court, perhaps with its chamber: 'Cass. soc.' is 'Cour de cassation', 'Chambre sociale'.
 
     Args:
         written: The court, perhaps its chamber.
-        within: The document it stands in: a court named without its town is one of a document.
+        within: Id of its document, which becomes part of the key if the town is missing.
     """
     parts = [" ".join(part.split()) for part in written if part.strip()]
     words = court_words(" ".join(parts))
@@ -119,12 +118,12 @@ def court_node(*written: str, within: str = "") -> Named | None:
         return None
     first, *chambers = (part if part[:1] != part[:2] else part.capitalize() for part in parts)
     name = ", ".join([first, *(part[:1].lower() + part[1:] for part in chambers)])
-    is_one = _UNIQUE_COURTS & words or (words & KINDS_OF_COURTS and any(map(_is_place, words)))
-    return Named(COURT + " ".join(sorted(words)) + ("" if is_one else _of(within)), "court", name)
+    is_unique = _UNIQUE_COURTS & words or (words & KINDS_OF_COURTS and any(map(_is_place, words)))
+    return Named(COURT + " ".join(sorted(words)) + ("" if is_unique else _of_doc(within)), "court", name)
 
 
 def court_words(written: str) -> frozenset[str]:
-    """Return what tells a court and its chamber from others: "pôle 6, chambre 3" is not "pôle 3, chambre 6"."""
+    """Return the words that identify a court and chamber: "pôle 6, chambre 3" is not "pôle 3, chambre 6"."""
     numbered = {f"{match[1][0].lower()}{match[2].lower()}" for match in _PART_OF_COURT.finditer(written)}
     return words_of_value(_PART_OF_COURT.sub(" ", written)) | numbered
 
@@ -134,12 +133,11 @@ def _is_place(word: str) -> bool:
 
 
 def statute_node(written: str, within: str = "") -> Named | None:
-    """Return the node of a code, a statute or a treaty: one with a number by its kind and number.
+    """Build the node of a code, a statute or a treaty, keyed by kind and number if it has a number.
 
     Args:
         written: The name.
-        within: The document it stands in: what several have the date or number of ("arrêté du 3 mars 2021") is one of
-            a document.
+        within: Id of its document, part of the key if others share date or number ("arrêté du 3 mars 2021").
     """
     code = _abbreviated_code(written)
     words = code or _FORMER.sub("", " ".join(words_of(written)), count=1)
@@ -147,76 +145,75 @@ def statute_node(written: str, within: str = "") -> Named | None:
         return None
     dates = find_dates(written)
     number = next(
-        (one for one in _NUMBER.finditer(written) if not any(day.start <= one.start() < day.end for day in dates)), None
+        (m for m in _NUMBER.finditer(written) if not any(day.start <= m.start() < day.end for day in dates)), None
     )
     if not number and len(dates) != 1:
-        return Named(STATUTE + words, "statute", _shown(written))
+        return Named(STATUTE + words, "statute", _trim(written))
     kinds = set(_STATUTE_KIND.findall(" ".join(words_of(written[: number.start() if number else dates[0].start]))))
     kind = kinds.pop() if len(kinds) == 1 else ""
-    if not kind or not words.startswith(kind):  # of several, or of something about a statute
+    if not kind or not words.startswith(kind):  # several statutes, or something about one
         key = "constitution" if words == _CONSTITUTION else words
-        return Named(STATUTE + key, "statute", _shown(written))
+        return Named(STATUTE + key, "statute", _trim(written))
     value = _statute_number(*number.groups()) if number else dates[0].value.isoformat()
-    is_one = kind not in _OF_MANY_ISSUERS and (number is not None or kind in _KNOWN_BY_DATE)
-    return Named(f"{STATUTE}{kind} {value}{'' if is_one else _of(within)}", "statute", _shown(written))
+    is_unique = kind not in _OF_MANY_ISSUERS and (number is not None or kind in _KNOWN_BY_DATE)
+    return Named(f"{STATUTE}{kind} {value}{'' if is_unique else _of_doc(within)}", "statute", _trim(written))
 
 
 def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
-    """Return the statutes that some names give by number and date, by the key of their date, where it is one's alone.
+    """Map the date key of a statute to its node with a number, where only one of the names fits.
 
     Within one text, "ordonnance du 7 novembre 1958" is "ordonnance n° 58-1067 du 7 novembre 1958".
     """
-    found: dict[str, set[Named]] = {}
-    for one in set(written):
-        node, dates = statute_node(one), find_dates(one)
+    statutes: dict[str, set[Named]] = {}
+    for name in set(written):
+        node, dates = statute_node(name), find_dates(name)
         if node and len(dates) == 1 and (kind := _STATUTE_KIND.match(node.key.removeprefix(STATUTE))):
-            found.setdefault(f"{STATUTE}{kind[1]} {dates[0].value.isoformat()}", set()).add(node)
-    numbered = {by_date: {one for one in some if one.key != by_date} for by_date, some in found.items()}
-    return {key: min(some) for key, some in numbered.items() if len({one.key for one in some}) == 1}
+            statutes.setdefault(f"{STATUTE}{kind[1]} {dates[0].value.isoformat()}", set()).add(node)
+    numbered = {by_date: {node for node in nodes if node.key != by_date} for by_date, nodes in statutes.items()}
+    return {key: min(nodes) for key, nodes in numbered.items() if len({node.key for node in nodes}) == 1}
 
 
 def _abbreviated_code(written: str) -> str:
-    """Return the words of the code that an abbreviation such as "C. trav." stands for; else nothing."""
+    """Return the words of the code behind an abbreviation such as "C. trav.", '' if there is none."""
     if len(written) > MOST_ABBREVIATED:
         return ""
-    codes = {one.code for one in find_abbreviated_articles(f"article 1 {written}") if one.code}
+    codes = {article.code for article in find_abbreviated_articles(f"article 1 {written}") if article.code}
     return " ".join(words_of(codes.pop())) if len(codes) == 1 else ""
 
 
 def _statute_number(first: str, second: str) -> str:
-    """Return a statute's number with its year as most write it: of two digits until 1999; "883/2004" stays so."""
+    """Return a statute's number with its usual year: two digits until 1999; "883/2004" is unchanged."""
     is_european = len(second) == 4 and second[:2] in ("19", "20") and len(first) < 4
-    return f"{first}-{second}" if is_european else f"{_year(first)}-{int(second)}"
+    return f"{first}-{second}" if is_european else f"{_short_year(first)}-{int(second)}"
 
 
-def _year(written: str) -> str:
-    """Return a year of two digits until 1999, of four from then on, as statutes are numbered."""
+def _short_year(written: str) -> str:
     if len(written) == 2:  # as in "directive 93/13"
         return written if int(written) >= _FIRST_YEAR else f"20{written}"
     return written[2:] if written.startswith("19") and int(written[2:]) >= _FIRST_YEAR else written
 
 
-def _of(within: str) -> str:
+def _of_doc(within: str) -> str:
     return f" @{within}" if within else ""
 
 
 def article_of_statute(number: str, statute: Named) -> Named:
-    """Return the node of an article of a text that is no code: article 59 of the Constitution."""
+    """Build the node of an article of a text other than a code: article 59 of the Constitution."""
     value = re.sub(r"\bpremier\b", "1", number.rstrip(" .,"), flags=re.IGNORECASE)
     key = f"article:{value} {statute.key.removeprefix(STATUTE)}"
     return Named(key, "article", f"article {spaced_number(value).replace(NO_BREAK, ' ')}, {statute.name}")
 
 
 def person_node(node_type: str, written: str, within: str) -> Named | None:
-    """Return the node of a person or an organisation; None of a name that says nothing ("M. X...").
+    """Build the node of a person or an organisation; None for a name without content ("M. X...").
 
-    Two persons of one name are not taken for one, so theirs is one of a document; so is that of an organisation whose
-    name others may have ("syndicat CGT", "société Martin", "commune de Saint-Denis").
+    Persons are keyed by document, as two may share a name; so are organisations whose name others may have ("syndicat
+    CGT", "société Martin", "commune de Saint-Denis").
 
     Args:
         node_type: One of `NAMED_TYPES`.
         written: The name, perhaps with title or legal form.
-        within: The document it stands in; empty for a name that is looked up.
+        within: Id of its document; empty for a lookup.
     """
     folded = words_of(written)
     words = [word for word in folded if word not in TITLES | FORMS | SMALL_WORDS]
@@ -224,83 +221,85 @@ def person_node(node_type: str, written: str, within: str) -> Named | None:
         return None
     title = _title(folded)
     if not title and is_organisation(written):
-        form = _form(folded)
+        form = _legal_form(folded)
         words = (not _PSEUDONYM.search(written) and name_words(written)) or words
-        is_one = _is_one_of_its_name(written, words)
-        kept = [form] if form in _KEPT_FORMS or (form and not is_one) else []
-        return Named(NAME + " ".join([*kept, *words]) + ("" if is_one else _of(within)), node_type, _shown(written))
-    return Named(NAME + " ".join([*title, *words]) + _of(within), node_type, _shown(written))
+        is_unique = _is_unique_name(written, words)
+        kept = [form] if form in _KEPT_FORMS or (form and not is_unique) else []
+        return Named(
+            NAME + " ".join([*kept, *words]) + ("" if is_unique else _of_doc(within)), node_type, _trim(written)
+        )
+    return Named(NAME + " ".join([*title, *words]) + _of_doc(within), node_type, _trim(written))
 
 
-def _form(folded: Sequence[str]) -> str:
-    """Return the legal form that a name begins with, abbreviated: 'sarl' of "S.A.R.L.", 'societe' where untold."""
+def _legal_form(folded: Sequence[str]) -> str:
+    """Return the leading legal form, abbreviated: 'sarl' for "S.A.R.L.", 'societe' if it is unspecific."""
     text = " ".join(folded)
     in_full = next((form for form, words in _FORMS_IN_FULL if text.startswith(words)), "")
     letters = "".join(itertools.takewhile(lambda word: len(word) == 1, folded))
     spaced = next((letters[:n] for n in range(len(letters), 1, -1) if letters[:n] in FORMS), "")
     first = folded[0] if folded and folded[0] in FORMS else ""
-    return in_full or spaced or ("societe" if first in _UNTOLD_FORMS else first)
+    return in_full or spaced or ("societe" if first in _VAGUE_FORMS else first)
 
 
 def _title(folded: Sequence[str]) -> list[str]:
-    """Return what the titles before a name say: 'm', 'mme', both of a couple, 'epoux'; nothing of "Maître"."""
-    titles = itertools.takewhile(lambda word: word in TITLES or word in SMALL_WORDS, folded)
-    said = ["m" if one in _MALE else "mme" if one in _FEMALE else one for one in titles if one in TITLES - _ANY_SEX]
-    return list(dict.fromkeys(said))
+    """Return the normalised titles before a name: 'm', 'mme', both for a couple, 'epoux'; none for "Maître"."""
+    head = itertools.takewhile(lambda word: word in TITLES or word in SMALL_WORDS, folded)
+    kinds = ["m" if word in _MALE else "mme" if word in _FEMALE else word for word in head if word in TITLES - _ANY_SEX]
+    return list(dict.fromkeys(kinds))
 
 
-def _is_one_of_its_name(written: str, words: Sequence[str]) -> bool:
-    """Tell whether an organisation's name is likely its own: by two words, or by one and what kind of body it is."""
-    own = [word for word in words if word not in _COMMON_WORDS | _KEPT_FORMS and len(word) > 1]
-    is_told = len(own) > 1 or (len(own) == 1 and not _COMMON_WORDS.isdisjoint(words))
-    return is_told and _HOMONYMS.isdisjoint(words) and not _PSEUDONYM.search(written)
+def _is_unique_name(written: str, words: Sequence[str]) -> bool:
+    """Guess whether a name is unique: two distinctive words, or one and the kind of body."""
+    distinctive = [word for word in words if word not in _COMMON_WORDS | _KEPT_FORMS and len(word) > 1]
+    is_distinct = len(distinctive) > 1 or (len(distinctive) == 1 and not _COMMON_WORDS.isdisjoint(words))
+    return is_distinct and _HOMONYMS.isdisjoint(words) and not _PSEUDONYM.search(written)
 
 
 def words_of_key(key: str) -> list[str]:
-    """Return the words of a name's or a notion's key, without title and legal form."""
+    """Return the words in the key of a name or a term, without title and legal form."""
     words = key.partition(":")[2].partition(" @")[0].split()
     return [word for word in words if word not in TITLES | FORMS] if key.startswith(NAME) else words
 
 
 def may_stand_for(short: Named, full: Named) -> bool:
-    """Tell whether, within one document, a name may be another's short form: "Mme Pailler", "Mme Aline Pailler".
+    """Tell whether, within one document, a name may be short for another: "Mme Pailler", "Mme Aline Pailler".
 
-    Titles and forms must not differ; a person's surname is last, or first in capitals; half of a double name is not it.
+    Titles and forms must agree; a surname is last, or first in capitals; half of a double name does not count.
     """
-    title, form = _marks(short.key)
-    other_title, other_form = _marks(full.key)
+    title, form = _title_and_form(short.key)
+    other_title, other_form = _title_and_form(full.key)
     if (title and title != other_title) or not _same_form(form, other_form):
         return False
     if sorted(words_of_key(short.key)) == sorted(words_of_key(full.key)):
         return True
-    if form or words_of(full.name)[:1] not in ([title] for title in TITLES):  # no person, as far as one can tell
+    if form or words_of(full.name)[:1] not in ([title] for title in TITLES):  # not recognisably a person
         return False
-    one, other = _parts(short.name), _parts(full.name)
-    first, last = other[: len(one)], other[-len(one) :]
-    folded = [word.lower() for word in one]
-    is_first = all(map(str.isupper, first)) and not all(map(str.isupper, other[len(one) :]))
-    return 0 < len(one) < len(other) and (
+    parts, other = _split_name(short.name), _split_name(full.name)
+    first, last = other[: len(parts)], other[-len(parts) :]
+    folded = [word.lower() for word in parts]
+    is_first = all(map(str.isupper, first)) and not all(map(str.isupper, other[len(parts) :]))
+    return 0 < len(parts) < len(other) and (
         folded == list(map(str.lower, last)) or (is_first and folded == list(map(str.lower, first)))
     )
 
 
 def agrees_with(key: str, before: Iterable[str]) -> bool:
-    """Tell whether a name may be meant where certain words stand before it, the nearest first, folded.
+    """Tell whether a name fits the folded words before an occurrence, nearest first.
 
-    The first title or legal form among them must be the name's own kind: "Mme Martin" is not meant by "M. Jean Martin".
+    The first title or legal form among them must agree: "Mme Martin" does not match "M. Jean Martin".
     """
-    title, form = _marks(key)
+    title, form = _title_and_form(key)
     words = (word.strip(".'’") for word in before)
     nearest = next((word for word in words if word in TITLES | FORMS), "")
     if not nearest or not (title or form) or nearest in _ANY_SEX:
         return True
     if form:
-        other = _form([nearest])
+        other = _legal_form([nearest])
         return bool(other) and (_same_form(form, other) or _same_form(other, form))
     return nearest in TITLES and not title.isdisjoint(_title([nearest]))
 
 
-def _marks(key: str) -> tuple[frozenset[str], str]:
+def _title_and_form(key: str) -> tuple[frozenset[str], str]:
     words = frozenset(key.removeprefix(NAME).partition(" @")[0].split())
     return words & TITLES, min(words & FORMS, default="")
 
@@ -309,42 +308,42 @@ def _same_form(form: str, other: str) -> bool:
     return form in ("", other) or (form == "societe" and other not in _KEPT_FORMS | {""})
 
 
-def _parts(name: str) -> list[str]:
-    """Return the parts of a person's name, accents aside, double names in one: 'Jean-Marc', 'SAINT-MARTIN'."""
-    plain = "".join(one for one in normalized(name, "NFKD") if not unicodedata.combining(one))
+def _split_name(name: str) -> list[str]:
+    """Split a person's name without accents, double names in one part: 'Jean-Marc', 'SAINT-MARTIN'."""
+    plain = "".join(letter for letter in normalized(name, "NFKD") if not unicodedata.combining(letter))
     parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", plain)
-    return [one for one in parts if one.lower() not in TITLES | SMALL_WORDS]
+    return [part for part in parts if part.lower() not in TITLES | SMALL_WORDS]
 
 
 def is_organisation(written: str) -> bool:
-    """Tell whether a name is written as one of a company, a public body or an association."""
+    """Tell whether a name has the form of a company, a public body or an association."""
     name = _LEADING_ARTICLE.sub("", written.strip())
     return LEAD.match(name) is not None or bool(FORMS.intersection(words_of(name)[:1]))
 
 
 def term_node(node_type: str, written: str) -> Named | None:
-    """Return the node of a notion, an event or the like, by its words in the singular."""
+    """Build the node of a concept, an event or the like, keyed by its words in the singular."""
     folded = words_of(written)
     words = [singular(word) for word in folded if word not in SMALL_WORDS] or folded
-    return Named(TERM + " ".join(words), node_type, _shown(written)) if words else None
+    return Named(TERM + " ".join(words), node_type, _trim(written)) if words else None
 
 
 def node_of(node_type: str, written: str, within: str = "") -> Named | None:
-    """Return the node of a name of some type; None of a name that says nothing, or more than a name does.
+    """Build the node of a name of some type; None for a name without content, or too long.
 
-    A decision or an article that the name does not identify by a number is a term, of one document.
+    A decision or an article without an identifying number becomes a term of its document.
 
     Args:
         node_type: One of `NODE_TYPES`.
         written: The name.
-        within: The document in which it stands, for names that others may have.
+        within: Id of its document, for names that others may have.
     """
     if len(written) > MOST_CHARS:
         return None
     if node_type in ("decision", "article"):
-        found = _identified(node_type, written)
+        node = _identified(node_type, written)
         term = term_node(node_type, written)
-        return found or (term and term._replace(key=term.key + _of(within)))
+        return node or (term and term._replace(key=term.key + _of_doc(within)))
     if node_type == "court":
         return court_node(written, within=within)
     if node_type == "statute":
@@ -355,55 +354,55 @@ def node_of(node_type: str, written: str, within: str = "") -> Named | None:
 
 
 def _identified(node_type: str, written: str) -> Named | None:
-    """Return the decision or article that a name identifies by its number, if it is one alone."""
+    """Return the decision or article that a name identifies by its number, if it is unique."""
     written = _FIRST.sub("article 1er", written)
-    some = [one for one in identifiers_in(written, bare=node_type == "article") if is_of_type(one, node_type)]
-    found = set(map(identifier_node, some))
-    if len({one.key for one in found}) != 1 or not is_named_by(written, some):
+    refs = [ref for ref in identifiers_in(written, bare=node_type == "article") if is_of_type(ref, node_type)]
+    nodes = set(map(identifier_node, refs))
+    if len({node.key for node in nodes}) != 1 or not is_named_by(written, refs):
         return None
-    named = min(found)
+    named = min(nodes)
     if not named.key.endswith(f" {NO_CODE}"):
         return named
-    texts = [one for one in find_texts(written, find_dates(written)) if one.kind != "code"]
-    statutes = [node for one in texts if (node := statute_node(written[one.start : one.end]))]
+    texts = [text for text in find_texts(written, find_dates(written)) if text.kind != "code"]
+    statutes = [node for text in texts if (node := statute_node(written[text.start : text.end]))]
     if not texts and not _OF_SOME_TEXT.search(written):
         return named
-    return article_of_statute(some[0].value, statutes[0]) if len(statutes) == 1 else None
+    return article_of_statute(refs[0].value, statutes[0]) if len(statutes) == 1 else None
 
 
 def is_of_type(one: Identifier, node_type: str) -> bool:
-    """Tell whether a reference is one to a decision or to an article, as asked."""
+    """Tell whether a reference has the type, decision or article."""
     return (one.kind == "article") == (node_type == "article")
 
 
 def is_named_by(written: str, found: Iterable[Identifier]) -> bool:
-    """Tell whether a name is that of the decision or article whose number it holds, and not of something related."""
-    before = written[: min((one.start for one in found), default=0)]
+    """Tell whether a name is the decision's or article's whose number it holds, not a related one's."""
+    before = written[: min((identifier.start for identifier in found), default=0)]
     return not _RELATED.search(before) and not _OF_STATUTES.search(before)
 
 
 def identifiers_in(text: str, *, bare: bool = False) -> list[Identifier]:
-    """Find the decisions and articles that a name identifies, also by a code's abbreviation; `bare`: "1240" too.
+    """Find the decisions and articles in a name, abbreviated codes included; `bare`: "1240" too.
 
-    An article without a code has the only code that the name holds: "article L1152-1 Code du travail".
+    An article without a code gets the only code in the name: "article L1152-1 Code du travail".
     """
-    abbreviated = [Identifier("article", *one) for one in find_abbreviated_articles(text)]
-    found = [one for one in find_identifiers(text) if not any(one.value == other.value for other in abbreviated)]
-    found = [*abbreviated, *found]
-    if not found and bare:
+    abbreviated = [Identifier("article", *article) for article in find_abbreviated_articles(text)]
+    refs = [ref for ref in find_identifiers(text) if not any(ref.value == other.value for other in abbreviated)]
+    refs = [*abbreviated, *refs]
+    if not refs and bare:
         return identifiers_in(f"article {text}")
-    codes = {" ".join(text[one.start : one.end].lower().split()) for one in find_texts(text, []) if one.kind == "code"}
+    codes = {" ".join(text[ref.start : ref.end].lower().split()) for ref in find_texts(text, []) if ref.kind == "code"}
     if len(codes) == 1:
         (code,) = codes
-        found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
-    return found
+        refs = [ref._replace(code=ref.code or code) if ref.kind == "article" else ref for ref in refs]
+    return refs
 
 
 def guessed_type(written: str) -> str:
-    """Return the type that a name has by its form, 'concept' where its form does not tell."""
-    found = identifiers_in(written)
-    if found:
-        return "article" if all(one.kind == "article" for one in found) else "decision"
+    """Guess the type of a name from its form; 'concept' by default."""
+    refs = identifiers_in(written)
+    if refs:
+        return "article" if all(ref.kind == "article" for ref in refs) else "decision"
     if find_courts(written) or _COURT_ABBREVIATION.match(written):
         return "court"
     if find_texts(written, find_dates(written)):
@@ -413,12 +412,12 @@ def guessed_type(written: str) -> str:
 
 
 def is_reference(key: str) -> bool:
-    """Tell whether a key is one that documents have as their own: see `legal_rag.corpus.references.own_keys`."""
+    """Tell whether a key is one of a document's own: see `legal_rag.corpus.references.own_keys`."""
     return not key.startswith((DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER))
 
 
 def is_of_one_document(key: str) -> bool:
-    """Tell whether a key is that of a person or organisation that is known within one document only."""
+    """Tell whether a key is that of a person or organisation known within one document only."""
     return key.startswith(NAME) and " @" in key
 
 
@@ -429,15 +428,15 @@ def _article_name(value: str, code: str) -> str:
     return f"article {number} {'des' if code.startswith('livre des') else 'du'} {code}".replace("des livre", "du livre")
 
 
-def _decision_name(one: Identifier) -> str:
-    if one.kind == "ecli":
-        return one.value
-    if one.kind == "pourvoi":
-        return f"pourvoi n° {one.value[:5]}.{one.value[5:]}"
-    if one.kind == "rg":
-        return f"RG n° {one.value}"
-    return f"décision n° {one.value}{f' {one.kind.upper()}' if one.kind in SERIES else ''}"
+def _decision_name(identifier: Identifier) -> str:
+    if identifier.kind == "ecli":
+        return identifier.value
+    if identifier.kind == "pourvoi":
+        return f"pourvoi n° {identifier.value[:5]}.{identifier.value[5:]}"
+    if identifier.kind == "rg":
+        return f"RG n° {identifier.value}"
+    return f"décision n° {identifier.value}{f' {identifier.kind.upper()}' if identifier.kind in SERIES else ''}"
 
 
-def _shown(written: str) -> str:
+def _trim(written: str) -> str:
     return " ".join(written.split())[:MOST_CHARS]

@@ -1,4 +1,4 @@
-"""A node with its links as a page: drawn by year and court, and as a table with the words of each text."""
+"""A node and its links as an HTML page: a drawing by year and court, and a table with the quoted passages."""
 
 import re
 from collections import Counter
@@ -26,13 +26,13 @@ from legal_rag.library.corpus import Corpus
 
 PACKAGE = "legal_rag.graph"
 TITLE = "Graphe des décisions"
-MAX_NODES = 300  # drawn; a page that leaves some out says so
-MAX_READ = 5000  # edges of each type and direction, among which those to draw are chosen
-MAX_LISTED = 100  # of episodes, of contradictions
-CONTEXT = 140  # characters on either side of the words that support a link
-MAX_QUOTED = 500  # characters of these words
+MAX_NODES = 300  # drawn; the page says how many are left out
+MAX_READ = 5000  # edges read for each type and direction, from which the drawn ones are chosen
+MAX_LISTED = 100  # episodes, contradictions
+CONTEXT = 140  # characters on either side of the supporting passage
+MAX_QUOTED = 500  # characters of that passage
 D3 = ("dispatch", "color", "interpolate", "timer", "ease", "selection", "drag", "transition", "zoom")
-LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 22, 60, 240, 1200  # shown of a text that may be of any length
+LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 22, 60, 240, 1200  # displayed characters
 _BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
 _ARTICLE = re.compile(r"^article (?=\S)")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
@@ -56,7 +56,7 @@ _TREATED = {
 
 
 class Quotation(NamedTuple):
-    """The words of a text that support a link, and those around them, each in one line."""
+    """The passage that supports a link, with its context, each on one line."""
 
     before: str
     text: str
@@ -64,30 +64,30 @@ class Quotation(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """All of it in one line."""
+        """The passage with its context, on one line."""
         return f"{self.before}{self.text}{self.after}"
 
 
 class NodeView(NamedTuple):
-    """A node with what the graph knows of it."""
+    """A node with everything that the graph holds on it."""
 
     node: Node
     name: str  # as lawyers cite it
     edges: list[Edge]  # facts, by type
     rulings: list[Edge]  # among them: those that say how later decisions treat it
-    stated: list[Edge]  # what a model said; one sentence holds both names
-    unsupported: list[Edge]  # what a model said, and no text that it read
+    stated: list[Edge]  # a model's claims with both names in one sentence
+    unsupported: list[Edge]  # a model's claims without support in the texts
     episodes: list[Episode]
     most: int  # edges read of each type and direction
 
 
 def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False, most: int = MOST_EDGES) -> NodeView:
-    """Gather what the graph knows of a node.
+    """Collect everything that the graph holds on a node.
 
     Args:
         graph: The graph.
         node: The node, or what `KnowledgeGraph.find` takes.
-        with_all: Also what models said that is no fact.
+        with_all: Also the claims of models.
         most: Edges of each type and direction.
 
     Raises:
@@ -115,7 +115,7 @@ def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False
 
 
 def name_of(graph: KnowledgeGraph, node: Node) -> str:
-    """Name a node as lawyers do: a decision by its citation."""
+    """Return a node's name as lawyers cite it: a decision's citation."""
     try:
         return legal_citation(graph.library.document(node.doc_id)).with_name if node.doc_id else node.name
     except LookupError:  # removed meanwhile
@@ -123,31 +123,31 @@ def name_of(graph: KnowledgeGraph, node: Node) -> str:
 
 
 def facts_about(node: Node) -> list[str]:
-    """Say what a node is: type, court, date, outcome, the document's id."""
+    """List a node's type, court, date, outcome and document id."""
     known = [NODE_TYPES.get(node.type, node.type), node.court, legal_date(node.decision_date), node.solution]
-    return [one for one in (*known, node.doc_id) if one]
+    return [value for value in (*known, node.doc_id) if value]
 
 
 def treatment_in_french(node: Node, rulings: Iterable[Edge]) -> str:
-    """Say how later decisions treat a node: « maintenu par 2 décisions, cité par 14 »."""
+    """Describe in French how later decisions treat a node: « maintenu par 2 décisions, cité par 14 »."""
     counts = Counter(edge.type for edge in rulings)
-    said = [f"{words} {_decisions(counts[one])}" for one, words in _TREATED.items() if counts[one]]
-    return ", ".join([*said, *([f"cité par {_decisions(node.cited)}"] if node.cited else [])])
+    treatments = [f"{words} {_format_decisions(counts[kind])}" for kind, words in _TREATED.items() if counts[kind]]
+    return ", ".join([*treatments, *([f"cité par {_format_decisions(node.cited)}"] if node.cited else [])])
 
 
 def origin_in_french(edge: Edge) -> str:
-    """Say where an edge comes from: a place in a text, or the model of an answer, with its date and confidence."""
+    """Describe in French an edge's source: a span of a text, or an answer's model with date and confidence."""
     place = f"{edge.doc_id}, caractères {edge.char_start}-{edge.char_end}" if edge.char_start >= 0 else edge.doc_id
     dated = f"{place} ({legal_date(edge.source.decision_date)})" if edge.source.decision_date and place else place
     if edge.is_fact:
         return dated or "métadonnées"
-    said = f"selon le modèle (réponse {edge.answer_id}, {legal_date(edge.recorded[:10])})"
+    model = f"selon le modèle (réponse {edge.answer_id}, {legal_date(edge.recorded[:10])})"
     sure = f"confiance {french_decimal(edge.confidence)}"
-    return ", ".join(filter(None, [said, sure, f"mêmes mots dans {place}" if place else ""]))
+    return ", ".join(filter(None, [model, sure, f"mêmes mots dans {place}" if place else ""]))
 
 
 def grouped(view: NodeView) -> dict[str, list[tuple[Edge, Node]]]:
-    """Group a node's facts by what they say, seen from the node; with the node at the other end."""
+    """Group a node's facts by their wording from the node's side, each with the node at the other end."""
     groups: dict[str, list[tuple[Edge, Node]]] = {}
     for edge in view.edges:
         groups.setdefault(says(edge, view.node), []).append((edge, other_end(edge, view.node)))
@@ -160,13 +160,13 @@ def other_end(edge: Edge, node: Node) -> Node:
 
 
 def says(edge: Edge, node: Node) -> str:
-    """Say what an edge says, seen from one of its ends: « cite », « est cité par »."""
+    """Return the French wording of an edge from the side of one end: « cite », « est cité par »."""
     words = REVERSED_EDGE_TYPES if edge.target.key == node.key else EDGE_TYPES
     return words.get(edge.type, edge.type)
 
 
 def quote(graph: KnowledgeGraph, edge: Edge) -> Quotation | None:
-    """Return the words of the text that support an edge; None where a column does, or nothing."""
+    """Return the passage that supports an edge; None for a column's edge, or an unsupported one."""
     if not edge.doc_id or edge.char_start < 0:
         return None
     try:
@@ -179,48 +179,49 @@ def quote(graph: KnowledgeGraph, edge: Edge) -> Quotation | None:
     after = text[end:last].rpartition(" ")[0] if last < len(text) else text[end:]
     cut = "…" * (end < edge.char_end)
     return Quotation(
-        f"{'…' * (first > 0)}{_line(before)}", _line(text[start:end]) + cut, f"{_line(after)}{'…' * (last < len(text))}"
+        f"{'…' * (first > 0)}{_to_line(before)}",
+        _to_line(text[start:end]) + cut,
+        f"{_to_line(after)}{'…' * (last < len(text))}",
     )
 
 
-def _cut(text: str, most: int = NAME_CHARS) -> str:
-    """Put a text into one line of at most so many characters."""
-    line = _line(text).strip()
+def _clip(text: str, most: int = NAME_CHARS) -> str:
+    line = _to_line(text).strip()
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def _line(text: str) -> str:
-    """Put a text into one line, without what turns the direction of writing; no-break spaces stay."""
-    inner = "".join(one if one.isprintable() or one.isspace() else "\ufffd" for one in text)
+def _to_line(text: str) -> str:
+    """Put a text on one line and replace bidirectional controls; no-break spaces are kept."""
+    inner = "".join(char if char.isprintable() or char.isspace() else "\ufffd" for char in text)
     return _BLANKS.sub(" ", inner)
 
 
 class Link(NamedTuple):
-    """A link as the page shows it."""
+    """A link as displayed."""
 
     edge: Edge
-    other: int  # the number of the node at its other end
-    says: str  # seen from the node in the middle
-    kind: str  # its type if it is a known one, for the style
+    other: int  # number of the node at the other end
+    says: str  # wording from the central node's side
+    kind: str  # a known edge type, for the style
     path: str  # in SVG
     quoted: Quotation | None
     origin: str
 
 
 class Shown(NamedTuple):
-    """A node as the page shows it."""
+    """A node as displayed."""
 
     node: Node
     name: str
-    label: str  # short, without what turns the direction of writing
+    label: str  # short, without bidirectional controls
     place: Placed
     facts: list[str]
 
 
 def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NODES) -> str:
-    """Render a node with its links as a French HTML page that loads nothing from elsewhere.
+    """Render a node with its links as a self-contained French HTML page.
 
-    What models said is drawn dashed and labelled; what no text supports is not shown.
+    Claims of models are drawn dashed and labelled; unsupported ones are not drawn.
 
     Args:
         graph: The graph.
@@ -231,10 +232,10 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         LookupError: If there is no such node, or several.
     """
     view = view_node(graph, node, with_all=True, most=MAX_READ)
-    others = _chosen(view)
-    shown = [_shown(graph, one) for one in [view.node, *others[: most - 1]]]
-    drawing = draw([one.place for one in shown])
-    links = _links(graph, view, shown, drawing)
+    others = _rank_neighbours(view)
+    shown = [_shown_node(graph, drawn) for drawn in [view.node, *others[: most - 1]]]
+    drawing = draw([item.place for item in shown])
+    links = _graph_links(graph, view, shown, drawing)
     frame = frame_of_page(f"{shown[0].name[:100]} — {TITLE}", *_script_and_style())
     values = {
         "view": view,
@@ -242,15 +243,15 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "drawing": drawing,
         "links": links,
         "kinds": Counter((link.kind, link.edge.is_fact) for link in links),
-        "years": years_of(one.place for one in shown),
-        "left_out": _left_out(view, others, len(shown) - 1),
+        "years": years_of(item.place for item in shown),
+        "left_out": _count_left_out(view, others, len(shown) - 1),
         "treatment": treatment_in_french(view.node, view.rulings),
         "edge_types": EDGE_TYPES,
         "statuses": EPISODE_STATUSES,
-        "origin": lambda edge: _cut(origin_in_french(edge)),
-        "name_of": lambda one: _cut(name_of(graph, one)),
-        "cut": _cut,
-        "note": lambda text: _cut(text, NOTE_CHARS),
+        "origin": lambda edge: _clip(origin_in_french(edge)),
+        "name_of": lambda node: _clip(name_of(graph, node)),
+        "cut": _clip,
+        "note": lambda text: _clip(text, NOTE_CHARS),
         "day": legal_date,
         "number": french_number,
         "size": (WIDTH, HEIGHT),
@@ -275,12 +276,12 @@ def view_graph(library: Corpus | str | Path, name: str, height: int = 820) -> No
 
 @cache
 def _script_and_style() -> tuple[Any, Any]:
-    vendored = [f"vendor/d3-{one}.min.js" for one in D3]
+    vendored = [f"vendor/d3-{module}.min.js" for module in D3]
     return own_script(PACKAGE, *vendored, "graph.js"), own_style(PACKAGE, "graph.css")
 
 
-def _chosen(view: NodeView) -> list[Node]:
-    """Return the nodes around a node, those to draw first first: rulings, what it cites, then the latest."""
+def _rank_neighbours(view: NodeView) -> list[Node]:
+    """Return the neighbours in drawing priority: rulings, cited nodes, then the latest."""
     rulings = {edge.source.key for edge in view.rulings}
     others: dict[str, tuple[tuple[Any, ...], Node]] = {}
     for edge in [*view.edges, *view.stated]:
@@ -292,45 +293,45 @@ def _chosen(view: NodeView) -> list[Node]:
     return [node for _, node in sorted(others.values())]
 
 
-def _left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
-    """Count the nodes that are not drawn, as far as is known: edges beyond `most` were not read."""
+def _count_left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
+    """Count the nodes that are not drawn, a lower bound: edges beyond `most` were not read."""
     citing = {edge.source.key for edge in view.edges if edge.type in CITING_TYPES and edge.target.key == view.node.key}
     return len(others) - shown + max(0, view.node.cited - len(citing))
 
 
-def _shown(graph: KnowledgeGraph, node: Node) -> Shown:
+def _shown_node(graph: KnowledgeGraph, node: Node) -> Shown:
     try:
         cited = legal_citation(graph.library.document(node.doc_id)) if node.doc_id else None
     except LookupError:  # removed meanwhile
         cited = None
     name = cited.with_name if cited else node.name
-    short = name.partition(", ")[2] if node.key.startswith(LOWER) else name  # its court has the lane
+    short = name.partition(", ")[2] if node.key.startswith(LOWER) else name  # its court names the lane
     if cited and cited.number:
         short = ", ".join(filter(None, (cited.formation, cited.number)))
-    return Shown(node, _cut(name), _label(short or name), _placed(node), list(map(_cut, facts_about(node))))
+    return Shown(node, _clip(name), _short_label(short or name), _placed(node), list(map(_clip, facts_about(node))))
 
 
-def _label(text: str) -> str:
-    text = _ARTICLE.sub("art. ", _line(text))
+def _short_label(text: str) -> str:
+    text = _ARTICLE.sub("art. ", _to_line(text))
     for code, short in code_abbreviations().items():
         text = text.replace(f" du {code}", f" {short}").replace(f" des {code}", f" {short}")
-    return _cut(text, LABEL_CHARS)
+    return _clip(text, LABEL_CHARS)
 
 
 def _placed(node: Node) -> Placed:
-    """Return where a node belongs: a decision by its court and year, if it has both."""
+    """Return a node's lane: court and year for a decision that has both, else a band."""
     day, court = node.decision_date, node.court.partition(", ")[0]
     if node.key.startswith(LOWER) and (dated := _DAY.search(node.key)):
         day, court = dated[0], node.name.partition(", ")[0]
     if node.type == "decision" and _DAY.match(day):
-        court = _cut(court.replace("’", "'"), LANE_CHARS) or "Juridiction inconnue"
+        court = _clip(court.replace("’", "'"), LANE_CHARS) or "Juridiction inconnue"
         return Placed(court[:1].upper() + court[1:], int(day[:4]))
     return Placed(_BANDS.get(node.type, "Notions et autres"), 0)
 
 
-def _links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawing: Drawing) -> list[Link]:
-    """Return the links to the nodes shown: facts first, the latest decisions first."""
-    numbers = {one.node.key: number for number, one in enumerate(shown)}
+def _graph_links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawing: Drawing) -> list[Link]:
+    """Return the links to the nodes shown: facts first, then latest decisions first."""
+    numbers = {item.node.key: number for number, item in enumerate(shown)}
     nth: Counter[int] = Counter()
     links = []
     for edge in [*view.edges, *view.stated]:
@@ -341,10 +342,10 @@ def _links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawin
             path = drawing.link(*ends, nth[other])
             nth[other] += 1
             links.append(
-                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), _cut(origin_in_french(edge)))
+                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), _clip(origin_in_french(edge)))
             )
     return sorted(links, key=lambda link: (not link.edge.is_fact, link.says, -shown[link.other].place.year))
 
 
-def _decisions(n: int) -> str:
+def _format_decisions(n: int) -> str:
     return f"{french_number(n)} décision{'s' if n > 1 else ''}"

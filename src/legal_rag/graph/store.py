@@ -1,7 +1,7 @@
 """`graph.sqlite`: nodes and edges, each with the text that supports it; an optional part of a Library.
 
-What a document gives is kept by its id and content hash and outlives commits and builds; a reader sees the edges whose
-text is in the corpus at its commit. What an answer gives is kept by the answer.
+Edges from documents are keyed by document id and content hash and survive commits and builds; a reader sees those whose
+text is in the corpus at its commit. Edges from answers are keyed by the answer's id.
 """
 
 import json
@@ -36,11 +36,11 @@ logger = logging.getLogger(__name__)
 
 GRAPH = "graph.sqlite"
 BATCH = 200  # documents stored in one transaction
-CACHED_NODES = 100_000  # whose numbers are kept in memory while filling
+CACHED_NODES = 100_000  # node numbers cached while filling
 TEXT, STATED, UNSUPPORTED = "text", "stated", "none"  # how far a text supports an edge
 SUPPORTS = (TEXT, STATED, UNSUPPORTED)
 MAKE_COMMAND = "'legal-rag rebuild --only graph' makes it"
-# What reading a damaged file raises: it may hold anything.
+# Reading a damaged file may raise any of these.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS texts (
@@ -92,7 +92,7 @@ WHEN OLD.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE sourc
     WHERE node_key = OLD.to_key;
 END;
 """
-_CREATE = f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"  # all of it or, after a kill, nothing
+_CREATE = f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"  # atomic: a kill leaves nothing
 BY_TEXT, BY_ENTITIES, BY_ANSWER = "text", "entities", "answer"  # kinds of sources
 
 
@@ -100,9 +100,9 @@ class GraphWriter:
     """Writes into a graph's file, in the transactions that the caller opens."""
 
     def __init__(self, path: Path, corpus: Path | None = None) -> None:
-        """Open a graph, made if there is none; `corpus` is a store of documents to attach under that name."""
+        """Open a graph, created if missing; `corpus` is a document store to attach under that name."""
         self.path = path
-        self.connection = _open(path)
+        self.connection = _open_or_replace(path)
         self._nodes: dict[str, int] = {}
         if corpus is not None:
             self.connection.execute("ATTACH ? AS corpus", (str(corpus),))
@@ -114,17 +114,17 @@ class GraphWriter:
             with transaction(self.connection):
                 yield
         except BaseException:
-            self._nodes.clear()  # some may not be there
+            self._nodes.clear()  # some were rolled back
             raise
 
     def close(self) -> None:
-        """Close the file, make sure that it is on the disk, and record its checksum."""
+        """Close the file, sync it to disk, and record its checksum."""
         self.connection.close()
         sync(self.path)
         record_checksums(self.path.parent, self.path.name)
 
     def node(self, named: Named, *, of_text: bool = False) -> int:
-        """Return a node's number; a node keeps the name that a text first gave it, else that an answer did."""
+        """Return a node's number; the first name from a text wins, else the first from an answer."""
         if (known := self._nodes.get(named.key)) is not None:
             return known
         key, *rest = map(parameter, named)
@@ -145,7 +145,7 @@ class GraphWriter:
         return int(self.connection.execute(query, values).fetchone()[0])
 
     def source(self, kind: str, text_key: int | None, made_by: str, answer_id: str | None = None) -> int:
-        """Add what edges come from, in place of what there was of the same document or answer; return its number."""
+        """Add a source of edges, replacing that of the same document or answer; return its number."""
         where, value = ("answer_id = ?", answer_id) if answer_id else (f"kind = '{kind}' AND text_key = ?", text_key)
         self.delete_sources(f"SELECT source_key FROM sources WHERE {where}", value)  # noqa: S608
         now = datetime.now(UTC).isoformat(timespec="seconds") if answer_id else ""  # else the file differs each time
@@ -166,15 +166,15 @@ class GraphWriter:
         detail: str = "",
         of_text: bool = False,
     ) -> None:
-        """Add an edge, `of_text` if a text names its ends; of one source, two of the same ends and type are one."""
-        first, second = (self.node(one, of_text=of_text) for one in ends)
+        """Add an edge, `of_text` if a text names its ends; a duplicate within one source is ignored."""
+        first, second = (self.node(end, of_text=of_text) for end in ends)
         row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
         self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
     def mention(
         self, source_key: int, named: Named, place: tuple[int | None, int, int], confidence: float, description: str
     ) -> None:
-        """Note where a name of an answer stands; nowhere, if the place has no text."""
+        """Store an occurrence of a name from an answer; the place has no text if there is none."""
         row = (self.node(named), source_key, *place, confidence, description)
         self.connection.execute("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -182,7 +182,7 @@ class GraphWriter:
         self, source_key: int, decision: str, context: str, status: str, lessons: str, named: Iterable[Named]
     ) -> None:
         """Store an episode of an answer; `lessons` is a JSON list."""
-        row = (source_key, decision, context, status, lessons, json.dumps([self.node(one) for one in named]))
+        row = (source_key, decision, context, status, lessons, json.dumps([self.node(node) for node in named]))
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
@@ -192,23 +192,23 @@ class GraphWriter:
         return int(self.connection.execute(query, (document.id,)).fetchone()[0])
 
     def facts(self, kind: str, document: Document, made_by: str, facts: Iterable[Fact]) -> None:
-        """Store what the text or the entities of a document give, in place of what they gave before."""
+        """Store the facts from a document's text or entities, replacing earlier ones."""
         text_key = self.text(document.id, document.content_hash)
         source_key = self.source(kind, text_key, made_by)
-        for one in facts:
-            ends, place = (one.source, one.target), (text_key, one.start, one.end)
-            self.edge(source_key, ends, one.type, place, n=one.n, detail=one.detail, of_text=True)
+        for fact in facts:
+            ends, place = (fact.source, fact.target), (text_key, fact.start, fact.end)
+            self.edge(source_key, ends, fact.type, place, n=fact.n, detail=fact.detail, of_text=True)
 
     def delete_sources(self, select: str, *values: object) -> int:
-        """Delete the sources that a query selects, with all that came from them; return how many."""
+        """Delete the sources that a query selects and everything that came from them; return how many."""
         keys = [key for (key,) in self.connection.execute(select, values)]
         if not keys:
             return 0
-        some = json.dumps(keys)
-        touched = self._touched(some)
+        source_keys = json.dumps(keys)
+        touched = self._touched(source_keys)
         for table in ("edges", "mentions", "episodes", "sources"):
             held = "source_key IN (SELECT value FROM json_each(?))"
-            self.connection.execute(f"DELETE FROM {table} WHERE {held}", (some,))  # noqa: S608
+            self.connection.execute(f"DELETE FROM {table} WHERE {held}", (source_keys,))  # noqa: S608
         self.connection.execute(
             "DELETE FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
             " AND NOT EXISTS (SELECT 1 FROM edges WHERE from_key = node_key)"
@@ -237,18 +237,18 @@ def fill_graph(
     *,
     anew: bool = False,
 ) -> int:
-    """Store the edges that a store's documents and their entities give, where lacking; drop those of other documents.
+    """Store the missing edges of a store's documents and their entities; drop those of other documents.
 
-    The caller keeps other writers of the Library out. What was done before a kill stays.
+    The caller locks out other writers of the Library. Work done before a kill is kept.
 
     Args:
         folder: The folder of `graph.sqlite`.
         store: The documents.
         entities: Their entities, if there are any; None is the file in `folder`.
-        anew: Make those again that are there; those of answers stay.
+        anew: Also rebuild the stored edges, except those of answers.
 
     Returns:
-        How many documents were read.
+        The number of documents read.
     """
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
@@ -261,20 +261,20 @@ def fill_graph(
 
 
 def fill_documents(folder: Path, store: Path, doc_ids: Collection[str]) -> None:
-    """Store what some documents' entities give, where lacking; no other document is looked at."""
+    """Store the missing edges of some documents' entities; no other document is read."""
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         _fill_entities(writer, folder / ENTITIES, doc_ids)
 
 
 def add_to_graph(folder: Path, store: Path) -> None:
-    """Store the edges that another store's texts give, where the Library has a graph; its other edges stay."""
+    """Store the edges of another store's texts, if the Library has a graph; its other edges stay."""
     if (folder / GRAPH).is_file():
         with closing(GraphWriter(folder / GRAPH, store)) as writer:
             _fill_texts(writer, _lacking_texts(writer.connection))
 
 
 def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
-    """Delete what some documents gave, as far as their texts are no longer in the corpus."""
+    """Delete what came from some documents, unless their texts are still in the corpus."""
     if not (folder / GRAPH).is_file():
         return
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
@@ -282,18 +282,18 @@ def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
 
 
 def count_unlinked(folder: Path, store: Path) -> int:
-    """Count the documents whose edges, or those of their entities, are not stored; all, if the file is damaged."""
+    """Count the documents whose edges are not all stored; all documents if the file is damaged."""
     present = "SELECT COUNT(*) FROM corpus.documents WHERE removed IS NULL"
     try:
         with closing(read_graph(folder / GRAPH, corpus=store)) as connection:
             return len(_lacking_texts(connection)) + len(_lacking_entities(connection, folder / ENTITIES))
-    except sqlite3.DatabaseError:  # also where it is missing
+    except sqlite3.DatabaseError:  # also if it is missing
         with closing(connect_to_read(store)) as connection:
             return int(connection.execute(present.replace("corpus.", "")).fetchone()[0])
 
 
 def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
-    """Yield the problems of a graph, if there is one: damage, places outside their text.
+    """Yield the problems of a graph, if there is one: damage, spans outside their text.
 
     `present` is the SQL condition for the documents `d` of the commit: see `legal_rag.library.store.present_at`.
     """
@@ -316,7 +316,7 @@ def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
 
 
 def copy_graph(source: Path, target: Path) -> None:
-    """Copy a graph's file as it is at one moment; a damaged one is left behind with a warning."""
+    """Copy a consistent snapshot of a graph's file; a damaged one is skipped with a warning."""
     try:
         copy_database(source, target)
     except sqlite3.DatabaseError as error:
@@ -327,7 +327,7 @@ def copy_graph(source: Path, target: Path) -> None:
 
 @contextmanager
 def leaving_bad_graph(folder: Path) -> Iterator[None]:
-    """Set a damaged graph aside with a warning, where it would keep a Library from changing."""
+    """Set a damaged graph aside with a warning, so that it does not block changes to the Library."""
     try:
         yield
     except DAMAGE as error:
@@ -340,9 +340,9 @@ def leaving_bad_graph(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def carrying_graph(old: Path, new: Path) -> Iterator[None]:
-    """Copy what answers gave into the graph of the folder that replaces a Library; see `locked_answers`.
+    """Copy the records of answers into the graph of the folder that replaces a Library; see `locked_answers`.
 
-    A damaged graph is left behind with a warning.
+    A damaged graph is skipped with a warning.
     """
     if (old / GRAPH).is_file():
         try:
@@ -375,7 +375,7 @@ def _copy_answers(old: Path, new: Path) -> None:
             for _, _, decision, context, status, lessons, nodes in source.execute(
                 _OF_SOURCE.format("episodes"), (key,)
             ):
-                about = [named[one] for one in json.loads(nodes)]
+                about = [named[node] for node in json.loads(nodes)]
                 writer.episode(number, decision, context, status, lessons, about)
 
 
@@ -398,7 +398,7 @@ _TEXTS_OF_ANSWERS = f"""
 _RULES = str(RULES_VERSION)
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open_or_replace(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
         _create(connection)
@@ -414,13 +414,13 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    if connection.execute(ANY_ROW).fetchone() is None:  # else there is all of it, and no lock to wait for
+    if connection.execute(ANY_ROW).fetchone() is None:  # else the schema exists, and no lock is needed
         connection.executescript(_CREATE)
     _check_schema(connection)
 
 
 def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
-    """Open a graph for reading only; `corpus` is a store of documents to attach under that name.
+    """Open a graph read-only; `corpus` is a document store to attach under that name.
 
     Raises:
         sqlite3.DatabaseError: If it is missing or damaged, or holds other tables than a graph's.
@@ -435,9 +435,9 @@ def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:
-    """Check that a graph holds the tables, indexes and triggers that it should, and nothing else.
+    """Check that a graph holds exactly the expected tables, indexes and triggers.
 
-    A Library may come from anyone: triggers and views run what they hold.
+    A Library may come from an untrusted source, and triggers and views run their SQL.
 
     Raises:
         sqlite3.DatabaseError: If it does not.
@@ -459,36 +459,36 @@ def _schema_of(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
 
 
 def is_damage(error: Exception) -> bool:
-    """Tell whether an error is of the file itself, not of the disk or of another process."""
+    """Tell whether an error means a damaged file, rather than a full disk or another process."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF not in BUSY_OR_FULL
 
 
 def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:
     with progress("Linking", total=len(lacking), unit=" documents") as bar:
-        for some in _batches(writer, lacking):
+        for documents in _document_batches(writer, lacking):
             with writer.transaction():
-                for document in some:
+                for document in documents:
                     writer.facts(BY_TEXT, document, _RULES, text_facts(document))
-            bar.update(len(some))
+            bar.update(len(documents))
 
 
 def _fill_entities(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> None:
-    """Store what the entities of documents give, where they were extracted by another recipe than what is stored."""
+    """Store the facts of entities that were extracted by another recipe than the stored ones."""
     lacking = _lacking_entities(writer.connection, entities, doc_ids)
     if not lacking:
         return
     with ExtractionStore(entities) as store, progress("Linking entities", total=len(lacking), unit=" documents") as bar:
-        for some in _batches(writer, sorted(lacking)):
+        for documents in _document_batches(writer, sorted(lacking)):
             with writer.transaction():
-                for document in some:
-                    found = store.entities_of(document.id, document.content_hash) or []
-                    facts = entity_facts(document, found)
+                for document in documents:
+                    extracted = store.entities_of(document.id, document.content_hash) or []
+                    facts = entity_facts(document, extracted)
                     writer.facts(BY_ENTITIES, document, lacking[writer.document_key(document)], facts)
-            bar.update(len(some))
+            bar.update(len(documents))
 
 
 def _lacking_texts(connection: sqlite3.Connection) -> list[int]:
-    """Return the keys of the documents whose text gave no edges yet, rising."""
+    """Return the keys, ascending, of the documents whose text has no edges yet."""
     query = f"""
         SELECT document_key FROM corpus.documents AS d WHERE d.removed IS NULL AND NOT EXISTS (
             SELECT 1 FROM texts AS t JOIN sources AS s USING (text_key) WHERE t.doc_id = d.id
@@ -501,7 +501,7 @@ def _lacking_texts(connection: sqlite3.Connection) -> list[int]:
 def _lacking_entities(
     connection: sqlite3.Connection, entities: Path, doc_ids: Collection[str] | None = None
 ) -> dict[int, str]:
-    """Return, by document key, what the edges of entities that are not stored yet will be made by."""
+    """Return, by document key, the version (`made_by`) of the entity edges that are still to be stored."""
     if not entities.is_file():
         return {}
     query = f"""
@@ -511,30 +511,30 @@ def _lacking_entities(
         WHERE d.id = ? AND d.content_hash = ? AND d.removed IS NULL
     """  # noqa: S608
     lacking: dict[int, str] = {}
-    made_by: dict[str, str] = {}  # by recipe: there are few
+    made_by: dict[str, str] = {}  # by recipe
     try:
         with ExtractionStore(entities) as store:
             for doc_id, content_hash, recipe in store.held_keys(doc_ids):
-                wanted = made_by.setdefault(recipe, f"{_RULES} {recipe}")
+                current = made_by.setdefault(recipe, f"{_RULES} {recipe}")
                 rows = connection.execute(query, (doc_id, content_hash))
-                lacking |= {key: wanted for key, known in rows if known != wanted}
-    except DAMAGE as error:  # its owner says what to do; the rest of the graph needs no entities
+                lacking |= {key: current for key, known in rows if known != current}
+    except DAMAGE as error:  # reported by the file's owner; the rest of the graph needs no entities
         logger.warning("%s cannot be read (%s): the graph is made without entities", entities, error)
         return {}
     return lacking
 
 
-def _batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:
-    """Yield documents by their rising keys, `BATCH` at once."""
+def _document_batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:
+    """Yield documents in ascending order of their keys, `BATCH` at a time."""
     named = f"{SELECT_DOCUMENTS.replace('FROM documents', 'FROM corpus.documents')} WHERE document_key IN"
     for start in range(0, len(keys), BATCH):
-        some = json.dumps(list(keys[start : start + BATCH]))
+        batch = json.dumps(list(keys[start : start + BATCH]))
         query = f"{named} (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
-        yield [document_of_stored(row) for row in writer.connection.execute(query, (some,))]
+        yield [document_of_stored(row) for row in writer.connection.execute(query, (batch,))]
 
 
 def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> None:
-    """Delete what came from texts that are no longer in the corpus; an answer's edges lose that text's support."""
+    """Delete what came from texts no longer in the corpus; edges of answers lose the support of such texts."""
     query = f"""
         SELECT text_key FROM texts AS t WHERE {condition} AND NOT EXISTS (
             SELECT 1 FROM corpus.documents AS d
@@ -553,7 +553,7 @@ def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> 
 
 
 def _unsupport(connection: sqlite3.Connection, held: str, gone: str) -> None:
-    """Mark the edges and mentions of answers whose text is gone; reinserted, so that the degrees stay right."""
+    """Mark the edges and mentions of answers whose text is gone; edges are reinserted to keep degrees correct."""
     rows = connection.execute(f"SELECT * FROM edges WHERE {held}", (gone,)).fetchall()  # noqa: S608
     connection.execute(f"DELETE FROM edges WHERE {held}", (gone,))  # noqa: S608
     for row in rows:

@@ -1,16 +1,16 @@
-"""Read the tags that a model writes into its answer, and take them out.
+"""Parse the tags that a model writes into its answer, and strip them.
 
 Tags are `<vm:entity name type confidence>description</vm:entity>`, `<vm:relationship from to type confidence/>` and
 `<vm:episode decision context status>` with `<lesson>` and `<entity>` inside, paired or self-closing, loosely written.
 
-- A tag is `<vm:` up to its `>`, which may stand inside a quoted value. Without a `>` it is its name and the whole
-  attributes that follow; the prose behind it stays. One that the text's end cuts off goes to the end.
-- A quote ends a value if a tag goes on behind it as tags do; if none does, the next known attribute or the `>` ends it.
-- An opening tag owns the text up to its closing tag, if that comes soon and, but for an episode, before a blank line:
-  its description. Otherwise both tags go and the text between them stays.
-- In a fenced block of code (CommonMark 0.31, section 4.5) tags are text.
-- Nothing else changes, but that a run of three or more line breaks around a tag becomes two, and that a colon goes
-  where what stands before and behind a tag would make another one.
+- A tag is `<vm:` up to its `>`, also across a `>` in a quoted value. Without a `>` it is its name and the complete
+  attributes that follow; the prose after it is kept. A tag cut off by the end of the text extends to the end.
+- A quote ends a value if valid tag syntax follows it; if no quote does, the next known attribute or the `>` ends it.
+- An opening tag owns the text up to its closing tag, if that is near and, except for an episode, before a blank line:
+  its description. Otherwise both tags are removed and the text between them is kept.
+- In a fenced code block (CommonMark 0.31, section 4.5) tags are text.
+- Nothing else changes, except that three or more line breaks around a tag become two, and that a colon is removed
+  where joining the text around a tag would form another tag.
 
 Each tag is read within a window that ends before the next tag, a blank line or `TAG_CHARS`: time is linear.
 Source: the tag protocol of "single-pass extraction via inline XML tags" (VaultMind, pull request 39).
@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from legal_rag.corpus.cleaning import normalized
+from legal_rag.corpus.folding import Span
 from legal_rag.extraction.terms import words_of
 from legal_rag.graph.types import (
     DEFAULT_STATUS,
@@ -36,14 +37,14 @@ from legal_rag.graph.types import (
 
 logger = logging.getLogger(__name__)
 
-MOST_TAGS = 1000  # of one answer, of any name, that are read; those beyond are only taken out, and own nothing
+MOST_TAGS = 1000  # parsed per answer, of any name; later ones are only removed, and own no text
 NAME_CHARS = 300  # of a name; longer ones are skipped
 TEXT_CHARS = 1000  # of a description, a context, a lesson; longer ones are cut
-TAG_CHARS = 3000  # of one tag: a longer one is taken for one without an end
+TAG_CHARS = 3000  # longer tags are treated as unterminated
 MOST_ATTRIBUTES = 8  # of one tag
 MOST_CHILDREN = 50  # lessons and names of one episode
-OWNED_CHARS = {"entity": 1000, "relationship": 1000, "episode": 5000}  # between a tag and its closing one, at most
-MARK = "\ufdd1"  # stands in a tag's place until the text is put together; a noncharacter, lost from the text itself
+OWNED_CHARS = {"entity": 1000, "relationship": 1000, "episode": 5000}  # characters before the closing tag
+MARK = "\ufdd1"  # placeholder for a removed tag, a noncharacter; removed from the input
 
 _CODE = re.compile(
     r"(?m)^ {0,3}(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)(?:(?<=~)|(?=[^`\n]{0,200}+$))[^\n]*+"  # info: 200 at most
@@ -61,7 +62,7 @@ _SPACE = r"[ \t\r]*+(?:\n[ \t\r]*+)?+"  # within a tag: no blank line
 _KEY = r"[A-Za-z][\w:.-]{0,40}+"
 _ASSIGN = rf"{_SPACE}={_SPACE}"
 _QUOTE = "[\"'“”„«‘’]"
-# Tags written as they should be are read at once.
+# Fast path for well-formed tags.
 _VALUE = r'"[^"<>\\\n]*+"|' + r"'[^'<>\\\n]*+'|“[^“”<>\n]*+”|«[^«»<>\n]*+»|[^\s\"'“”„«»‘’<>/=,;]++(?=[\s,;/>])"
 _STRICT = re.compile(
     rf"(?=[^<>]{{0,{TAG_CHARS - 80}}}+>)"  # the `>` is near
@@ -70,7 +71,7 @@ _STRICT = re.compile(
 _PAIR = re.compile(rf"({_KEY}){_ASSIGN}({_VALUE})")
 _UNREAD = re.compile(rf"{_TAG.pattern}(?:{_STRICT.pattern}|[^<>\n]{{0,{TAG_CHARS - 80}}}+>)?+")
 
-# In the others, the known attributes are landmarks.
+# In malformed tags, the known attributes are landmarks.
 _NAMES = "name type confidence from to decision context status description".split()
 _PARTS = "|".join(sorted({name[:n] for name in _NAMES for n in range(1, len(name) + 1)}, reverse=True))
 _KNOWN = rf"(?i:{'|'.join(_NAMES)})\s*+="
@@ -84,7 +85,7 @@ _CLOSING = {
 }
 _ANY_END = {quote: re.compile(rf"[{ends}](?<!\\.)|(?=/[ \t]*+>|>)|\n") for quote, ends in _ENDS.items()}
 _BARE = re.compile(rf"[^<>\n]{{0,{NAME_CHARS}}}?(?={_NEXT_KNOWN.pattern}|/[ \t]*+>|>)|[^\s<>\"“«]*+(?!\Z)")
-_JUNK = r"[^<>\n.!?;]{0,80}"  # what may stand between attributes; a sentence is prose
+_JUNK = r"[^<>\n.!?;]{0,80}"  # tolerated between attributes; a sentence is prose
 _ATTRIBUTE = re.compile(
     rf"(?:|(?>{_JUNK}?[\s,;/](?={_KNOWN})))[,;]?+{_SPACE}(?P<key>{_KEY}){_ASSIGN}(?P<quote>{_QUOTE}?)"
 )
@@ -107,64 +108,64 @@ _NUMBER = re.compile(r"(?ai)([+-]?(?:(?=[.,]?\d)\d{0,20}(?:[.,]\d{0,20})?(?:e[+-
 
 
 def parse_extraction_tags(text: str) -> tuple[ExtractionResult, str]:
-    """Return what the tags of an answer say, and the answer without them; linear in its length, for any text."""
+    """Return the parsed tags of an answer and the answer without them, in linear time for any text."""
     if not _TAG.search(text):
         return ExtractionResult(), text
-    reader = _Reader(text.replace(MARK, ""))
-    # Around a mark, three line breaks or more become two, and no other tag is made.
+    reader = _TagReader(text.replace(MARK, ""))
+    # Around a mark, three or more line breaks become two, and joining must not form another tag.
     clean = _RUN.sub(lambda run: "\n\n" if run[0].count("\n") > 2 else run[0], "".join(reader.kept))
-    return _collected(reader.tags), _MADE.sub(r"\1", clean).replace(MARK, "")
+    return _validate_tags(reader.tags), _MADE.sub(r"\1", clean).replace(MARK, "")
 
 
 @dataclass(slots=True)
 class _Tag:
-    name: str  # in small letters: 'entity', 'relationship', 'episode', or unknown
+    name: str  # lower case: 'entity', 'relationship', 'episode', or unknown
     end: int  # in the text
-    is_open: bool  # not self-closing, and not without an end of its own
-    values: dict[str, str]  # as written, by attribute in small letters
+    is_open: bool  # neither self-closing nor unterminated
+    values: dict[str, str]  # unparsed, by attribute in lower case
     content: str = ""
 
 
-class _Reader:
+class _TagReader:
     def __init__(self, text: str) -> None:
         self._text, self._n_tags = text, 0
-        # What may still be closed, by name, each with the number of pieces before its text.
+        # Open tags by name, each with the number of pieces before its text.
         self._opened: dict[str, list[tuple[_Tag, int]]] = {name: [] for name in OWNED_CHARS}
         self.tags: list[_Tag] = []
         self.kept: list[str] = []  # pieces of text, with a mark for each tag
         at = 0
         for block in _CODE.finditer(text):
             self._read_prose(at, block.start())
-            self._keep(block[0])
+            self._keep_text(block[0])
             at = block.end()
         self._read_prose(at, len(text))
 
     def _read_prose(self, at: int, end: int) -> None:
-        while self._n_tags < MOST_TAGS and (found := _TAG.search(self._text, at, end)):
-            self._keep(self._text[at : found.start()])
+        while self._n_tags < MOST_TAGS and (head := _TAG.search(self._text, at, end)):
+            self._keep_text(self._text[at : head.start()])
             self._n_tags += 1
-            limit = min(end, found.start() + TAG_CHARS)
-            following = _NEXT.search(self._text, found.end(), limit)
+            limit = min(end, head.start() + TAG_CHARS)
+            following = _NEXT.search(self._text, head.end(), limit)
             stop = following.start() if following else limit
-            # Where the window does not end with the prose, a sign that is in no tag says so.
-            tag = _tag(found, self._text[found.end() : stop] + "<" * (stop < end))
+            # A `<`, which no tag contains, marks a window that ends before the prose does.
+            tag = _read_tag(head, self._text[head.end() : stop] + "<" * (stop < end))
             at = tag.end
-            if found["close"]:
-                self._close(tag.name, found.start())
+            if head["close"]:
+                self._close_tag(tag.name, head.start())
             elif tag.name in OWNED_CHARS:
                 self.tags.append(tag)
                 if tag.is_open:
                     self._opened[tag.name].append((tag, len(self.kept) + 1))
             self.kept.append(MARK)
-        self._keep(_UNREAD.sub(MARK, self._text[at:end]))
+        self._keep_text(_UNREAD.sub(MARK, self._text[at:end]))
 
-    def _keep(self, text: str) -> None:
+    def _keep_text(self, text: str) -> None:
         self.kept.append(text)
         if _BLANK_LINE.search(text):
             self._opened |= {"entity": [], "relationship": []}
 
-    def _close(self, name: str, at: int) -> None:
-        """Give the innermost open tag of a name what stands behind it; those inside it stay without."""
+    def _close_tag(self, name: str, at: int) -> None:
+        """Give the innermost open tag of that name the text after it; tags opened inside it get none."""
         opened = self._opened.get(name)
         if not opened or at - opened[-1][0].end > OWNED_CHARS[name]:
             return
@@ -173,16 +174,16 @@ class _Reader:
             while stack and stack[-1][1] >= n_before:
                 stack.pop()
         tag.content = "".join(self.kept[n_before:]).replace(MARK, "")
-        # Around its own name in a sentence, a tag has no description, and the name stays.
+        # A tag around its own name in a sentence has no description, and the name is kept.
         words = words_of(tag.values.get("name", ""))
         if name != "entity" or not words or words != words_of(tag.content):
             del self.kept[n_before:]
 
 
-def _tag(head: re.Match[str], window: str) -> _Tag:
-    """Read a tag from its name on; `window` is the text behind the name in which it must end."""
+def _read_tag(head: re.Match[str], window: str) -> _Tag:
+    """Parse a tag from its name on; `window` is the text after the name in which it must end."""
     name, start, values = (head["name"] or "").lower(), head.end(), dict[str, str]()
-    at = least = 0  # where it goes on, and where it ends at least
+    at = least = 0  # where parsing continues, and the least end of the tag
     if end := _STRICT.match(window):
         for key, value in _PAIR.findall(end[0]):
             values.setdefault(key.lower(), value[1:-1] if value[0] in _ENDS else value)
@@ -191,7 +192,7 @@ def _tag(head: re.Match[str], window: str) -> _Tag:
             if not (attribute := _ATTRIBUTE.match(window, at)):
                 break
             least = attribute.end()
-            if not (span := _value(window, least, attribute["quote"])):
+            if not (span := _value_span(window, least, attribute["quote"])):
                 break
             values.setdefault(attribute["key"].lower(), window[least : span[0]])
             at = span[1]
@@ -201,8 +202,8 @@ def _tag(head: re.Match[str], window: str) -> _Tag:
     return _Tag(name, start + (len(window) if _CUT.match(window, at) else max(at, least)), False, values)
 
 
-def _value(window: str, start: int, quote: str) -> tuple[int, int] | None:
-    """Return where a value ends and where the tag goes on behind it; None if it has no end."""
+def _value_span(window: str, start: int, quote: str) -> Span | None:
+    """Return where a value ends and where the tag continues; None if the value has no end."""
     if not quote:
         bare = _BARE.match(window, start)
         return bare and (bare.end(), bare.end())
@@ -214,87 +215,87 @@ def _value(window: str, start: int, quote: str) -> tuple[int, int] | None:
     return end.span() if end and end[0] != "\n" else None
 
 
-def _collected(tags: Iterable[_Tag]) -> ExtractionResult:
-    """Validate what tags say. What is said again counts once, with the highest confidence and the description."""
+def _validate_tags(tags: Iterable[_Tag]) -> ExtractionResult:
+    """Validate tags; repeated ones are merged, with the highest confidence and the description."""
     entities: dict[tuple[str, str], ExtractedEntity] = {}
     relationships: dict[tuple[str, str, str], ExtractedRelationship] = {}
     episodes: dict[ExtractedEpisode, None] = {}
     for tag in tags:
         try:
             if tag.name == "entity":
-                new = _entity(tag)
+                new = _parse_entity(tag)
                 old = entities.get((new.name, new.type), new)
-                best = max(old, new, key=lambda one: one.confidence)
+                best = max(old, new, key=lambda entity: entity.confidence)
                 description = best.description or old.description or new.description
                 entities[new.name, new.type] = replace(best, description=description)
             elif tag.name == "relationship":
-                edge = _relationship(tag)
+                edge = _parse_relationship(tag)
                 key = (edge.source, edge.target, edge.type)
-                relationships[key] = max(relationships.get(key, edge), edge, key=lambda one: one.confidence)
+                relationships[key] = max(relationships.get(key, edge), edge, key=lambda edge: edge.confidence)
             else:
-                episodes.setdefault(_episode(tag))
+                episodes.setdefault(_parse_episode(tag))
         except ValueError as problem:
             logger.debug("tag <vm:%s> left out: %s", tag.name, problem)
     return ExtractionResult(list(entities.values()), list(relationships.values()), list(episodes))
 
 
-def _entity(tag: _Tag) -> ExtractedEntity:
-    name, node_type = _name(tag, "name"), _one_of(tag, NODE_TYPES, "type")
-    description = _text(_ANY_TAG.sub(" ", tag.content)) or _text(tag.values.get("description", ""))
-    return ExtractedEntity(name, node_type, _confidence(tag), description)
+def _parse_entity(tag: _Tag) -> ExtractedEntity:
+    name, node_type = _read_name(tag, "name"), _read_choice(tag, NODE_TYPES, "type")
+    description = _to_text(_ANY_TAG.sub(" ", tag.content)) or _to_text(tag.values.get("description", ""))
+    return ExtractedEntity(name, node_type, _read_confidence(tag), description)
 
 
-def _relationship(tag: _Tag) -> ExtractedRelationship:
-    source, target = _name(tag, "from"), _name(tag, "to")
-    # Ligatures that stand for a sentence are not taken apart.
+def _parse_relationship(tag: _Tag) -> ExtractedRelationship:
+    source, target = _read_name(tag, "from"), _read_name(tag, "to")
+    # A ligature may decompose into a whole sentence.
     is_short = all(len(normalized(name, "NFKD")) <= 2 * NAME_CHARS for name in (source, target))
     if source == target or (is_short and [] != words_of(source) == words_of(target)):
         raise ValueError("from and to are the same")
-    return ExtractedRelationship(source, target, _one_of(tag, EDGE_TYPES, "type"), _confidence(tag))
+    return ExtractedRelationship(source, target, _read_choice(tag, EDGE_TYPES, "type"), _read_confidence(tag))
 
 
-def _episode(tag: _Tag) -> ExtractedEpisode:
-    decision = _text(_written(tag, "decision"))
+def _parse_episode(tag: _Tag) -> ExtractedEpisode:
+    decision = _to_text(_unescaped_value(tag, "decision"))
     if not decision:
         raise ValueError("no usable decision")
     try:
-        status = _one_of(tag, EPISODE_STATUSES, "status")
+        status = _read_choice(tag, EPISODE_STATUSES, "status")
     except ValueError:
         logger.debug("episode of unknown status %r: taken for %s", tag.values.get("status"), DEFAULT_STATUS)
         status = DEFAULT_STATUS
-    parts = iter(_CHILD.split(tag.content, 2 * MOST_CHILDREN)[1:])  # one that is not closed ends before the next
-    children = [(name.lower(), _text(_ANY_TAG.sub(" ", text))) for name, text in zip(parts, parts, strict=True) if name]
-    lessons = tuple(text for name, text in children if text and name == "lesson")
-    names = tuple(text for name, text in children if name == "entity" and 0 < len(text) <= NAME_CHARS)
-    return ExtractedEpisode(decision, _text(_written(tag, "context")), status, lessons, names)
+    parts = iter(_CHILD.split(tag.content, 2 * MOST_CHILDREN)[1:])  # an unclosed child ends before the next
+    inner = [(name.lower(), _to_text(_ANY_TAG.sub(" ", text))) for name, text in zip(parts, parts, strict=True) if name]
+    lessons = tuple(text for name, text in inner if text and name == "lesson")
+    names = tuple(text for name, text in inner if name == "entity" and 0 < len(text) <= NAME_CHARS)
+    return ExtractedEpisode(decision, _to_text(_unescaped_value(tag, "context")), status, lessons, names)
 
 
-def _written(tag: _Tag, attribute: str) -> str:
+def _unescaped_value(tag: _Tag, attribute: str) -> str:
     return tag.values.get(attribute, "").replace('\\"', '"').replace("\\'", "'")
 
 
-def _text(written: str) -> str:
-    """Return a text on one line, unescaped, without what cannot be seen, of `TEXT_CHARS` at most."""
+def _to_text(written: str) -> str:
+    """Put a text on one line, unescaped, without invisible characters, cut to `TEXT_CHARS`."""
     text = _ESCAPE.sub(lambda match: _ESCAPED[match[0]], written)
     return " ".join(_UNSEEN.sub("", text).split())[:TEXT_CHARS].strip()
 
 
-def _name(tag: _Tag, attribute: str) -> str:
-    name = _text(_written(tag, attribute))
+def _read_name(tag: _Tag, attribute: str) -> str:
+    name = _to_text(_unescaped_value(tag, attribute))
     if not 0 < len(name) <= NAME_CHARS:
         raise ValueError(f"no usable {attribute}")
     return name
 
 
-def _one_of(tag: _Tag, known: Iterable[str], attribute: str) -> str:
-    value = "_".join(re.split(r"[\s_-]+", _text(_written(tag, attribute)).lower()))
+def _read_choice(tag: _Tag, known: Iterable[str], attribute: str) -> str:
+    value = "_".join(re.split(r"[\s_-]+", _to_text(_unescaped_value(tag, attribute)).lower()))
     if value not in known:
         raise ValueError(f"no usable {attribute}")
     return value
 
 
-def _confidence(tag: _Tag) -> float:
-    """Return a confidence from 0 to 1, written as a number or in percent."""
-    if not (number := _NUMBER.fullmatch(_text(tag.values.get("confidence", "1.0")))):
+def _read_confidence(tag: _Tag) -> float:
+    """Parse a number or a percentage as a confidence from 0 to 1."""
+    if not (number := _NUMBER.fullmatch(_to_text(tag.values.get("confidence", "1.0")))):
         raise ValueError("no usable confidence")
     return min(1.0, max(0.0, float(number[1].replace(",", ".")) / (100 if number[2] else 1)))

@@ -1,9 +1,9 @@
-"""The types of nodes and edges, with their French labels, and the values that an answer's tags are read into."""
+"""Types of nodes and edges with French labels, and the parsed values of an answer's tags."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# Types of nodes: those of any field, then those of law.
+# Types of nodes: general, then legal.
 NODE_TYPES: dict[str, str] = {
     "person": "personne",
     "project": "projet",
@@ -70,7 +70,7 @@ DEFAULT_STATUS = "pending"
 
 @dataclass(frozen=True)
 class ExtractedEntity:
-    """`<vm:entity>`: something that an answer names."""
+    """`<vm:entity>`: something named in an answer."""
 
     name: str
     type: str  # one of `NODE_TYPES`
@@ -90,7 +90,7 @@ class ExtractedRelationship:
 
 @dataclass(frozen=True)
 class ExtractedEpisode:
-    """`<vm:episode>`: what was decided in the work on an answer, how it went, and what it teaches."""
+    """`<vm:episode>`: a decision made while working on an answer, its outcome, and its lessons."""
 
     decision: str
     context: str = ""
@@ -101,7 +101,7 @@ class ExtractedEpisode:
 
 @dataclass(frozen=True)
 class ExtractionResult:
-    """What the tags of one answer say, in text order."""
+    """The parsed tags of one answer, in text order."""
 
     entities: list[ExtractedEntity] = field(default_factory=list)
     relationships: list[ExtractedRelationship] = field(default_factory=list)
@@ -112,19 +112,19 @@ class ExtractionResult:
         return bool(self.entities or self.relationships or self.episodes)
 
     def confident(self, threshold: float) -> "ExtractionResult":
-        """Return it without the entities and relationships whose confidence is below a threshold, 0 to 1."""
+        """Return a copy without the entities and relationships below a confidence threshold, 0 to 1."""
         return ExtractionResult(
-            [one for one in self.entities if one.confidence >= threshold],
-            [one for one in self.relationships if one.confidence >= threshold],
+            [entity for entity in self.entities if entity.confidence >= threshold],
+            [relationship for relationship in self.relationships if relationship.confidence >= threshold],
             self.episodes,
         )
 
 
 class AnswerFacts(NamedTuple):
-    """What the graph took from an answer."""
+    """Counts of what the graph recorded from an answer."""
 
-    entities: int = 0  # that stand in a document read
-    facts: int = 0  # relationships that a text says by itself
-    stated: int = 0  # of which one sentence holds both names
-    unsupported: int = 0  # entities and relationships that no text supports; kept apart
+    entities: int = 0  # found in a document that was read
+    facts: int = 0  # relationships that the rules find in a text
+    stated: int = 0  # relationships with both names in one sentence
+    unsupported: int = 0  # entities and relationships without support; stored separately
     episodes: int = 0

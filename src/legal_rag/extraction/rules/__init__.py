@@ -1,1 +1,1 @@
-"""Entities by rules: parties, counsel, dates, sums, cited law; no model needed."""
+"""Rule-based entities: parties, counsel, dates, sums, cited law; needs no model."""

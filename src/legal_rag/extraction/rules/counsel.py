@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import AVOCAT, Entity, rule_entity
 from legal_rag.extraction.rules.names import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
 
-# Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only where it
-# names them counsel.
+# Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only if it
+# calls them counsel.
 _LEAD = re.compile(
     r"(?P<firm>S\.?C\.?P(?:\.|(?!\w))A?|AARPI(?!\w)|ASSOCIATION D['’]AVOCATS)"
     r"|(?P<other>SELA(?:RL|FA|S)U?(?!\w)|S\.?E\.?L\.?A\.?R\.?L(?:\.|(?!\w))|SARL(?!\w)|S\.A\.R\.L\.|SAS(?!\w)|"
@@ -55,7 +56,7 @@ _AT_A_BAR = re.compile(rf"{BLANK}(?:au|à|aux|du|inscrit|postulant|plaidant)\b")
 
 
 class _Lead(NamedTuple):
-    """Title or legal form that a lawyer's name begins with."""
+    """Title or legal form at the start of a lawyer's name."""
 
     start: int  # characters
     end: int
@@ -63,46 +64,46 @@ class _Lead(NamedTuple):
 
 
 def find_counsel(text: str) -> list[Entity]:
-    """Find the parties' lawyers, with their `role` ('avocat' or 'avoué') and `client` where the text states them."""
-    found: list[Entity] = []
-    barred: set[str] = set()  # surnames of Maîtres who hold another office
-    for lead in _leads(text):
-        if found and lead.start < found[-1]["char_end"]:
+    """Find the parties' lawyers, with `role` ('avocat' or 'avoué') and `client` where the text gives them."""
+    counsel: list[Entity] = []
+    barred: set[str] = set()  # surnames of Maîtres with another office
+    for lead in _counsel_leads(text):
+        if counsel and lead.start < counsel[-1]["char_end"]:
             continue
-        for start, end in _names(text, lead):
+        for start, end in _counsel_names(text, lead):
             role = _ROLE_AFTER.match(text, end)
             if _is_counsel(text, lead.kind, start, end, role):
-                found.append(rule_entity(AVOCAT, text, start, end, **(_attributes(role) if role else {})))
+                counsel.append(rule_entity(AVOCAT, text, start, end, **(_counsel_attributes(role) if role else {})))
             elif lead.kind == "master":
                 barred.add(_surname(text[start:end]))
-    return [one for one in found if not _is_barred(one, barred)]
+    return [entity for entity in counsel if not _is_barred(entity, barred)]
 
 
-def _leads(text: str) -> list[_Lead]:
+def _counsel_leads(text: str) -> list[_Lead]:
     lower = lowered(text) or text
     words = _FIRM_WORDS if "avoca" in lower or "avou" in lower else ("scp",)
     starts = (place for place in positions(text, lower, words) if not (place and text[place - 1].isalnum()))
-    found = [_Lead(*one.span(), one.lastgroup or "") for place in starts if (one := _LEAD.match(text, place))]
+    leads = [_Lead(*match.span(), match.lastgroup or "") for place in starts if (match := _LEAD.match(text, place))]
     pleads = "avocat" in lower
     for start, end in titles(text):
         if text[start:end].lower() in _MASTERS:
-            found.append(_Lead(start, end, "master"))
+            leads.append(_Lead(start, end, "master"))
         elif pleads and "avocat" in lower[end : end + 60]:
-            found.append(_Lead(start, end, "person"))
-    return sorted(found)
+            leads.append(_Lead(start, end, "person"))
+    return sorted(leads)
 
 
 def _surname(name: str) -> str:
     return name.split()[-1].lower()
 
 
-def _is_barred(one: Entity, barred: set[str]) -> bool:
-    name = one["extraction_text"]
-    return name[0] == "M" and "role" not in one["attributes"] and _surname(name) in barred
+def _is_barred(entity: Entity, barred: set[str]) -> bool:
+    name = entity["extraction_text"]
+    return name[0] == "M" and "role" not in entity["attributes"] and _surname(name) in barred
 
 
-def _names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the names behind a lead: several behind 'Mes'. The first includes the lead."""
+def _counsel_names(text: str, lead: _Lead) -> Iterator[Span]:
+    """Yield the spans of the names after a lead, several after 'Mes'; the first includes the lead."""
     start, at = lead.start, lead.end
     if lead.kind in ("firm", "other"):
         if end := _firm_end(text, at):
@@ -118,7 +119,6 @@ def _names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
 
 
 def _firm_end(text: str, at: int) -> int | None:
-    """Return where the partners' names that make up a firm's name end."""
     end = None
     for _ in range(16):
         piece = _PIECE.match(text, at)
@@ -149,7 +149,7 @@ def _is_counsel(text: str, kind: str, start: int, end: int, role: re.Match[str] 
     return role is not None or kind != "other" or _ROLE_BEFORE.search(before) is not None
 
 
-def _attributes(role: re.Match[str]) -> dict[str, str]:
+def _counsel_attributes(role: re.Match[str]) -> dict[str, str]:
     attributes = {"role": "avoué" if role["role"].lower().startswith("avou") else "avocat"}
     if client := _CLIENT.match(role["of"]):
         attributes["client"] = re.split(r" et (?:d|l['’]avis)| venant | ayant ", client["who"])[0].strip()

@@ -1,4 +1,4 @@
-"""How persons and organisations are named in decisions."""
+"""Names of persons and organisations in decisions."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,11 +6,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.corpus.cleaning import read_words
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import lowered, positions
 
 BLANK = "[ \u00a0\u202f]"
 CAPITAL = "A-ZÀ-ÖØ-ÞŒ"
-# "X...", "XX…", "Y***" and "[N]": what stands for a name left out; "[Localité 4]" and "[5]" are no persons.
+# Placeholders of anonymised names: "X...", "XX…", "Y***", "[N]"; but "[Localité 4]" and "[5]" are not persons.
 ANONYMOUS = r"(?:[A-Z]{1,2}(?:\.{3}|\.\.(?!\.)|…|\*{2,3})|\[[A-Z]{1,3}(?:[ -][A-Z]{1,3}){0,2}\])"
 _WORD = rf"[{CAPITAL}](?:[^\W\d_]|['’‑-](?=[^\W\d_])){{0,60}}"
 PARTICLE = (
@@ -28,7 +29,7 @@ _MARRIED = re.compile(
 )
 LISTS = read_words("legal_rag.extraction.rules")
 _CAPITAL_PARTICLES, NO_NAME = frozenset(LISTS["capital_particles"]), frozenset(LISTS["no_name"])
-# Titles that begin with a capital M, and the others, found by their words.
+# Titles with a capital M; the others are found by their words.
 _CAPITAL_TITLE = re.compile(
     r"M(?:M?\.|(?=[ \u00a0](?:[A-Z]\.\.|\[|[A-Z][a-z]))|(?:mes?|lles?|elles?|r)(?!\w)\.?|(?:onsieur|adame|"
     r"ademoiselle|essieurs|esdames)(?!\w)"
@@ -40,12 +41,12 @@ _SMALL_TITLE = re.compile(
     r"veuve)(?=[ \u00a0\n])"
 )
 _SMALL_WORDS = ("monsieur", "madame", "époux", "epoux", "consorts", "sieur", "dame ", "demoiselle", "veuve ")
-# A name left out that the next line goes on with, and a first name behind one: "Monsieur Jean\nX...", "Y... Philippe".
+# A placeholder on the next line, and a first name after a placeholder: "Monsieur Jean\nX...", "Y... Philippe".
 _NEXT_LINE = re.compile(rf"\n{{1,2}}(?P<particle>(?!))?(?P<word>(?P<left_out>{ANONYMOUS}))")
 _FIRST_NAME_AFTER = re.compile(
     rf"{BLANK}(?P<first>[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)?)(?=,| demeurant| né| domicil)"
 )
-# Passages that name the members of the court: cue, signs that end it, most characters.
+# Passages that name the members of the court: cue, signs that end it, maximum length in characters.
 _BENCH: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("siégeai", ("\n\n", "ecli"), 1500),
     ("étaient présent", ("\n", " ; ", "sur le rapport", "les observations"), 1500),
@@ -91,7 +92,7 @@ _JOINING = re.compile(
     r"(?: (?:lors des débats|de chambre|judiciaire|en chef|cheff?|placée?|de justice|audiencier|général|doyen|"
     r"référendaire|le|la|et par|et|faisant fonction|associée?))*[\s,:–-]{0,4}$"
 )
-# An office of several persons, behind the last of them.
+# An office of several persons, after the last name.
 PLURAL_OFFICE = re.compile(
     r"[\s,:(–-]{0,4}(?:[Cc]onseill[eè]re?s|[Jj]uges|[Pp]résidents|[Gg]reffiers|[Ee]xperts|[Mm]agistrats|"
     r"[Aa]ssesseurs|CONSEILLERS|[Dd]octeurs|[Mm]édecins|[Nn]otaires)\b"
@@ -99,45 +100,45 @@ PLURAL_OFFICE = re.compile(
 _NAMES = re.compile(rf"{ANONYMOUS}(?:[ -]{ANONYMOUS}){{0,2}}")
 _FIRST_NAMES = re.compile(rf"(?:(?<![\w.-])[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)*{BLANK}){{1,3}}$")
 _REACH = 50  # characters of first names
-# Words before a name within a sentence; at its beginning, letters with dots may stand for anything.
+# Words before a name within a sentence; at its start, letters with dots are ambiguous.
 _WITHIN_SENTENCE = re.compile(
     r"(?:\b(?:à|que|qu['’]|de|d['’]|et|par|contre|pour|dont|si|entre|chez|lequel|avec|ou|envers|donc|où|dame|MM\.|"
     r"époux),? ?|[a-zé]{3,} )$"
 )
 _OFFICE_BEFORE = re.compile(r"(?:octeurs?|Dr\.?|xperts?|rofesseur|OCTEUR|XPERT) $")
-# Captions set the parties against each other by 'C/'.
+# 'C/' separates opposing parties in captions.
 _AGAINST = re.compile(r"(?<!\w)[Cc] ?/")
 _ALONE = re.compile(r"\s{0,4}(?:\n|[Cc] ?/)")
 
 
 @lru_cache(maxsize=8)
-def titles(text: str) -> tuple[tuple[int, int], ...]:
+def titles(text: str) -> tuple[Span, ...]:
     """Return the spans of the titles of persons, sorted: 'M.', 'Maître', 'consorts'."""
     small = (_SMALL_TITLE.match(text, place) for place in positions(text, lowered(text) or text, _SMALL_WORDS))
-    found = {one.span() for one in (*_CAPITAL_TITLE.finditer(text), *small) if one}
-    return tuple(sorted(one for one in found if not (one[0] and text[one[0] - 1].isalnum())))
+    spans = {match.span() for match in (*_CAPITAL_TITLE.finditer(text), *small) if match}
+    return tuple(sorted(span for span in spans if not (span[0] and text[span[0] - 1].isalnum())))
 
 
 class Name(NamedTuple):
     """A person's name, without title."""
 
     end: int  # characters
-    surname: str  # in lower case; the first of names joined by marriage
-    anonymous: bool  # the surname is left out
+    surname: str  # lower case; the first of names joined by marriage
+    anonymous: bool  # the surname is a placeholder
 
 
 def person_name(text: str, start: int) -> Name | None:
-    """Read the person's name that stands at `start`; None if there is none."""
-    name = _words(text, start, 6)
+    """Read the person's name at `start`; None if there is none."""
+    name = _read_name_words(text, start, 6)
     married = _MARRIED.match(text, name.end) if name else None
     if name is None or married is None:
         return name
-    other = _words(text, married.end(), 1 if married.group().isupper() else 4)
+    other = _read_name_words(text, married.end(), 1 if married.group().isupper() else 4)
     return name._replace(end=other.end) if other else name
 
 
-def _words(text: str, start: int, most: int) -> Name | None:
-    """Read at most so many words of a name: first names, particles, surname."""
+def _read_name_words(text: str, start: int, most: int) -> Name | None:
+    """Read up to `most` words of a name: first names, particles, surname."""
     at = end = start
     surname, anonymous = "", False
     for _ in range(most):
@@ -145,7 +146,7 @@ def _words(text: str, start: int, most: int) -> Name | None:
         if piece is None:
             break
         word, left_out = piece["word"], piece["left_out"] is not None
-        particle = word in _CAPITAL_PARTICLES or (not left_out and "." in word)  # initials, too, end no name
+        particle = word in _CAPITAL_PARTICLES or (not left_out and "." in word)  # initials do not end a name either
         if (anonymous and (piece["particle"] or not left_out)) or (word.lower() in NO_NAME and not particle):
             break
         at = piece.end()
@@ -163,19 +164,19 @@ def _with_first_name(text: str, end: int) -> int:
 
 
 def first_sign(lower: str, signs: Iterable[str], start: int, end: int) -> int:
-    """Return where the first of some signs stands between two places; `end` where none does."""
+    """Return the first position of any sign between two places; `end` if there is none."""
     return min((at for sign in signs if (at := lower.find(sign, start, end)) >= 0), default=end)
 
 
-def bench(text: str) -> list[tuple[int, int]]:
-    """Return the passages that name the court's own members, sorted and disjoint."""
+def bench(text: str) -> list[Span]:
+    """Return the passages that name the court's members, sorted and disjoint."""
     lower = lowered(text) or text
-    found = []
+    passages = []
     for cue, signs, most in _BENCH:
         for start in positions(text, lower, (cue,)):
-            found.append((start, first_sign(lower, signs, start + len(cue), start + most)))
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(found):
+            passages.append((start, first_sign(lower, signs, start + len(cue), start + most)))
+    merged: list[Span] = []
+    for start, end in sorted(passages):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -184,7 +185,7 @@ def bench(text: str) -> list[tuple[int, int]]:
 
 
 def office_behind(text: str, end: int) -> bool:
-    """Tell whether the words behind a name make it a judge's, a clerk's, an expert's or the like."""
+    """Tell whether the words after a name make it a judge's, a clerk's, an expert's or the like."""
     after = _AFTER.match(text, end)
     return after is not None and not _OF_A_BODY.match(after["of"])
 
@@ -198,7 +199,7 @@ def has_office(text: str, start: int, end: int) -> bool:
     return before.endswith(offices) or (before.endswith(joints) and _JOINING.sub("", before).endswith(offices))
 
 
-def untitled_names(text: str) -> Iterator[tuple[int, int]]:
+def untitled_names(text: str) -> Iterator[Span]:
     """Yield the spans of anonymised names without a title, first names included."""
     for place in positions(text, lowered(text) or text, ("...", "…")):
         two = text[max(place - 2, 0) : place]
@@ -218,19 +219,19 @@ def _is_person(text: str, first: int, start: int, end: int) -> bool:
         return True
     if _ALONE.match(text, end) and _AGAINST.search(text, max(0, start - 150), end + 150):
         return True
-    goes_on = text[end : end + 2].strip()[:1].isupper()  # a word of which dots took the place of a letter
+    goes_on = text[end : end + 2].strip()[:1].isupper()  # a word with a letter replaced by dots
     return not goes_on and _WITHIN_SENTENCE.search(text, max(0, start - 12), start) is not None
 
 
 def _first_names(text: str, start: int) -> int:
-    found = _FIRST_NAMES.search(text, max(0, start - _REACH), start)
-    words = found.group().split() if found else []
+    match = _FIRST_NAMES.search(text, max(0, start - _REACH), start)
+    words = match.group().split() if match else []
     while any(word.lower() in NO_NAME or word in ("Le", "La", "Les") for word in words):
         words.pop(0)
     return start - len(" ".join(words)) - 1 if words else start
 
 
-def _bracketed(text: str) -> Iterator[tuple[int, int]]:
+def _bracketed(text: str) -> Iterator[Span]:
     at = text.find("] [")
     while at >= 0:
         start = text.rfind("[", 0, at)
@@ -245,7 +246,7 @@ _CAPITALS = "|".join(r"\.?[ ]?".join(form) + r"(?:\.|(?!\w))" for form in sorted
 _LETTERS = "|".join(
     r"\.?".join(name) + r"(?:\.(?=[ ,\n;)]|$)|(?![\w.]))" for name in sorted(_ACRONYMS, key=len, reverse=True)
 )
-_COMMON_NOUNS = frozenset(LISTS["common_nouns"])  # in lower case they begin no name
+_COMMON_NOUNS = frozenset(LISTS["common_nouns"])  # in lower case they do not start a name
 _NOUNS = "|".join(LISTS["company_nouns"] + LISTS["body_nouns"])
 _UPPER_NOUNS = f"{_NOUNS}|{_NOUNS.replace('é', 'e')}".upper()
 _TITLE_NOUNS = "|".join(noun.capitalize() for noun in f"{_NOUNS}|etablissements".split("|"))
@@ -253,7 +254,7 @@ LEAD = re.compile(
     rf"(?:(?P<form>{_CAPITALS})|(?P<letters>{_LETTERS})|(?P<known>(?:{'|'.join(_KNOWN)})(?!\w))"
     rf"|(?P<upper>(?:{_UPPER_NOUNS})(?!\w))|(?P<noun>(?:{_NOUNS}|{_TITLE_NOUNS})(?!\w)))"
 )
-# First two letters of leads in capitals: a cheap filter.
+# First two letters of capitalised leads: a cheap filter.
 LEAD_CAPITALS = frozenset(
     word[:2] for word in (*_LEGAL_FORMS, *_ACRONYMS, *(name.upper() for name in _KNOWN), *_UPPER_NOUNS.split("|"))
 ) | frozenset(f"{word[0]}." for word in (*_LEGAL_FORMS, *_ACRONYMS))
@@ -292,8 +293,8 @@ _MAX_WORDS = 22
 _NAMED_ALONE = frozenset((*_ACRONYMS, *_KNOWN))
 
 
-def organisation_names(text: str, lead: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the names behind a form or noun: several behind 'sociétés'. The first includes the lead."""
+def organisation_names(text: str, lead: re.Match[str]) -> Iterator[Span]:
+    """Yield the spans of the names after a form or noun, several after 'sociétés'; the first includes the lead."""
     noun = lead.group().lower()
     company = bool(lead["form"]) or noun in _COMPANIES
     end = _first_end(text, lead, noun, company=company)
@@ -323,18 +324,18 @@ def _first_end(text: str, lead: re.Match[str], noun: str, *, company: bool) -> i
 
 
 def _capitals(text: str, at: int) -> int | None:
-    """Return where the capitalised words that continue an acronym end: 'MACIF PROVENCE MÉDITERRANÉE'."""
-    found = _RUN_OF_CAPITALS.match(text, at)
-    words = found.group().split() if found else []
+    """Return the end of the capitalised words that continue an acronym: 'MACIF PROVENCE MÉDITERRANÉE'."""
+    match = _RUN_OF_CAPITALS.match(text, at)
+    words = match.group().split() if match else []
     stopped = any(word.lower() in _STOPS or word in _OTHER_BODY for word in words)
-    return found.end() if found and not stopped else None
+    return match.end() if match and not stopped else None
 
 
 def _name_end(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
-    """Return where a name ends; common words count only before proper ones, or after a capital (`full_name`)."""
+    """Return the end of a name; common words count only before proper ones, or after a capital (`full_name`)."""
     words = _COMPANY_WORDS if company else _BODY_WORDS
     end, common_end, commons, capitals = None, at, 0, 0
-    link = ""  # the word that joins the next one to those before
+    link = ""  # the word joining the next one to the previous ones
     for _ in range(_MAX_WORDS):
         piece = _ORGANISATION_WORD.match(text, at)
         if piece is None:
@@ -370,7 +371,7 @@ def _kind(text: str, piece: re.Match[str], words: frozenset[str], link: str, *, 
     word = piece["word"]
     if word == "ouvrière":  # Force ouvrière
         return "own"
-    if word[0].isdecimal():  # "CGT 63", but no street's number
+    if word[0].isdecimal():  # "CGT 63", but not a street number
         return "own" if not first and not link and len(word) < 5 and not _STREET.match(text, piece.end()) else ""
     if not (word[0].isupper() or word[0] in '"“«['):
         return "common" if word in words else ""
@@ -381,7 +382,6 @@ def _kind(text: str, piece: re.Match[str], words: frozenset[str], link: str, *, 
 
 
 def _ends_name(word: str, link: str, *, first: bool) -> bool:
-    """Tell whether a capitalised word begins something else."""
     if word.lower().rstrip(".") in _STOPS:
         return True
     if first:

@@ -1,4 +1,4 @@
-"""Parties of a decision: every mention of their names, and their role."""
+"""Parties of a decision: every mention by name, and their roles."""
 
 import re
 from bisect import bisect_right
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
 from legal_rag.extraction.rules.names import (
@@ -38,7 +39,7 @@ _PARTICULARS = re.compile(
 _NAME_CUES = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
 _INNER_CUES = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
 _MAX_NAMES = 100  # searched in the whole text
-_REACH = 220  # characters of a name and what introduces it
+_REACH = 220  # characters of a name and its introduction
 _LEADING = re.compile(
     r"[ \u00a0]*(?:[-–] )?(?:(?P<number>\d+°?[/)]|\d+°) ?)?"
     r"(?:(?:à|aux?|de|du|des|par|contre) ?)?(?:l['’]|[Ll]a |[Ll]es? |L['’]|d['’])?"
@@ -77,7 +78,7 @@ _CAPTION = re.compile(
 )
 _CAPTIONS = ("APPELANT", "INTIM", "DEMANDE", "DEFENDE", "DÉFENDE", "INTERVENANT")
 _LITIGATION = ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'")
-# Cues of a role: what must stand before them, the role, the signs that end the passage, its most characters.
+# Cues of a role: required text before them, role, signs that end the passage, its maximum length in characters.
 _ROLE_CUES: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
     ("la situation de", ("de ", "à "), "candidat", (",", ";", "\n"), 120),
     ("formé par", ("pourvoi ",), "demandeur", (", contre", " contre ", "\n\ncontre", ":\n"), 800),
@@ -94,7 +95,7 @@ _CAPTION_ROLE = re.compile(
 )
 _CAPTIONS_AND_ENDS = (*_CAPTIONS, "COMPOSITION", "DEBATS", "DÉBATS", "FAITS", "EXPOS")
 _MAX_ZONES = 100
-_HEAD = 6000  # characters in which captions stand
+_HEAD = 6000  # characters that may hold captions
 _BEHIND = re.compile(
     r",? (?:(?P<candidat>candidate?)|(?P<partie_civile>partie civile)|(?P<intervenant>intervenante?)|"
     r"(?P<prévenu>prévenue?))(?!\w)"
@@ -110,7 +111,7 @@ _SEVERAL = frozenset("mm. mmes messieurs mesdames sieurs époux consorts mlles".
 _AND = re.compile(
     rf"{BLANK}?(?:,{BLANK}?(?:et{BLANK})?|{BLANK}(?:et|ET|ou){BLANK})(?!M\.|M[lm])(?:d['’]|de{BLANK})?(?=[{CAPITAL}\[])"
 )
-_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a form, no name
+_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a legal form, not a name
 _NEXT = re.compile(r"\s*,?\s*(?:et )?")
 _LEGISLATORS = re.compile(r",? (?:députés|sénateurs)\b")
 _ESTATE = re.compile(
@@ -118,7 +119,7 @@ _ESTATE = re.compile(
 )
 _FIRST_NAME_BEHIND = re.compile(rf"{BLANK}\([{CAPITAL}][a-zà-ÿ]+(?:[ -][{CAPITAL}][a-zà-ÿ]+)*\)")
 _WIDOW = re.compile(rf"{BLANK}(?:veuve|Veuve|VEUVE|épouse)(?!\w)")
-_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # where the letters of a legal form may stand
+_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # candidates for a legal form
 
 
 class _Mention(NamedTuple):
@@ -137,23 +138,25 @@ class _RoleZone(NamedTuple):
 
 
 def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
-    """Find the mentions of parties by name, with their `role` where the text states it, outside those of `counsel`."""
-    taken = [(one["char_start"], one["char_end"]) for one in counsel]
+    """Find the mentions of parties by name, with `role` where the text gives it, outside the spans of `counsel`."""
+    taken = [(entity["char_start"], entity["char_end"]) for entity in counsel]
     members = bench(text)
     persons = _with_colleagues(text, list(_persons(text, members)))
-    lawyers = {one["extraction_text"].split()[-1].lower() for one in counsel if one["extraction_text"].startswith("M")}
-    officials = {one.key for one in persons if one.official and one.key} | lawyers
-    kept = [(one.start, one.end) for one in persons if not one.official and one.key not in officials]
+    lawyers = {
+        entity["extraction_text"].split()[-1].lower() for entity in counsel if entity["extraction_text"].startswith("M")
+    }
+    officials = {person.key for person in persons if person.official and person.key} | lawyers
+    kept = [(person.start, person.end) for person in persons if not person.official and person.key not in officials]
     kept += _organisations(text)
     kept += untitled_names(text)
     kept += _occurrences(text, _defined_names(text))
-    kept = [one for one in kept if not _within(one, members) and not _FORM_ALONE.fullmatch(text, *one)]
+    kept = [span for span in kept if not _begins_within(span, members) and not _FORM_ALONE.fullmatch(text, *span)]
     kept = _outermost(kept, taken)
-    return _with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
+    return _with_roles(text, [rule_entity(PARTIE, text, *span) for span in kept])
 
 
 def _defined_names(text: str) -> list[str]:
-    """Collect the full names of bodies where the text introduces a party, and the short ones it defines for them."""
+    """Collect the full names of bodies introduced as parties, and the short names defined for them."""
     lower = lowered(text) or text
     whole = (_MORE.split(name)[0].strip() for name in chain(_detailed_names(text), _names_after_cues(text, lower)))
     names = (name for name in chain(whole, _captioned_names(text), _aliases(text, lower)) if _may_be_name(name))
@@ -186,7 +189,7 @@ def _detailed_names(text: str) -> Iterator[str]:
 
 
 def _last_cue(line: str, word: str) -> re.Match[str] | None:
-    """Match a word's last occurrence in a line, with the article behind it."""
+    """Match the last occurrence of a word in a line, with the article after it."""
     at = line.rfind(word)
     return _LEADING.match(line, at + len(word)) if at >= 0 else None
 
@@ -210,31 +213,31 @@ def _may_be_name(name: str) -> bool:
 
 
 def _with_roles(text: str, parties: list[Entity]) -> list[Entity]:
-    """Give all mentions of a party the attribute `role` that the context of one of them states."""
+    """Give all mentions of a party the `role` that the context of one of them states."""
     zones = sorted(islice(chain(_applicant_zones(text), _caption_zones(text), _zones_after_cues(text)), _MAX_ZONES))
     roles: dict[str, str] = {}
-    keyed = [(_key(one), one) for one in parties]
-    for key, one in keyed:
-        if key not in roles and (role := _role_here(text, one, zones)):
+    keyed = [(_party_key(party), party) for party in parties]
+    for key, party in keyed:
+        if key not in roles and (role := _role_here(text, party, zones)):
             roles[key] = role
-    for key, one in keyed:
+    for key, party in keyed:
         if key in roles:
-            one["attributes"]["role"] = roles[key]
+            party["attributes"]["role"] = roles[key]
     return parties
 
 
-def _key(one: Entity) -> str:
-    name = _TITLE.sub("", one["extraction_text"], count=1)
-    person = name != one["extraction_text"] and one["extraction_text"][:1] in "Mms"
+def _party_key(party: Entity) -> str:
+    name = _TITLE.sub("", party["extraction_text"], count=1)
+    person = name != party["extraction_text"] and party["extraction_text"][:1] in "Mms"
     short = name.partition(",")[0].partition(" épouse")[0].partition(" veuve")[0]
     return (short.split() or [name])[-1].lower() if person else " ".join(name.lower().split())
 
 
-def _role_here(text: str, one: Entity, zones: list[_RoleZone]) -> str | None:
+def _role_here(text: str, party: Entity, zones: list[_RoleZone]) -> str | None:
     for zone in zones:
-        if zone.start <= one["char_start"] < zone.end:
+        if zone.start <= party["char_start"] < zone.end:
             return zone.role
-    behind = _BEHIND.match(text, one["char_end"])
+    behind = _BEHIND.match(text, party["char_end"])
     return behind.lastgroup.replace("_", " ") if behind and behind.lastgroup else None
 
 
@@ -263,32 +266,32 @@ def _caption_zones(text: str) -> Iterator[_RoleZone]:
     head = text[:_HEAD]
     if not any(word in head for word in _CAPTIONS[:3]):
         return
-    found = [one for place in positions(head, head, _CAPTIONS_AND_ENDS) if (one := _CAPTION_ROLE.match(head, place))]
-    if not found or found[0].lastgroup == "end":
+    cues = [match for place in positions(head, head, _CAPTIONS_AND_ENDS) if (match := _CAPTION_ROLE.match(head, place))]
+    if not cues or cues[0].lastgroup == "end":
         return
-    over = head.rfind("ENTRE", 0, found[0].start())
-    for i, one in enumerate(found):
-        if one.lastgroup == "end":
+    over = head.rfind("ENTRE", 0, cues[0].start())
+    for i, match in enumerate(cues):
+        if match.lastgroup == "end":
             return
-        under = found[i + 1].start() if i + 1 < len(found) else min(len(head), one.end() + 1500)
-        above = found[i - 1].end() if i else over
-        yield _RoleZone(*((above, one.start()) if over >= 0 else (one.end(), under)), one.lastgroup or "")
+        under = cues[i + 1].start() if i + 1 < len(cues) else min(len(head), match.end() + 1500)
+        above = cues[i - 1].end() if i else over
+        yield _RoleZone(*((above, match.start()) if over >= 0 else (match.end(), under)), match.lastgroup or "")
 
 
-def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[_Mention]:
-    """Yield the persons with a title, those of an enumeration one by one."""
+def _persons(text: str, members: list[Span]) -> Iterator[_Mention]:
+    """Yield the persons with a title, each person of an enumeration separately."""
     done = 0
     for start, at in titles(text):
         if start < done:
             continue
         title = text[start:at].strip().lower()
-        group = list(_listed(text, start, at, title in _SEVERAL))
+        group = list(_listed_names(text, start, at, title in _SEVERAL))
         if not group:
             continue
         done = group[-1][1]
         if len(group) > 9 and _LEGISLATORS.match(text, done):
             continue
-        official = _within((start, done), members) or _has_office(text, title, start, done)
+        official = _begins_within((start, done), members) or _has_office(text, title, start, done)
         for begin, end, key in group:
             yield _Mention(begin, end, key, official or (end < done and office_behind(text, end)))
 
@@ -296,22 +299,22 @@ def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[_Mention]:
 def _with_colleagues(text: str, persons: list[_Mention]) -> list[_Mention]:
     """Extend a plural office ('conseillers') to the names enumerated before it."""
     for i in range(len(persons) - 1, 0, -1):
-        one, before = persons[i], persons[i - 1]
-        together = one.start - before.end < 8 and _NEXT.fullmatch(text, before.end, one.start)
-        if together and one.official and not before.official and PLURAL_OFFICE.match(text, one.end):
+        person, before = persons[i], persons[i - 1]
+        together = person.start - before.end < 8 and _NEXT.fullmatch(text, before.end, person.start)
+        if together and person.official and not before.official and PLURAL_OFFICE.match(text, person.end):
             persons[i - 1] = before._replace(official=True)
     return persons
 
 
 def _has_office(text: str, title: str, start: int, end: int) -> bool:
-    """Tell whether a name is an official's; a Maître is a party only in a debtor's place, as a liquidator is."""
+    """Tell whether a name is an official's; a Maître is a party only as a debtor's proxy, such as a liquidator."""
     if title in ("me", "maître", "maitre"):
         is_proxy = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
         return not is_proxy or has_office(text, start, end)
     return has_office(text, start, end)
 
 
-def _listed(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int, int, str]]:
+def _listed_names(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int, int, str]]:
     while True:
         at += text[at : at + 1] == "\n"
         widow = _WIDOW.match(text, at)
@@ -327,10 +330,10 @@ def _listed(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int
         start = at = joint.end()
 
 
-def _organisations(text: str) -> Iterator[tuple[int, int]]:
+def _organisations(text: str) -> Iterator[Span]:
     """Yield organisations recognised by a legal form, a noun such as 'société', or a known name."""
     done = 0
-    for lead in _leads(text):
+    for lead in _organisation_leads(text):
         if lead.start() >= done:
             for span in organisation_names(text, lead):
                 done = span[1]
@@ -338,14 +341,14 @@ def _organisations(text: str) -> Iterator[tuple[int, int]]:
                     yield span
 
 
-def _leads(text: str) -> Iterator[re.Match[str]]:
+def _organisation_leads(text: str) -> Iterator[re.Match[str]]:
     at = {match.start() for match in _CAPITALS.finditer(text) if match.group()[:2] in LEAD_CAPITALS}
     at.update(positions(text, lowered(text) or text, LISTS["noun_stems"]))
     before = (place for place in sorted(at) if not (place and (text[place - 1].isalnum() or text[place - 1] == "-")))
     return (lead for place in before if (lead := LEAD.match(text, place)))
 
 
-def _occurrences(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _occurrences(text: str, names: Iterable[str]) -> Iterator[Span]:
     for name in names:
         at = text.find(name)
         while at >= 0:
@@ -356,13 +359,13 @@ def _occurrences(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
             at = text.find(name, end)
 
 
-def _within(one: tuple[int, int], passages: list[tuple[int, int]]) -> bool:
-    """Tell whether a span begins in one of the passages, which are sorted and disjoint."""
-    at = bisect_right(passages, one[0], key=lambda passage: passage[0]) - 1
-    return at >= 0 and one[0] < passages[at][1]
+def _begins_within(span: Span, passages: list[Span]) -> bool:
+    """Tell whether a span starts in one of the passages, which are sorted and disjoint."""
+    at = bisect_right(passages, span[0], key=lambda passage: passage[0]) - 1
+    return at >= 0 and span[0] < passages[at][1]
 
 
-def _outermost(spans: Iterable[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _outermost(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
     """Drop spans that overlap a longer or a taken one."""
     kept, last = [], -1
     marks = [(start, -end, False) for start, end in taken] + [(start, -end, True) for start, end in set(spans)]

@@ -1,4 +1,4 @@
-"""The rules: entities of a decision, in the classes of `jurisprudence` or of another schema."""
+"""Rule-based entities of a decision, in the classes of `jurisprudence` or of another schema."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from legal_rag.extraction.rules.counsel import find_counsel
 from legal_rag.extraction.rules.parties import find_parties
 from legal_rag.extraction.schemas import Schema
 
-# Names of the rules' classes in other schemas.
+# The rules' classes under their names in other schemas.
 _REFERENCES = dict.fromkeys(
     (classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE), classes.LEGAL_REFERENCE
 )
@@ -66,38 +66,39 @@ _IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
 def find_entities(text: str) -> list[Entity]:
     """Find the entities of a French decision, in the classes of `jurisprudence`."""
     dates = find_dates(text)
-    found = [rule_entity(classes.DATE, text, one.start, one.end, iso=one.value.isoformat()) for one in dates]
+    items = [rule_entity(classes.DATE, text, day.start, day.end, iso=day.value.isoformat()) for day in dates]
     amounts = find_amounts(text)
-    sums = {one.start for one in amounts}
+    sums = {amount.start for amount in amounts}
     texts = find_texts(text, dates)
-    citations = [one for one in find_article_citations(text, texts) if one.start not in sums]  # "1382 et 760 euros"
-    found += _texts(text, texts, citations)
+    # Numbers of sums are not articles: "1382 et 760 euros".
+    citations = [article for article in find_article_citations(text, texts) if article.start not in sums]
+    items += _statute_entities(text, texts, citations)
     cases = _case_numbers(text, citations)
-    found += _numbers(text, cases)
+    items += _number_entities(text, cases)
     cited = find_cited_decisions(text, dates, cases)
-    found += [rule_entity(classes.JURISPRUDENCE_CITEE, text, *span) for span in cited]
-    found += _parts(text)
-    found += [rule_entity(classes.JURIDICTION, text, *span) for span in find_courts(text)]
-    found += [rule_entity(classes.FORMATION, text, *span) for span in find_formations(text)]
-    found += [rule_entity(classes.DELAI, text, *span) for span in find_time_limits(text)]
+    items += [rule_entity(classes.JURISPRUDENCE_CITEE, text, *span) for span in cited]
+    items += _part_entities(text)
+    items += [rule_entity(classes.JURIDICTION, text, *span) for span in find_courts(text)]
+    items += [rule_entity(classes.FORMATION, text, *span) for span in find_formations(text)]
+    items += [rule_entity(classes.DELAI, text, *span) for span in find_time_limits(text)]
     for amount in amounts:
         value = f"{amount.value.normalize():f}"
-        found.append(rule_entity(classes.MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
+        items.append(rule_entity(classes.MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
     counsel = find_counsel(text)
-    return in_order([*found, *counsel, *find_parties(text, counsel)])
+    return in_order([*items, *counsel, *find_parties(text, counsel)])
 
 
 def classes_found(schema: Schema) -> list[str]:
-    """Return the classes of a schema that the rules find: all of a decision's and a regulation's, few of others."""
-    found = {*SUBJECTS, *_decisions_classes(schema)}
-    return [one for one in schema.classes if one in found]
+    """Return the classes of a schema that the rules find: all of a decision and a regulation, few of others."""
+    known = {*SUBJECTS, *_decisions_classes(schema)}
+    return [name for name in schema.classes if name in known]
 
 
 def entities_of_schema(text: str, schema: Schema) -> list[Entity]:
     """Find the entities of a text in a schema's classes."""
-    found = in_classes_of(find_entities(text), schema) if _decisions_classes(schema) & set(schema.classes) else []
+    entities = in_classes_of(find_entities(text), schema) if _decisions_classes(schema) & set(schema.classes) else []
     rules = find_rules(text) if set(SUBJECTS) & set(schema.classes) else []
-    return in_order([*found, *(one for one in rules if one["extraction_class"] in schema.classes)])
+    return in_order([*entities, *(rule for rule in rules if rule["extraction_class"] in schema.classes)])
 
 
 def _decisions_classes(schema: Schema) -> set[str]:
@@ -105,18 +106,18 @@ def _decisions_classes(schema: Schema) -> set[str]:
 
 
 def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
-    """Rename what the rules found to a schema's classes; drop what it has none for."""
+    """Rename the rules' classes to a schema's; drop those without an equivalent."""
     names = _RENAMED_CLASSES.get(schema.name, {})
-    renamed = [one | {"extraction_class": _renamed(names, one)} for one in entities]
-    return [one for one in renamed if one["extraction_class"] in schema.classes]
+    renamed = [entity | {"extraction_class": _renamed(names, entity)} for entity in entities]
+    return [entity for entity in renamed if entity["extraction_class"] in schema.classes]
 
 
-def _renamed(names: Mapping[str, str], one: Entity) -> str:
-    name = names.get(one["extraction_class"], one["extraction_class"])
-    return classes.ORGANISATION if name == classes.PERSON and not _PERSON.match(one["extraction_text"]) else name
+def _renamed(names: Mapping[str, str], entity: Entity) -> str:
+    name = names.get(entity["extraction_class"], entity["extraction_class"])
+    return classes.ORGANISATION if name == classes.PERSON and not _PERSON.match(entity["extraction_text"]) else name
 
 
-def _parts(text: str) -> Iterator[Entity]:
+def _part_entities(text: str) -> Iterator[Entity]:
     yield from (rule_entity(classes.MOYEN, text, *span) for span in grounds(text))
     part = operative_part(text)
     stated = statements(text, part) if part else []
@@ -124,45 +125,44 @@ def _parts(text: str) -> Iterator[Entity]:
     yield from (rule_entity(classes.SOLUTION, text, *span) for span in solutions(text, part, stated))
 
 
-def _numbers(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
-    for one in cases:
-        if one.kind == "ecli":
-            yield rule_entity(classes.ECLI, text, one.start, one.end)
+def _number_entities(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
+    for case in cases:
+        if case.kind == "ecli":
+            yield rule_entity(classes.ECLI, text, case.start, case.end)
         else:
-            yield rule_entity(classes.NUMERO, text, _first_digit(text, one), _without_stop(text, one))
+            yield rule_entity(classes.NUMERO, text, _first_digit(text, case), _end_without_stop(text, case))
     for match in _OWN_NUMBER.finditer(text):
         yield rule_entity(classes.NUMERO, text, *match.span("number"))
 
 
 def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Identifier]:
     """Find case numbers; '52-12' in 'L. 52-12' is part of an article's number."""
-    cited = {place for one in citations for place in range(one.start, one.end)}
-    return [one for one in find_cases(text) if one.kind != "number" or not (one.start in cited or _is_law(text, one))]
+    cited = {place for citation in citations for place in range(citation.start, citation.end)}
+    return [ref for ref in find_cases(text) if ref.kind != "number" or not (ref.start in cited or _is_law(text, ref))]
 
 
-def _is_law(text: str, one: Identifier) -> bool:
-    """Tell by its context whether a number is an article's or a statute's."""
-    before = text[max(one.start - 7, 0) : one.start]
+def _is_law(text: str, case: Identifier) -> bool:
+    before = text[max(case.start - 7, 0) : case.start]
     before_statute, behind_statute = _IN_STATUTES
-    in_statutes = before_statute.search(before) and behind_statute.match(text, one.end)
-    return bool(in_statutes or _ARTICLES_LETTER.search(before) or _OF_A_CODE.match(text, one.end))
+    in_statutes = before_statute.search(before) and behind_statute.match(text, case.end)
+    return bool(in_statutes or _ARTICLES_LETTER.search(before) or _OF_A_CODE.match(text, case.end))
 
 
-def _first_digit(text: str, one: Identifier) -> int:
-    return next((i for i in range(one.start, one.end) if text[i].isdecimal()), one.start)
+def _first_digit(text: str, case: Identifier) -> int:
+    return next((i for i in range(case.start, case.end) if text[i].isdecimal()), case.start)
 
 
-def _without_stop(text: str, one: Identifier) -> int:
-    """Return where a number ends: the full stop of 'AN.' ends the sentence, those of 'Q.P.C.' belong to it."""
-    written = text[one.start : one.end]
-    return one.end - 1 if written.endswith(".") and written.count(".") == 1 else one.end
+def _end_without_stop(text: str, case: Identifier) -> int:
+    """Return the end of a number: the full stop of 'AN.' ends the sentence, those of 'Q.P.C.' belong to it."""
+    written = text[case.start : case.end]
+    return case.end - 1 if written.endswith(".") and written.count(".") == 1 else case.end
 
 
-def _texts(text: str, texts: Sequence[LegalText], citations: Sequence[ArticleCitation]) -> Iterator[Entity]:
-    for one in citations:
-        of = {"texte": text[one.text_start : one.text_end]} if one.text_end > one.text_start else {}
-        yield rule_entity(classes.ARTICLE_CITE, text, one.start, one.end, numero=one.value, **of)
-    of_articles = {one.text_start for one in citations if one.text_end > one.text_start}
+def _statute_entities(text: str, texts: Sequence[LegalText], citations: Sequence[ArticleCitation]) -> Iterator[Entity]:
+    for citation in citations:
+        of = {"texte": text[citation.text_start : citation.text_end]} if citation.text_end > citation.text_start else {}
+        yield rule_entity(classes.ARTICLE_CITE, text, citation.start, citation.end, numero=citation.value, **of)
+    of_articles = {citation.text_start for citation in citations if citation.text_end > citation.text_start}
     for named in texts:
         if named.kind != "code" or named.start not in of_articles:
             yield rule_entity(classes.TEXTE_VISE, text, named.start, named.end)
@@ -173,17 +173,17 @@ SUBJECTS = {
     WORKING_TIME_RULE: "working_time_subjects",
     BENEFIT_RULE: "benefit_subjects",
 }
-SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list that lost its signs
+SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list without its punctuation
 
 
 def find_rules(text: str) -> list[Entity]:
-    """Find the sentences that set a duration or a sum on a known subject, in the classes of `regulation`.
+    """Find the sentences that set a duration or a sum for a known subject, in the classes of `regulation`.
 
-    A sentence without a subject of its own, such as an item of a list, has that of the one before it.
+    A sentence without a subject of its own, such as a list item, takes that of the previous one.
     """
     durations, amounts = iter([*find_durations(text), None]), iter([*find_amounts(text), None])
     duration, amount, subject = next(durations), next(amounts), None
-    found = []
+    rules = []
     for start, end in without_blanks(text, split_sentences(text)):
         subject = _subject(text, start, end) or subject
         timed, paid = [], []
@@ -195,13 +195,13 @@ def find_rules(text: str) -> list[Entity]:
             amount = next(amounts)
         if subject is not None and (timed or paid) and end - start <= SENTENCE_CHARS:
             name, rule_type = subject
-            set_values = dict(_attributes(text, timed, paid))
-            found.append(rule_entity(name, text, start, end, rule_type=rule_type, **set_values))
-    return found
+            set_values = dict(_rule_attributes(text, timed, paid))
+            rules.append(rule_entity(name, text, start, end, rule_type=rule_type, **set_values))
+    return rules
 
 
-def _attributes(text: str, timed: list[LegalDuration], paid: list[LegalAmount]) -> Iterator[tuple[str, str]]:
-    """Yield what a rule sets, by its first duration and its first sum."""
+def _rule_attributes(text: str, timed: list[LegalDuration], paid: list[LegalAmount]) -> Iterator[tuple[str, str]]:
+    """Yield the attributes of a rule: its first duration and its first sum."""
     for duration in timed[:1]:
         yield "duration", text[duration.start : duration.end]
         yield "value", f"{duration.value.normalize():f}"
