@@ -32,8 +32,6 @@ _MARK = re.compile("\ue000(\\d+)\ue001")
 
 @dataclass(frozen=True)
 class _NumberedSource:
-    """A passage cited, with its number in the document."""
-
     number: int
     citation: Citation
     cited: LegalCitation
@@ -123,8 +121,6 @@ def _clean(text: str) -> str:
 
 
 class _BodyWriter:
-    """Writes the Markdown of an answer as paragraphs."""
-
     def __init__(self, document: Any, sources: Mapping[str, _NumberedSource]) -> None:
         self._document = document
         self._sources = {source.number: source for source in sources.values()}

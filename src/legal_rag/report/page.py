@@ -232,8 +232,6 @@ def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note],
 
 
 class _AnswerWriter:
-    """Writes an answer, and sentences about it, as HTML."""
-
     def __init__(self, citations: Sequence[Citation], notes: Iterable[Note], mentions: Mapping[str, Markup]) -> None:
         """Take the answer's citations, what is shown of them, and links to documents by id."""
         self._notes, self._mentions = {note.citation: note for note in notes}, mentions

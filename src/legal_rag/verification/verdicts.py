@@ -362,7 +362,6 @@ class _Verifier:
         return {"doc_id": doc_id, "title": self._decisions.title(doc_id), "char_start": span[0], "char_end": span[1]}
 
     def _judge_absent(self, stated: StatedQuotation, held: Sequence[str], unheld: Sequence[Source]) -> Reference | None:
-        """Judge a quotation that is in none of its possible sources."""
         whole, long_enough = (stated.start, stated.end), _count_long_words(stated.words) >= QUOTED_WORDS
         passages = filter(None, (self._quoted_corpus.text(doc_id).nearest(stated.words) for doc_id in held))
         near = max(passages, key=lambda passage: passage.likeness, default=None)
@@ -426,8 +425,6 @@ class _Verifier:
 
 
 class _Decisions:
-    """Decisions of a Library, by number, by court and day."""
-
     def __init__(self, library: Library) -> None:
         self._library = library
         self._ids: dict[str, list[str]] = {}  # by key
@@ -531,8 +528,6 @@ class _Decisions:
 
 
 class _Articles:
-    """Articles of the codes that a Library holds."""
-
     def __init__(self, library: Library) -> None:
         self._library = library
 
