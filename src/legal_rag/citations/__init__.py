@@ -1,4 +1,4 @@
-"""Citations of an answer: found, checked against the decisions, completed."""
+"""Find the citations of an answer, check them against the decisions, and complete them."""
 
 from typing import TYPE_CHECKING
 

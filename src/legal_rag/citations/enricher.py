@@ -36,7 +36,7 @@ _TELLING = frozenset({"date", "month", "article", "case", "quantity", "figure"})
 
 
 class EnrichedResponse(NamedTuple):
-    """An answer after its citations were checked, mended and completed."""
+    """An answer after its citations were checked, corrected and completed."""
 
     text: str
     citations: list[Citation]  # in the order of the text
@@ -48,12 +48,12 @@ class EnrichedResponse(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many citations have each status, of those that some have."""
+        """Number of citations by status, without zeros."""
         return count_by_status(self.citations)
 
 
 def is_abstention(text: str) -> bool:
-    """Tell whether an answer says that it found nothing."""
+    """Does an answer say that it found nothing?"""
     return _ABSTENTION.search(fold_text(text)) is not None
 
 
@@ -62,19 +62,17 @@ class _Placed(NamedTuple):
 
     offset: int
     citation: Citation
-    added: bool = False  # by us: no marker stood there
+    added: bool = False  # by us: the answer had no marker there
 
 
-class _Read(NamedTuple):
-    """A marker of the answer."""
-
+class _PlacedMarker(NamedTuple):
     offset: int  # of the plain text
     written: int  # of the text without markers
     references: list[Reference]
 
 
 class Enrichment:
-    """One answer on its way to be checked; places are of its plain text, without markers and Markdown."""
+    """Checks one answer; offsets are of its plain text, without markers and Markdown."""
 
     def __init__(
         self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], seen: Container[str] | None = None
@@ -84,13 +82,13 @@ class Enrichment:
         Args:
             marked: The answer, its markers taken out.
             sources: The documents.
-            searched: Ids of those that quotations without a right marker are searched in.
-            seen: Ids of those that a citation may hold of; None is all.
+            searched: Ids of those searched for quotations without a correct marker.
+            seen: Ids of those whose citations may hold; None is all.
         """
         self._seen = seen
         self._marked, self._plain = marked, read_plain(marked.plain)
         self._text = AnswerText(self._plain.text)
-        self._markers = [_Read(self._plain.place(at), at, references) for at, references in marked.markers]
+        self._markers = [_PlacedMarker(self._plain.place(at), at, references) for at, references in marked.markers]
         self._checker = CitationChecker(sources, searched)
         self._placed: list[_Placed] = []
         self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
@@ -98,45 +96,47 @@ class Enrichment:
     def response(self) -> EnrichedResponse:
         """Check the markers, cite the rest, and put the answer together."""
         self._check_markers()
-        self._cite_the_rest()
-        self._placed.sort(key=lambda one: one.offset)
-        citations = [one.citation for one in self._placed]
-        claims, ungrounded = self._grounding()
+        self._cite_unmarked()
+        self._placed.sort(key=lambda placed: placed.offset)
+        citations = [placed.citation for placed in self._placed]
+        claims, ungrounded = self._count_ungrounded()
         return EnrichedResponse(
-            text=self._written(),
+            text=self._write_markers(),
             citations=citations,
             ungrounded_claims=ungrounded,
             removed=self._marked.removed,
             grounding_rate=1 - len(ungrounded) / claims if claims else None,
-            abstained=not any(one.holds for one in citations) and is_abstention(self._text.plain),
+            abstained=not any(citation.holds for citation in citations) and is_abstention(self._text.plain),
         )
 
     def _check_markers(self) -> None:
         done = 0
-        groups = list(self._groups())
+        groups = list(self._group_markers())
         for number, group in enumerate(groups):
             following = groups[number + 1][0].offset if number + 1 < len(groups) else len(self._text.plain)
-            claim = self._claim_of(group, done, following)
+            claim = self._claim_of_group(group, done, following)
             places: dict[Reference, int] = {}
             for marker in group:
                 for reference in marker.references:
                     places.setdefault(reference, marker.written)
             references = list(places)
-            citations = [self._as_seen(one) for one in self._checker.check(claim, references)]
-            # Fewer citations than references: all of them were wrong, and one document bears the claim out.
-            placed = [_Placed(places[reference], one) for reference, one in zip(references, citations, strict=False)]
+            citations = [self._check_seen(citation) for citation in self._checker.check(claim, references)]
+            # Fewer citations than references: all of them were wrong, and one document supports the claim.
+            placed = [
+                _Placed(places[reference], cited) for reference, cited in zip(references, citations, strict=False)
+            ]
             self._placed += dict.fromkeys(placed)  # each once
-            self._claims.append((claim, any(one.holds for one in citations)))
+            self._claims.append((claim, any(citation.holds for citation in citations)))
             done = max(group[-1].offset, claim.end)
 
-    def _as_seen(self, citation: Citation) -> Citation:
+    def _check_seen(self, citation: Citation) -> Citation:
         if self._seen is None or citation.doc_id in self._seen:
             return citation
         return citation._replace(status="unverified", warnings=(*citation.warnings, UNSEEN))
 
-    def _groups(self) -> Iterator[list["_Read"]]:
-        """Yield the markers that follow one another with nothing said between: they vouch for the same words."""
-        group: list[_Read] = []
+    def _group_markers(self) -> Iterator[list["_PlacedMarker"]]:
+        """Group consecutive markers with no content between them: they cite the same words."""
+        group: list[_PlacedMarker] = []
         for marker in self._markers:
             if group and self._text.says_something(group[-1].offset, marker.offset):
                 yield group
@@ -145,11 +145,8 @@ class Enrichment:
         if group:
             yield group
 
-    def _claim_of(self, group: Sequence["_Read"], done: int, following: int) -> Claim:
-        """Return what a group vouches for: the words of its sentence since the last group, and those after it.
-
-        What follows in the sentence belongs to the next group, if there is one there.
-        """
+    def _claim_of_group(self, group: Sequence["_PlacedMarker"], done: int, following: int) -> Claim:
+        """Return what a group cites: its sentence since the last group, and up to the next one if it has one."""
         at, last = group[0].offset, group[-1].offset
         start, end = self._text.sentences[self._text.sentence_at(at)] if self._text.sentences else (0, 0)
         if self._text.begins_line(at) or not self._text.says_something(max(start, done), at):
@@ -157,54 +154,54 @@ class Enrichment:
             return self._text.claim(at, last if following < end else end)
         return self._text.claim(max(start, done) if done <= at else at, at if following < end else max(at, end))
 
-    def _cite_the_rest(self) -> None:
-        """Cite the quotations that no marker vouches for, where they stand in one document only."""
+    def _cite_unmarked(self) -> None:
+        """Cite the quotations that no marker covers, where exactly one document has them."""
         checked = iter(sorted((claim.start, claim.end) for claim, _ in self._claims))
         span = next(checked, None)
         for start, end in self._text.sentences:
             while span and span[1] <= start:
                 span = next(checked, None)
             if span is None or end <= span[0]:
-                self._cite(start, end)
+                self._cite_sentence(start, end)
 
-    def _cite(self, start: int, end: int) -> None:
+    def _cite_sentence(self, start: int, end: int) -> None:
         claim = self._text.claim(start, end)
         if not claim.quotes or len(claim.quotations) > MOST_ANCHORS:
             return
-        found = self._checker.sources_of(claim)
-        if len(found) == 1 and self._as_seen(found[0]).holds:
-            at = self._after_marks(self._plain.written(claim.quotations[-1].end))
-            self._placed.append(_Placed(at, found[0], added=True))
+        citations = self._checker.sources_of(claim)
+        if len(citations) == 1 and self._check_seen(citations[0]).holds:
+            at = self._skip_closing_marks(self._plain.written(claim.quotations[-1].end))
+            self._placed.append(_Placed(at, citations[0], added=True))
             self._claims.append((claim, True))
 
-    def _after_marks(self, offset: int) -> int:
-        """Step over what closes emphasis or code: a marker within it would be part of it."""
+    def _skip_closing_marks(self, offset: int) -> int:
+        """Skip marks that close emphasis or code: a marker within would be part of it."""
         while self._marked.plain.startswith(("*", "_", "`"), offset):
             offset += 1
         return offset
 
-    def _grounding(self) -> tuple[int, list[str]]:
-        """Return how many sentences quote or state facts, and those of them that cite nothing that holds."""
-        held, failed = (_Ranges(claim for claim, holds in self._claims if holds is wanted) for wanted in (True, False))
-        # A marker of no document leaves the sentence that it stood in without one.
+    def _count_ungrounded(self) -> tuple[int, list[str]]:
+        """Return the number of sentences that quote or state facts, and those that cite nothing that holds."""
+        held, failed = (_Ranges(claim for claim, holds in self._claims if holds is state) for state in (True, False))
+        # A removed marker of an unknown document leaves its sentence without one.
         places = [self._plain.place(at) for at in self._marked.removed_at if at]
         removed = sorted(self._text.sentences[self._text.sentence_at(at)][0] for at in places if self._text.sentences)
         claims, ungrounded = 0, []
         for start, end in self._text.sentences:
             claim = self._text.claim(start, end)
-            facts = [] if self._text.is_analysis(start) else [one for one in claim.facts if one.kind in _TELLING]
+            facts = [] if self._text.is_analysis(start) else [fact for fact in claim.facts if fact.kind in _TELLING]
             anchors: list[Quotation | Fact] = [*claim.quotations, *facts]
             lost = bisect_left(removed, start) < bisect_left(removed, end) and not held.meet(start, end)
             if not (anchors or lost or held.meet(start, end) or failed.meet(start, end)):
                 continue
             claims += 1
-            ends = [at for one in anchors for at in (one.start, one.end - 1)]
+            ends = [at for anchor in anchors for at in (anchor.start, anchor.end - 1)]
             missing = not all(held.meet(at, at + 1) for at in ends)
             if lost or failed.meet(start, end) or missing:
                 ungrounded.append(_BLANK_BEFORE_STOP.sub("", claim.text).strip())
         return claims, ungrounded
 
-    def _written(self) -> str:
+    def _write_markers(self) -> str:
         pieces, done = [], 0
         for offset, citation, added in self._placed:
             doc_id, start, end, _, status, *_ = citation
@@ -216,14 +213,14 @@ class Enrichment:
 
 
 class _Ranges:
-    """The parts of an answer that some claims take up, none of them in two."""
+    """Disjoint spans of claims."""
 
     def __init__(self, claims: Iterable[Claim]) -> None:
         spans = sorted((claim.start, claim.end) for claim in claims)
         self._starts, self._ends = [start for start, _ in spans], [end for _, end in spans]
 
     def meet(self, start: int, end: int) -> bool:
-        """Tell whether one of them has a character between two places."""
+        """Does one of them overlap a span?"""
         number = bisect_left(self._starts, end) - 1
         return number >= 0 and self._ends[number] > start
 
@@ -234,7 +231,7 @@ MOST_SEARCHED = 200  # documents that one answer's quotations are searched in
 
 
 class CitationEnricher:
-    """Checks the citations of answers; it keeps nothing between two answers, so threads may share it."""
+    """Checks the citations of answers; stateless between answers, so threads may share it."""
 
     def __init__(self, documents: Any) -> None:
         """Take the documents: a Library, another corpus, or any mapping from document id to text."""
@@ -259,26 +256,26 @@ class CitationEnricher:
             read: Ids of the documents that the agent read, searched in this order; None takes those that the answer
                 cites, or, of a mapping, all.
             seen: Ids of the documents of which the model was shown anything: a citation of another one is not verified,
-                though it may stand there; None asks nothing of the kind.
-            bears_out: Of markers of receipts, see `check_receipts`; by default none is borne out.
+                even if it has the words; None: no such check.
+            bears_out: For markers of receipts, see `check_receipts`; by default none is confirmed.
         """
-        checked, cut = _within(text)
+        checked, cut = _truncate_answer(text)
         sources = SourceTexts(self._documents)
         names = DocumentNames(sources, read or ())
         marked = take_out_markers(checked, names.document)
-        done = Enrichment(marked, sources, self._searched(marked, sources, read), seen).response()
-        # At last, when no marker of a source that is taken out, no tag, no escape can make another one.
-        claims = [check_receipts(one) for one in done.ungrounded_claims]
+        done = Enrichment(marked, sources, self._ids_to_search(marked, sources, read), seen).response()
+        # Last, when no removed marker of a source, no tag and no escape can form another one.
+        claims = [check_receipts(claim) for claim in done.ungrounded_claims]
         return done._replace(text=check_receipts(done.text, bears_out), ungrounded_claims=claims, cut=cut)
 
-    def _searched(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
-        cited = [one.doc_id for marker in marked.markers for one in marker.references]
+    def _ids_to_search(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
+        cited = [reference.doc_id for marker in marked.markers for reference in marker.references]
         others = sources.all_ids() if read is None else read
         return list(dict.fromkeys([*others, *cited]))[:MOST_SEARCHED]
 
 
-def _within(text: str) -> tuple[str, bool]:
-    """Return an answer of at most `MOST_CHARS` characters, cut behind a line or a word, and whether it was longer."""
+def _truncate_answer(text: str) -> tuple[str, bool]:
+    """Cut an answer to `MOST_CHARS` characters, after a line or a word; also return whether it was longer."""
     if len(text) <= MOST_CHARS:
         return text, False
     end = max(text.rfind("\n", MOST_CHARS // 2, MOST_CHARS), text.rfind(" ", MOST_CHARS - 2000, MOST_CHARS))

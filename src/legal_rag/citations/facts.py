@@ -23,14 +23,13 @@ from legal_rag.corpus.patterns import (
 from legal_rag.corpus.patterns.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
 
 FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "name", "figure"]
-Span = tuple[int, int]
 
 FIGURE = re.compile(rf"(?<![\w.,/-])(?:{FIGURES})(?!\d|[-/]\d)")
 ENUMERATOR = re.compile(
     r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:\|[^\S\n]*)?(?:[-*•–][^\S\n]+)?\(?(?:\d{1,3}|[IVX]{1,4}|[a-h])\s?[.)°|/-]{1,2}(?=\s|[A-ZÀ-Ý«“])",
     re.MULTILINE,
 )
-# Where in a source something stands, as answers say it, and the answer's own steps, notes and tables.
+# Pointers into a source, as answers write them, and the answer's own steps, notes and tables.
 POINTER = re.compile(
     r"\((?:pp?\.|pages?|cons\.|§§?|pts?\.?|points?|consid(?:érants?|\.)|n(?:ote|\.)|al\.?|paragraphes?|voir|cf\.?)\s?\d{1,4}(?:\s?(?:[-–,]|et|à)\s?\d{1,4}){0,3}(?:,? (?:al\.|alinéa) \d)?\)"
     r"|(?<!\w)(?:pp?\.|pages?|§§?|pts?\.|considérants?|paragraphes?|étapes?|tableaux?|figures?|notes?|questions?|points?)\s?(?:n[°o]\s?)?\d{1,4}(?:\s?(?:[-–]|et|à)\s?\d{1,4})?(?!\w|[.,]\d)"
@@ -114,33 +113,33 @@ class Quantity(NamedTuple):
 
 
 def find_facts(text: str) -> list[Fact]:
-    """Return the facts of a text, in order; a number that is part of another fact is not one of its own."""
+    """Return the facts of a text, in order; a number that is part of another fact is not a fact itself."""
     text = legible(text)
     dates, identifiers = find_dates(text), find_identifiers(text)
     facts: list[Fact] = []
     taken = bytearray(len(text))
     for match in (*ENUMERATOR.finditer(text), *POINTER.finditer(text)):
         taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
-    for found in (
-        _dates(dates),
-        _articles(text, dates, identifiers),
-        _cases(identifiers),
-        _months(text),
-        _amounts(text),
-        _ordinals(text),
-        _quantities(text),
-        _names(text),
-        _leftovers(text),
+    for candidates in (
+        _date_facts(dates),
+        _article_facts(text, dates, identifiers),
+        _case_facts(identifiers),
+        _month_facts(text),
+        _amount_facts(text),
+        _ordinal_facts(text),
+        _quantity_facts(text),
+        _name_facts(text),
+        _leftover_facts(text),
     ):
-        for one in found:
-            if not any(taken[one.start : one.end]):
-                facts.append(one)
-                taken[one.start : one.end] = b"\1" * (one.end - one.start)
-    return sorted(facts, key=lambda one: one.start)
+        for fact in candidates:
+            if not any(taken[fact.start : fact.end]):
+                facts.append(fact)
+                taken[fact.start : fact.end] = b"\1" * (fact.end - fact.start)
+    return sorted(facts, key=lambda fact: fact.start)
 
 
 class Stated(NamedTuple):
-    """What a text states: its facts, and its words folded."""
+    """What a text states: its facts, and its folded words."""
 
     facts: tuple[Fact, ...]
     folded: str
@@ -148,26 +147,26 @@ class Stated(NamedTuple):
     def holds(self, fact: Fact) -> bool:
         """Does the text state a fact?"""
         if fact.kind == "name":
-            return self._names(*fact.value)
+            return self._states_name(*fact.value)
         if fact.kind == "figure" and " " in fact.value:
-            return any(one.kind == "figure" and one.value == fact.value for one in self.facts)
+            return any(other.kind == "figure" and other.value == fact.value for other in self.facts)
         if fact.kind == "figure":
             return re.search(rf"(?<![\w-]){re.escape(fact.value)}(?![\w-])", self.folded) is not None
         if fact.kind == "article":
-            return any(one.kind == "article" and self._same_article(fact.value, one.value) for one in self.facts)
-        return any(is_same(fact, one) for one in self.facts)
+            return any(other.kind == "article" and self._same_article(fact.value, other.value) for other in self.facts)
+        return any(is_same(fact, other) for other in self.facts)
 
-    def _names(self, name: str, gender: str) -> bool:
-        """Is a name there, and not as that of a woman where a man's is wanted, or the reverse?"""
-        genders = {_gender(self.folded[max(0, at - 40) : at]) for at in _places_of_words(self.folded, name)}
+    def _states_name(self, name: str, gender: str) -> bool:
+        """Does the text state a name, and not only with the other gender?"""
+        genders = {_gender_before(self.folded[max(0, at - 40) : at]) for at in _word_starts(self.folded, name)}
         return bool(genders) and (not gender or genders != {"f" if gender == "m" else "m"})
 
-    def _same_article(self, wanted: tuple[str, str], stated: tuple[str, str]) -> bool:
-        """An article named without its code is that article of the code named beside it."""
-        number, code = wanted
+    def _same_article(self, claimed: tuple[str, str], stated: tuple[str, str]) -> bool:
+        """Is it the same article? One stated without a code is of any code that the text names."""
+        number, code = claimed
         if number != stated[0]:
             return False
-        return not code or code == stated[1] or (not stated[1] and _has_words(self.folded, code))
+        return not code or code == stated[1] or (not stated[1] and _contains_words(self.folded, code))
 
 
 @lru_cache(2048)
@@ -177,7 +176,7 @@ def stated_in(text: str) -> Stated:
 
 
 def needles_of(fact: Fact) -> list[str]:
-    """Return what a text in lower case holds where it states a date, an article or a case number."""
+    """Return substrings, one of which is in any lower-case text that states this date, article or case number."""
     if fact.kind == "date":
         return [str(fact.value.year), "mil neuf cent", "mille neuf cent", "deux mil"]
     if fact.kind == "month":
@@ -191,9 +190,9 @@ def needles_of(fact: Fact) -> list[str]:
 
 
 def is_same(wanted: Fact, stated: Fact) -> bool:
-    """Tell whether what is stated covers what is wanted, articles apart: a day covers its month and its year."""
+    """Does a stated fact, not an article, cover the wanted one? A day covers its month and its year."""
     if wanted.kind == "month" and stated.kind in ("date", "month"):
-        parts = stated.value if stated.kind == "month" else _parts(stated.value)
+        parts = stated.value if stated.kind == "month" else _date_parts(stated.value)
         return all(not part or part == other for part, other in zip(wanted.value, parts, strict=True))
     if wanted.kind != stated.kind:
         return False
@@ -202,54 +201,54 @@ def is_same(wanted: Fact, stated: Fact) -> bool:
     return bool(wanted.value == stated.value)
 
 
-def _same_quantity(wanted: Quantity, stated: Quantity) -> bool:
-    if wanted.number != stated.number:
+def _same_quantity(claimed: Quantity, stated: Quantity) -> bool:
+    if claimed.number != stated.number:
         return False
-    if wanted.unit in _MEASURES or stated.unit in _MEASURES:
-        return wanted.unit == stated.unit
-    counted, others = {wanted.unit, wanted.also} - {""}, {stated.unit, stated.also} - {""}
+    if claimed.unit in _MEASURES or stated.unit in _MEASURES:
+        return claimed.unit == stated.unit
+    counted, others = {claimed.unit, claimed.also} - {""}, {stated.unit, stated.also} - {""}
     if not counted:
-        return wanted.before == stated.before or not others
+        return claimed.before == stated.before or not others
     return bool(counted & others)
 
 
-def _parts(day: Any) -> tuple[str, int, str]:
+def _date_parts(day: Any) -> tuple[str, int, str]:
     return str(day.day), day.month, str(day.year)
 
 
-def _dates(dates: Iterable[LegalDate]) -> Iterator[Fact]:
-    return (Fact("date", one.value, one.start, one.end) for one in dates)
+def _date_facts(dates: Iterable[LegalDate]) -> Iterator[Fact]:
+    return (Fact("date", date.value, date.start, date.end) for date in dates)
 
 
-def _cases(identifiers: Iterable[Identifier]) -> Iterator[Fact]:
-    return (Fact("case", one.value, one.start, one.end) for one in identifiers if one.kind != "article")
+def _case_facts(identifiers: Iterable[Identifier]) -> Iterator[Fact]:
+    return (Fact("case", name.value, name.start, name.end) for name in identifiers if name.kind != "article")
 
 
-def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Identifier]) -> Iterator[Fact]:
-    """Yield the articles named: with the text that they are of, where it is said."""
+def _article_facts(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Identifier]) -> Iterator[Fact]:
+    """Yield articles with the code or text that they belong to, where it is stated."""
     cited = find_article_citations(text, find_texts(text, dates))
     taken = bytearray(len(text))
     of, following = "", len(text)
-    for one in reversed(cited):
-        taken[one.start : one.end] = b"\1" * (one.end - one.start)
-        in_list = following - one.end <= LIST_GAP  # "les articles 9 et 14 du code civil": both are of that code
-        code, end = _code(text, one.text_start, one.text_end, one.end)
+    for article in reversed(cited):
+        taken[article.start : article.end] = b"\1" * (article.end - article.start)
+        in_list = following - article.end <= LIST_GAP  # "les articles 9 et 14 du code civil": both are of that code
+        code, end = _find_code(text, article.text_start, article.text_end, article.end)
         of = code or (of if in_list else "")
-        following = one.start
+        following = article.start
         # "L. 52-12 bis" is another article than "L. 52-12".
-        more = _MORE.match(text, one.end) if " " not in one.value else None
-        yield Fact("article", (f"{one.value} {more[1].upper()}" if more else one.value, of), one.start, end)
+        more = _MORE.match(text, article.end) if " " not in article.value else None
+        yield Fact("article", (f"{article.value} {more[1].upper()}" if more else article.value, of), article.start, end)
     for other in identifiers:
         if other.kind == "article" and not any(taken[other.start : other.end]):
-            code, end = _code(text, 0, 0, other.end)
-            yield Fact("article", (article_value(other.value), _plain(other.code) or code), other.start, end)
+            code, end = _find_code(text, 0, 0, other.end)
+            yield Fact("article", (article_value(other.value), _fold_code(other.code) or code), other.start, end)
 
 
-def _code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
+def _find_code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
     """Return the name of an article's code and where it ends: written out, with its country, or abbreviated."""
     if end > start:
-        name = _plain(text[start:end])
-        country, behind = _country(text, end)
+        name = _fold_code(text[start:end])
+        country, behind = _find_country(text, end)
         return name + country, behind
     match = _CODE_AFTER.match(text, behind)
     if match is None:
@@ -258,23 +257,23 @@ def _code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
     return (_CODES[short], match.end()) if short in _CODES else ("", behind)
 
 
-def _country(text: str, at: int) -> tuple[str, int]:
-    """Return the country that a currency or a code is said to be of, " belge", and where it ends; "" if none is."""
+def _find_country(text: str, at: int) -> tuple[str, int]:
+    """Return the country after a currency or a code, " belge", and where it ends; "" if none is named."""
     match = re.match(r"[ ]([^\W\d_]+)", text[at : at + 30])
     if match and fold_text(match[1]) in _OF_COUNTRY:
         return f" {fold_text(match[1])}", at + match.end()
     return "", at
 
 
-def _plain(name: str) -> str:
+def _fold_code(name: str) -> str:
     return " ".join(name.lower().replace("’", "'").split())
 
 
-def _months(text: str) -> Iterator[Fact]:
-    """Yield days without a year, months and years: (day, month, year), what is not said as "" or 0."""
+def _month_facts(text: str) -> Iterator[Fact]:
+    """Yield days without a year, months and years: (day, month, year), missing parts as "" or 0."""
     for match in _MONTH.finditer(text):
         month = fold_text(match["month"])
-        number = next(at for at, name in enumerate(MONTHS, start=1) if _bare(name) == _bare(month))
+        number = next(at for at, name in enumerate(MONTHS, start=1) if _unaccent(name) == _unaccent(month))
         if match["day"] or match["year"] or match["month"].islower():
             day = re.sub("er|premier", "", (match["day"] or "").lower()).lstrip("0") or ("1" if match["day"] else "")
             yield Fact("month", (day, number, match["year"] or ""), *match.span())
@@ -282,26 +281,26 @@ def _months(text: str) -> Iterator[Fact]:
         yield Fact("month", ("", 0, match.group()), *match.span())
 
 
-def _bare(word: str) -> str:
+def _unaccent(word: str) -> str:
     return word.replace("é", "e").replace("û", "u")
 
 
-def _amounts(text: str) -> Iterator[Fact]:
-    for one in find_amounts(text):
-        country, _ = _country(text, one.end)
-        sign = -1 if _SIGN.search(text[max(0, one.start - 8) : one.start]) else 1
-        yield Fact("quantity", Quantity(sign * one.value, one.currency + country), one.start, one.end)
+def _amount_facts(text: str) -> Iterator[Fact]:
+    for amount in find_amounts(text):
+        country, _ = _find_country(text, amount.end)
+        sign = -1 if _SIGN.search(text[max(0, amount.start - 8) : amount.start]) else 1
+        yield Fact("quantity", Quantity(sign * amount.value, amount.currency + country), amount.start, amount.end)
 
 
-def _ordinals(text: str) -> Iterator[Fact]:
+def _ordinal_facts(text: str) -> Iterator[Fact]:
     """Yield ordinals with what they number; "la première décision" is the answer's own order."""
     for match in _ORDINAL.finditer(text):
         number = Decimal(match["figures"]) if match["figures"] else _ordinal_value(match["words"].lower())
         follows = _NEXT_WORD.match(text, match.end())
         if number is None or (follows and not match["figures"] and fold_text(follows["word"]) in _OF_ANSWER):
             continue
-        unit, also = _nouns(text, match.end())
-        yield Fact("ordinal", Quantity(number, unit, also, _word_before(text, match.start())), *match.span())
+        unit, also = _counted_nouns(text, match.end())
+        yield Fact("ordinal", Quantity(number, unit, also, _stem_before(text, match.start())), *match.span())
 
 
 def _ordinal_value(words: str) -> Decimal | None:
@@ -323,7 +322,7 @@ def _ordinal_value(words: str) -> Decimal | None:
     )
 
 
-def _quantities(text: str) -> Iterator[Fact]:
+def _quantity_facts(text: str) -> Iterator[Fact]:
     for match in _NUMBER.finditer(text):
         value = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
         if value is None:
@@ -335,7 +334,7 @@ def _quantities(text: str) -> Iterator[Fact]:
             end = scale.end()
         again = _AGAIN.match(text, end)
         end = again.end() if again else end
-        unit, also, end = _unit(text, end)
+        unit, also, end = _find_unit(text, end)
         if match["words"] and match["words"].lower() in ("un", "une") and unit not in _MEASURES:
             continue  # an article
         before = text[max(0, match.start() - 25) : match.start()]
@@ -345,10 +344,10 @@ def _quantities(text: str) -> Iterator[Fact]:
             end = scale.end() if scale else match.end()
         if _SIGN.search(before[-8:]):
             value = -value
-        yield Fact("quantity", Quantity(value, unit, also, _word_before(text, match.start())), match.start(), end)
+        yield Fact("quantity", Quantity(value, unit, also, _stem_before(text, match.start())), match.start(), end)
 
 
-def _unit(text: str, at: int) -> tuple[str, str, int]:
+def _find_unit(text: str, at: int) -> tuple[str, str, int]:
     """Return what a number counts: a measure, or the stems of the next two nouns; and where that ends."""
     match = _UNIT.match(text, at)
     if match is None:
@@ -356,13 +355,13 @@ def _unit(text: str, at: int) -> tuple[str, str, int]:
     written = (match["sign"] or match["word"]).replace(" ", "").lower()
     if known := _UNITS.get(written) or _UNITS.get(written.rstrip("s")):
         end = match.end()
-        country, end = _country(text, end) if known in _CURRENCIES else ("", end)
+        country, end = _find_country(text, end) if known in _CURRENCIES else ("", end)
         return known + country, "", end
-    unit, also = _nouns(text, at)
+    unit, also = _counted_nouns(text, at)
     return unit, also, at
 
 
-def _nouns(text: str, at: int) -> tuple[str, str]:
+def _counted_nouns(text: str, at: int) -> tuple[str, str]:
     stems: list[str] = []
     while len(stems) < 2 and (match := _NEXT_WORD.match(text, at)):
         word = fold_text(match["word"])
@@ -374,13 +373,13 @@ def _nouns(text: str, at: int) -> tuple[str, str]:
     return (stems[0] if stems else "", stems[1] if len(stems) > 1 else "")
 
 
-def _word_before(text: str, at: int) -> str:
+def _stem_before(text: str, at: int) -> str:
     led = _BEFORE.search(text[max(0, at - 25) : at])
     return stem_of(fold_text(led["word"])) if led and led["word"] else ""
 
 
-def _names(text: str) -> Iterator[Fact]:
-    """Yield names: words with a capital that does not open a sentence, and what follows "M.", "société"…"""
+def _name_facts(text: str) -> Iterator[Fact]:
+    """Yield names: words with a capital that do not open a sentence, and what follows "M.", "société"…"""
     for match in _NAME.finditer(text):
         before = text[max(0, match.start() - 40) : match.start()]
         word = fold_text(match.group().rstrip("."))
@@ -388,26 +387,26 @@ def _names(text: str) -> Iterator[Fact]:
             continue
         if before[-1:].isalnum() or (_OPENS_SENTENCE.search(before) and not _TITLED.search(before)):
             continue
-        yield Fact("name", (word, _gender(fold_text(before))), match.start(), match.end())
+        yield Fact("name", (word, _gender_before(fold_text(before))), match.start(), match.end())
 
 
-def _leftovers(text: str) -> Iterator[Fact]:
-    """Yield whatever else has a figure in it, to be found as it is written."""
+def _leftover_facts(text: str) -> Iterator[Fact]:
+    """Yield other words with a digit, to be matched as written."""
     for match in _LEFTOVER.finditer(text):
         written = fold_text(match.group().strip(".,'’-–—[]|*"))
         statute = _STATUTE_BEFORE.search(fold_text(text[max(0, match.start() - 50) : match.start()]))
         yield Fact("figure", f"{statute['noun']} {written}" if statute else written, *match.span())
 
 
-def _gender(before: str) -> str:
+def _gender_before(before: str) -> str:
     return "f" if _FEMININE.search(before) else "m" if _MASCULINE.search(before) else ""
 
 
-def _has_words(folded: str, words: str) -> bool:
-    return next(_places_of_words(folded, words), None) is not None
+def _contains_words(folded: str, words: str) -> bool:
+    return next(_word_starts(folded, words), None) is not None
 
 
-def _places_of_words(folded: str, words: str) -> Iterator[int]:
+def _word_starts(folded: str, words: str) -> Iterator[int]:
     at = folded.find(words)
     while at >= 0:
         end = at + len(words)

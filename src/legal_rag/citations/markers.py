@@ -9,9 +9,7 @@ from legal_rag.citations.plain import legible, read_plain, without_hidden
 from legal_rag.citations.sources import SourceTexts
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.cleaning import normalized
-from legal_rag.corpus.folding import fold_text
-
-Span = tuple[int, int]  # characters: start, end
+from legal_rag.corpus.folding import Span, fold_text
 
 _WORD = r"(?:chars?|characters?|car|caract[èe]res?|offsets?|positions?|pos)"
 _PLACE = (
@@ -24,7 +22,7 @@ HEAD = re.compile(
     rf"^\s*{_HEAD}(?P<unverified>\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?\s*(?:[:=]|[–-](?=\s))?\s*", re.IGNORECASE
 )
 NAMED_PLACE = re.compile(rf"(?:^|[,;\s])\s*{_WORD}\b\.?\s*[=:]?\s*\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*$", re.IGNORECASE)
-# Markers in other brackets, escaped, encoded or never closed; the marker within has no brackets of its own.
+# Markers in other brackets, escaped, encoded or never closed; the marker itself has no brackets.
 ODD_MARKER = re.compile(
     rf"(?P<open>\\\[|[(\[（［【〔{{⟦<]|&(?:#91|lbrack|lsqb);)(?P<inside>(?P<head>\s{{0,3}}{_HEAD}(?:\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?"
     rf"\s{{0,3}}(?:[:=]|[–-](?=\s)))[^()\[\]（）［］【】〔〕{{}}⟦⟧<>\n\\&]{{1,300}}?)(?P<close>\\?\]|[)）］】〕}}⟧>]|&(?:#93|rbrack|rsqb);|(?<=\d)(?=[ .;,]{{0,3}}(?:\n|\Z|\[)))",
@@ -32,9 +30,9 @@ ODD_MARKER = re.compile(
 )
 _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
-HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
+HEAD_CHARS = 60  # at either end of a bracket, enough to recognise a marker
 MOST_PLACES = 20  # in one reference
-# The marker of a receipt, "[Calcul : r3]" or "[Calcul : r3 = 60]", on the skeleton of a text: whatever reads the same.
+# The marker of a receipt, "[Calcul : r3]" or "[Calcul : r3 = 60]", on the skeleton of a text, where lookalikes are equal.
 _GAP = r"[^\w\[\]]{0,300}"
 _RECEIPT = re.compile(
     rf"\[{_GAP}ca[li1|]cu[li1|]s?{_GAP}(?:recu{_GAP})?r?{_GAP}(?P<n>[0-9li|o]{{1,9}})"
@@ -45,7 +43,7 @@ _RECEIPT_WRITTEN = re.compile(r"\s?\[Calcul : r\d+ = [^\[\]]*\]|\s?\[calcul non 
 BEFORE_CHARS = 500  # of a text before a marker
 _BLANK_RUN = re.compile(r"\s+")
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
-LONGEST_MARKER = 2000  # characters that are read; what is longer points nowhere
+LONGEST_MARKER = 2000  # characters; longer ones refer to nothing
 BLANKS = " \u00a0\u202f"
 
 
@@ -59,7 +57,7 @@ class Reference(NamedTuple):
 class Marker(NamedTuple):
     """A marker taken out of a text."""
 
-    offset: int  # of the text without markers: where it stood
+    offset: int  # in the text without markers
     references: list[Reference]
 
 
@@ -68,12 +66,12 @@ class MarkedText(NamedTuple):
 
     plain: str
     markers: list[Marker]  # in order
-    removed: list[str]  # markers of nothing known, as they were written
-    removed_at: list[int]  # where they stood
+    removed: list[str]  # markers of unknown documents, as they were written
+    removed_at: list[int]  # their offsets in `plain`
 
 
 def format_marker(doc_id: str, char_start: int, char_end: int, *, verified: bool = True) -> str:
-    """Write the marker of a passage; of one that does not bear out its sentence, when `verified` is false."""
+    """Write the marker of a passage; `verified` is false if it does not support its sentence."""
     head = "Source" if verified else "Source non vérifiée"
     place = f", chars {char_start}-{char_end}" if verified or char_end > char_start else ""
     return f"[{head}: {doc_id}{place}]"
@@ -84,17 +82,17 @@ def take_out_markers(text: str, resolve: Callable[[str], str | None]) -> MarkedT
 
     Args:
         text: The answer.
-        resolve: Returns the id of the document that a name stands for, or None.
+        resolve: Returns the id of the document that a name refers to, or None.
     """
-    reader = _Reader(resolve)
+    reader = _MarkerReader(resolve)
     text = without_hidden(text)
-    for match in BRACKET_OR_TEXT.finditer(_in_square_brackets(text)):
+    for match in BRACKET_OR_TEXT.finditer(_normalise_brackets(text)):
         reader.take(match.group())
     return reader.marked_text()
 
 
-class _Reader:
-    """Reads pieces of text and brackets; a bracket is judged when it closes, the inner ones before the outer."""
+class _MarkerReader:
+    """Parses brackets; classifies each when it closes, the inner ones before the outer."""
 
     def __init__(self, resolve: Callable[[str], str | None]) -> None:
         self._resolve = resolve
@@ -107,24 +105,24 @@ class _Reader:
         if piece == "[":
             self._opened.append(len(self._pieces) - 1)
         elif piece == "]" and self._opened:
-            self._close(self._opened.pop())
+            self._close_bracket(self._opened.pop())
 
-    def _close(self, first: int) -> None:
+    def _close_bracket(self, first: int) -> None:
         inside = self._pieces[first + 1 : -1] if len(self._pieces) - first <= MOST_PIECES else None
-        if inside is None or any(isinstance(one, list) for one in inside):
+        if inside is None or any(isinstance(piece, list) for piece in inside):
             return
-        written = _BLANK_RUN.sub(" ", "".join(one for one in inside if isinstance(one, str)))
+        written = _BLANK_RUN.sub(" ", "".join(piece for piece in inside if isinstance(piece, str)))
         if not _is_marker(written):
             return
-        # What removing others left together is no marker of anybody's.
+        # What is left around removed markers is not a marker.
         unreadable = None in inside or len(written) > LONGEST_MARKER
-        references, unknown = ([], []) if unreadable else _references(written, self._resolve)
+        references, unknown = ([], []) if unreadable else _parse_references(written, self._resolve)
         if not references and not HEAD.match(written):
             return
         del self._pieces[first:]
         if references:
             self._pieces.append(references)
-            self._removed += [f"[Source: {one}]" for one in unknown]
+            self._removed += [f"[Source: {name}]" for name in unknown]
             return
         self._removed.append(f"[{written}]")
         if self._pieces and isinstance(last := self._pieces[-1], str) and last not in "[]":
@@ -144,8 +142,8 @@ class _Reader:
         return MarkedText("".join(plain), markers, self._removed, removed_at)
 
 
-def _in_square_brackets(text: str) -> str:
-    """Return a text with its markers between square brackets, whatever brackets and letters they were written in."""
+def _normalise_brackets(text: str) -> str:
+    """Rewrite markers in other brackets or look-alike letters with square brackets."""
     pieces, done = [], 0
     for match in ODD_MARKER.finditer(legible(text)):
         if not match["close"] and not NAMED_PLACE.search(match["inside"][-HEAD_CHARS:]):
@@ -157,70 +155,67 @@ def _in_square_brackets(text: str) -> str:
 
 
 def _is_marker(inside: str) -> bool:
-    """Tell whether what stands in brackets is a marker: it begins so, or ends in a place that is named as one."""
+    """Does bracketed text begin as a marker does, or end in a place that is named as one?"""
     return bool(HEAD.match(inside[:HEAD_CHARS]) or NAMED_PLACE.search(inside[-HEAD_CHARS:]))
 
 
-def _references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list[Reference], list[str]]:
-    """Return what a marker points to, and the parts that point nowhere.
-
-    The longest names are tried first, since an id may hold any sign.
-    """
+def _parse_references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list[Reference], list[str]]:
+    """Return a marker's references and its unknown parts; longest names first, since an id may hold any sign."""
     head = HEAD.match(inside)
     body = inside[head.end() :] if head else inside
-    if whole := list(_reference(body, resolve)):
+    if whole := list(_parse_reference(body, resolve)):
         return whole, []
     references: list[Reference] = []
     unknown: list[str] = []
     for part in (HEAD.sub("", part, count=1).strip(" ,") for part in _SEPARATOR.split(body)):
         place = PLACE_AT_END.fullmatch(part)
-        if found := list(_reference(part, resolve)):
-            references += found
+        if parsed := list(_parse_reference(part, resolve)):
+            references += parsed
         elif place and references and references[-1].place is None:
-            references[-1] = Reference(references[-1].doc_id, _place(place))
+            references[-1] = Reference(references[-1].doc_id, _parse_place(place))
         elif place and references:
-            references.append(Reference(references[-1].doc_id, _place(place)))
+            references.append(Reference(references[-1].doc_id, _parse_place(place)))
         elif part:
             unknown.append(part)
     return references, unknown
 
 
-def _reference(text: str, resolve: Callable[[str], str | None]) -> Iterator[Reference]:
-    """Yield a document and the places in it that one reference names, or nothing if the document is not known."""
+def _parse_reference(text: str, resolve: Callable[[str], str | None]) -> Iterator[Reference]:
+    """Yield the document with each of the places that a reference names; nothing if it is unknown."""
     rest, places = text.strip(), list[Span]()
     while rest and len(places) <= MOST_PLACES:
-        if doc_id := resolve(_name(rest)):
+        if doc_id := resolve(_normalise_name(rest)):
             yield from [Reference(doc_id, place) for place in reversed(places)] or [Reference(doc_id, None)]
             return
-        found = PLACE_AT_END.search(rest)
-        if found is None:
+        place = PLACE_AT_END.search(rest)
+        if place is None:
             return
-        places.append(_place(found))
-        rest = rest[: found.start()].rstrip(" ,;:(=")
+        places.append(_parse_place(place))
+        rest = rest[: place.start()].rstrip(" ,;:(=")
 
 
-def _place(match: re.Match[str]) -> Span:
+def _parse_place(match: re.Match[str]) -> Span:
     return int(match["start"]), int(match["end"])
 
 
-def _name(text: str) -> str:
+def _normalise_name(text: str) -> str:
     return " ".join(text.strip(" ,:;").split())
 
 
 _LEAD = re.compile(r"^(?:documents?|décision|arrêt|doc(?:_id)?|id)\s*[:=]?\s+", re.IGNORECASE)
-SHORTEST_TITLE = 10  # characters of a title that may stand for a document
+SHORTEST_TITLE = 10  # characters of a title that may identify a document
 
 
 class DocumentNames:
-    """What the names that models write stand for: ids, chunk ids, titles of documents that were read."""
+    """Resolves the names that models write: ids, chunk ids, titles of documents that were read."""
 
     def __init__(self, sources: SourceTexts, read: Sequence[str]) -> None:
         """Take the documents, and the ids of those whose titles are known as names."""
-        self._sources, self._read = sources, read
+        self._sources, self._read_ids = sources, read
         self._titles: dict[str, str | None] | None = None
 
     def document(self, name: str) -> str | None:
-        """Return the id of the document that a name stands for, or None."""
+        """Return the id of the document that a name refers to, or None."""
         bare = name.strip(" «»“”\"'*`<>()")
         for candidate in dict.fromkeys((name, bare)):
             if candidate and self._sources.get(candidate):
@@ -231,13 +226,13 @@ class DocumentNames:
             doc_id = ""
         if doc_id and self._sources.get(doc_id):
             return doc_id
-        return self._by_title().get(fold_text(_LEAD.sub("", bare))) if self._by_title() else None
+        return self._ids_by_title().get(fold_text(_LEAD.sub("", bare))) if self._ids_by_title() else None
 
-    def _by_title(self) -> Mapping[str, str | None]:
-        """Return the ids of the documents read by their folded titles; None of a title that two of them have."""
+    def _ids_by_title(self) -> Mapping[str, str | None]:
+        """Return the ids of the documents read by their folded titles; None for a title that two of them have."""
         if self._titles is None:
             self._titles = {}
-            for source in filter(None, map(self._sources.get, self._read)):
+            for source in filter(None, map(self._sources.get, self._read_ids)):
                 self._titles.setdefault(fold_text(source.doc_id), source.doc_id)
                 if len(source.title) >= SHORTEST_TITLE:
                     title = fold_text(source.title)
@@ -264,11 +259,11 @@ def without_receipts(text: str) -> str:
 
 
 def check_receipts(text: str, bears_out: Callable[[str, str], str | None] = lambda before, name: None) -> str:
-    """Write the markers of receipts that are borne out with the receipt's value, `[Calcul : r3 = 60]`, and mark the others.
+    """Write confirmed markers of receipts with the receipt's value, `[Calcul : r3 = 60]`, and mark the others.
 
     Args:
         text: As it will be shown.
-        bears_out: Returns the value of the receipt of a name ("r3") if a text before its marker ends in it, else None.
+        bears_out: Returns the value of the receipt named ("r3") if the text before its marker ends in it, else None.
     """
     plain, pieces, done = read_plain(text), [], 0
     for match in _RECEIPT.finditer(plain.text.translate(_SKELETON)):

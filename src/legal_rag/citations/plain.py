@@ -36,7 +36,7 @@ _MARKS = {
 }
 _HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
 _SPECIAL = rf"[{_BLANKS}{_HIDDEN}{''.join(_MARKS)}\uff01-\uff5e]|[^\x00-\x7f\W\D]"
-# Letters of other alphabets that read as Latin ones: they hide a negation, or a marker's first word.
+# Letters of other alphabets that look like Latin ones: they can hide a negation, or a marker's first word.
 _LOOKALIKES = {ord(chr(code)): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | str.maketrans(
     "аеорсухіѕјһԁԛԝЅАВЕКМНОРСТХІЈαοενικρυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "aeopcyxisjhdqwSABEKMHOPCTXIJaoevikpuxABEZHIKMNOPTYX",
@@ -63,21 +63,21 @@ _OWN_MARKS = re.compile(r"[«»“”„\"<>＂]")
 _GOES_ON = re.compile(r"\n[ ]{0,3}(?!\d{1,3}[.)]\s)[a-zà-ÿ0-9][^\n]*")
 _CREDIT = re.compile(
     r"\s*(?:[—–]|-{1,2}(?=\s)|\(\s*(?:Cass|CE\b|CA\b|Cons))"
-)  # "— Cass. soc., 9 janv. 2018": who is quoted
+)  # "— Cass. soc., 9 janv. 2018": the attribution
 
 
 class PlainText(NamedTuple):
     """A text as its reader sees it."""
 
     text: str
-    starts: "array[int]"  # offset, in what was written, of each character; then the length of what was written
+    starts: "array[int]"  # offset in the written text of each character; then the length of the written text
 
     def place(self, offset: int) -> int:
-        """Return where a place of what was written stands in the text."""
+        """Map an offset of the written text to this one."""
         return bisect_left(self.starts, offset)
 
     def written(self, offset: int) -> int:
-        """Return where a place of the text stands in what was written: behind the character before it."""
+        """Map an offset of this text to the written one: right after the character before it."""
         return self.starts[offset - 1] + 1 if offset else 0
 
 
@@ -93,7 +93,8 @@ def read_plain(written: str) -> PlainText:
     Block quotations, code and `<q>` become quotations in “ ”, unless they hold quotation marks of their own.
     """
     edits = sorted(
-        {*_blocks(written), *_inline(written)}, key=lambda one: (one.start, one.end != one.start, one.end - one.start)
+        {*_block_edits(written), *_inline_edits(written)},
+        key=lambda edit: (edit.start, edit.end != edit.start, edit.end - edit.start),
     )
     pieces: list[str] = []
     starts = array("q")
@@ -103,7 +104,7 @@ def read_plain(written: str) -> PlainText:
             continue
         pieces += [written[done:start], text]
         starts.extend(range(done, start))
-        # An inserted closing mark belongs to the character before it, so that a marker behind both stays behind.
+        # An inserted closing mark belongs to the character before it, so that a marker after both stays after both.
         starts.extend([max(start - 1, done, 0) if start == end and text == "”" else start] * len(text))
         done = end
     pieces.append(written[done:])
@@ -112,7 +113,7 @@ def read_plain(written: str) -> PlainText:
 
 
 def without_hidden(text: str) -> str:
-    """Return a text without the characters that nobody sees: soft hyphens, zero-width blanks, marks of direction."""
+    """Remove invisible characters: soft hyphens, zero-width blanks, marks of direction."""
     return text if text.isascii() else _HIDDEN_CHARACTER.sub("", text)
 
 
@@ -125,10 +126,10 @@ def legible(text: str) -> str:
 def plain_words(text: str) -> str:
     """Return a piece of a document with its blanks, digits, entities and hidden characters resolved."""
     text = _ENTITY.sub(lambda match: html.unescape(match.group()), text) if "&" in text else text
-    return text if text.isascii() else re.sub(_SPECIAL, lambda match: _resolved(match.group()), text)
+    return text if text.isascii() else re.sub(_SPECIAL, lambda match: _resolve_character(match.group()), text)
 
 
-def _resolved(character: str) -> str:
+def _resolve_character(character: str) -> str:
     if character in _MARKS:
         return _MARKS[character]
     if unicodedata.category(character) == "Nd":
@@ -141,18 +142,18 @@ def _resolved(character: str) -> str:
 _INLINE = re.compile(_SPECIAL)
 
 
-def _inline(written: str) -> Iterator[_Edit]:
+def _inline_edits(written: str) -> Iterator[_Edit]:
     for match in _INLINE.finditer(written):
-        yield _Edit(*match.span(), _resolved(match.group()))
+        yield _Edit(*match.span(), _resolve_character(match.group()))
     if "&" in written:
         for match in _ENTITY.finditer(written):
             decoded = html.unescape(match.group())
-            yield _Edit(*match.span(), _INLINE.sub(lambda one: _resolved(one.group()), decoded))
+            yield _Edit(*match.span(), _INLINE.sub(lambda special: _resolve_character(special.group()), decoded))
     if "\\" in written:
         for match in _ESCAPE.finditer(written):
             yield _Edit(*match.span(), match[1])
     if "<" in written:
-        yield from _tags(written)
+        yield from _tag_edits(written)
     for match in _EMPHASIS.finditer(written):
         if not (match.group() == "*" and _is_bullet(written, match.start())):
             yield _Edit(*match.span(), "")
@@ -172,7 +173,7 @@ def _inline(written: str) -> Iterator[_Edit]:
             yield _Edit(match.end() - 1, match.end(), marks[1])
 
 
-def _tags(written: str) -> Iterator[_Edit]:
+def _tag_edits(written: str) -> Iterator[_Edit]:
     for match in _TAG.finditer(written):
         name = match["name"].lower()
         if name in _OPENS_QUOTATION:
@@ -185,16 +186,16 @@ def _is_bullet(written: str, at: int) -> bool:
     return written[at + 1 : at + 2].isspace() and not written[written.rfind("\n", 0, at) + 1 : at].strip()
 
 
-def _blocks(written: str) -> Iterator[_Edit]:
+def _block_edits(written: str) -> Iterator[_Edit]:
     """Yield the edits that make a quotation of each block of quoted lines, and of each fenced block."""
     if "```" in written or "~~~" in written:
         fences = list(_FENCE.finditer(written))
         for opening, closing in zip(fences[::2], fences[1::2], strict=False):
             yield _Edit(*opening.span(), "")
             yield _Edit(*closing.span(), "")
-            yield from _quoted(written, opening.end(), closing.start())
+            yield from _quote_edits(written, opening.end(), closing.start())
     for match in _INDENTED.finditer(written):
-        yield from _quoted(written, match.start(), match.end())
+        yield from _quote_edits(written, match.start(), match.end())
     if ">" not in written:
         return
     lines = list(_QUOTED_LINE.finditer(written))
@@ -205,23 +206,23 @@ def _blocks(written: str) -> Iterator[_Edit]:
         end = line_end(written, match.end())
         follows = lines[number + 1].start() == end + 1 if number + 1 < len(lines) else False
         if not follows:
-            yield from _quoted_lines(written, [one.end() for one in lines[first : number + 1]])
+            yield from _quoted_line_edits(written, [line.end() for line in lines[first : number + 1]])
             first = number + 1
 
 
-def _quoted_lines(written: str, starts: list[int]) -> Iterator[_Edit]:
-    """Yield the edits that put a block of quoted lines, without the line that says whom it quotes, into marks."""
-    said = [at for at in starts if not _CREDIT.match(written, at, line_end(written, at))]
-    if not said:
+def _quoted_line_edits(written: str, starts: list[int]) -> Iterator[_Edit]:
+    """Yield the edits that put a block of quoted lines, without its attribution line, into marks."""
+    quoted = [at for at in starts if not _CREDIT.match(written, at, line_end(written, at))]
+    if not quoted:
         return
-    end = line_end(written, said[-1])
-    # A line right below that begins in small letters or with a figure goes on, in Markdown too.
-    while said[-1] == starts[-1] and (following := _GOES_ON.match(written, end)):
+    end = line_end(written, quoted[-1])
+    # A next line that begins in lower case or with a digit continues the block, as in Markdown.
+    while quoted[-1] == starts[-1] and (following := _GOES_ON.match(written, end)):
         end = following.end()
-    yield from _quoted(written, said[0], end)
+    yield from _quote_edits(written, quoted[0], end)
 
 
-def _quoted(written: str, start: int, end: int) -> Iterator[_Edit]:
+def _quote_edits(written: str, start: int, end: int) -> Iterator[_Edit]:
     text = _QUOTED_LINE.sub("", written[start:end])
     if not text.strip() or _OWN_MARKS.search(text):
         return
@@ -231,6 +232,6 @@ def _quoted(written: str, start: int, end: int) -> Iterator[_Edit]:
 
 
 def line_end(text: str, start: int) -> int:
-    """Return where the line of a place ends."""
+    """Return where the line of an offset ends."""
     end = text.find("\n", start)
     return len(text) if end < 0 else end

@@ -13,7 +13,7 @@ from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stat
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Folded, find_exact, fold, is_whole, widened
+from legal_rag.corpus.folding import Folded, Span, find_exact, fold, is_whole, widened
 from legal_rag.corpus.patterns.courts import court_of, find_courts, find_formations, words_of_value
 from legal_rag.corpus.patterns.letterheads import read_letterhead
 from legal_rag.corpus.sentences import split_sentences
@@ -22,13 +22,11 @@ from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.extraction.outcomes import Outcome, outcome_of
 from legal_rag.library.outlines import make_outline
 
-Span = tuple[int, int]  # characters: start, end
-
 _KEY = re.compile(r"[^\W\d_]{2,}")
 _SPELT_OTHERWISE = {"euro", "euros", "eme", "ème", "ère", "me", "re", "no", "nos"}
 _MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")  # these letters may have been one sign before folding
-SLACK = 60  # characters that a document may have more than twice as many as the quotation: line breaks
-MOST_LEFT_OUT = 1500  # characters of the document that one cut may stand for
+SLACK = 60  # characters beyond twice the length of a quotation that its match may span: line breaks
+MOST_LEFT_OUT = 1500  # characters of the document that one ellipsis may replace
 MOST_REPLACED = 60  # and an editor's insertion
 MOST_PLACES = 200  # of a word in one text that are tried
 MOST_PARTS, MOST_SPANS = 20, 200  # of one quotation, and of each part in one text
@@ -38,9 +36,9 @@ _DANGLING = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:[.;:!?]|\n|\A)[\s–—-]*(?:\d{1,3}\s?[.°)/-]+\s*)?[\s–—«\"-]*\Z")
 _NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
-KEYS_TRIED = 2  # of a quotation, the longest, whose rarest tells where to look
+KEYS_TRIED = 2  # longest words of a quotation; the rarest of them locates it
 _HARMLESS = {"grows", "shrinks", "must"}
-# What a cut may not leave out beside negations: who says it, on what condition, what is asked for, the conditional.
+# What an ellipsis may not leave out besides negations: who says it, on what condition, what is asked for, the conditional.
 _TURNS = re.compile(
     r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|suppos|sous réserve|chef\b|éventuel|\w+r(?:ait|aient|ions|iez)\b)"
 )
@@ -49,7 +47,7 @@ HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and nu
 
 
 class SourceText:
-    """One document's text, searched as often as an answer asks."""
+    """One document's text, with cached searches."""
 
     def __init__(self, doc_id: str, content: str, document: Document | None = None, passages: Any = None) -> None:
         """Take a text.
@@ -62,7 +60,7 @@ class SourceText:
         """
         self.doc_id, self.content = doc_id, content
         self._document, self._read_passages = document, passages
-        self._found: dict[str, list[Span]] = {}
+        self._spans_by_quotation: dict[str, list[Span]] = {}
 
     @property
     def title(self) -> str:
@@ -72,19 +70,19 @@ class SourceText:
     def quotation_spans(self, quotation: str) -> list[Span]:
         """Return where the text holds a quotation, whole words only, in order.
 
-        Words are compared up to case, typography, line breaks and hyphens at them. A cut may not stand for a word that
-        turns the meaning, nor lead from the midst of one sentence to that of another.
+        Words are compared up to case, typography, line breaks and hyphens at them. An ellipsis may not replace a word
+        that changes the meaning, nor lead from the middle of one sentence to that of another.
         """
-        if quotation not in self._found:
+        if quotation not in self._spans_by_quotation:
             readings = readings_of(quotation)
-            self._found[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
-        return self._found[quotation]
+            self._spans_by_quotation[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
+        return self._spans_by_quotation[quotation]
 
     def sentences_in(self, start: int, end: int) -> list[Span]:
         """Return the sentences that share a character with a span."""
-        first = max(bisect_right(self._sentences, (start, len(self.content))) - 1, 0)
-        last = bisect_left(self._sentences, (end, 0))
-        return self._sentences[first : max(last, first + 1)]
+        first = max(bisect_right(self._sentence_spans, (start, len(self.content))) - 1, 0)
+        last = bisect_left(self._sentence_spans, (end, 0))
+        return self._sentence_spans[first : max(last, first + 1)]
 
     def stated(self, start: int, end: int) -> Stated:
         """Return what a span of the text states."""
@@ -96,7 +94,7 @@ class SourceText:
         return self.stated(start, end).holds(fact)
 
     def states_somewhere(self, fact: Fact) -> bool:
-        """Does the text state a fact anywhere? Only what stands around its figures, or its words, is read."""
+        """Does the text state a fact anywhere? Only the text around its figures, or its words, is read."""
         if fact.kind == "name":
             return any(is_whole(self.content, span) for span in find_exact(fact.value[0], self.lower)[:MOST_PLACES])
         places = [at for needle in needles_of(fact) for at, _ in find_exact(needle, self.lower)[:MOST_PLACES]]
@@ -104,7 +102,7 @@ class SourceText:
 
     def names_court(self, words: frozenset[str]) -> bool:
         """Does the text name a court by all these words, as `words_of_value` gives them?"""
-        return any(words <= one for one in self._courts_named)
+        return any(words <= court for court in self._courts_named)
 
     @cached_property
     def _courts_named(self) -> set[frozenset[str]]:
@@ -143,18 +141,16 @@ class SourceText:
 
     def passage_at(self, span: Span) -> Paragraph | None:
         """Return the stretch by one speaker that holds most of a span."""
-        inside = [one for one in self.passages if one.start < span[1] and span[0] < one.end]
-        return max(inside, key=lambda one: min(one.end, span[1]) - max(one.start, span[0]), default=None)
+        inside = [passage for passage in self.passages if passage.start < span[1] and span[0] < passage.end]
+        return max(inside, key=lambda passage: min(passage.end, span[1]) - max(passage.start, span[0]), default=None)
 
     @cached_property
-    def _sentences(self) -> list[Span]:
+    def _sentence_spans(self) -> list[Span]:
         return split_sentences(self.content)
 
     @cached_property
     def _other_words(self) -> str:
-        """Words of the text that a quotation may write otherwise: hyphenated at a line's end, with hidden characters or
-        accents on capitals.
-        """
+        """Words that a quotation may spell otherwise: hyphenated at a line's end, hidden characters, accented capitals."""
         words = {self.content[slice(*self._word_around(match.span()))] for match in _ODD_SIGN.finditer(self.content)}
         both = " ".join(sorted(words | {word.translate(_CAPITALS) for word in words}))
         return " ".join(
@@ -169,21 +165,21 @@ class SourceText:
             end += 1
         return start, end
 
-    def _has_words(self, text: str) -> bool:
+    def _may_contain(self, text: str) -> bool:
         return all(key in self.lower or key in self._other_words for key in _needle(text)[1])
 
     def _spans_in_order(self, parts: Sequence[Part]) -> list[Span]:
-        if not all(self._has_words(part.text) for part in parts):
+        if not all(self._may_contain(part.text) for part in parts):
             return []
-        runs = [(span, span) for span in self._spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far
+        runs = [(hit, hit) for hit in self._find_spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far
         for before, part in pairwise(parts[:MOST_PARTS]):
-            spans = self._spans(part.text)[:MOST_SPANS] if runs else []
-            following = ((first, self._next(last[1], spans, before.then)) for first, last in runs)
+            spans = self._find_spans(part.text)[:MOST_SPANS] if runs else []
+            following = ((first, self._next_span(last[1], spans, before.then)) for first, last in runs)
             runs = [(first, span) for first, span in following if span]
         return [(first[0], last[1]) for first, last in runs]
 
-    def _next(self, start: int, spans: Sequence[Span], join: Join) -> Span | None:
-        """Return the first span from a place on that a cut, or an insertion, may lead to."""
+    def _next_span(self, start: int, spans: Sequence[Span], join: Join) -> Span | None:
+        """Return the first span from `start` on, if the ellipsis or insertion before it is allowed."""
         number = bisect_left(spans, (start, 0))
         if number == len(spans):
             return None
@@ -198,7 +194,7 @@ class SourceText:
             not _SENTENCE_START.search(self.lower, start, end) or _DANGLING.search(self.lower, max(0, start - 8), start)
         ):
             return False
-        return not self._turns(start, end)
+        return not self._turns_meaning(start, end)
 
     def _may_be_replaced(self, start: int, end: int, join: Join) -> bool:
         if join == "nothing":
@@ -206,21 +202,21 @@ class SourceText:
         return (
             end - start <= MOST_REPLACED
             and not _SENTENCE_END.search(self.lower, start, end)
-            and not self._turns(start, end)
+            and not self._turns_meaning(start, end)
         )
 
-    def _turns(self, start: int, end: int) -> bool:
-        """Does what lies between two places hold a word that turns the meaning of what is left?"""
+    def _turns_meaning(self, start: int, end: int) -> bool:
+        """Does the text left out have a word that changes the meaning of the rest?"""
         return bool(cues_of(self.content[start:end]) - _HARMLESS or _TURNS.search(self.lower, start, end))
 
-    def _spans(self, passage: str) -> list[Span]:
-        """Return the spans that are one passage but for what squeezing evens out, or else but for accents of capitals."""
-        if spans := self._spans_in(passage, self.content, self.lower):
+    def _find_spans(self, passage: str) -> list[Span]:
+        """Find spans equal to `passage` up to squeezing, or else up to accents of capitals too."""
+        if spans := self._search_spans(passage, self.content, self.lower):
             return spans
         content, lower = self._without_accents
         if content == self.content and not _ACCENTED_CAPITAL.search(passage):
             return []
-        return self._spans_in(passage.translate(_CAPITALS), content, lower)
+        return self._search_spans(passage.translate(_CAPITALS), content, lower)
 
     @cached_property
     def _without_accents(self) -> tuple[str, str]:
@@ -230,29 +226,29 @@ class SourceText:
         content = self.content.translate(_CAPITALS)
         return content, content.lower()
 
-    def _spans_in(self, passage: str, content: str, lower: str) -> list[Span]:
+    def _search_spans(self, passage: str, content: str, lower: str) -> list[Span]:
         folded, keys = _needle(passage)
         if not folded:
             return []
         if not keys:  # signs and figures alone
-            return self._whole_words(find_exact(passage.strip(), content)[:MOST_SPANS])
-        there = [key for key in keys if key in lower]
-        key = min(there[:KEYS_TRIED], key=lower.count, default="")
+            return self._keep_whole_words(find_exact(passage.strip(), content)[:MOST_SPANS])
+        present = [key for key in keys if key in lower]
+        key = min(present[:KEYS_TRIED], key=lower.count, default="")
         places = find_exact(key, lower)
         around = SLACK + 2 * len(folded)
         windows = [(max(0, at - around), end + around) for at, end in places]
-        if not key or len(there) < len(keys) or len(places) > MOST_PLACES:
+        if not key or len(present) < len(keys) or len(places) > MOST_PLACES:
             near = windows or [(0, len(content))]
         else:
-            near = [one for one in windows if all(other in lower[slice(*one)] for other in there)]
-        spans = [span for first, last in _merged(near) for span in _find(folded, content, first, last)]
-        return self._whole_words(spans)
+            near = [window for window in windows if all(other in lower[slice(*window)] for other in present)]
+        spans = [span for first, last in _merge_windows(near) for span in _find_squeezed(folded, content, first, last)]
+        return self._keep_whole_words(spans)
 
-    def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
-        return [span for span in spans[:MOST_SPANS] if is_whole(self.content, span) and not self._cuts_name(span)]
+    def _keep_whole_words(self, spans: Sequence[Span]) -> list[Span]:
+        return [span for span in spans[:MOST_SPANS] if is_whole(self.content, span) and not self._cuts_number(span)]
 
-    def _cuts_name(self, span: Span) -> bool:
-        """Tell whether a span ends or begins within a number such as 'L. 1232-6' or '12-34.567'."""
+    def _cuts_number(self, span: Span) -> bool:
+        """Does a span end or begin within a number such as 'L. 1232-6' or '12-34.567'?"""
         start, end = span
         behind = self.content[end - 1].isdigit() and _NUMBER_GOES_ON.match(self.content, end)
         ahead = self.content[start].isdigit() and _NUMBER_BEFORE.search(self.content, max(0, start - 2), start)
@@ -279,24 +275,24 @@ def known_of(document: Document | None, content: str) -> Known:
     head = content[:HEAD_CHARS]
     if document is None:
         return Known(date=read_letterhead(head).date)
-    said = "\n".join(
-        str(one) for one in (document.extra.get("number"), document.extra.get("ecli"), document.title) if one
+    names = "\n".join(
+        str(name) for name in (document.extra.get("number"), document.extra.get("ecli"), document.title) if name
     )
-    numbers = frozenset(one.value for one in find_facts(f"n° {said}") if one.kind == "case")
+    numbers = frozenset(fact.value for fact in find_facts(f"n° {names}") if fact.kind == "case")
     date = document.decision_date or read_letterhead(head).date
     court = " ".join(filter(None, (document.juridiction, document.formation)))
     return Known(date, numbers, court, document.solution, document.title)
 
 
 _ACCENTED_CAPITAL = re.compile("[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ]")
-# Where a word may be written otherwise than a quotation has it.
+# Where a word may be spelt otherwise than in a quotation.
 _ODD_SIGN = re.compile(
     r"[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ\u00ad\u200b-\u200d\u2060œæŒÆﬁﬂß\u0300-\u036f]|[-\u2010\u2011][ ]?\n\s{0,4}(?=[^\W\d_])"
 )
 _HIDDEN_OR_HYPHEN = re.compile(r"[-\s]")
 LONGEST_WORD = 40  # letters
 _CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
-# What typography and line breaks change in a folded text; each becomes what `_EVENED` says, or nothing.
+# What typography and line breaks change in a folded text; replaced by its `_EVENED` form, or removed.
 _UNEVEN = re.compile(
     r"(?P<dropped>[ \"*_`])|(?P<hyphen>(?<=[^\W\d_])-[ ]?(?=[^\W\d_]))|(?P<thousands>(?<=\d)\.(?=\d{3}(?!\d)))"
     r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<ordinal>(?<=\d)[eè]?me\b|(?<=1)[eè]re\b)|(?P<no>[°º])"
@@ -324,12 +320,11 @@ def squeezed(text: str) -> Folded:
     return Folded("".join(pieces), starts)
 
 
-def _find(folded: str, content: str, first: int, last: int) -> list[Span]:
-    """Return where a squeezed passage stands in a stretch of a text."""
+def _find_squeezed(folded: str, content: str, first: int, last: int) -> list[Span]:
     text = squeezed(content[first:last])
     spans = []
     for start, end in find_exact(folded, text.text):
-        # The last letter ends where it does, not where the next one, behind a blank, begins.
+        # The end is that of the last letter, not the start of the next one after a blank.
         stop = first + text.starts[end - 1] + 1
         if folded.endswith("€") or folded[-2:-1].isdecimal():  # for "euros", "2ème"
             while stop < len(content) and content[stop].isalpha() and content[stop - 1].isalpha():
@@ -338,8 +333,8 @@ def _find(folded: str, content: str, first: int, last: int) -> list[Span]:
     return spans
 
 
-def _merged(windows: Iterable[Span]) -> Iterator[Span]:
-    """Join windows that overlap; they come in order."""
+def _merge_windows(windows: Iterable[Span]) -> Iterator[Span]:
+    """Join overlapping windows, given in order."""
     first, last = 0, -1
     for start, end in windows:
         if start > last >= 0:
@@ -353,7 +348,7 @@ def _merged(windows: Iterable[Span]) -> Iterator[Span]:
 
 @lru_cache(1024)
 def _needle(passage: str) -> tuple[str, list[str]]:
-    """Return a passage squeezed, and its words that read the same in a text that is not, the longest first."""
+    """Return a passage squeezed, and its words that squeezing leaves unchanged, the longest first."""
     words = set(_KEY.findall(_MAY_BE_ONE.sub(" ", fold(passage).text))) - _SPELT_OTHERWISE
     return squeezed(passage).text, sorted(words, key=lambda word: (-len(word), word))
 
@@ -364,13 +359,13 @@ class SourceTexts:
     def __init__(self, documents: Any) -> None:
         """Take a Library, another corpus, or a mapping from document id to text."""
         self._documents = documents
-        self._known: dict[str, SourceText | None] = {}
+        self._sources: dict[str, SourceText | None] = {}
 
     def get(self, doc_id: str) -> SourceText | None:
         """Return a document's text, or None if there is no such document."""
-        if doc_id not in self._known:
-            self._known[doc_id] = self._look_up(doc_id)
-        return self._known[doc_id]
+        if doc_id not in self._sources:
+            self._sources[doc_id] = self._look_up(doc_id)
+        return self._sources[doc_id]
 
     def all_ids(self) -> list[str]:
         """Return the ids of a mapping; of a corpus, none: it is never read as a whole."""
@@ -379,15 +374,15 @@ class SourceTexts:
     def _look_up(self, doc_id: str) -> SourceText | None:
         try:
             doc_id.encode()
-        except UnicodeEncodeError:  # half a character, which no store takes
+        except UnicodeEncodeError:  # a lone surrogate, which no store accepts
             return None
         if hasattr(self._documents, "document"):
-            return self._of_corpus(doc_id)
+            return self._look_up_in_corpus(doc_id)
         content = self._documents.get(doc_id) if isinstance(self._documents, Mapping) else None
         return SourceText(doc_id, content) if isinstance(content, str) else None
 
-    def _of_corpus(self, doc_id: str) -> SourceText | None:
-        # A corpus that can tell is asked first: a failed look-up searches for the nearest id.
+    def _look_up_in_corpus(self, doc_id: str) -> SourceText | None:
+        # Membership is tested first: a failed look-up searches for the nearest id.
         if hasattr(self._documents, "__contains__") and doc_id not in self._documents:
             return None
         try:

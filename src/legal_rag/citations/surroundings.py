@@ -1,6 +1,6 @@
-"""Check the words around a true quotation: facts, court, outcome, negation, who is made to say it.
+"""Check the words around a true quotation: facts, court, outcome, negation, speaker.
 
-Only a closed set is checked: what contradicts the decision, and what cannot be told from it.
+Only a closed set is checked: what contradicts the decision, and what it cannot confirm.
 """
 
 import re
@@ -11,13 +11,14 @@ from typing import NamedTuple
 from legal_rag.citations.claims import Claim
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.plain import legible
-from legal_rag.citations.sources import SourceText, Span
+from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import cues_of, telling_stems
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.courts import find_courts, find_formations, words_of_value
 from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.extraction.outcomes import Outcome, kinds_of
 
-AROUND = 300  # characters either side of a quotation in which the facts beside it may stand
+AROUND = 300  # characters on either side of a quotation in which the facts of its claim may be stated
 LED = 60  # characters before a quotation in its sentence that may negate it
 TERM_WORDS = 4  # a quotation of fewer content words is a term
 
@@ -62,7 +63,7 @@ _OUTCOME = re.compile(
 )
 _MAIN = frozenset({"cassation", "annulation", "confirmation", "infirmation", "inéligibilité"})  # of a whole case
 _IMPLIED = {"cassation": frozenset({"annulation"}), "infirmation": frozenset({"annulation"})}  # "casse et annule"
-_TOLD = re.compile(
+_ATTRIBUTED_ELSEWHERE = re.compile(
     r"(?:cour d['’]appel|juges? du fond|premiers juges|tribunal|conseil de prud['’]hommes|arrêt attaqué|jugement|qui|ayant|avait|avaient|demand\w+|tendant|pour)\b[^.;:“”]{0,60}\Z"
 )
 _LOWER = re.compile(
@@ -89,7 +90,7 @@ INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
 
 
 class Surroundings(NamedTuple):
-    """What the words around a quotation are worth."""
+    """Result of checking the words around a quotation."""
 
     contradicted: bool = False
     warnings: tuple[str, ...] = ()  # French sentences
@@ -101,111 +102,110 @@ def check_surroundings(
     """Check the words around the quotations of a claim.
 
     Args:
-        claim: It quotes.
+        claim: One with quotations.
         source: The document quoted.
-        places: Where its quotations stand there.
+        places: Spans of its quotations in the document.
         cited: The passage that the claim points to.
-        others: Documents that the rest of the sentence quotes: what is said of them is theirs.
+        others: Documents that the rest of the sentence quotes: facts about them are theirs.
     """
-    judged = _Check(claim, source, places, cited).result()
+    judged = _SurroundingsCheck(claim, source, places, cited).result()
     if judged.contradicted and others:
-        return _Check(_without_others(claim, others), source, places, cited).result()
+        return _SurroundingsCheck(_drop_other_facts(claim, others), source, places, cited).result()
     return judged
 
 
 def facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
-    """Return the facts of a claim but the decision's own date, number and court, said as such."""
-    check = _Check(claim, source, [(0, 0)], (0, 0))
-    return [one for one in claim.facts if not check.is_own(one)]
+    """Return the facts of a claim except the decision's own date, number and court, stated as such."""
+    check = _SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
+    return [fact for fact in claim.facts if not check.is_own(fact)]
 
 
 def courts_to_find(claim: Claim, source: SourceText) -> list[frozenset[str]]:
-    """Return the words of each court and chamber that a claim names, but the decision's own."""
-    return [one for one in courts_named(claim.text) if not one <= source.own.court_words]
+    """Return the words of each court and chamber that a claim names, except the decision's own."""
+    return [court for court in courts_named(claim.text) if not court <= source.own.court_words]
 
 
 def courts_named(text: str) -> list[frozenset[str]]:
     """Return the words of each court and chamber that a text names."""
-    return [words_of_value(text[slice(*span)]) for span in _courts_in(text)]
+    return [words_of_value(text[slice(*span)]) for span in _find_court_spans(text)]
 
 
 def quotes_a_term(claim: Claim) -> bool:
     """Is so little quoted that a sentence rests on its own words?"""
-    quoted = sum(len(telling_stems(one.text)) for one in claim.quotations)
-    said = telling_stems(_blanked(claim.masked, _courts_in(claim.masked)))
-    return quoted < TERM_WORDS and len(said) > quoted
+    quoted = sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
+    framing = telling_stems(_blank_spans(claim.masked, _find_court_spans(claim.masked)))
+    return quoted < TERM_WORDS and len(framing) > quoted
 
 
-def _without_others(claim: Claim, others: Sequence[SourceText]) -> Claim:
-    """Return a claim without the facts that are the own date or number of another document it quotes."""
+def _drop_other_facts(claim: Claim, others: Sequence[SourceText]) -> Claim:
     for other in others:
         claim = claim._replace(facts=facts_to_find(claim, other))
     return claim
 
 
-class _Check:
+class _SurroundingsCheck:
     def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], cited: Span) -> None:
         self._claim, self._source, self._places = claim, source, places
-        self._courts = _courts_in(claim.masked)
+        self._courts = _find_court_spans(claim.masked)
         self._frame = legible(claim.masked).lower()
         # Without the courts' names: "Cour de cassation" states no outcome.
-        self._words = _blanked(self._frame, self._courts)
+        self._frame_without_courts = _blank_spans(self._frame, self._courts)
         first = max(0, min(start for start, _ in places) - AROUND)
         last = min(len(source.content), max(end for _, end in places) + AROUND)
-        self._near: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
+        self._near_spans: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
         self._warnings: list[str] = []
 
     def result(self) -> Surroundings:
         contradicted = any(
-            check() for check in (self._facts, self._other_courts, self._outcomes, self._denied, self._made_to_speak)
+            check()
+            for check in (self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self._wrong_speaker)
         )
         if not contradicted:
             self._warn_of_context()
         return Surroundings(contradicted, () if contradicted else tuple(dict.fromkeys(self._warnings)))
 
-    def _facts(self) -> bool:
-        """Is a fact beside the quotation not the decision's?"""
+    def _wrong_fact(self) -> bool:
         masked = [(start + self._claim.start, end + self._claim.start) for start, end in self._courts]
-        facts = [one for one in self._claim.facts if not any(start <= one.start < end for start, end in masked)]
-        return any(self._is_wrong(one) for one in facts)
+        facts = [fact for fact in self._claim.facts if not any(start <= fact.start < end for start, end in masked)]
+        return any(self._is_wrong_fact(fact) for fact in facts)
 
     def is_own(self, fact: Fact) -> bool:
-        """Is a fact the decision's own date, number or court, said as such?"""
-        own = self._source.own
+        """Is a fact the decision's own date, number or court, stated as such?"""
+        known = self._source.own
         if any(
             start <= fact.start - self._claim.start < end and self._is_own_court((start, end))
             for start, end in self._courts
         ):
             return True
         if fact.kind == "case":
-            return fact.value in own.numbers
-        dates = fact.kind in ("date", "month") and bool(own.date) and _is_own_date(fact, own.date)
+            return fact.value in known.numbers
+        dates = fact.kind in ("date", "month") and bool(known.date) and _is_own_date(fact, known.date)
         return dates and (self._dates_the_decision(fact) or self._is_year_of_citation(fact))
 
     def _is_own_court(self, span: Span) -> bool:
         named = words_of_value(self._claim.masked[slice(*span)])
         return bool(named) and named <= self._source.own.court_words
 
-    def _is_wrong(self, fact: Fact) -> bool:
-        own = self._source.own
+    def _is_wrong_fact(self, fact: Fact) -> bool:
+        known = self._source.own
         if fact.kind in ("date", "month") and self._dates_the_decision(fact):
-            if own.date and _is_own_date(fact, own.date):
+            if known.date and _is_own_date(fact, known.date):
                 return False
-            if own.date and not self._speaks_of_attacked(fact):
+            if known.date and not self._mentions_attacked(fact):
                 return True
-        if fact.kind == "case" and own.numbers:
-            return fact.value not in own.numbers and not self._stands_near(fact)
-        if self._stands_near(fact) or stated_in(own.title).holds(fact):
+        if fact.kind == "case" and known.numbers:
+            return fact.value not in known.numbers and not self._is_stated_near(fact)
+        if self._is_stated_near(fact) or stated_in(known.title).holds(fact):
             return False
-        if fact.kind == "month" and own.date and _is_own_date(fact, own.date) and self._is_year_of_citation(fact):
+        if fact.kind == "month" and known.date and _is_own_date(fact, known.date) and self._is_year_of_citation(fact):
             return False
         if fact.kind in ("date", "month", "article", "case", "name") and self._source.states_somewhere(fact):
             if fact.kind != "name":
-                self._warnings.append(f"« {self._words_of(fact)} » se trouve ailleurs dans la décision.")
+                self._warnings.append(f"« {self._fact_text(fact)} » se trouve ailleurs dans la décision.")
             return False
         return True
 
-    def _words_of(self, fact: Fact) -> str:
+    def _fact_text(self, fact: Fact) -> str:
         return " ".join(self._claim.text[fact.start - self._claim.start : fact.end - self._claim.start].split())
 
     def _dates_the_decision(self, fact: Fact) -> bool:
@@ -219,56 +219,55 @@ class _Check:
         )
         return bool(_DECISION.search(before) or (follows and _COURT_FOLLOWS.match(self._frame, end)))
 
-    def _speaks_of_attacked(self, fact: Fact) -> bool:
+    def _mentions_attacked(self, fact: Fact) -> bool:
         at, end = fact.start - self._claim.start, fact.end - self._claim.start
         around = self._frame[max(0, at - 70) : end + 30]
         return bool(_ATTACKED.search(around) or _LOWER.search(around)) and (
-            self._stands_near(fact) or self._source.states_somewhere(fact)
+            self._is_stated_near(fact) or self._source.states_somewhere(fact)
         )
 
     def _is_year_of_citation(self, fact: Fact) -> bool:
         at = fact.start - self._claim.start
         return self._frame[max(0, at - 1) : at] == "(" or bool(_DECISION.search(self._frame[max(0, at - 60) : at]))
 
-    def _stands_near(self, fact: Fact) -> bool:
-        return any(self._source.states(fact, *span) for span in self._near)
+    def _is_stated_near(self, fact: Fact) -> bool:
+        return any(self._source.states(fact, *span) for span in self._near_spans)
 
-    def _other_courts(self) -> bool:
-        """Is another court, or chamber, made to say what this one says?"""
-        own = self._source.own
-        known = own.court_words if own.court else words_of_value(self._source.content[:400])
+    def _wrong_court(self) -> bool:
+        """Is the quotation attributed to another court or chamber?"""
+        known = self._source.own
+        court_words = known.court_words if known.court else words_of_value(self._source.content[:400])
         for start, end in self._courts:
             named = words_of_value(self._claim.masked[start:end])
-            if not named or named <= known:
+            if not named or named <= court_words:
                 continue
             if not self._source.names_court(named):
                 return True
-            reports = self._reports(end) or re.search(
+            reports = self._court_reports(end) or re.search(
                 r"\b(?:selon|d['’]après|pour)[ ](?:la |le |l['’])?\Z", self._frame[max(0, start - 14) : start]
             )
             if reports:
-                said = self._passage()
-                # "la chambre sociale" alone is one of this court's, of which there is but one that decided.
-                if _is_court(said) or (own.court and find_formations(self._claim.masked[start:end])):
+                paragraph = self._quoted_paragraph()
+                # "la chambre sociale" alone is a chamber of this court, and only one chamber decided.
+                if _court_speaks(paragraph) or (known.court and find_formations(self._claim.masked[start:end])):
                     return True
-                if said is None or said.speaker is None:
+                if paragraph is None or paragraph.speaker is None:
                     self._warnings.append(
                         f"« {self._claim.masked[start:end].strip()} » n'est pas la juridiction qui a rendu la décision."
                     )
         return False
 
-    def _reports(self, end: int) -> bool:
-        """Does a court named up to a place report what is quoted behind it?"""
+    def _court_reports(self, end: int) -> bool:
+        """Does the court named before `end` report what is quoted after it?"""
         behind = self._frame[end : end + 90]
         return bool(re.match(rf"[^.;:“”]{{0,40}}?\b(?:a |avait |ayant )?{_SAYS}", behind))
 
-    def _outcomes(self) -> bool:
-        """Is an outcome stated that is not the decision's?"""
-        found = list(_OUTCOME.finditer(self._words))
-        if not found:
+    def _wrong_outcome(self) -> bool:
+        matches = list(_OUTCOME.finditer(self._frame_without_courts))
+        if not matches:
             return False
         outcome = self._source.outcome
-        for match in found:
+        for match in matches:
             stated = Outcome(kinds_of(match["verb"]), "")
             if match["verb"].startswith("débout"):
                 stated = Outcome(frozenset({"rejet"}), "")
@@ -279,14 +278,14 @@ class _Check:
                 if stated.kinds & outcome.kinds:
                     return True
                 continue
-            told = _TOLD.search(self._frame[max(0, match.start() - 80) : match.start()])
-            if stated.kinds & (outcome.kinds | _IMPLIED.get(next(iter(outcome.kinds), ""), frozenset())) and not told:
+            other = _ATTRIBUTED_ELSEWHERE.search(self._frame[max(0, match.start() - 80) : match.start()])
+            if stated.kinds & (outcome.kinds | _IMPLIED.get(next(iter(outcome.kinds), ""), frozenset())) and not other:
                 continue
             main = stated.kinds & _MAIN and outcome.kinds
-            if not told and (stated.opposes(outcome) or main):
+            if not other and (stated.opposes(outcome) or main):
                 return True
             stem = match["verb"][:5]
-            if any(stem in self._source.lower[slice(*span)] for span in self._near):
+            if any(stem in self._source.lower[slice(*span)] for span in self._near_spans):
                 continue
             if stem not in self._source.lower:
                 return True
@@ -295,31 +294,29 @@ class _Check:
         return False
 
     def _denied(self) -> bool:
-        """Is the decision made to deny what is quoted, or to say what it denies?"""
+        """Does the claim have the decision deny what is quoted, or state what it denies?"""
         for number, place in enumerate(self._places):
-            before, after = self._clauses(number)
-            led = self._led_by(place)
+            before, after = self._clauses_around(number)
+            led = self._words_before(place)
             if _DENIED_REPORT.search(before):
                 return True
             if rejected := _REJECTED.search(before):
-                said = self._passage()
+                spoken = self._quoted_paragraph()
                 speaker = "party" if rejected["argument"] else "lower_court"
-                if said is None or said.speaker != speaker or (speaker == "lower_court" and not said.censured):
+                if spoken is None or spoken.speaker != speaker or (speaker == "lower_court" and not spoken.censured):
                     return True
                 continue
-            wanted, there = cues_of(before[-120:]), cues_of(led)
-            denying = wanted & {"not", "wrongly", "refuses"} - {"refuses" if _OUTCOME.search(before) else ""}
-            if denying - there:
-                if self._governs(before):
+            cues, source_cues = cues_of(before[-120:]), cues_of(led)
+            denying = cues & {"not", "wrongly", "refuses"} - {"refuses" if _OUTCOME.search(before) else ""}
+            if denying - source_cues:
+                if self._negation_governs(before):
                     return True
                 self._warnings.append("Une négation autour de la citation n'a pas pu être vérifiée.")
-            elif "except" in wanted - there:
+            elif "except" in cues - source_cues:
                 return True
             modal = [kind for kind in _MODALS if kind in cues_of(" ".join(before.split()[-2:]))]
             behind = cues_of(" ".join(led.split()[-4:]))
-            if modal and (
-                ({*_MODALS} & behind and modal[0] not in behind) or ("not" in behind and "not" not in wanted)
-            ):
+            if modal and (({*_MODALS} & behind and modal[0] not in behind) or ("not" in behind and "not" not in cues)):
                 return True
             if re.match(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b", after) and cues_of(after) & {
                 "not",
@@ -332,90 +329,89 @@ class _Check:
                 return True
         return False
 
-    def _governs(self, before: str) -> bool:
-        """Does a negation stand in the clause of the quotation itself, not in one before a comma?"""
+    def _negation_governs(self, before: str) -> bool:
+        """Is there a negation in the clause of the quotation itself, not in one before a comma?"""
         return bool(cues_of(re.split(r"[,;:]", before)[-1]) & {"not", "wrongly", "refuses"})
 
-    def _clauses(self, number: int) -> tuple[str, str]:
-        """Return the words before a quotation since the last one, and those behind it up to the next."""
+    def _clauses_around(self, number: int) -> tuple[str, str]:
+        """Return the words from the previous quotation to this one, and from this one to the next."""
         quotations = self._claim.quotations
-        one = quotations[number]
+        quotation = quotations[number]
         first = quotations[number - 1].end if number else self._claim.start
         last = quotations[number + 1].start if number + 1 < len(quotations) else self._claim.end
         text, start = legible(self._claim.text).lower(), self._claim.start
-        return text[first - start : max(one.start - start, 0)], text[one.end - start : last - start]
+        return text[first - start : max(quotation.start - start, 0)], text[quotation.end - start : last - start]
 
-    def _led_by(self, place: Span) -> str:
-        """Return the words before a quotation in its sentence of the decision."""
+    def _words_before(self, place: Span) -> str:
         sentence = self._source.sentence_around(place)[0]
         return self._source.lower[max(sentence, place[0] - LED) : place[0]]
 
-    def _made_to_speak(self) -> bool:
-        """Is a party, or the court below, made to say what the court says?"""
-        before = self._clauses(0)[0]
-        said = None
+    def _wrong_speaker(self) -> bool:
+        """Are the court's words attributed to a party or the court below?"""
+        before = self._clauses_around(0)[0]
+        paragraph = None
         if _PARTY.search(before):
-            said = self._passage()
-            if _is_court(said):
+            paragraph = self._quoted_paragraph()
+            if _court_speaks(paragraph):
                 at, end = self._source.sentence_around(self._places[0])
                 sentence = self._source.lower[at:end]
                 return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
-        elif (lower := _LOWER.search(before)) and self._reports(lower.end()):
-            own = words_of_value(self._source.own.court)
-            if not (own and words_of_value(lower.group()) <= own):
-                said = self._passage()
-                return bool(_is_court(said) and "arrêt" not in self._led_by(self._places[0]))
-        elif _COURT.search(before) or _COURT.search(self._clauses(0)[1]):
-            said = self._passage()
+        elif (lower := _LOWER.search(before)) and self._court_reports(lower.end()):
+            court = words_of_value(self._source.own.court)
+            if not (court and words_of_value(lower.group()) <= court):
+                paragraph = self._quoted_paragraph()
+                return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
+        elif _COURT.search(before) or _COURT.search(self._clauses_around(0)[1]):
+            paragraph = self._quoted_paragraph()
             start = self._places[0][0]
             led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
-            if said is not None and (warning := _not_the_court(said)):
+            if paragraph is not None and (warning := _speaker_warning(paragraph)):
                 self._warnings.append(warning)
             elif _CLAIMED.search(led):
                 self._warnings.append(OF_PARTY)
         return False
 
-    def _passage(self) -> Paragraph | None:
+    def _quoted_paragraph(self) -> Paragraph | None:
         return self._source.passage_at(self._places[0])
 
     def _warn_of_context(self) -> None:
         for number, place in enumerate(self._places):
-            led = self._led_by(place)
+            led = self._words_before(place)
             if "not" in cues_of(" ".join(re.split(r"[,;:.]", led)[-1].split()[-4:])) and "not" not in cues_of(
-                self._clauses(number)[0]
+                self._clauses_around(number)[0]
             ):
                 self._warnings.append(AFTER_NEGATION)
         if any(
-            re.search(r"\[(?![.…\s])[a-zà-ÿ][^\]]{2,}\]", one.text) and "[sic]" not in one.text
-            for one in self._claim.quotations
+            re.search(r"\[(?![.…\s])[a-zà-ÿ][^\]]{2,}\]", quotation.text) and "[sic]" not in quotation.text
+            for quotation in self._claim.quotations
         ):
             self._warnings.append(INSERTED)
 
 
-def _is_court(said: Paragraph | None) -> bool:
-    """Does the court itself speak, be it in the words of a statute?"""
-    return said is not None and said.speaker in ("court", "text") and not said.censured
+def _court_speaks(paragraph: Paragraph | None) -> bool:
+    """Does the court itself speak, possibly in the words of a statute?"""
+    return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
 
 
-def _not_the_court(said: Paragraph) -> str:
-    if said.censured:
+def _speaker_warning(paragraph: Paragraph) -> str:
+    if paragraph.censured:
         return OF_CENSURED
-    return {"party": OF_PARTY, "lower_court": OF_LOWER_COURT}.get(said.speaker or "", "")
+    return {"party": OF_PARTY, "lower_court": OF_LOWER_COURT}.get(paragraph.speaker or "", "")
 
 
-def _courts_in(text: str) -> list[Span]:
+def _find_court_spans(text: str) -> list[Span]:
     abbreviated = [match.span() for match in _ABBREVIATED_COURT.finditer(text)]
     return sorted({*find_courts(text), *find_formations(text), *abbreviated})
 
 
-def _blanked(text: str, spans: Sequence[Span]) -> str:
+def _blank_spans(text: str, spans: Sequence[Span]) -> str:
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
 
 
-def _is_own_date(fact: Fact, own: str) -> bool:
+def _is_own_date(fact: Fact, day: str) -> bool:
     try:
-        return is_same(fact, Fact("date", date.fromisoformat(own), 0, 0))
+        return is_same(fact, Fact("date", date.fromisoformat(day), 0, 0))
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""Do two sentences say the same in the same words: content words, negation and direction, word by word.
+"""Compare two sentences word by word: content words, negation and direction.
 
 Lexical, not logical: equal words with equal polarity, whatever they mean.
 """
@@ -24,7 +24,7 @@ _SILENT = _GRAMMAR | _REPORTING
 _CUES = {name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()}
 _OPPOSITES = {word: frozenset(row) - {word} for row in TABLES["opposites"] for word in row}
 _PREFIXES = ("in", "im", "ir", "il", "non", "dé", "dés", "més", "mal", "anti", "contre", "sur", "sous")
-STEM = 5  # letters by which two forms of a word are one: "condamne", "condamnée"
+STEM = 5  # first letters that the forms of a word share: "condamne", "condamnée"
 _SYNONYMS: dict[str, frozenset[str]] = {}
 for _row in TABLES["synonyms"]:
     for _word in _row:
@@ -32,9 +32,9 @@ for _row in TABLES["synonyms"]:
 LEAST_SHARE = 0.7  # of a sentence's content words that the place cited must hold
 # Words before a word, and after, within which a negation bears on it: "n'est pas tenu", "ne paie pas".
 BEFORE, AFTER = 3, 2
-NEIGHBOURS = 9  # words between two of a sentence that go on alike
-LEADING = 7  # words before the first one that a sentence repeats
-GOVERNING = 14  # words before what is repeated in which "soutient que" still governs it
+NEIGHBOURS = 9  # words between two matches that are compared
+LEADING = 7  # words before the first match that are compared
+GOVERNING = 14  # words before the first match in which "soutient que" still governs it
 
 
 class Word(NamedTuple):
@@ -49,12 +49,12 @@ class Word(NamedTuple):
 @lru_cache(4096)
 def words_of_sentence(text: str) -> tuple[Word, ...]:
     """Return a sentence's words, with the negations and the like that bear on each within its clause."""
-    tokens = _tokens(text)
-    cues = list(_cues(tokens))
+    tokens = _tokenize(text)
+    cues = list(_token_cues(tokens))
     words = []
     for at, token in enumerate(tokens):
         if token[0].isalnum():
-            words.append(Word(stem_of(token), token, frozenset(_bearing(tokens, cues, at)), cues[at]))
+            words.append(Word(stem_of(token), token, frozenset(_cues_bearing_on(tokens, cues, at)), cues[at]))
     return tuple(words)
 
 
@@ -66,25 +66,25 @@ def content_words(text: str) -> list[str]:
 @lru_cache(4096)
 def cues_of(text: str) -> frozenset[str]:
     """Return the kinds of words in a text that turn a meaning: negation, exception, refusal, claim…"""
-    return frozenset(cue for cue in _cues(_tokens(text)) if cue)
+    return frozenset(cue for cue in _token_cues(_tokenize(text)) if cue)
 
 
 def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset()) -> bool:
     """Does a source say what a claim does, in most of its words, denying what it denies and nothing else?
 
     Args:
-        claim: A sentence, without what it says of its source alone.
+        claim: A sentence, without what it says only about its source.
         source: One or two neighbouring sentences.
-        known: Stems that need not stand there: of the decision's own court.
+        known: Stems that the source need not have: of the decision's own court.
     """
-    said, there = words_of_sentence(claim), words_of_sentence(source)
-    telling = [at for at, one in enumerate(said) if _tells(one) and one.stem not in known]
+    claim_words, source_words = words_of_sentence(claim), words_of_sentence(source)
+    telling = [at for at, word in enumerate(claim_words) if _is_telling(word) and word.stem not in known]
     if not telling:
         return True
-    pairs = _aligned(said, telling, there)
+    pairs = _align_words(claim_words, telling, source_words)
     if len(pairs) < LEAST_SHARE * len(telling):
         return False
-    return _same_direction(said, there, telling, pairs)
+    return _same_sense(claim_words, source_words, telling, pairs)
 
 
 def is_grammar(word: str) -> bool:
@@ -94,11 +94,11 @@ def is_grammar(word: str) -> bool:
 
 @lru_cache(2048)
 def telling_stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's content words, those apart that answers use to report."""
-    return frozenset(one.stem for one in words_of_sentence(text) if _tells(one))
+    """Return the stems of a text's content words, without those that answers use to report."""
+    return frozenset(word.stem for word in words_of_sentence(text) if _is_telling(word))
 
 
-def _tokens(text: str) -> list[str]:
+def _tokenize(text: str) -> list[str]:
     folded = fold_text(legible(text))
     folded = (
         _NUMBER_SIGN.sub("numéro ", folded).replace("d'après", "selon").replace("n'", "ne ").replace(" pour cent", " %")
@@ -113,13 +113,13 @@ def stem_of(word: str) -> str:
     return word[:STEM]
 
 
-def _tells(word: Word) -> bool:
+def _is_telling(word: Word) -> bool:
     return len(word.text) >= 4 and not word.cue and word.text.isalpha() and word.text not in _SILENT
 
 
-def _cues(tokens: Sequence[str]) -> Iterator[str]:
-    """Yield for each token the kind of cue that it is; "que" is one where it restricts: "ne … que"."""
-    denied = False  # "ne" stands before, with no "pas" yet
+def _token_cues(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the kind of cue of each token, or ""; "que" is one where it restricts: "ne … que"."""
+    denied = False  # after "ne", before its "pas"
     for number, word in enumerate(tokens):
         kind = next((name for name, pattern in _CUES.items() if pattern.match(word)), "")
         if word == "tort" and (number == 0 or tokens[number - 1] not in ("à", "a")):
@@ -133,8 +133,8 @@ def _cues(tokens: Sequence[str]) -> Iterator[str]:
         yield kind
 
 
-def _bearing(tokens: Sequence[str], cues: Sequence[str], at: int) -> Iterator[str]:
-    """Yield the kinds of cue that bear on the token at a place: near it, with no sign of punctuation between."""
+def _cues_bearing_on(tokens: Sequence[str], cues: Sequence[str], at: int) -> Iterator[str]:
+    """Yield the kinds of cue near the token at `at`, with no punctuation between."""
     for step, most in ((-1, BEFORE), (1, AFTER)):
         for distance in range(1, most + 1):
             place = at + step * distance
@@ -144,86 +144,87 @@ def _bearing(tokens: Sequence[str], cues: Sequence[str], at: int) -> Iterator[st
                 yield cues[place]
 
 
-def _aligned(said: Sequence[Word], telling: Sequence[int], there: Sequence[Word]) -> dict[int, int]:
-    """Return for each telling word that the source has, by its place, the place there nearest to the others'."""
+def _align_words(claim: Sequence[Word], telling: Sequence[int], source: Sequence[Word]) -> dict[int, int]:
+    """Map the position of each telling word to that in the source which is nearest to the other matches."""
     places: dict[str, list[int]] = {}
-    for number, word in enumerate(there):
+    for number, word in enumerate(source):
         places.setdefault(word.stem, []).append(number)
-    certain = sorted(found[0] for at in telling if len(found := places.get(said[at].stem, [])) == 1)
+    certain = sorted(places_of_stem[0] for at in telling if len(places_of_stem := places.get(claim[at].stem, [])) == 1)
     pairs: dict[int, int] = {}
     taken: set[int] = set()
     last = certain[len(certain) // 2] if certain else 0
     for here in telling:
-        if found := [at for at in places.get(said[here].stem, ()) if at not in taken]:
-            same = [at for at in found if there[at].cues == said[here].cues] or found
+        if places_of_stem := [at for at in places.get(claim[here].stem, ()) if at not in taken]:
+            same = [at for at in places_of_stem if source[at].cues == claim[here].cues] or places_of_stem
             last = pairs[here] = min(same, key=lambda at: abs(at - last))
             taken.add(last)
     return pairs
 
 
-def _same_direction(said: Sequence[Word], there: Sequence[Word], telling: Sequence[int], pairs: dict[int, int]) -> bool:
-    if any(said[here].cues ^ there[at].cues for here, at in pairs.items()):
+def _same_sense(claim: Sequence[Word], source: Sequence[Word], telling: Sequence[int], pairs: dict[int, int]) -> bool:
+    if any(claim[here].cues ^ source[at].cues for here, at in pairs.items()):
         return False
-    if not _same_between(said, there, pairs):
+    if not _same_between(claim, source, pairs):
         return False
     first, last = min(pairs.values()), max(pairs.values())
-    near = there[max(0, first - BEFORE) : last + NEIGHBOURS + 1]
-    wanted, found = _counted(said), _counted(near)
-    if any(n > found.get(kind, 0) for kind, n in wanted.items()):
+    near = source[max(0, first - BEFORE) : last + NEIGHBOURS + 1]
+    claim_cues, source_cues = _count_cues(claim), _count_cues(near)
+    if any(n > source_cues.get(kind, 0) for kind, n in claim_cues.items()):
         return False
     begins = min(pairs)
-    if _leading(said, begins) ^ _leading(there, pairs[begins]):
+    if _leading_cues(claim, begins) ^ _leading_cues(source, pairs[begins]):
         return False
-    governed = {one.cue for one in there[max(0, first - GOVERNING) : first]} & {"claims", "wrongly"}
-    if governed - set(wanted):
+    governed = {word.cue for word in source[max(0, first - GOVERNING) : first]} & {"claims", "wrongly"}
+    if governed - set(claim_cues):
         return False
-    missing = {said[at].stem for at in telling if at not in pairs}
-    unmatched = {said[at].text for at in telling if said[at].stem in missing}
-    others = {one.text for one in there[first : last + 1] if _tells(one)}
-    return not any(_are_opposite(one, other) for one in unmatched for other in others)
+    missing = {claim[at].stem for at in telling if at not in pairs}
+    unmatched = {claim[at].text for at in telling if claim[at].stem in missing}
+    others = {word.text for word in source[first : last + 1] if _is_telling(word)}
+    return not any(_are_opposite(word, other) for word in unmatched for other in others)
 
 
-def _leading(words: Sequence[Word], at: int) -> set[str]:
-    """Return the kinds of exception or reproach that stand before a word: "sauf lorsque", "c'est à tort que"."""
-    return {one.cue for one in words[max(0, at - LEADING) : at]} & {"except", "wrongly"}
+def _leading_cues(words: Sequence[Word], at: int) -> set[str]:
+    """Return the cues of exception or error before a word: "sauf lorsque", "c'est à tort que"."""
+    return {word.cue for word in words[max(0, at - LEADING) : at]} & {"except", "wrongly"}
 
 
-def _same_between(said: Sequence[Word], there: Sequence[Word], pairs: dict[int, int]) -> bool:
-    """Where both go on alike, does the same stand between: no word put for another, no negation more or less?"""
+def _same_between(claim: Sequence[Word], source: Sequence[Word], pairs: dict[int, int]) -> bool:
+    """Between neighbouring matches, is no word replaced by another, and is the negation the same?"""
     matched = sorted(pairs.items())
     for (here, other), (here_next, other_next) in pairwise(matched):
         if here_next - here > NEIGHBOURS or not 0 < other_next - other <= NEIGHBOURS:
             continue
-        mine, theirs = said[here + 1 : here_next], there[other + 1 : other_next]
-        if {one.cue for one in mine if one.cue} ^ {one.cue for one in theirs if one.cue}:
+        mine, theirs = claim[here + 1 : here_next], source[other + 1 : other_next]
+        if {word.cue for word in mine if word.cue} ^ {word.cue for word in theirs if word.cue}:
             return False
         if not _are_synonyms(mine, theirs):
             return False
     here, other = matched[-1]
-    return len(said) - here > NEIGHBOURS or _are_synonyms(said[here + 1 :], there[other + 1 : other + NEIGHBOURS])
+    return len(claim) - here > NEIGHBOURS or _are_synonyms(claim[here + 1 :], source[other + 1 : other + NEIGHBOURS])
 
 
 def _are_synonyms(mine: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Is every telling word of a few one of the others, or put for one of them?"""
-    others = {one.stem for one in theirs}
-    return all(one.stem in others or _SYNONYMS.get(one.stem, frozenset()) & others for one in mine if _tells(one))
+    """Is every telling word of `mine` in `theirs`, or a synonym of one there?"""
+    others = {word.stem for word in theirs}
+    stems = (word.stem for word in mine if _is_telling(word))
+    return all(stem in others or _SYNONYMS.get(stem, frozenset()) & others for stem in stems)
 
 
-def _counted(words: Sequence[Word]) -> dict[str, int]:
+def _count_cues(words: Sequence[Word]) -> dict[str, int]:
     """Count the cues of each kind; "ne" and its "pas" are one."""
     counts: dict[str, int] = {}
-    for one in words:
-        if one.cue and one.text != "ne":
-            counts[one.cue] = counts.get(one.cue, 0) + 1
+    for word in words:
+        if word.cue and word.text != "ne":
+            counts[word.cue] = counts.get(word.cue, 0) + 1
     return counts
 
 
-def _are_opposite(one: str, other: str) -> bool:
-    """Are two words contraries: in a table, or one with a prefix that denies the other, as "irrecevable"?"""
-    if other.startswith(tuple(_OPPOSITES.get(stem_of(one), ()))):
+def _are_opposite(word: str, other: str) -> bool:
+    """Are two words opposites: in a table, or one with a negating prefix, as "irrecevable"?"""
+    if other.startswith(tuple(_OPPOSITES.get(stem_of(word), ()))):
         return True
     return any(
         second.startswith(prefix) and stem_of(first) == stem_of(second.removeprefix(prefix))
-        for first, second in ((one, other), (other, one))
+        for first, second in ((word, other), (other, word))
         for prefix in _PREFIXES
     )

@@ -1,4 +1,4 @@
-"""An answer as a page, a Word document or lines of text; a document beside its outline; answers kept on disk."""
+"""An answer as a page, a Word document or lines of text; a document with its outline; saved answers."""
 
 from typing import TYPE_CHECKING
 

@@ -17,8 +17,8 @@ from legal_rag.library.corpus import Corpus
 from legal_rag.report.lines import STATUS_WORDS, printable
 
 QUOTE_CHARS = 1500  # of a passage in the table of sources
-KEY_CHARS = 60  # of a BibTeX key, its number apart
-QUOTED = ("verified", "relocated")  # the text stands in the decision: nothing need be said in the sentence
+KEY_CHARS = 60  # of a BibTeX key, without its number
+QUOTED = ("verified", "relocated")  # the decision has the text: the sentence needs no remark
 WIDTHS = (0.8, 4.2, 7.6, 3.4)  # of the table's columns, centimetres
 HEADS = ("N°", "Décision", "Passage cité", "Contrôle du texte")
 CAUTION = (
@@ -26,25 +26,23 @@ CAUTION = (
     "l'analyse est juste ni si la jurisprudence est à jour."
 )
 RULES = ("heading", "list", "blockquote", "emphasis", "newline", "backticks")  # of Markdown, in an answer
-# Around the number of a source, in a text that Markdown is read from; an answer's own are taken out.
+# Delimits the number of a source in Markdown; an answer's own such characters are removed.
 _MARK = re.compile("\ue000(\\d+)\ue001")
 
 
 @dataclass(frozen=True)
-class _Source:
-    """A passage cited, with its number in the document."""
-
+class _NumberedSource:
     number: int
     citation: Citation
     cited: LegalCitation
 
     @property
     def checked(self) -> str:
-        """What its check found, in French, with who speaks and the warnings."""
+        """The result of its check, in French, with the speaker and the warnings."""
         place = f"caractères {french_number(self.citation.char_start)} à {french_number(self.citation.char_end)}"
-        # Warnings are a field of later answers.
-        said = (self.citation.said_by, place, *getattr(self.citation, "warnings", ()))
-        return " ; ".join(filter(None, (STATUS_WORDS[self.citation.status], *said)))
+        # Older answers have no field of warnings.
+        details = (self.citation.said_by, place, *getattr(self.citation, "warnings", ()))
+        return " ; ".join(filter(None, (STATUS_WORDS[self.citation.status], *details)))
 
 
 def answer_docx(prediction: Prediction, corpus: Corpus | None = None) -> bytes:
@@ -56,13 +54,13 @@ def answer_docx(prediction: Prediction, corpus: Corpus | None = None) -> bytes:
     """
     import docx
 
-    sources = _sources(prediction, corpus)
+    sources = _number_sources(prediction, corpus)
     document = docx.Document()
     document.core_properties.title = _clean(prediction.question)[:200]
     document.add_heading(_clean(prediction.question), 1)
     if prediction.notice:
         document.add_paragraph().add_run(_clean(prediction.notice)).italic = True
-    _Body(document, sources).write(_with_numbers(prediction.answer, sources))
+    _BodyWriter(document, sources).write(_replace_markers(prediction.answer, sources))
     if prediction.ungrounded_claims:
         document.add_heading("Affirmations qu'aucune citation n'appuie", 2)
         for claim in prediction.ungrounded_claims:
@@ -77,29 +75,31 @@ def answer_docx(prediction: Prediction, corpus: Corpus | None = None) -> bytes:
 
 
 def answer_bibtex(prediction: Prediction, corpus: Corpus | None = None) -> str:
-    """Write one BibTeX entry a decision cited, with what the checks of its citations found as a note."""
-    by_document: dict[str, list[_Source]] = {}
-    for one in _sources(prediction, corpus).values():
-        by_document.setdefault(one.citation.doc_id, []).append(one)
+    """Write one BibTeX entry per decision cited, with the results of its citation checks as a note."""
+    by_document: dict[str, list[_NumberedSource]] = {}
+    for source in _number_sources(prediction, corpus).values():
+        by_document.setdefault(source.citation.doc_id, []).append(source)
     keys: set[str] = set()
-    entries = [_entry(_new_key(some[0].cited.text, keys), some) for some in by_document.values()]
+    entries = [_bibtex_entry(_new_key(sources[0].cited.text, keys), sources) for sources in by_document.values()]
     return "\n".join(entries)
 
 
-def _sources(prediction: Prediction, corpus: Corpus | None) -> dict[str, _Source]:
-    """Return the passages that an answer cites, by the marker that stands in it."""
-    known = {one.doc_id: one.citation or one.title for one in prediction.documents}
+def _number_sources(prediction: Prediction, corpus: Corpus | None) -> dict[str, _NumberedSource]:
+    """Number the passages that an answer cites, by their markers in it."""
+    known = {document.doc_id: document.citation or document.title for document in prediction.documents}
     cited: dict[str, LegalCitation] = {}
-    sources: dict[str, _Source] = {}
-    for one in prediction.citations:
-        if one.doc_id not in cited:
-            cited[one.doc_id] = _cited(one.doc_id, known, corpus)
-        marker = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
-        sources.setdefault(marker, _Source(len(sources) + 1, one, cited[one.doc_id]))
+    sources: dict[str, _NumberedSource] = {}
+    for citation in prediction.citations:
+        if citation.doc_id not in cited:
+            cited[citation.doc_id] = _cite_document(citation.doc_id, known, corpus)
+        marker = format_marker(
+            citation.doc_id, citation.char_start, citation.char_end, verified=citation.status != "unverified"
+        )
+        sources.setdefault(marker, _NumberedSource(len(sources) + 1, citation, cited[citation.doc_id]))
     return sources
 
 
-def _cited(doc_id: str, known: Mapping[str, str], corpus: Corpus | None) -> LegalCitation:
+def _cite_document(doc_id: str, known: Mapping[str, str], corpus: Corpus | None) -> LegalCitation:
     if corpus is not None:
         try:
             return legal_citation(corpus.document(doc_id))
@@ -108,7 +108,7 @@ def _cited(doc_id: str, known: Mapping[str, str], corpus: Corpus | None) -> Lega
     return LegalCitation(text=known.get(doc_id) or doc_id)
 
 
-def _with_numbers(answer: str, sources: Mapping[str, _Source]) -> str:
+def _replace_markers(answer: str, sources: Mapping[str, _NumberedSource]) -> str:
     answer = answer.replace("\ue000", "").replace("\ue001", "")
     if not sources:
         return answer
@@ -120,15 +120,12 @@ def _clean(text: str) -> str:
     return printable(text)
 
 
-class _Body:
-    """Writes the Markdown of an answer as paragraphs."""
-
-    def __init__(self, document: Any, sources: Mapping[str, _Source]) -> None:
+class _BodyWriter:
+    def __init__(self, document: Any, sources: Mapping[str, _NumberedSource]) -> None:
         self._document = document
-        self._sources = {one.number: one for one in sources.values()}
+        self._sources = {source.number: source for source in sources.values()}
 
     def write(self, text: str) -> None:
-        """Add the paragraphs of a text."""
         from markdown_it import MarkdownIt
 
         style, lists, item = "", list[Iterator[str]](), ""
@@ -140,16 +137,16 @@ class _Body:
             elif token.type in ("heading_close", "blockquote_close"):
                 style = ""
             elif token.type in ("bullet_list_open", "ordered_list_open"):
-                lists.append(_numbers(token))
+                lists.append(_list_labels(token))
             elif token.type in ("bullet_list_close", "ordered_list_close"):
                 lists.pop()
             elif token.type == "list_item_open":
                 item = next(lists[-1])
             elif token.type == "inline":
-                self._paragraph(token.children or [], style, item, len(lists))
+                self._add_paragraph(token.children or [], style, item, len(lists))
                 item = ""
 
-    def _paragraph(self, children: Iterable[Any], style: str, item: str, depth: int) -> None:
+    def _add_paragraph(self, children: Iterable[Any], style: str, item: str, depth: int) -> None:
         from docx.shared import Cm
 
         paragraph = self._document.add_paragraph(item, style or None)
@@ -163,12 +160,12 @@ class _Body:
                 paragraph.add_run().add_break()
             for place, part in enumerate(_MARK.split(child.content)):
                 if place % 2:
-                    self._reference(paragraph, self._sources[int(part)])
+                    self._add_reference(paragraph, self._sources[int(part)])
                 elif part:
                     run = paragraph.add_run(_clean(part))
                     run.bold, run.italic = bold > 0 or None, italic > 0 or None
 
-    def _reference(self, paragraph: Any, source: _Source) -> None:
+    def _add_reference(self, paragraph: Any, source: _NumberedSource) -> None:
         """Add " (Cass. soc., 25 nov. 2020, n° 19-60.222)" and the source's number; one not confirmed says so."""
         paragraph.add_run(" (")
         _add_cited(paragraph, source.cited)
@@ -178,7 +175,7 @@ class _Body:
         paragraph.add_run(str(source.number)).font.superscript = True
 
 
-def _numbers(token: Any) -> Iterator[str]:
+def _list_labels(token: Any) -> Iterator[str]:
     if token.type == "ordered_list_open":
         return (f"{number}.{NO_BREAK}" for number in count(int(token.attrGet("start") or 1)))
     return iter(lambda: f"•{NO_BREAK}", "")
@@ -201,19 +198,19 @@ def _add_cited(paragraph: Any, cited: LegalCitation) -> None:
         run.underline = True
 
 
-def _add_table(document: Any, sources: Iterable[_Source]) -> None:
+def _add_table(document: Any, sources: Iterable[_NumberedSource]) -> None:
     from docx.shared import Cm
 
     table = document.add_table(rows=1, cols=len(HEADS), style="Table Grid")
     for cell, head in zip(table.rows[0].cells, HEADS, strict=True):
         cell.paragraphs[0].add_run(head).bold = True
-    for one in sources:
+    for source in sources:
         number, decision, passage, checked = table.add_row().cells
-        number.text, checked.text = str(one.number), _clean(one.checked)
-        _add_cited(decision.paragraphs[0], one.cited)
-        if one.cited.name:
-            decision.paragraphs[0].add_run(_clean(f", {one.cited.name}"))
-        quote = " ".join(_clean(one.citation.quote).split())
+        number.text, checked.text = str(source.number), _clean(source.checked)
+        _add_cited(decision.paragraphs[0], source.cited)
+        if source.cited.name:
+            decision.paragraphs[0].add_run(_clean(f", {source.cited.name}"))
+        quote = " ".join(_clean(source.citation.quote).split())
         passage.text = (
             f"«{NO_BREAK}{quote[:QUOTE_CHARS]}{' […]' if len(quote) > QUOTE_CHARS else ''}{NO_BREAK}»" if quote else ""
         )
@@ -222,16 +219,16 @@ def _add_table(document: Any, sources: Iterable[_Source]) -> None:
             cell.width = Cm(width)
 
 
-def _entry(key: str, sources: list[_Source]) -> str:
+def _bibtex_entry(key: str, sources: list[_NumberedSource]) -> str:
     cited = sources[0].cited
-    checks = dict.fromkeys(STATUS_WORDS[one.citation.status] for one in sources)
+    checks = dict.fromkeys(STATUS_WORDS[source.citation.status] for source in sources)
     fields = {
-        "title": f"{{{_latex(cited.with_name)}}}",
+        "title": f"{{{_escape_latex(cited.with_name)}}}",
         "date": cited.date,
         "year": cited.date[:4],
-        "number": _latex(cited.number),
+        "number": _escape_latex(cited.number),
         "url": cited.links[0].url if cited.links else "",
-        "note": _latex(f"{sources[0].citation.doc_id} ; {', '.join(checks)}"),
+        "note": _escape_latex(f"{sources[0].citation.doc_id} ; {', '.join(checks)}"),
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
     return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}\n"
@@ -241,7 +238,7 @@ def _new_key(text: str, taken: set[str]) -> str:
     """Return a key of letters, figures and hyphens that no entry has yet."""
     plain = normalized(text, "NFKD").encode("ascii", "ignore").decode().lower()
     key = re.sub(r"[^a-z0-9]+", "-", plain)[:KEY_CHARS].strip("-") or "document"
-    free = next(one for one in (key, *(f"{key}-{n}" for n in range(2, len(taken) + 3))) if one not in taken)
+    free = next(name for name in (key, *(f"{key}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
     taken.add(free)
     return free
 
@@ -249,7 +246,6 @@ def _new_key(text: str, taken: set[str]) -> str:
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", NO_BREAK: "~"}
 
 
-def _latex(text: str) -> str:
-    """Write a text for LaTeX in one line, its braces balanced."""
+def _escape_latex(text: str) -> str:
     line = " ".join(printable(text).split(" ")).replace("\n", " ")
-    return "".join(_SPECIAL.get(one, f"\\{one}" if one in "{}$&#%_" else one) for one in line)
+    return "".join(_SPECIAL.get(char, f"\\{char}" if char in "{}$&#%_" else char) for char in line)

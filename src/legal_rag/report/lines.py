@@ -21,7 +21,7 @@ PLURALS: Mapping[str, str] = {
     "relocated": "textes conformes, places rectifiées",
     "unverified": "non confirmées",
 }
-VERBATIM_MODES = frozenset({"evidence", "fallback"})  # answers made of passages as they stand
+VERBATIM_MODES = frozenset({"evidence", "fallback"})  # answers made of verbatim passages
 
 
 def event_line(event: Event) -> str:
@@ -32,15 +32,15 @@ def event_line(event: Event) -> str:
 def citations_in_french(counts: Mapping[str, int], *, verbatim: bool = False) -> str:
     """Count citations by status, or nothing; other keys are ignored.
 
-    « 3 citations : 2 textes conformes ; 1 non confirmée »; `verbatim`, of passages that were quoted as they stand:
+    « 3 citations : 2 textes conformes ; 1 non confirmée »; `verbatim`, for passages quoted verbatim:
     « 3 passages cités tels quels ».
     """
-    found = {status: n for status in STATUS_WORDS if (n := counts.get(status, 0))}
-    total = sum(found.values())
-    if not found or verbatim:
-        return f"{_counted(total, 'passage')} {'cités tels quels' if total > 1 else 'cité tel quel'}" if found else ""
-    parts = [counted_status(status, n) if total > 1 else STATUS_WORDS[status] for status, n in found.items()]
-    return f"{_counted(total, 'citation')} : {' ; '.join(parts)}"
+    shown = {status: n for status in STATUS_WORDS if (n := counts.get(status, 0))}
+    total = sum(shown.values())
+    if not shown or verbatim:
+        return f"{_pluralize(total, 'passage')} {'cités tels quels' if total > 1 else 'cité tel quel'}" if shown else ""
+    parts = [counted_status(status, n) if total > 1 else STATUS_WORDS[status] for status, n in shown.items()]
+    return f"{_pluralize(total, 'citation')} : {' ; '.join(parts)}"
 
 
 def counted_status(status: str, n: int) -> str:
@@ -49,9 +49,9 @@ def counted_status(status: str, n: int) -> str:
 
 
 def graph_line(taken: AnswerFacts) -> str:
-    """Say what the graph took from an answer: « graphe : 3 faits, 2 liens proposés par le modèle »; empty for nothing.
+    """List what the graph took from an answer: « graphe : 3 faits, 2 liens proposés par le modèle »; empty for nothing.
 
-    A fact is what a text says by itself; what no text supports is kept apart.
+    A fact is stated by a text itself; mentions that no text supports are counted separately.
     """
     words = {
         "entities": ("nom situé dans les textes", "noms situés dans les textes"),
@@ -68,10 +68,10 @@ def graph_line(taken: AnswerFacts) -> str:
 def warning_lines(citations: Iterable[Citation]) -> list[str]:
     """Return a line for each citation that carries a warning: « ⚠ [Source: A, chars 3-9] : … »."""
     return [
-        f"⚠ {format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != 'unverified')} :"
-        f" {in_one_line(' '.join(one.warnings), 1000)}"
-        for one in dict.fromkeys(citations)
-        if one.warnings
+        f"⚠ {format_marker(cited.doc_id, cited.char_start, cited.char_end, verified=cited.status != 'unverified')} :"
+        f" {in_one_line(' '.join(cited.warnings), 1000)}"
+        for cited in dict.fromkeys(citations)
+        if cited.warnings
     ]
 
 
@@ -81,8 +81,8 @@ def french_seconds(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Strip what steers a terminal: control characters other than line breaks, and marks of writing direction."""
-    return "".join(one for one in text if one.isprintable() or one == "\n" or unicodedata.category(one) == "Zs")
+    """Strip control characters other than line breaks, and marks of writing direction, which steer a terminal."""
+    return "".join(char for char in text if char.isprintable() or char == "\n" or unicodedata.category(char) == "Zs")
 
 
 def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
@@ -93,13 +93,13 @@ def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
 
 def _search_line(event: Event) -> str:
     if event.tool == "graph_neighbours":
-        asked = in_one_line(", ".join(str(one) for one in event.input.values() if one))
-        return f"suit les liens de : {asked} → {_counted(len(event.output_ids), 'décision')}"
+        asked = in_one_line(", ".join(str(value) for value in event.input.values() if value))
+        return f"suit les liens de : {asked} → {_pluralize(len(event.output_ids), 'décision')}"
     query = in_one_line(str(event.input.get("query", "")))
     filters = {name: value for name, value in event.input.items() if name not in ("query", "k") and value}
     rest = [in_one_line(f"{name} : {value}") for name, value in filters.items()]
     asked = f"{query} [{', '.join(rest)}]" if query and rest else query or ", ".join(rest)
-    return f"cherche : {asked} → {_counted(len(event.output_ids), 'passage')}"
+    return f"cherche : {asked} → {_pluralize(len(event.output_ids), 'passage')}"
 
 
 def _read_line(event: Event) -> str:
@@ -115,17 +115,17 @@ def _think_line(event: Event) -> str:
 
 
 def _cite_line(event: Event) -> str:
-    found = citations_in_french(event.input)
+    counted = citations_in_french(event.input)
     removed = event.input.get("removed") or 0
-    told = f"contrôle {found}" if found else "contrôle : aucune citation"
-    return told + (f" ; {removed} retirée{'s' if removed > 1 else ''}" if removed else "")
+    line = f"contrôle {counted}" if counted else "contrôle : aucune citation"
+    return line + (f" ; {removed} retirée{'s' if removed > 1 else ''}" if removed else "")
 
 
 def _answer_line(event: Event) -> str:
-    return f"répond, {_counted(event.usage.tokens, 'jeton')}" if event.usage else "répond"
+    return f"répond, {_pluralize(event.usage.tokens, 'jeton')}" if event.usage else "répond"
 
 
-def _counted(n: int, noun: str) -> str:
+def _pluralize(n: int, noun: str) -> str:
     return f"{n} {noun}{'s' if n > 1 else ''}"
 
 

@@ -1,4 +1,4 @@
-"""A document's outline beside its text, and who speaks in each: as a page, in a notebook, as lines of text."""
+"""A document's outline with its text and speakers: as a page, in a notebook, as lines of text."""
 
 from bisect import bisect_right
 from collections import Counter, deque
@@ -42,7 +42,7 @@ MAX_SECTIONS = 3000
 MAX_CHARS = 1_000_000
 MAX_LEVELS = 8  # nested; deeper sections are listed in the eighth
 OPEN_SECTIONS = 80  # of an outline that is shown unfolded
-CONTEXT = 200  # characters on either side of a passage cited that stand by it on paper
+CONTEXT = 200  # characters on either side of a passage cited that are printed with it
 HEATS = 5  # steps of intensity
 
 Voice = Speaker | Literal["censured"]
@@ -89,7 +89,7 @@ class Mark(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A piece of a text with one look."""
+    """A piece of a text in one style."""
 
     text: str
     marks: tuple[Mark, ...]  # that begin with it
@@ -100,7 +100,7 @@ class Run(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A piece of a text that one speaks."""
+    """A piece of a text by one speaker."""
 
     char_start: int
     voice: Voice | None
@@ -128,7 +128,7 @@ class DocumentView(NamedTuple):
 
 
 def render_outline(corpus: Corpus, doc_id: str) -> str:
-    """Render a document beside its outline as a French HTML page that loads nothing from elsewhere.
+    """Render a document with its outline as a French HTML page that loads nothing from elsewhere.
 
     Raises:
         LookupError: If there is no such document.
@@ -143,7 +143,7 @@ def render_outline(corpus: Corpus, doc_id: str) -> str:
 
 
 def show_outline(library: Corpus | str | Path, doc_id: str, height: int = 720) -> Any:
-    """Show a document beside its outline in a notebook, `height` pixels high; elsewhere its outline is printed.
+    """Show a document with its outline in a notebook, `height` pixels high; elsewhere its outline is printed.
 
     Args:
         library: An open one, or its folder.
@@ -172,17 +172,17 @@ def format_outline(corpus: Corpus, doc_id: str) -> str:
     document = corpus.document(doc_id)
     named = legal_citation(document).with_name
     lines = [in_one_line(doc_id if named == doc_id else f"{doc_id} : {named}")]
-    for one in list_sections(whole_outline_of(corpus, doc_id)):
-        node = one.node
+    for section in list_sections(whole_outline_of(corpus, doc_id)):
+        node = section.node
         place = f"{french_number(node.char_start)}-{french_number(node.char_end)}"
-        spoken = f"  [{shares_in_french(one.spoken)}]" if one.spoken else ""
+        spoken = f"  [{shares_in_french(section.spoken)}]" if section.spoken else ""
         indent = "  " * min(node.level - 1, MAX_LEVELS)
-        lines.append(f"{node.node_id}  {indent}{in_one_line(one.title)}  {place}{spoken}")
+        lines.append(f"{node.node_id}  {indent}{in_one_line(section.title)}  {place}{spoken}")
     return "\n".join(lines)
 
 
 def shares_in_french(spoken: Mapping[Voice, int]) -> str:
-    """Say who speaks in what share of the characters that somebody speaks: « la juridiction 80 % · … »."""
+    """Write each speaker's share of the characters that have a speaker: « la juridiction 80 % · … »."""
     total = sum(spoken.values())
     return " · ".join(f"{VOICES_IN_FRENCH[voice]} {max(1, round(100 * n / total))} %" for voice, n in spoken.items())
 
@@ -207,16 +207,16 @@ def view_document(
         most_chars: Of its text.
     """
     text = document.content[:most_chars]
-    listed = [one for one in list_sections(outline) if one.node.char_start < max(1, len(text))]
+    listed = [section for section in list_sections(outline) if section.node.char_start < max(1, len(text))]
     shown = listed[:MAX_SECTIONS]
-    stretches = list(_stretches(text, outline.passages, prefix, shown, marks))
+    stretches = list(_cut_stretches(text, outline.passages, prefix, shown, marks))
     return DocumentView(
         document,
         prefix,
         outline,
-        _nested(shown),
+        _nest_sections(shown),
         stretches,
-        [voice for voice in VOICES if any(one.voice == voice for one in stretches)],
+        [voice for voice in VOICES if any(stretch.voice == voice for stretch in stretches)],
         len(shown) <= OPEN_SECTIONS,
         len(listed) - len(shown),
         len(document.content) - len(text),
@@ -229,7 +229,7 @@ def outline_style() -> Any:
 
 
 def voice_of(passage: Paragraph) -> Voice | None:
-    """Return who speaks, quashed reasoning apart."""
+    """Return who speaks, with a voice of its own for quashed reasoning."""
     return "censured" if passage.censured else passage.speaker
 
 
@@ -237,74 +237,75 @@ class _Spoken:
     """Counts the characters of each speaker in any span, by running sums."""
 
     def __init__(self, passages: Sequence[Paragraph]) -> None:
-        self._borders = [0, *(border for one in passages for border in (one.start, one.end))]
-        voices = [voice_of(one) for one in passages]
-        said = [(voice, one.end - one.start) for voice, one in zip(voices, passages, strict=True)]
+        self._borders = [0, *(border for passage in passages for border in (passage.start, passage.end))]
+        voices = [voice_of(passage) for passage in passages]
+        lengths = [(voice, passage.end - passage.start) for voice, passage in zip(voices, passages, strict=True)]
         self._sums = {
-            voice: [0, *accumulate(n for of, length in said for n in (0, length * (of == voice)))]
+            voice: [0, *accumulate(n for of, length in lengths for n in (0, length * (of == voice)))]
             for voice in VOICES
             if voice in voices
         }
 
     def within(self, start: int, end: int) -> dict[Voice, int]:
-        """Return the characters that each speaks in a span, most first, without zeros."""
-        counts = Counter({voice: self._until(voice, end) - self._until(voice, start) for voice in self._sums})
+        counts = Counter({voice: self._sum_to(voice, end) - self._sum_to(voice, start) for voice in self._sums})
         return {voice: n for voice, n in counts.most_common() if n > 0}
 
-    def _until(self, voice: Voice, place: int) -> int:
+    def _sum_to(self, voice: Voice, place: int) -> int:
         at = bisect_right(self._borders, place) - 1
         sums = self._sums[voice]
         inside = at + 1 < len(sums) and sums[at + 1] > sums[at]
         return sums[at] + (place - self._borders[at] if inside else 0)
 
 
-def _nested(sections: Iterable[Section]) -> list[Section]:
+def _nest_sections(sections: Iterable[Section]) -> list[Section]:
     """Nest sections that come in reading order, at most `MAX_LEVELS` deep; return the uppermost."""
     upper: list[Section] = []
     inside: list[tuple[int, list[Section]]] = [(0, upper)]
-    for one in sections:
-        level = min(max(1, one.node.level), MAX_LEVELS)
+    for section in sections:
+        level = min(max(1, section.node.level), MAX_LEVELS)
         while inside[-1][0] >= level:
             inside.pop()
-        inside[-1][1].append(one)
-        inside.append((level, one.sections))
+        inside[-1][1].append(section)
+        inside.append((level, section.sections))
     return upper
 
 
-def _stretches(
+def _cut_stretches(
     text: str, passages: Sequence[Paragraph], prefix: str, sections: Sequence[Section], marks: Sequence[Mark]
 ) -> Iterator[Stretch]:
     """Cut a text where speakers change, and each stretch at headings and marks."""
     spoken = list(_spoken_spans(text, passages))
-    answers = _answers(spoken)
-    places = [Mark(f"{prefix}-{one.number}", one.node.char_start, one.node.char_start) for one in sections]
-    looks = _Looks(text, [one.node.heading for one in sections], marks)
-    waiting = deque(sorted([*places, *marks], key=lambda one: one.char_start))
+    answers = _answer_starts(spoken)
+    places = [
+        Mark(f"{prefix}-{section.number}", section.node.char_start, section.node.char_start) for section in sections
+    ]
+    looks = _Looks(text, [section.node.heading for section in sections], marks)
+    waiting = deque(sorted([*places, *marks], key=lambda mark: mark.char_start))
     for number, ((start, end), voice) in enumerate(spoken):
         until = end if number + 1 < len(spoken) else len(text) + 1
         here: dict[int, tuple[Mark, ...]] = {}
         while waiting and waiting[0].char_start < until:
             begun = min(max(waiting[0].char_start, start), end - 1)
             here[begun] = (*here.get(begun, ()), waiting.popleft())
-        yield Stretch(start, voice, list(_runs(text, (start, end), here, looks)), answers[number])
+        yield Stretch(start, voice, list(_cut_runs(text, (start, end), here, looks)), answers[number])
 
 
 def _spoken_spans(text: str, passages: Iterable[Paragraph]) -> Iterator[tuple[Span, Voice | None]]:
-    """Yield a text's spans with who speaks; blank lines between them are left out, other gaps are nobody's."""
+    """Yield a text's spans with who speaks; blank lines between them are left out, other gaps have no speaker."""
     done = 0
-    for one in passages:
-        start, end = max(one.start, done), min(one.end, len(text))
+    for passage in passages:
+        start, end = max(passage.start, done), min(passage.end, len(text))
         if start >= end:
             continue
         if text[done:start].strip():
             yield (done, start), None
-        yield (start, end), voice_of(one)
+        yield (start, end), voice_of(passage)
         done = end
     if text[done:].strip() or (text and not done):
         yield (done, len(text)), None
 
 
-def _answers(spoken: Sequence[tuple[Span, Voice | None]]) -> list[int | None]:
+def _answer_starts(spoken: Sequence[tuple[Span, Voice | None]]) -> list[int | None]:
     """Return, for each quashed stretch, where the court speaks next; None for others."""
     answers: list[int | None] = []
     following: int | None = None
@@ -315,14 +316,14 @@ def _answers(spoken: Sequence[tuple[Span, Voice | None]]) -> list[int | None]:
 
 
 class _Looks:
-    """Tells of any character whether it belongs to a heading, to a passage cited, near one, and to a match."""
+    """The style of any character: whether in a heading, cited, near a passage cited, and in a match."""
 
     def __init__(self, text: str, headings: Iterable[Span], marks: Iterable[Mark]) -> None:
         kinds: list[list[Span]] = [list(headings), *([] for _ in range(2 + HEATS))]
         for _, start, end, cited, heat in marks:
             if cited:
                 kinds[1].append((start, end))
-                kinds[2].append(_with_context(text, start, end))
+                kinds[2].append(_widen_to_context(text, start, end))
             elif heat:
                 kinds[2 + heat].append((start, end))
         changes: dict[int, list[int]] = {0: [0] * len(kinds)}
@@ -336,16 +337,16 @@ class _Looks:
         self._open = list(zip(*map(accumulate, of_each), strict=True))
 
     def between(self, start: int, end: int) -> list[int]:
-        """Return the places within a span where the look changes."""
+        """Return the places within a span where the style changes."""
         return self.places[bisect_right(self.places, start) : bisect_right(self.places, end - 1)]
 
     def at(self, place: int) -> tuple[bool, bool, bool, int]:
-        """Return whether a character stands in a heading, is cited, is near to that, and the heat of its match."""
+        """Return whether a character is in a heading, cited, near a passage cited, and the heat of its match."""
         heading, cited, near, *heats = self._open[bisect_right(self.places, place) - 1]
         return heading > 0, cited > 0, near > 0, max((heat for heat, n in enumerate(heats, start=1) if n), default=0)
 
 
-def _with_context(text: str, start: int, end: int) -> Span:
+def _widen_to_context(text: str, start: int, end: int) -> Span:
     """Widen a span by `CONTEXT` characters on either side, and on to the end of a word."""
     first, last = start - CONTEXT, end + CONTEXT
     begin = text.find(" ", first, start) + 1 or start if first > 0 else 0
@@ -353,7 +354,7 @@ def _with_context(text: str, start: int, end: int) -> Span:
     return begin, max(stop, end)
 
 
-def _runs(text: str, span: Span, marks: Mapping[int, tuple[Mark, ...]], looks: _Looks) -> Iterator[Run]:
+def _cut_runs(text: str, span: Span, marks: Mapping[int, tuple[Mark, ...]], looks: _Looks) -> Iterator[Run]:
     cuts = sorted({*span, *marks, *looks.between(*span)})
     for begin, end in pairwise(cuts):
         yield Run(text[begin:end], marks.get(begin, ()), *looks.at(begin))

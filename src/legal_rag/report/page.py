@@ -72,10 +72,10 @@ NOT_THE_COURT = frozenset({"party", "lower_court", "censured"})
 # Noncharacters of Unicode as internal marks: those in the answer itself are replaced.
 MARK, BREAK = "\ufdd0", "\ufdd1"
 REPLACED = str.maketrans({MARK: "\ufffd", BREAK: "\ufffd"})
-PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # of what is no Markdown, in brackets as a marker is
+PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # of what is not Markdown, in brackets as a marker is
 MENTIONED = re.compile(r"\[Source(?: non vérifiée)?: ([^\n]{1,200}?)(?:, chars \d+-\d+)?\]")
 MARKER = Markup(
-    '<a class="place cite {status}"{id} href="#{place}" aria-label="{told}" title="{told}">'
+    '<a class="place cite {status}"{id} href="#{place}" aria-label="{label}" title="{label}">'
     '{number}<span aria-hidden="true">{sign}</span></a>'
 )
 SPEAKER = Markup('<span class="speaker {}">{}</span>')
@@ -89,7 +89,7 @@ SPACES = ("\u00a0", "\u202f", " ", "")  # between guillemets and what they hold
 QUOTED_PASSAGE = re.compile(rf"^(\d{{1,4}}\. [^\n]+)\n((?:\[…\] )?\[{MARK}\d+{MARK}\][^\n]*)$", re.MULTILINE)
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
-MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
+MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown verbatim
 
 
 NO_OUTLINE = Outline(TreeNode("0000", "", 0, 0, 0, (0, 0), "document"), [])
@@ -104,10 +104,10 @@ class Note(NamedTuple):
     place: str  # id of its place in the page
 
     @property
-    def told(self) -> str:
-        """What its marker says to those who do not see it: number, status, warnings, document."""
-        said = [f"Source {self.number}, {STATUS_WORDS[self.citation.status]}", *self.citation.warnings, self.title]
-        return " — ".join(filter(None, said))
+    def label(self) -> str:
+        """Accessible name of its marker: number, status, warnings, document."""
+        parts = [f"Source {self.number}, {STATUS_WORDS[self.citation.status]}", *self.citation.warnings, self.title]
+        return " — ".join(filter(None, parts))
 
 
 class TextPiece(NamedTuple):
@@ -148,7 +148,7 @@ def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
 
     Args:
         prediction: The answer.
-        corpus: The index that it was answered from; with it the page shows whole decisions beside their outlines, and
+        corpus: The index that it was answered from; with it the page shows whole decisions with their outlines, and
             who speaks in them; without, the passages found.
 
     Raises:
@@ -158,7 +158,7 @@ def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
     script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
     frame = frame_of_page(heading, script, style)
-    return page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction, corpus))
+    return page_template(PACKAGE, "report.html.j2").render(**frame, **_template_values(prediction, corpus))
 
 
 def show_answer(prediction: Prediction, height: int = 720, *, corpus: Corpus | None = None) -> Any:
@@ -166,44 +166,44 @@ def show_answer(prediction: Prediction, height: int = 720, *, corpus: Corpus | N
     return NotebookFrame(render_answer(prediction, corpus), TITLE, height)
 
 
-def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
+def _template_values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
     citations = prediction.citations[: MAX_SHOWN["citations"]]
     evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(citations), start=1)}
-    decisions = _decisions(prediction, numbers, evidence, corpus)
+    numbers = {citation: number for number, citation in enumerate(dict.fromkeys(citations), start=1)}
+    decisions = _collect_decisions(prediction, numbers, evidence, corpus)
     heats = _Heats(evidence)
-    views = {doc_id: _view(one, prediction.question, heats) for doc_id, one in decisions.items()}
+    views = {doc_id: _view_decision(decision, prediction.question, heats) for doc_id, decision in decisions.items()}
     anchors = {anchor for view in views.values() for anchor in view.anchors}
-    notes = [_note(number, one, decisions[one.doc_id], anchors) for one, number in numbers.items()]
-    mentions = {doc_id: MENTION.format(one.prefix, one.cited_as.text) for doc_id, one in decisions.items()}
-    writer = _Writer(prediction.citations, notes, mentions)
+    notes = [_make_note(number, citation, decisions[citation.doc_id], anchors) for citation, number in numbers.items()]
+    mentions = {doc_id: MENTION.format(item.prefix, item.cited_as.text) for doc_id, item in decisions.items()}
+    writer = _AnswerWriter(prediction.citations, notes, mentions)
     return {
         "prediction": prediction,
         "answer": writer.answer(prediction.answer),
         "notice": writer.sentence(prediction.notice or "", markdown=False),
-        "claims": [writer.sentence(one) for one in prediction.ungrounded_claims[: MAX_SHOWN["ungrounded_claims"]]],
+        "claims": [writer.sentence(claim) for claim in prediction.ungrounded_claims[: MAX_SHOWN["ungrounded_claims"]]],
         "decisions": decisions,
         "views": views,
         "anchors": anchors,
         "written": writer.written,
         "notes": {note.number: note for note in notes},
         "rows": [
-            _row(rank, prediction.question, one, decisions[one.doc_id], notes, heats, anchors)
-            for rank, one in enumerate(evidence, start=1)
+            _evidence_row(rank, prediction.question, passage, decisions[passage.doc_id], notes, heats, anchors)
+            for rank, passage in enumerate(evidence, start=1)
         ],
-        "answers": {number: _answer_to(one, decisions[one.doc_id]) for one, number in numbers.items()},
+        "answers": {number: _answer_to(citation, decisions[citation.doc_id]) for citation, number in numbers.items()},
         "speakers": VOICES_IN_FRENCH,
-        "voices": [one for one in VOICES_IN_FRENCH if any(one in view.voices for view in views.values())],
+        "voices": [voice for voice in VOICES_IN_FRENCH if any(voice in view.voices for view in views.values())],
         "verbatim": prediction.mode in VERBATIM_MODES,
         "most": MAX_SHOWN,
         "signs": SIGNS,
         "words": STATUS_WORDS,
         "counted": counted_status,
         "marker": marker_link,
-        "receipts": _receipts(prediction),
-        "mentioned": lambda ids: dict.fromkeys(_mention(one, mentions) for one in ids),
-        "value": _value,
-        "inputs_of": _inputs_of,
+        "receipts": _receipt_rows(prediction),
+        "mentioned": lambda ids: dict.fromkeys(_link_document(item_id, mentions) for item_id in ids),
+        "value": _format_value,
+        "inputs_of": _step_inputs,
         "date": french_date,
         "number": french_number,
         "decimal": french_decimal,
@@ -212,64 +212,64 @@ def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
 
 def marker_link(note: Note, own_id: str = "") -> Markup:
     """Write the link to a passage cited; status and warning have signs and names, not a colour alone."""
-    one = note.citation
+    citation = note.citation
     return MARKER.format(
-        status=one.status,
+        status=citation.status,
         id=Markup(' id="{}"').format(own_id) if own_id else "",
         place=note.place,
-        told=note.told,
+        label=note.label,
         number=note.number,
-        sign=SIGNS[one.status] + "⚠" * bool(one.warnings),
+        sign=SIGNS[citation.status] + "⚠" * bool(citation.warnings),
     )
 
 
 def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool = True) -> Markup:
     """Write an answer as HTML, a link for each marker of `citations` (in their order) that `notes` show.
 
-    Its Markdown is read, but for passages cited that stand in it word for word, and all of it unless `markdown`.
+    Its Markdown is rendered, except in passages cited word for word, and nowhere unless `markdown`.
     """
-    return _Writer(citations, notes, {}).answer(text, markdown=markdown)
+    return _AnswerWriter(citations, notes, {}).answer(text, markdown=markdown)
 
 
-class _Writer:
-    """Writes an answer, and sentences about it, as HTML."""
-
+class _AnswerWriter:
     def __init__(self, citations: Sequence[Citation], notes: Iterable[Note], mentions: Mapping[str, Markup]) -> None:
         """Take the answer's citations, what is shown of them, and links to documents by id."""
         self._notes, self._mentions = {note.citation: note for note in notes}, mentions
-        self._quotes = sorted({one.quote.translate(REPLACED) for one in citations if one.quote}, key=len, reverse=True)
+        quotes = {citation.quote.translate(REPLACED) for citation in citations if citation.quote}
+        self._quotes = sorted(quotes, key=len, reverse=True)
         self._waiting: dict[str, list[Citation]] = {}
-        for one in citations:
-            marker = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
-            self._waiting.setdefault(marker.translate(REPLACED), []).append(one)
+        for citation in citations:
+            marker = format_marker(
+                citation.doc_id, citation.char_start, citation.char_end, verified=citation.status != "unverified"
+            )
+            self._waiting.setdefault(marker.translate(REPLACED), []).append(citation)
         # An id may hold brackets: the shortest marker first.
         self._markers = re.compile("|".join(map(re.escape, sorted(self._waiting, key=len))) or "(?!)")
-        self.written: set[int] = set()  # numbers of the notes whose first marker stands in the answer
-        self._held: list[Markup] = []  # what placeholders stand for
+        self.written: set[int] = set()  # numbers of the notes whose first marker is in the answer
+        self._held: list[Markup] = []  # what placeholders are replaced by
 
     def answer(self, text: str, *, markdown: bool = True) -> Markup:
-        """Write the answer."""
-        placed = _quotations_on_one_line(self._markers.sub(self._marker, self._with_quotes(text)))
+        placed = _quotations_on_one_line(self._markers.sub(self._replace_marker, self._hold_quotes(text)))
         if not markdown or len(placed) > MAX_MARKDOWN:
-            return Markup("").join(self._paragraphs(placed))
+            return Markup("").join(self._write_paragraphs(placed))
         written: list[Markup] = []
         done = 0
         for passage in QUOTED_PASSAGE.finditer(placed):
-            title, quote = map(self._text, passage.groups())
-            written += self._blocks(placed[done : passage.start()])
+            title, quote = map(self._fill_placeholders, passage.groups())
+            written += self._write_blocks(placed[done : passage.start()])
             written.append(Markup("<h3>{}</h3>\n<blockquote>{}</blockquote>\n").format(title, quote))
             done = passage.end()
-        return Markup("").join([*written, *self._blocks(placed[done:])])
+        return Markup("").join([*written, *self._write_blocks(placed[done:])])
 
     def sentence(self, text: str, *, markdown: bool = True) -> Markup:
         """Write a sentence that may name documents; a model's, in Markdown, or ours."""
-        placed = MENTIONED.sub(self._mention, self._markers.sub(self._marker, self._with_quotes(text)))
+        placed = MENTIONED.sub(self._replace_mention, self._markers.sub(self._replace_marker, self._hold_quotes(text)))
         if len(placed) > MAX_MARKDOWN or not markdown:
-            return self._text(placed)
-        (inline,) = _parser().parseInline(placed)
-        return Markup("").join(self._inline(inline.children or []))
+            return self._fill_placeholders(placed)
+        (inline,) = _markdown_parser().parseInline(placed)
+        return Markup("").join(self._write_inline(inline.children or []))
 
-    def _with_quotes(self, text: str) -> str:
+    def _hold_quotes(self, text: str) -> str:
         """Put placeholders for passages cited word for word: nothing in them is Markdown or a marker."""
         text = text.translate(REPLACED)
         for quote in self._quotes:
@@ -283,7 +283,7 @@ class _Writer:
         self._held.append(html)
         return f"[{MARK}{len(self._held) - 1}{MARK}]"
 
-    def _marker(self, match: re.Match[str]) -> str:
+    def _replace_marker(self, match: re.Match[str]) -> str:
         waiting = self._waiting[match.group()]
         citation = waiting.pop(0) if len(waiting) > 1 else waiting[0]
         note = self._notes.get(citation)
@@ -295,50 +295,50 @@ class _Writer:
         speaker = SPEAKER.format(voice, citation.said_by) if voice in NOT_THE_COURT else ""
         return self._hold(marker_link(note, f"ref-{note.number}" if first else "") + speaker)
 
-    def _mention(self, match: re.Match[str]) -> str:
+    def _replace_mention(self, match: re.Match[str]) -> str:
         mention = self._mentions.get(match[1])
         return self._hold(mention) if mention else match.group()
 
-    def _paragraphs(self, text: str) -> Iterator[Markup]:
+    def _write_paragraphs(self, text: str) -> Iterator[Markup]:
         for block in re.split(r"\n\s*\n", text.strip()):
-            yield Markup("<p>{}</p>\n").format(Markup("").join(self._pieces(block, _analyses(block), 0)))
+            yield Markup("<p>{}</p>\n").format(Markup("").join(self._write_piece(block, _find_analyses(block), 0)))
 
-    def _blocks(self, text: str) -> Iterator[Markup]:
-        for token in _parser().parse(text):
+    def _write_blocks(self, text: str) -> Iterator[Markup]:
+        for token in _markdown_parser().parse(text):
             if token.type == "inline":
-                yield from self._inline(token.children or [])
+                yield from self._write_inline(token.children or [])
             elif token.type == "hr":
                 yield Markup("<hr>\n")
             elif token.tag in TAGS and not token.hidden:
-                yield _tag(token)
+                yield _write_tag(token)
 
-    def _inline(self, tokens: Sequence["Token"]) -> Iterator[Markup]:
+    def _write_inline(self, tokens: Sequence["Token"]) -> Iterator[Markup]:
         texts = ["\n" if token.type in ("softbreak", "hardbreak") else token.content for token in tokens]
-        analyses, at = _analyses("".join(texts)), 0
+        analyses, at = _find_analyses("".join(texts)), 0
         for token, text in zip(tokens, texts, strict=True):
             if token.tag in TAGS:
-                yield _tag(token)
-            yield from self._pieces(text, analyses, at)
+                yield _write_tag(token)
+            yield from self._write_piece(text, analyses, at)
             at += len(text)
 
-    def _pieces(self, text: str, analyses: Sequence[Span], start: int) -> Iterator[Markup]:
+    def _write_piece(self, text: str, analyses: Sequence[Span], start: int) -> Iterator[Markup]:
         """Write a piece of a block that starts at `start`; `analyses` are spans of the block's text."""
         done = 0
         for first, last in analyses[bisect_right(analyses, start, key=itemgetter(1)) :]:
             begin, end = max(first - start, 0), min(last - start, len(text))
             if begin >= end:
                 break
-            yield self._text(text[done:begin])
-            yield Markup('<span class="analysis">{}</span>').format(self._text(text[begin:end]))
+            yield self._fill_placeholders(text[done:begin])
+            yield Markup('<span class="analysis">{}</span>').format(self._fill_placeholders(text[begin:end]))
             done = end
-        yield self._text(text[done:])
+        yield self._fill_placeholders(text[done:])
 
-    def _text(self, text: str) -> Markup:
+    def _fill_placeholders(self, text: str) -> Markup:
         written, done = [], 0
         for match in PLACEHOLDER.finditer(text):
-            written += [_plain(text[done : match.start()]), self._held[int(match[1])]]
+            written += [_tag_analyses(text[done : match.start()]), self._held[int(match[1])]]
             done = match.end()
-        return Markup("").join([*written, _plain(text[done:])])
+        return Markup("").join([*written, _tag_analyses(text[done:])])
 
 
 def _quotations_on_one_line(text: str) -> str:
@@ -356,7 +356,7 @@ def _quotations_on_one_line(text: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _plain(text: str) -> Markup:
+def _tag_analyses(text: str) -> Markup:
     tag = Markup('<span class="tag">Analyse</span>')
     return tag.join(_with_breaks(part.replace(BREAK, "\n")) for part in ANALYSIS.split(text))
 
@@ -365,7 +365,7 @@ def _with_breaks(text: str) -> Markup:
     return Markup("<br>\n").join(LINE_BREAKS.split(text))
 
 
-def _analyses(text: str) -> list[Span]:
+def _find_analyses(text: str) -> list[Span]:
     """Find the sentences marked as analysis: spans from the mark to the end of the sentence."""
     marks = list(ANALYSIS.finditer(text))
     ends = [end for _, end in split_sentences(text)] if marks else []
@@ -383,7 +383,7 @@ def _analyses(text: str) -> list[Span]:
     return spans
 
 
-def _tag(token: "Token") -> Markup:
+def _write_tag(token: "Token") -> Markup:
     tag = f"h{min(6, int(token.tag[1]) + 2)}" if token.tag[0] == "h" else token.tag
     first = token.attrGet("start") if token.nesting == 1 and tag == "ol" else None
     start = f' start="{int(first)}"' if first is not None else ""
@@ -391,7 +391,7 @@ def _tag(token: "Token") -> Markup:
 
 
 @cache
-def _parser() -> Any:
+def _markdown_parser() -> Any:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES))
@@ -404,7 +404,7 @@ class ShownText:
         """Take pieces with the places where they begin in the document; one that another contradicts is left out."""
         self._starts: list[int] = []
         joined: list[str] = []
-        for start, text in sorted(pieces, key=lambda one: (one[0], -len(one[1]))):
+        for start, text in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):
             ahead = start - self._starts[-1] if joined else -1
             if joined and ahead <= len(joined[-1]):
                 known = joined[-1][ahead : ahead + len(text)]
@@ -416,7 +416,7 @@ class ShownText:
         self.text = CUT.join(joined)
 
     def place(self, start: int, text: str) -> int | None:
-        """Return where a passage stands that begins at `start` in the document; None if something else stands there."""
+        """Return where a passage begins that is at `start` in the document; None if the text differs there."""
         at = bisect_right(self._starts, start) - 1
         if at < 0 or not text:
             return None
@@ -424,33 +424,33 @@ class ShownText:
         return place if self.text.startswith(text, place) else None
 
 
-def _decisions(
+def _collect_decisions(
     prediction: Prediction, numbers: Mapping[Citation, int], evidence: Sequence[Passage], corpus: Corpus | None
 ) -> dict[str, Decision]:
-    """Return the documents that were cited, found and read, in this order, by id; as many whole as a page can bear."""
-    known: dict[str, CitedDocument | Passage] = {one.doc_id: one for one in evidence}
-    known |= {one.doc_id: one for one in prediction.documents[: MAX_SHOWN["documents"]]}
+    """Return the documents that were cited, found and read, in this order, by id; as many whole as fit a page."""
+    known: dict[str, CitedDocument | Passage] = {passage.doc_id: passage for passage in evidence}
+    known |= {document.doc_id: document for document in prediction.documents[: MAX_SHOWN["documents"]]}
     decisions: dict[str, Decision] = {}
     texts, chars = MAX_TEXTS, MAX_TEXTS_CHARS
-    for doc_id in dict.fromkeys([*(one.doc_id for one in numbers), *known]):
-        document = _document(doc_id, known.get(doc_id), corpus)
-        found = [(rank, one) for rank, one in enumerate(evidence, start=1) if one.doc_id == doc_id]
-        cited = [(number, one) for one, number in numbers.items() if one.doc_id == doc_id]
+    for doc_id in dict.fromkeys([*(citation.doc_id for citation in numbers), *known]):
+        document = _load_document(doc_id, known.get(doc_id), corpus)
+        passages = [(rank, passage) for rank, passage in enumerate(evidence, start=1) if passage.doc_id == doc_id]
+        cited = [(number, citation) for citation, number in numbers.items() if citation.doc_id == doc_id]
         length = len(document.content)
         if whole := 0 < length <= chars and texts > 0:
             pieces = [(0, document.content)]
             texts, chars = texts - 1, chars - length
         else:
-            pieces = [(one.char_start, one.quote[:MAX_PASSAGE]) for _, one in cited]
-            pieces += [_with_surroundings(one) for _, one in found]
+            pieces = [(citation.char_start, citation.quote[:MAX_PASSAGE]) for _, citation in cited]
+            pieces += [_with_surroundings(passage) for _, passage in passages]
         outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
         prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
-        decisions[doc_id] = Decision(prefix, document, legal_citation(document), whole, outline, text, found, cited)
+        decisions[doc_id] = Decision(prefix, document, legal_citation(document), whole, outline, text, passages, cited)
     return decisions
 
 
-def _document(doc_id: str, known: CitedDocument | Passage | None, corpus: Corpus | None) -> Document:
-    """Return a document; without its text, if the corpus lacks it or there is none, what is known of it."""
+def _load_document(doc_id: str, known: CitedDocument | Passage | None, corpus: Corpus | None) -> Document:
+    """Return a document; if the corpus lacks it or there is none, its known metadata without text."""
     if corpus is not None:
         with suppress(LookupError):  # of an answer saved before the document was removed
             return corpus.document(doc_id)
@@ -461,37 +461,38 @@ def _document(doc_id: str, known: CitedDocument | Passage | None, corpus: Corpus
     return Document(id=doc_id, content="", **{name: getattr(known, name) for name in names})
 
 
-def _with_surroundings(one: Passage) -> tuple[int, str]:
-    if len(one.text) > MAX_PASSAGE:
-        return one.char_start, one.text[:MAX_PASSAGE]
-    return one.char_start - len(one.before), one.before + one.text + one.after
+def _with_surroundings(passage: Passage) -> tuple[int, str]:
+    if len(passage.text) > MAX_PASSAGE:
+        return passage.char_start, passage.text[:MAX_PASSAGE]
+    return passage.char_start - len(passage.before), passage.before + passage.text + passage.after
 
 
-def _view(one: Decision, question: str, heats: "_Heats") -> DocumentView:
-    """Mark the passages cited and found, and the words that match the question's, in a document's text."""
+def _view_decision(decision: Decision, question: str, heats: "_Heats") -> DocumentView:
     marks: list[Mark] = []
-    for number, citation in one.citations:
+    for number, citation in decision.citations:
         quote = citation.quote[:MAX_PASSAGE]
-        if (place := one.text.place(citation.char_start, quote)) is not None:
+        if (place := decision.text.place(citation.char_start, quote)) is not None:
             marks.append(Mark(f"place-{number}", place, place + len(quote), cited=number))
-    for rank, passage in one.passages:
-        if (place := one.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
+    for rank, passage in decision.passages:
+        if (place := decision.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
             marks.append(Mark(f"passage-{rank}", place, place))
-            for n, _, (start, end), similarity in _matches(passage, question):
+            for n, _, (start, end), similarity in _shown_matches(passage, question):
                 heat = heats.of(similarity)
                 marks.append(Mark(f"word-{rank}-{n}", place + start, place + end, heat=heat))
-    return view_document(replace(one.document, content=one.text.text), one.outline, one.prefix, marks)
+    return view_document(
+        replace(decision.document, content=decision.text.text), decision.outline, decision.prefix, marks
+    )
 
 
-def _note(number: int, citation: Citation, decision: Decision, anchors: Container[str]) -> Note:
+def _make_note(number: int, citation: Citation, decision: Decision, anchors: Container[str]) -> Note:
     place = f"place-{number}"
     return Note(number, citation, decision.cited_as.text, place if place in anchors else f"note-{number}")
 
 
 def _answer_to(citation: Citation, decision: Decision) -> CourtAnswer | None:
     """Return what the court answers to the quashed reasoning that a citation quotes."""
-    stands = decision.text.place(citation.char_start, citation.quote[:MAX_PASSAGE]) is not None
-    if not (citation.censured and decision.whole and stands):
+    is_shown = decision.text.place(citation.char_start, citation.quote[:MAX_PASSAGE]) is not None
+    if not (citation.censured and decision.whole and is_shown):
         return None
     return answer_to_quashed(citation.char_start, decision.document.content, decision.outline.passages)
 
@@ -500,8 +501,8 @@ class _Heats:
     """Degrees of similarity, from the page's lowest to its highest: encoders differ in both."""
 
     def __init__(self, evidence: Iterable[Passage]) -> None:
-        found = [match.similarity for one in evidence for match in one.matches[:MAX_MATCHES]]
-        self._low, self._high = min(found, default=0.0), max(found, default=0.0)
+        similarities = [match.similarity for passage in evidence for match in passage.matches[:MAX_MATCHES]]
+        self._low, self._high = min(similarities, default=0.0), max(similarities, default=0.0)
 
     def of(self, similarity: float) -> int:
         """Return the degree of a similarity, 1 to `HEATS`."""
@@ -509,16 +510,16 @@ class _Heats:
         return 1 + min(HEATS - 1, int(HEATS * (similarity - self._low) / spread)) if spread > 0 else HEATS
 
 
-def _matches(passage: Passage, question: str) -> Iterator[tuple[int, Span, Span, float]]:
+def _shown_matches(passage: Passage, question: str) -> Iterator[tuple[int, Span, Span, float]]:
     length = min(len(passage.text), MAX_PASSAGE)
-    for n, one in enumerate(passage.matches[:MAX_MATCHES]):
-        asked = (one.query_start, one.query_end)
-        found = (one.char_start - passage.char_start, one.char_end - passage.char_start)
-        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= found[0] < found[1] <= length:
-            yield n, asked, found, one.similarity
+    for n, match in enumerate(passage.matches[:MAX_MATCHES]):
+        asked = (match.query_start, match.query_end)
+        span = (match.char_start - passage.char_start, match.char_end - passage.char_start)
+        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= span[0] < span[1] <= length:
+            yield n, asked, span, match.similarity
 
 
-def _row(
+def _evidence_row(
     rank: int,
     question: str,
     passage: Passage,
@@ -528,28 +529,30 @@ def _row(
     anchors: Container[str],
 ) -> EvidenceRow:
     words: list[tuple[Span, TextPiece]] = []
-    for n, asked, found, similarity in _matches(passage, question):
-        pair = f"« {question[slice(*asked)][:80]} » → « {passage.text[slice(*found)][:80]} »"
+    for n, asked, span, similarity in _shown_matches(passage, question):
+        pair = f"« {question[slice(*asked)][:80]} » → « {passage.text[slice(*span)][:80]} »"
         place, title = f"word-{rank}-{n}", f"{pair} : {french_decimal(similarity)}"
         words.append((asked, TextPiece("", place if place in anchors else "", heats.of(similarity), title)))
     place = f"passage-{rank}"
-    said: list[Paragraph] = []
+    paragraphs: list[Paragraph] = []
     if decision.whole and place in anchors:
-        said = [
-            one for one in decision.outline.passages if one.start < passage.char_end and passage.char_start < one.end
+        paragraphs = [
+            paragraph
+            for paragraph in decision.outline.passages
+            if paragraph.start < passage.char_end and passage.char_start < paragraph.end
         ]
     return EvidenceRow(
         rank,
         passage,
         place if place in anchors else "",
         [note for note in notes if passage.is_cited_by(note.citation)],
-        _pieces(question, words),
-        list(dict.fromkeys(voice for one in said if (voice := voice_of(one)))),
+        _cut_question(question, words),
+        list(dict.fromkeys(voice for paragraph in paragraphs if (voice := voice_of(paragraph)))),
     )
 
 
-def _pieces(question: str, words: Sequence[tuple[Span, TextPiece]]) -> list[TextPiece]:
-    """Cut a question where matched spans begin and end; a piece of several leads to the best match."""
+def _cut_question(question: str, words: Sequence[tuple[Span, TextPiece]]) -> list[TextPiece]:
+    """Cut a question where matched spans begin and end; a piece in several links to the best match."""
     places = sorted({0, len(question), *(place for span, _ in words for place in span)})
     pieces = []
     for begin, end in pairwise(places):
@@ -559,7 +562,7 @@ def _pieces(question: str, words: Sequence[tuple[Span, TextPiece]]) -> list[Text
     return pieces
 
 
-def _mention(an_id: str, mentions: Mapping[str, Markup]) -> Markup:
+def _link_document(an_id: str, mentions: Mapping[str, Markup]) -> Markup:
     """Name the document of an id, a document's or a chunk's, by its legal citation."""
     doc_id = an_id
     if an_id not in mentions:
@@ -577,33 +580,32 @@ def french_date(iso: str) -> str:
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def _receipts(prediction: Prediction) -> list[dict[str, Any]]:
-    """Return the receipts of a deep read's computed values, as far as a saved answer holds any."""
+def _receipt_rows(prediction: Prediction) -> list[dict[str, Any]]:
+    """Return the receipts of a deep read's computed values, if a saved answer has any."""
     kept = prediction.events[-1].input.get("receipts") if prediction.events else None
     names = ("id", "asked", "value", "n")
     return [
         {
-            **{name: "" if one.get(name) is None else str(one[name]) for name in names},
-            "first": [str(each) for each in list(one.get("first", ()))[:3]],
+            **{name: "" if receipt.get(name) is None else str(receipt[name]) for name in names},
+            "first": [str(each) for each in list(receipt.get("first", ()))[:3]],
         }
-        for one in (kept if isinstance(kept, list) else [])
-        if isinstance(one, dict)
+        for receipt in (kept if isinstance(kept, list) else [])
+        if isinstance(receipt, dict)
     ]
 
 
-def _inputs_of(step: Event) -> list[tuple[str, Any]]:
-    """Return what a step was asked, by name; a tool's arguments count among it."""
+def _step_inputs(step: Event) -> list[tuple[str, Any]]:
+    """Return the inputs of a step by name, a tool's arguments among them."""
     chosen = step.input.get("arguments")
     flat = {**step.input, **chosen} if isinstance(chosen, Mapping) else step.input
     return [
-        (str(name), one)
-        for name, one in list(flat.items())[:20]
-        if name not in ("thought", "receipts") and one is not chosen
+        (str(name), value)
+        for name, value in list(flat.items())[:20]
+        if name not in ("thought", "receipts") and value is not chosen
     ]
 
 
-def _value(value: Any) -> str:
-    """Write a value of the table of steps, cut."""
+def _format_value(value: Any) -> str:
     try:
         text = value if isinstance(value, str) else plain_json(value)
     except (TypeError, ValueError, RecursionError):  # a live event may hold any value, a saved one any depth

@@ -62,7 +62,7 @@ class SavedAnswers:
 
     def check_writable(self) -> None:
         """Raise OSError unless the folder can be created and written, before an answer is paid for."""
-        with self._writing(), tempfile.TemporaryFile(dir=self.folder):
+        with self._locked_folder(), tempfile.TemporaryFile(dir=self.folder):
             pass
 
     def save(self, prediction: Prediction) -> str:
@@ -73,15 +73,16 @@ class SavedAnswers:
         """
         record = prediction.to_record()
         value = {"format_version": FORMAT_VERSION, "saved_at": datetime.now(UTC).isoformat(), "prediction": record}
-        own = prediction.answer_id if ANSWER_ID.fullmatch(prediction.answer_id) else ""  # a record may say anything
-        with self._writing():
-            answer_id = own or new_answer_id()
+        # A record may say anything.
+        valid_id = prediction.answer_id if ANSWER_ID.fullmatch(prediction.answer_id) else ""
+        with self._locked_folder():
+            answer_id = valid_id or new_answer_id()
             if (file := self.folder / f"{answer_id}.json").exists():
-                if _record_in(file) == record:
+                if _record_or_none(file) == record:
                     return answer_id
                 answer_id = new_answer_id()
             write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
-            self._record(answer_id)
+            self._record_checksum(answer_id)
         return answer_id
 
     def load(self, answer_id: str) -> Prediction:
@@ -91,10 +92,10 @@ class SavedAnswers:
             ValueError: If the id is malformed, or the file damaged.
             LookupError: If there is no such answer.
         """
-        return _read(self._file_of(answer_id))[1]
+        return _read_answer(self._existing_file(answer_id))[1]
 
     def remove(self, answer_id: str, index: Path | None = None) -> None:
-        """Delete a saved answer, also a damaged one, and what it gave to a graph, also if it was never saved.
+        """Delete a saved answer, even a damaged one, and what it added to a graph, even if it was never saved.
 
         Args:
             answer_id: Of the answer.
@@ -108,19 +109,19 @@ class SavedAnswers:
         index = index or self._library
         in_graph = _checked_id(answer_id) and index is not None and remove_answer(index, answer_id)
         with suppress(LookupError) if in_graph else nullcontext():
-            self._file_of(answer_id).unlink()
-            self._record(answer_id)
+            self._existing_file(answer_id).unlink()
+            self._record_checksum(answer_id)
 
     def list(self) -> Sequence[SavedAnswerSummary]:
         """List all answers, the newest first; damaged files are skipped with a warning."""
-        return [summary for file in self._files() if (summary := _summary_or_none(file))]
+        return [summary for file in self._answer_files() if (summary := _summary_or_none(file))]
 
-    def _record(self, answer_id: str) -> None:
+    def _record_checksum(self, answer_id: str) -> None:
         if self._library is not None:
             record_checksums(self._library, f"{RUNS}/{answer_id}.json")
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _locked_folder(self) -> Iterator[None]:
         # Names are an answer's own and writes atomic: only an index that may be replaced has to be locked.
         lock = locked_answers(self._library) if self._library else nullcontext()
         try:
@@ -131,11 +132,11 @@ class SavedAnswers:
             reason = error.strerror or error
             raise OSError(f"no answer can be saved in {self.folder}: {reason} (name another folder)") from error
 
-    def _files(self) -> Iterator[Path]:
+    def _answer_files(self) -> Iterator[Path]:
         files = sorted(self.folder.glob("*.json"), reverse=True)
         return (file for file in files if ANSWER_ID.fullmatch(file.stem))
 
-    def _file_of(self, answer_id: str) -> Path:
+    def _existing_file(self, answer_id: str) -> Path:
         file = self.folder / f"{_checked_id(answer_id)}.json"
         if not file.is_file():
             raise LookupError(f"no saved answer {answer_id} in {self.folder} ('legal-rag answers' lists them)")
@@ -148,26 +149,26 @@ def _checked_id(answer_id: str) -> str:
     return answer_id
 
 
-def _record_in(file: Path) -> dict[str, Any] | None:
+def _record_or_none(file: Path) -> dict[str, Any] | None:
     try:
-        return _read(file)[1].to_record()
+        return _read_answer(file)[1].to_record()
     except (ValueError, OSError):
         return None
 
 
 def _summary_or_none(file: Path) -> SavedAnswerSummary | None:
     try:
-        saved_at, one = _read(file)
+        saved_at, saved = _read_answer(file)
     except (ValueError, OSError) as error:
         logger.warning("%s", error)
         return None
-    counts, usage = one.citation_counts, one.usage
+    counts, usage = saved.citation_counts, saved.usage
     return SavedAnswerSummary(
-        file.stem, saved_at, one.question, one.mode, one.status, counts, one.seconds, usage.calls, usage.cost
+        file.stem, saved_at, saved.question, saved.mode, saved.status, counts, saved.seconds, usage.calls, usage.cost
     )
 
 
-def _read(file: Path) -> tuple[str, Prediction]:
+def _read_answer(file: Path) -> tuple[str, Prediction]:
     """Return when an answer was saved, and the answer."""
     try:
         value: Any = json.loads(file.read_text(encoding="utf-8"))

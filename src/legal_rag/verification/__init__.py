@@ -1,4 +1,4 @@
-"""Any text checked against a Library: the decisions and articles that it names, and what it quotes."""
+"""Verify a text against a Library: the decisions and articles that it names, and its quotations."""
 
 from typing import TYPE_CHECKING
 

@@ -25,7 +25,7 @@ _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class Piece(NamedTuple):
-    """A piece of the text with one look."""
+    """A piece of the text in one style."""
 
     text: str
     verdict: Verdict | None  # of the shortest reference that it belongs to
@@ -54,7 +54,7 @@ def render_verification(verification: Verification, title: str = "") -> str:
         "verification": verification,
         "rows": list(rows_of(verification)),
         "left_out": max(len(verification.text) - MAX_SHOWN, 0),
-        "wrong": [(number, one) for number, one in numbered if one.verdict == "wrong"],
+        "wrong": [(number, reference) for number, reference in numbered if reference.verdict == "wrong"],
         "verdicts": VERDICTS,
         "words": IN_FRENCH,
         "signs": SIGNS,
@@ -73,7 +73,7 @@ def show_verification(verification: Verification, height: int = 720) -> Any:
 
 def format_verification(verification: Verification) -> str:
     """Write a verification as lines: each reference with its line, the verdict and what is right; then the counts."""
-    lines = [_line(one) for one in verification.references]
+    lines = [_format_reference(reference) for reference in verification.references]
     counts = verification.counts
     counted = ", ".join(f"{counts[verdict]} {IN_FRENCH[verdict]}" for verdict in VERDICTS if counts[verdict])
     n = len(verification.references)
@@ -81,17 +81,17 @@ def format_verification(verification: Verification) -> str:
     return "\n".join([*lines, *verification.notices, total])
 
 
-def _line(one: Reference) -> str:
-    near = f" Proche : {'; '.join(f'{two.title} ({two.why})' for two in one.nearest)}." if one.nearest else ""
+def _format_reference(ref: Reference) -> str:
+    near = f" Proche : {'; '.join(f'{doc.title} ({doc.why})' for doc in ref.nearest)}." if ref.nearest else ""
     changed = "".join(
-        f" « {two.stated} » au lieu de « {two.right} »." for two in one.corrections if two.what == "words" and two.right
+        f" « {fix.stated} » au lieu de « {fix.right} »." for fix in ref.corrections if fix.what == "words" and fix.right
     )
-    of = f" [{one.title}]" if one.title and one.verdict == "confirmed" else ""
-    text = one.text if len(one.text) <= LINE_CHARS // 4 else one.text[: LINE_CHARS // 4].rstrip() + "…"
-    said = f"{SIGNS[one.verdict]} {IN_FRENCH[one.verdict]} : {text}{of} — {one.explanation}{changed}{near}"
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())
+    of = f" [{ref.title}]" if ref.title and ref.verdict == "confirmed" else ""
+    text = ref.text if len(ref.text) <= LINE_CHARS // 4 else ref.text[: LINE_CHARS // 4].rstrip() + "…"
+    message = f"{SIGNS[ref.verdict]} {IN_FRENCH[ref.verdict]} : {text}{of} — {ref.explanation}{changed}{near}"
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in message).split())
     line = line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1].rstrip() + "…"
-    return f"ligne {one.line} : {line}"
+    return f"ligne {ref.line} : {line}"
 
 
 def typeset(text: str) -> str:
@@ -100,34 +100,34 @@ def typeset(text: str) -> str:
 
 
 def rows_of(verification: Verification) -> Iterator[Row]:
-    """Cut a text into paragraphs with the references that begin in each; linear but for sorting."""
+    """Cut a text into paragraphs with the references that begin in each; linear apart from sorting."""
     text = verification.text[:MAX_SHOWN]
     numbered = list(enumerate(verification.references, start=1))
-    starts = [one.start for _, one in numbered]
+    starts = [reference.start for _, reference in numbered]
     begin = 0
     for end in [*(match.end() for match in _PARAGRAPH.finditer(text)), len(text)]:
         notes = numbered[bisect_left(starts, begin) : bisect_left(starts, end)]
         if text[begin:end].strip():
-            open_before = [one for one in numbered[: bisect_left(starts, begin)][-20:] if one[1].end > begin]
-            yield Row(list(_pieces(text, begin, end, [*open_before, *notes])), notes)
+            open_before = [entry for entry in numbered[: bisect_left(starts, begin)][-20:] if entry[1].end > begin]
+            yield Row(list(_split_pieces(text, begin, end, [*open_before, *notes])), notes)
         begin = end
 
 
-def _pieces(text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]) -> Iterator[Piece]:
+def _split_pieces(text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]) -> Iterator[Piece]:
     changes: dict[int, list[tuple[int, Reference]]] = {begin: [], end: []}
-    for number, one in references:
-        for place in (one.start, one.end):
-            changes.setdefault(min(max(place, begin), end), []).append((number, one))
+    for number, reference in references:
+        for place in (reference.start, reference.end):
+            changes.setdefault(min(max(place, begin), end), []).append((number, reference))
     inside: dict[int, Reference] = {}
     places = sorted(changes)
     for start, stop in pairwise(places):
-        for number, one in changes[start]:
-            if one.start <= start < one.end:
-                inside[number] = one
+        for number, reference in changes[start]:
+            if reference.start <= start < reference.end:
+                inside[number] = reference
             else:
                 inside.pop(number, None)
-        shortest = min(inside.values(), key=lambda one: one.end - one.start, default=None)
-        ends = [number for number, one in changes[stop] if one.end == stop]
+        shortest = min(inside.values(), key=lambda reference: reference.end - reference.start, default=None)
+        ends = [number for number, reference in changes[stop] if reference.end == stop]
         yield Piece(
             text[start:stop].rstrip() if stop == end else text[start:stop], shortest.verdict if shortest else None, ends
         )

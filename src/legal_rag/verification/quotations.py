@@ -17,19 +17,19 @@ MAX_WORDS = 400  # of a quotation whose nearest passage is looked for
 MAX_PASSAGES = 8  # by the index of words, in which a quotation is looked for
 MAX_ALIGNED = 3  # of them, aligned word by word
 FEW_HAVING, MANY_HAVING = 60, 1000  # documents that have all words of a quotation, read before and after the passages
-MAX_READ = 20_000  # documents read for the quotations of one text, those of the first passages apart
+MAX_READ = 20_000  # documents read for the quotations of one text, without those of the first passages
 RARE_WORDS = 14  # by which passages are ranked
 AROUND = 1500  # characters before and after a chunk, as long as a quotation may begin or end outside it
 KEPT_CHARS = 8_000_000  # of documents, in memory
-COMMON = 60  # places of a word in one text, above which it leads nowhere
-MOST_ADDED = 80  # characters of the document that an editor's words in brackets may stand for
-MOST_CUT = 3000  # characters of the document that a cut may stand for
+COMMON = 60  # occurrences of a word in one text, above which it is ignored
+MOST_ADDED = 80  # characters of the document that an editor's words in brackets may replace
+MOST_CUT = 3000  # characters of the document that an ellipsis may replace
 
 _KEPT = re.compile(r"[^\W_]+|[%‰€$£§]|(?<=\d),(?=\d)|(?<![\w)])[-−](?=\d)")
 _NUMBER_SIGN = re.compile(r"\bn\s?[°º]", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+|[%‰€$£§]|\[\s{0,3}(?:\.{3}|…)\s{0,3}\]|\(\s{0,3}(?:\.{3}|…)\s{0,3}\)|\.{3}|…")
 _CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]|\.{3}|…")
-_BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # an editor's, no cut
+_BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # an editor's, not an ellipsis
 _LETTERS = str.maketrans(LETTERS)
 _NEGATION = re.compile(
     r"\b(?:n['’]|(?:ne|pas|jamais|aucune?|nul|nulle|non|sauf|ni|sans|hormis|point)\b)", re.IGNORECASE
@@ -52,10 +52,10 @@ class NearPassage(NamedTuple):
     char_end: int
     text: str
     likeness: float  # share of words that are equal, in [0, 1]
-    differences: tuple[Difference, ...]  # none: only what cuts leave out
+    differences: tuple[Difference, ...]  # empty: only ellipses
 
 
-class _Word(NamedTuple):
+class _TextWord(NamedTuple):
     folded: str
     start: int  # characters
     end: int
@@ -70,49 +70,49 @@ class QuotedText:
         self._source = SourceText(doc_id, content)
 
     def find(self, quotation: str) -> Span | None:
-        """Return the first place of a quotation; typography, blanks and punctuation do not count.
+        """Return the span of the first match of a quotation; typography, blanks and punctuation do not count.
 
-        Words that an editor added in brackets may stand for others.
+        An editor's words in brackets may replace others.
         """
         if spans := self._source.quotation_spans(quotation):
             return self._in_document(*spans[0])
-        return None if _CUT.search(quotation) else self._in_pieces([one for one in _BRACKETS.split(quotation) if one])
+        return None if _CUT.search(quotation) else self._find_all([part for part in _BRACKETS.split(quotation) if part])
 
     def votes(self, quotation: str) -> int:
-        """Estimate how much of a quotation stands in one place; higher is more."""
-        return self._window(_wanted(quotation))[1]
+        """Estimate how much of a quotation occurs in one place; higher is more."""
+        return self._window(_quotation_words(quotation))[1]
 
     def nearest(self, quotation: str) -> NearPassage | None:
         """Return the passage with most of a quotation's words in their order; None if it has few of them."""
-        wanted = _wanted(quotation)
-        (first, last), votes = self._window(wanted)
-        here = self._words[first:last]
-        blocks = _matcher(wanted, here).get_matching_blocks()[:-1] if votes else []
+        words = _quotation_words(quotation)
+        (first, last), votes = self._window(words)
+        here = self._text_words[first:last]
+        blocks = _matcher(words, here).get_matching_blocks()[:-1] if votes else []
         if not blocks:
             return None
         last_block = blocks[-1]
         begin = max(blocks[0].b - blocks[0].a, 0)
-        end = min(last_block.b + len(wanted) - last_block.a, len(here))
+        end = min(last_block.b + len(words) - last_block.a, len(here))
         here = here[begin : max(end, last_block.b + last_block.size)]
-        differences = tuple(self._differences(_BRACKETS.sub(" ", quotation), wanted, here))
-        cut = sum(len(one.document.split()) for one in differences if _CUT.fullmatch(one.quoted))
-        n_cuts = sum(_CUT.fullmatch(one.folded) is not None for one in wanted)
-        equal = sum(one.size for one in blocks)
-        likeness = min(equal / max(len(wanted) - n_cuts, len(here) - cut, 1), 1.0)
+        differences = tuple(self._word_changes(_BRACKETS.sub(" ", quotation), words, here))
+        cut = sum(len(difference.document.split()) for difference in differences if _CUT.fullmatch(difference.quoted))
+        n_cuts = sum(_CUT.fullmatch(word.folded) is not None for word in words)
+        equal = sum(block.size for block in blocks)
+        likeness = min(equal / max(len(words) - n_cuts, len(here) - cut, 1), 1.0)
         span = here[0].start, here[-1].end
-        told = tuple(one for one in differences if not self._is_cut(one))
-        return NearPassage(self.doc_id, *self._in_document(*span), self.content[slice(*span)], likeness, told)
+        reported = tuple(difference for difference in differences if not self._is_cut(difference))
+        return NearPassage(self.doc_id, *self._in_document(*span), self.content[slice(*span)], likeness, reported)
 
-    def _is_cut(self, one: Difference) -> bool:
-        """Tell what a cut leaves out from what it hides: a negation within its sentence."""
-        if not _CUT.fullmatch(one.quoted):
+    def _is_cut(self, difference: Difference) -> bool:
+        """Does an ellipsis only leave words out, hiding no negation within its sentence?"""
+        if not _CUT.fullmatch(difference.quoted):
             return False
-        return _STOP.search(one.document) is not None or _NEGATION.search(one.document) is None
+        return _STOP.search(difference.document) is not None or _NEGATION.search(difference.document) is None
 
-    def _differences(self, said: str, wanted: Sequence[_Word], here: Sequence[_Word]) -> Iterator[Difference]:
-        for tag, a, b, c, d in _matcher(wanted, here).get_opcodes():
+    def _word_changes(self, text: str, words: Sequence[_TextWord], here: Sequence[_TextWord]) -> Iterator[Difference]:
+        for tag, a, b, c, d in _matcher(words, here).get_opcodes():
             if tag != "equal":
-                yield Difference(_span_of(said, wanted[a:b]), _span_of(self.content, here[c:d]))
+                yield Difference(_words_text(text, words[a:b]), _words_text(self.content, here[c:d]))
 
     def _in_document(self, start: int, end: int) -> Span:
         return self._offset + start, self._offset + end
@@ -123,31 +123,31 @@ class QuotedText:
 
     @cached_property
     def _squeezed_places(self) -> "array[int]":
-        return _squeezed_places(self.content)
+        return _map_squeezed(self.content)
 
     @cached_property
-    def _words(self) -> list[_Word]:
-        return _words_of(self.content)
+    def _text_words(self) -> list[_TextWord]:
+        return _split_words(self.content)
 
     @cached_property
-    def _places(self) -> dict[str, list[int]]:
+    def _word_places(self) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}
-        for number, word in enumerate(self._words):
+        for number, word in enumerate(self._text_words):
             places.setdefault(word.folded, []).append(number)
         return places
 
-    def _in_pieces(self, pieces: Sequence[str]) -> Span | None:
-        """Find pieces one behind another, letters and figures alone."""
+    def _find_all(self, pieces: Sequence[str]) -> Span | None:
+        """Find pieces in order, comparing letters and figures only."""
         needles = [squeezed for piece in pieces if (squeezed := _squeeze(piece))]
         at = self._squeezed.find(needles[0]) if needles else -1
         while at >= 0:
-            if (spans := self._following(needles, at)) and all(self._at_borders(*span) for span in spans):
+            if (spans := self._find_following(needles, at)) and all(self._is_at_word_borders(*span) for span in spans):
                 return self._in_document(spans[0][0], spans[-1][1])
             at = self._squeezed.find(needles[0], at + 1)
         return None
 
-    def _following(self, needles: Sequence[str], at: int) -> list[Span]:
-        """Return where each of some pieces stands, the first one at a place; none if one is missing or negated."""
+    def _find_following(self, needles: Sequence[str], at: int) -> list[Span]:
+        """Return the span of each piece, the first one at `at`; empty if one is missing or negated."""
         spans: list[Span] = []
         for needle in needles:
             at = self._squeezed.find(needle, at, at + len(needle) + (MOST_ADDED if spans else 0))
@@ -160,36 +160,36 @@ class QuotedText:
             at += len(needle)
         return spans
 
-    def _at_borders(self, start: int, end: int) -> bool:
+    def _is_at_word_borders(self, start: int, end: int) -> bool:
         around = self.content[max(start - 1, 0) : start], self.content[end : end + 1]
         inside = self.content[start], self.content[end - 1]
         return not any(out.isalnum() and within.isalnum() for out, within in zip(around, inside, strict=True))
 
-    def _window(self, wanted: Sequence[_Word]) -> tuple[tuple[int, int], int]:
-        """Return the words among which most of the wanted ones stand as far apart as they should, and the votes."""
+    def _window(self, words: Sequence[_TextWord]) -> tuple[Span, int]:
+        """Return the range of words with most of a quotation's at their distances, and its votes."""
         votes: Counter[int] = Counter()
-        for number, word in enumerate(wanted):
-            places = self._places.get(word.folded, ())
+        for number, word in enumerate(words):
+            places = self._word_places.get(word.folded, ())
             if len(places) <= COMMON:
                 for place in places:
                     votes[(place - number) // 8] += 1 + len(word.folded)
         if not votes:
             return (0, 0), 0
-        best = max(votes, key=lambda one: votes[one] + votes[one + 1])
+        best = max(votes, key=lambda bucket: votes[bucket] + votes[bucket + 1])
         first = max(best * 8 - 12, 0)
-        # What a cut leaves out moves the rest.
-        more = 44 + (MOST_CUT // 6 if any(_CUT.fullmatch(one.folded) for one in wanted) else 0)
-        return (first, min(first + len(wanted) + more, len(self._words))), votes[best] + votes[best + 1]
+        # What an ellipsis leaves out shifts the rest.
+        more = 44 + (MOST_CUT // 6 if any(_CUT.fullmatch(word.folded) for word in words) else 0)
+        return (first, min(first + len(words) + more, len(self._text_words))), votes[best] + votes[best + 1]
 
 
 class QuotedCorpus:
-    """The documents of a Library, searched for quotations through its index of words."""
+    """The documents of a Library, searched for quotations through its lexical index."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._kept: OrderedDict[str, QuotedText] = OrderedDict()
+        self._texts: OrderedDict[str, QuotedText] = OrderedDict()
         self._chars, self._to_read = 0, MAX_READ
-        self._found: dict[str, tuple[str, Span] | None] = {}
+        self._places_by_quotation: dict[str, tuple[str, Span] | None] = {}
 
     @cached_property
     def _index(self) -> LexicalIndex | None:
@@ -200,44 +200,44 @@ class QuotedCorpus:
 
     @property
     def has_words(self) -> bool:
-        """Whether the Library has an index of words: without one only named documents are searched."""
+        """Whether the Library has a lexical index: without one only named documents are searched."""
         return self._index is not None
 
     def text(self, doc_id: str) -> QuotedText:
-        """Return a document's text, kept for the next quotation."""
-        if doc_id in self._kept:
-            self._kept.move_to_end(doc_id)
-            return self._kept[doc_id]
-        one = self._kept[doc_id] = QuotedText(doc_id, self.library.document(doc_id).content)
-        self._chars += len(one.content)
-        while self._chars > KEPT_CHARS and len(self._kept) > 1:
-            self._chars -= len(self._kept.popitem(last=False)[1].content)
-        return one
+        """Return a document's text, cached for the next quotation."""
+        if doc_id in self._texts:
+            self._texts.move_to_end(doc_id)
+            return self._texts[doc_id]
+        text = self._texts[doc_id] = QuotedText(doc_id, self.library.document(doc_id).content)
+        self._chars += len(text.content)
+        while self._chars > KEPT_CHARS and len(self._texts) > 1:
+            self._chars -= len(self._texts.popitem(last=False)[1].content)
+        return text
 
     def find(self, quotation: str) -> tuple[str, Span] | None:
         """Return a document that has a quotation word for word, and where."""
-        if quotation not in self._found:
-            self._found[quotation] = self._find(quotation)
-        return self._found[quotation]
+        if quotation not in self._places_by_quotation:
+            self._places_by_quotation[quotation] = self._search_quotation(quotation)
+        return self._places_by_quotation[quotation]
 
     def nearest(self, quotation: str) -> NearPassage | None:
         """Return the most similar of the passages that share most of a quotation's rare words."""
-        passages = sorted(self._passages(quotation), key=lambda one: one.votes(quotation), reverse=True)
-        found = (one.nearest(quotation) for one in passages[:MAX_ALIGNED])
-        return max(filter(None, found), key=lambda one: one.likeness, default=None)
+        passages = sorted(self._rank_passages(quotation), key=lambda passage: passage.votes(quotation), reverse=True)
+        candidates = (passage.nearest(quotation) for passage in passages[:MAX_ALIGNED])
+        return max(filter(None, candidates), key=lambda candidate: candidate.likeness, default=None)
 
-    def _find(self, quotation: str) -> tuple[str, Span] | None:
-        few = self._having(quotation, FEW_HAVING)
-        if few and (found := self._first_with(quotation, few)):
-            return found
-        for passage in self._passages(quotation):
+    def _search_quotation(self, quotation: str) -> tuple[str, Span] | None:
+        few = self._ids_having_words(quotation, FEW_HAVING)
+        if few and (match := self._first_containing(quotation, few)):
+            return match
+        for passage in self._rank_passages(quotation):
             if span := passage.find(quotation):
                 return passage.doc_id, span
-        # A formula that many decisions repeat, each with a date or a name of its own.
-        many = self._having(quotation, MANY_HAVING) if few is None and self._to_read > 0 else None
-        return self._first_with(quotation, many or ())
+        # A formula that many decisions repeat, each with its own date or name.
+        many = self._ids_having_words(quotation, MANY_HAVING) if few is None and self._to_read > 0 else None
+        return self._first_containing(quotation, many or ())
 
-    def _first_with(self, quotation: str, doc_ids: Sequence[str]) -> tuple[str, Span] | None:
+    def _first_containing(self, quotation: str, doc_ids: Sequence[str]) -> tuple[str, Span] | None:
         for doc_id, content in self.library.contents().of(doc_ids):
             self._to_read -= 1
             source = SourceText(doc_id, content.decode("utf-8"))
@@ -245,21 +245,20 @@ class QuotedCorpus:
                 return doc_id, spans[0]
         return None
 
-    def _having(self, quotation: str, most: int) -> list[str] | None:
-        """Return the documents that have all words of a quotation; None if they are more than `most`."""
+    def _ids_having_words(self, quotation: str, most: int) -> list[str] | None:
+        """Return the documents that have all words of a quotation; None if there are more than `most`."""
         terms = set(lexical_words(_BRACKETS.sub(" ", quotation)))
         if self._index is None or not terms:
             return []
         places = self._index.documents_having([terms], most)
         if places is None:
             return None
-        return list(dict.fromkeys(one.doc_id for one in self.library.chunks_at(places)))
+        return list(dict.fromkeys(chunk.doc_id for chunk in self.library.chunks_at(places)))
 
-    def _passages(self, quotation: str) -> list[QuotedText]:
-        """Return the passages that share the most of a quotation's rare words, with their surroundings."""
+    def _rank_passages(self, quotation: str) -> list[QuotedText]:
         if self._index is None:
             return []
-        words = dict.fromkeys(one.folded for one in _wanted(quotation))
+        words = dict.fromkeys(word.folded for word in _quotation_words(quotation))
         rare = sorted(words, key=self._index.rarity, reverse=True)[:RARE_WORDS]
         hits = self._index.search(" ".join(rare), MAX_PASSAGES) if rare else []
         passages = []
@@ -270,30 +269,30 @@ class QuotedCorpus:
         return passages
 
 
-def _wanted(quotation: str) -> list[_Word]:
-    return _words_of(_BRACKETS.sub(" ", quotation))[:MAX_WORDS]
+def _quotation_words(quotation: str) -> list[_TextWord]:
+    return _split_words(_BRACKETS.sub(" ", quotation))[:MAX_WORDS]
 
 
-def _words_of(text: str) -> list[_Word]:
+def _split_words(text: str) -> list[_TextWord]:
     matches = _WORD.finditer(text)
-    return [_Word(one.group().translate(_LETTERS).casefold(), one.start(), one.end()) for one in matches]
+    return [_TextWord(match.group().translate(_LETTERS).casefold(), match.start(), match.end()) for match in matches]
 
 
-def _matcher(wanted: Sequence[_Word], here: Sequence[_Word]) -> "difflib.SequenceMatcher[str]":
-    return difflib.SequenceMatcher(None, [one.folded for one in wanted], [one.folded for one in here], autojunk=False)
+def _matcher(a: Sequence[_TextWord], b: Sequence[_TextWord]) -> "difflib.SequenceMatcher[str]":
+    return difflib.SequenceMatcher(None, [word.folded for word in a], [word.folded for word in b], autojunk=False)
 
 
-def _span_of(text: str, words: Sequence[_Word]) -> str:
+def _words_text(text: str, words: Sequence[_TextWord]) -> str:
     return " ".join(text[words[0].start : words[-1].end].split()) if words else ""
 
 
 def _squeeze(text: str) -> str:
-    """Return letters and figures alone, in small letters; signs that change a sum are kept."""
+    """Keep letters and figures only, case-folded, and the signs that change an amount."""
     return "".join(_KEPT.findall(_signs_as_letters(text))).translate(_LETTERS).casefold()
 
 
-def _squeezed_places(text: str) -> "array[int]":
-    """Return where each letter of a squeezed text stood."""
+def _map_squeezed(text: str) -> "array[int]":
+    """Return the offset in `text` of each character of the squeezed text."""
     places = array("q")
     for match in _KEPT.finditer(_signs_as_letters(text)):
         for place, letter in enumerate(match.group(), match.start()):

@@ -70,15 +70,15 @@ _SMALL = (
 )
 
 
-def _only(words: str) -> re.Pattern[str]:
-    """Make a pattern for what holds nothing but some words, signs and small numbers; linear."""
+def _only_pattern(words: str) -> re.Pattern[str]:
+    """Compile a pattern that matches only these words, signs and small numbers; linear."""
     return re.compile(
         rf"(?:[\s,.:()\[\]*_+°º/–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|\d{{1,4}}(?![\w/-]))*+", re.IGNORECASE
     )
 
 
-_FILLER = _only(f"{_NOUN}|{_DELIVERED}|{_VERBS}|{_SMALL}")
-_BEFORE_DATE = _only(f"{_NOUN}|{_DELIVERED}|{_SMALL}")  # what was judged may have a date too
+_FILLER = _only_pattern(f"{_NOUN}|{_DELIVERED}|{_VERBS}|{_SMALL}")
+_BEFORE_DATE = _only_pattern(f"{_NOUN}|{_DELIVERED}|{_SMALL}")  # the decision under review may have a date too
 _LIST = re.compile(
     rf"[\s,]*(?:et|ou|&|à|,|/)?[\s,(]*(?:pourvois?)?\s*(?:n{BLANK}?[°os.]{{0,3}})?\s*(?:[A-Z]\s)?", re.IGNORECASE
 )
@@ -91,7 +91,7 @@ _OTHER_DAY = re.compile(
     r"\w*[^.;]{0,100}$",
     re.IGNORECASE,
 )
-# A court whose decision another one judges: "a cassé l'arrêt de la cour d'appel de Lyon".
+# A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
 _JUDGED = re.compile(
     r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b[^.;,()]{0,60}$",
     re.IGNORECASE,
@@ -111,7 +111,7 @@ FORMER = re.compile(
     re.IGNORECASE,
 )
 
-# What a text says that a decision did; not what another court had done, nor what was asked for.
+# Outcomes that a text states of a decision, not those of another court, nor what was asked for.
 _OBJECT = (
     r"(?:(?:donc|ainsi|alors|toutefois|également|en conséquence|purement et simplement)[ ,]+){0,2}"
     r"(?:le|les|ce|ces|leurs?|son|sa|la|l['’]|cette)\s{0,2}"
@@ -142,7 +142,7 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 
-# A sentence that goes on about the decision named before it.
+# A sentence that continues about the decision named before it.
 _GOES_ON = re.compile(
     r"\W*(?:elle|il|la (?:haute )?(?:cour|juridiction)|le conseil|les (?:sages|juges)|(?:l['’]|cet |cette |la |le )"
     rf"(?:{_NOUN})|la chambre)(?!\w)|\W*(?:aux termes|selon|d['’]après) (?:de )?(?:cet|cette|l['’])",
@@ -185,7 +185,7 @@ class StatedDecision(NamedTuple):
     court: str  # as written; empty if none is stated
     date: LegalDate | None
     outcomes: tuple[Outcome, ...]
-    citation: Span  # with court, date and the numbers beside this one
+    citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
 
 
@@ -211,7 +211,7 @@ class StatedQuotation(NamedTuple):
     words: str
     sources: tuple[Source, ...]
     introduced: bool  # by "que", a colon, or followed by its source in parentheses
-    of_a_text: bool  # named last before it: a statute, an article, a contract, no decision
+    of_a_text: bool  # named last before it: a statute, an article, a contract, not a decision
     speaker: str  # the court named last before it in its sentence; may be empty
 
 
@@ -225,72 +225,72 @@ class References(NamedTuple):
 
 def find_references(text: str) -> References:
     """Find decisions, articles with their codes and quotations; linear in the text."""
-    return _Reader(text).read()
+    return _ReferenceReader(text).read()
 
 
-class _Part(NamedTuple):
+class _CitationPart(NamedTuple):
     kind: str  # 'court', 'date' or 'number'
     start: int
     end: int
 
 
-def _date_first(part: _Part) -> bool:
+def _date_first(part: _CitationPart) -> bool:
     return part.kind != "date"
 
 
-class _Reader:
-    """Reads one text: its parts of citations are joined where only words of citation stand between them."""
+class _ReferenceReader:
+    """Parses one text; parts of a citation are joined where only citation words separate them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.quotations = find_quotations(text)
-        self.plain = _reflowed(_MARKS.sub(" ", text))
-        self.outside = _masked(self.plain, self.quotations)  # what the text says itself
+        self.plain = _reflow_lines(_MARKS.sub(" ", text))
+        self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
-        self.dates = {one.start: one for one in find_dates(self.plain)}
+        self.dates = {date.start: date for date in find_dates(self.plain)}
         self.names: dict[int, list[Identifier]] = {}
         self.numbered_articles: list[Identifier] = []
-        for one in find_identifiers(self.plain):
-            if one.kind == "article":
-                self.numbered_articles.append(one)
+        for identifier in find_identifiers(self.plain):
+            if identifier.kind == "article":
+                self.numbered_articles.append(identifier)
             else:
-                self.names.setdefault(one.start, []).append(one)
-        self.courts = _courts(self.plain)
+                self.names.setdefault(identifier.start, []).append(identifier)
+        self.courts = _find_cited_courts(self.plain)
         self.court_starts = [start for start, _ in self.courts]
         self.date_starts = sorted(self.dates)
         self.named_starts = sorted(self.names)
         self.sentence_starts = [start for start, _ in self.sentences]
 
     def read(self) -> References:
-        decisions = sorted(self._decisions(), key=lambda one: one.start)
-        articles = self._articles()
-        return References(decisions, articles, self._quotations(decisions, articles))
+        decisions = sorted(self._read_decisions(), key=lambda decision: decision.start)
+        articles = self._read_articles()
+        return References(decisions, articles, self._read_quotations(decisions, articles))
 
-    def _sentence(self, place: int) -> int:
+    def _sentence_at(self, place: int) -> int:
         return max(bisect_right(self.sentence_starts, place) - 1, 0)
 
-    def _parts(self) -> list[_Part]:
-        numbers = [_Part("number", start, group[0].end) for start, group in self.names.items()]
-        dates = [_Part("date", start, one.end) for start, one in self.dates.items()]
-        courts = [_Part("court", start, end) for start, end in self.courts]
-        return sorted([*numbers, *dates, *courts], key=lambda one: (one.start, -one.end))
+    def _find_parts(self) -> list[_CitationPart]:
+        numbers = [_CitationPart("number", start, group[0].end) for start, group in self.names.items()]
+        dates = [_CitationPart("date", start, date.end) for start, date in self.dates.items()]
+        courts = [_CitationPart("court", start, end) for start, end in self.courts]
+        return sorted([*numbers, *dates, *courts], key=lambda part: (part.start, -part.end))
 
-    def _decisions(self) -> Iterator[StatedDecision]:
-        found = [one for one in map(self._citation, self._citations()) if one]
-        outcomes = self._outcomes(found)
-        for parts in found:
-            yield from self._stated(parts, outcomes.get(id(parts), ()))
+    def _read_decisions(self) -> Iterator[StatedDecision]:
+        citations = [parts for parts in map(self._select_parts, self._group_parts()) if parts]
+        outcomes = self._outcomes_by_run(citations)
+        for parts in citations:
+            yield from self._build_decisions(parts, outcomes.get(id(parts), ()))
 
-    def _citations(self) -> Iterator[list[_Part]]:
-        """Yield runs of parts that make one citation each: none has two courts, two dates or two lists of numbers."""
-        run: list[_Part] = []
-        for part in self._parts():
+    def _group_parts(self) -> Iterator[list[_CitationPart]]:
+        """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
+        run: list[_CitationPart] = []
+        for part in self._find_parts():
             if run and part.start < run[-1].end:
-                continue  # inside the part before
-            if run and self._belongs(run, part):
+                continue  # inside the previous part
+            if run and self._belongs_to_run(run, part):
                 run.append(part)
                 continue
-            moved: list[_Part] = []
+            moved: list[_CitationPart] = []
             if run and part.kind == "date" and self._dates_its_own(run, part):
                 moved = [run.pop()]
             if run:
@@ -299,16 +299,16 @@ class _Reader:
         if run:
             yield run
 
-    def _belongs(self, run: Sequence[_Part], part: _Part) -> bool:
+    def _belongs_to_run(self, run: Sequence[_CitationPart], part: _CitationPart) -> bool:
         last, gap = run[-1], self.plain[run[-1].end : part.start]
-        if len(gap) > MOST_GAP or "\n\n" in gap or self._quoted(last.end) != self._quoted(part.start):
+        if len(gap) > MOST_GAP or "\n\n" in gap or self._in_quotation(last.end) != self._in_quotation(part.start):
             return False
-        if last.kind != "court" and self._sentence(last.end - 1) != self._sentence(part.start):
+        if last.kind != "court" and self._sentence_at(last.end - 1) != self._sentence_at(part.start):
             return False
         if part.kind == "number" and last.kind == "number":
             return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None
         filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
-        if any(one.kind == part.kind for one in run) or not filler.fullmatch(gap):
+        if any(other.kind == part.kind for other in run) or not filler.fullmatch(gap):
             return False
         if last.kind == "number" and _ANOTHER_DECISION.search(gap):
             return False
@@ -320,137 +320,140 @@ class _Reader:
         court = self.plain[slice(*(last if last.kind == "court" else part)[1:])]
         return not (between_court_and_number and _APPEALED.search(gap) and not _may_be_cassation(court))
 
-    def _is_judged(self, run: Sequence[_Part]) -> bool:
-        court = next((one.start for one in run if one.kind == "court"), None)
+    def _is_judged(self, run: Sequence[_CitationPart]) -> bool:
+        court = next((part.start for part in run if part.kind == "court"), None)
         if court is None:
             return False
-        before = max(self.sentences[self._sentence(court)][0], court - 100)
+        before = max(self.sentences[self._sentence_at(court)][0], court - 100)
         return _JUDGED.search(self.plain[before:court]) is not None
 
-    def _is_of_another_day(self, date: _Part) -> bool:
-        start = self.sentences[self._sentence(date.start)][0]
+    def _is_of_another_day(self, date: _CitationPart) -> bool:
+        start = self.sentences[self._sentence_at(date.start)][0]
         return _OTHER_DAY.search(self.plain[max(start, date.start - 120) : date.start]) is not None
 
-    def _dates_its_own(self, run: Sequence[_Part], date: _Part) -> bool:
+    def _dates_its_own(self, run: Sequence[_CitationPart], date: _CitationPart) -> bool:
         """Does a second date follow the last of several numbers: "9 janvier 2018, n° A, n° B du 3 mars 2015"?"""
-        numbers = [one for one in run if one.kind == "number"]
+        numbers = [part for part in run if part.kind == "number"]
         gap = self.plain[run[-1].end : date.start]
         return (
             len(numbers) > 1 and run[-1].kind == "number" and re.fullmatch(r"\W*(?:du|en date du)\W*", gap) is not None
         )
 
-    def _citation(self, run: list[_Part]) -> list[_Part] | None:
-        kinds = {one.kind for one in run}
+    def _select_parts(self, run: list[_CitationPart]) -> list[_CitationPart] | None:
+        kinds = {part.kind for part in run}
         if "number" in kinds:
-            strong = [one for one in run if one.kind != "number" or self._is_certain(one, kinds)]
-            return strong if any(one.kind == "number" for one in strong) else None
+            strong = [part for part in run if part.kind != "number" or self._is_certain_number(part, kinds)]
+            return strong if any(part.kind == "number" for part in strong) else None
         if kinds != {"court", "date"}:
             return None
-        court = next(one for one in run if one.kind == "court")
+        court = next(part for part in run if part.kind == "court")
         abbreviated = _ABBREVIATED.pattern.match(self.plain, court.start) is not None
         before = self.plain[max(run[0].start - 80, 0) : run[0].start] + self.plain[run[0].end : run[1].start]
         return run if abbreviated or _DECISION_NOUN.search(before) or re.search(_NOUN, before) else None
 
-    def _is_certain(self, part: _Part, kinds: set[str]) -> bool:
-        """Tell a decision's number from one that only looks like it, by what stands around it."""
-        one = self.names[part.start][0]
-        if one.kind == "number" and _PART_OF_ARTICLE.search(self.plain[max(part.start - 20, 0) : part.start]):
+    def _is_certain_number(self, part: _CitationPart, kinds: set[str]) -> bool:
+        identifier = self.names[part.start][0]
+        if identifier.kind == "number" and _PART_OF_ARTICLE.search(self.plain[max(part.start - 20, 0) : part.start]):
             return False
-        if one.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
+        if identifier.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
             return True
-        start, end = self.sentences[self._sentence(part.start)]
+        start, end = self.sentences[self._sentence_at(part.start)]
         around = self.plain[max(start, part.start - 200) : min(end, part.end + 200)]
         return _WEAK_CONTEXT.search(around) is not None
 
-    def _stated(self, run: Sequence[_Part], outcomes: Sequence[Outcome]) -> Iterator[StatedDecision]:
-        court = next((self.plain[one.start : one.end] for one in run if one.kind == "court"), "")
-        date = next((self.dates[one.start] for one in run if one.kind == "date"), None)
-        span, sentence = (run[0].start, run[-1].end), self._sentence(run[0].start)
-        said = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence)
-        numbers = [one for one in run if one.kind == "number"]
+    def _build_decisions(self, run: Sequence[_CitationPart], outcomes: Sequence[Outcome]) -> Iterator[StatedDecision]:
+        court = next((self.plain[part.start : part.end] for part in run if part.kind == "court"), "")
+        date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
+        span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
+        decision = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence)
+        numbers = [part for part in run if part.kind == "number"]
         if len(numbers) == 1:
-            yield said._replace(names=tuple(self.names[numbers[0].start]))
+            yield decision._replace(names=tuple(self.names[numbers[0].start]))
             return
-        for one in numbers:
-            yield said._replace(start=one.start, end=one.end, names=tuple(self.names[one.start]))
+        for part in numbers:
+            yield decision._replace(start=part.start, end=part.end, names=tuple(self.names[part.start]))
         if not numbers:
-            yield said
+            yield decision
 
-    def _outcomes(self, citations: Sequence[list[_Part]]) -> dict[int, tuple[Outcome, ...]]:
-        """Return what each citation's sentence says of its outcome, if it can only be of this one."""
-        in_sentence: dict[int, list[list[_Part]]] = {}
+    def _outcomes_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, tuple[Outcome, ...]]:
+        """Return the outcomes in each citation's sentence by `id` of its run, if they can only be of this citation."""
+        in_sentence: dict[int, list[list[_CitationPart]]] = {}
         for run in citations:
-            in_sentence.setdefault(self._sentence(run[0].start), []).append(run)
-        found = {}
+            in_sentence.setdefault(self._sentence_at(run[0].start), []).append(run)
+        outcomes = {}
         for sentence, runs in in_sentence.items():
-            numbered = [run for run in runs if any(one.kind == "number" for one in run)]
+            numbered = [run for run in runs if any(part.kind == "number" for part in run)]
             alone = numbered if numbered else runs
-            if len(alone) == 1 and not self._quoted(alone[0][0].start):
-                found[id(alone[0])] = tuple(self._outcomes_in(*self.sentences[sentence]))
-        return found
+            if len(alone) == 1 and not self._in_quotation(alone[0][0].start):
+                outcomes[id(alone[0])] = tuple(self._find_outcomes(*self.sentences[sentence]))
+        return outcomes
 
-    def _outcomes_in(self, start: int, end: int) -> Iterator[Outcome]:
+    def _find_outcomes(self, start: int, end: int) -> Iterator[Outcome]:
         end = min(end, start + 3000)
-        said, taken = self.outside[start:end], [(0, 0)]
+        text, taken = self.outside[start:end], [(0, 0)]
         for kind, pattern in _OUTCOMES:
-            for match in pattern.finditer(said):
+            for match in pattern.finditer(text):
                 if any(match.start() < stop and begin < match.end() for begin, stop in taken):
                     continue
                 taken.append(match.span())
-                if _ASKED.search(said[max(match.start() - 100, 0) : match.start()]):
+                if _ASKED.search(text[max(match.start() - 100, 0) : match.start()]):
                     continue
-                if kind != ELIGIBLE and _NEGATED.search(said[max(match.start() - 30, 0) : match.start()]):
+                if kind != ELIGIBLE and _NEGATED.search(text[max(match.start() - 30, 0) : match.start()]):
                     continue
                 before = bisect_left(self.court_starts, start + match.start()) - 1
                 known = before >= 0 and self.court_starts[before] >= start
                 court = self.plain[slice(*self.courts[before])] if known else ""
                 yield Outcome(kind, start + match.start(), start + match.end(), court)
 
-    def _articles(self) -> list[StatedArticle]:
-        found = [(one.start, one.end, one.value, one.code) for one in self.numbered_articles if one.code]
-        taken = {start for start, *_ in found}
-        abbreviated = {one.start: one for one in find_abbreviated_articles(self.plain) if one.start not in taken}
-        found += [(one.start, one.end, one.value, one.code) for one in abbreviated.values()]
+    def _read_articles(self) -> list[StatedArticle]:
+        articles = [(name.start, name.end, name.value, name.code) for name in self.numbered_articles if name.code]
+        taken = {start for start, *_ in articles}
+        abbreviated = {name.start: name for name in find_abbreviated_articles(self.plain) if name.start not in taken}
+        articles += [(name.start, name.end, name.value, name.code) for name in abbreviated.values()]
         return [
-            StatedArticle(*one, FORMER.search(self.plain, *self._around(one[0])) is not None, self._sentence(one[0]))
-            for one in sorted(found)
+            StatedArticle(
+                *row, FORMER.search(self.plain, *self._sentence_context(row[0])) is not None, self._sentence_at(row[0])
+            )
+            for row in sorted(articles)
         ]
 
-    def _around(self, place: int) -> Span:
-        start, end = self.sentences[self._sentence(place)]
+    def _sentence_context(self, place: int) -> Span:
+        start, end = self.sentences[self._sentence_at(place)]
         return max(start, place - 200), min(end, place + 200)
 
-    def _quotations(
+    def _read_quotations(
         self, decisions: Sequence[StatedDecision], articles: Sequence[StatedArticle]
     ) -> list[StatedQuotation]:
         both: list[Source] = [*decisions, *articles]
-        said = sorted((one for one in both if not self._quoted(one.start)), key=lambda one: one.start)
-        starts = [one.start for one in said]
+        sources = sorted((each for each in both if not self._in_quotation(each.start)), key=lambda each: each.start)
+        starts = [source.start for source in sources]
         stated = []
-        for one in self.quotations:
-            number = self._sentence(one.start)
-            first, last = self.sentences[number][0], self._last_of_source(one.end)
-            near = said[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
+        for quote in self.quotations:
+            number = self._sentence_at(quote.start)
+            first, last = self.sentences[number][0], self._source_end(quote.end)
+            near = sources[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
             if not near and number and _GOES_ON.match(self.outside, first):
-                near = self._named_before(said, starts, first)
-            near = sorted(near, key=lambda source: self._distance(one, source))
-            introduced = bool(_INTRODUCED.search(self.outside[max(one.start - 30, 0) : one.start])) or bool(
-                near and near[0].start >= one.end and _PARENTHESIS.match(self.outside, one.end)
+                near = self._source_before(sources, starts, first)
+            near = sorted(near, key=lambda source: self._source_distance(quote, source))
+            introduced = bool(_INTRODUCED.search(self.outside[max(quote.start - 30, 0) : quote.start])) or bool(
+                near and near[0].start >= quote.end and _PARENTHESIS.match(self.outside, quote.end)
             )
-            n_words = len(CONTENT_WORD.findall(one.text))
+            n_words = len(CONTENT_WORD.findall(quote.text))
             if n_words >= QUOTED_WORDS or (near and introduced and n_words):
-                of_a_text, court = self._said_by(first, one.start)
-                of_a_text |= not near and self._has_date(first, last)  # a letter's, or a citation of unknown form
-                stated.append(StatedQuotation(one.start, one.end, one.text, tuple(near), introduced, of_a_text, court))
+                of_a_text, court = self._find_speaker(first, quote.start)
+                of_a_text |= not near and self._has_date(first, last)  # of a letter, or of a citation of unknown form
+                stated.append(
+                    StatedQuotation(quote.start, quote.end, quote.text, tuple(near), introduced, of_a_text, court)
+                )
         return stated
 
     def _has_date(self, start: int, end: int) -> bool:
         number = bisect_left(self.date_starts, start)
         within = self.date_starts[number : number + 20]
-        return any(place < end and not self._quoted(place) for place in within)
+        return any(place < end and not self._in_quotation(place) for place in within)
 
-    def _said_by(self, first: int, start: int) -> tuple[bool, str]:
-        """Return whether a text rather than a decision is named last in a sentence before a place, and the court."""
+    def _find_speaker(self, first: int, start: int) -> tuple[bool, str]:
+        """Return whether a text, not a decision, is named last in the sentence before `start`, and the last court."""
         lead_start = max(first, start - 300)
         lead = self.outside[lead_start:start]
         text = max((match.end() for match in _TEXT.finditer(lead)), default=-1)
@@ -462,36 +465,36 @@ class _Reader:
         named = self.named_starts[last_named] - lead_start if last_named >= 0 else -1
         return text > max(decider, named), court
 
-    def _last_of_source(self, end: int) -> int:
-        """Return where the sentence ends that a quotation closes, with a source in parentheses behind it."""
-        number = self._sentence(max(end - 1, 0))
+    def _source_end(self, end: int) -> int:
+        """Return the end of the sentence that a quotation closes, and of a source in parentheses after it."""
+        number = self._sentence_at(max(end - 1, 0))
         last = self.sentences[number][1] if self.sentences else len(self.text)
         if number + 1 < len(self.sentences) and self.outside[last : last + 1] in "([" and last - end <= 5:
             return self.sentences[number + 1][1]
         return last
 
-    def _named_before(self, said: Sequence[Source], starts: Sequence[int], place: int) -> list[Source]:
+    def _source_before(self, sources: Sequence[Source], starts: Sequence[int], place: int) -> list[Source]:
         number = bisect_left(starts, place) - 1
-        if number < 0 or "\n\n" in self.text[said[number].end : place] or place - said[number].end > 1500:
+        if number < 0 or "\n\n" in self.text[sources[number].end : place] or place - sources[number].end > 1500:
             return []
-        return [said[number]] if isinstance(said[number], StatedDecision) else []
+        return [sources[number]] if isinstance(sources[number], StatedDecision) else []
 
-    def _distance(self, quotation: Quotation, source: Source) -> int:
-        """Rank sources: in parentheses behind the quotation, before it, behind it; the nearest first."""
+    def _source_distance(self, quotation: Quotation, source: Source) -> int:
+        """Rank sources: in parentheses after the quotation, before it, after it; the nearest first."""
         if source.start >= quotation.end:
             gap = self.outside[quotation.end : source.start]
             near = _PARENTHESIS.match(gap) is not None and ")" not in gap
             return source.start - quotation.end + (0 if near else 100_000)
         return 1000 + quotation.start - source.end
 
-    def _quoted(self, place: int) -> bool:
+    def _in_quotation(self, place: int) -> bool:
         return self.outside[place : place + 1] != self.plain[place : place + 1]
 
 
-def _reflowed(text: str) -> str:
-    """Join lines that were broken for width, with blanks in the breaks' places."""
+def _reflow_lines(text: str) -> str:
+    """Replace line breaks made for width by spaces."""
     pieces = text.split("\n")
-    joined = [" " if _is_broken(before, after) else "\n" for before, after in pairwise(pieces)]
+    joined = [" " if _is_broken_line(before, after) else "\n" for before, after in pairwise(pieces)]
     return "".join(piece + join for piece, join in zip(pieces, [*joined, ""], strict=True))
 
 
@@ -499,7 +502,7 @@ _NUMBER_AWAITED = re.compile(r"(?:\bn[°os.]{1,2}|\bart(?:icles?|\.)|\b[LRD]\.|\
 _NEW_BLOCK = re.compile(r"\s*(?:[-–—*•#>|]|\d{1,3}[.)°]\s|[IVX]+[.)-]\s|$)")
 
 
-def _is_broken(before: str, after: str) -> bool:
+def _is_broken_line(before: str, after: str) -> bool:
     after_letter = after.lstrip()[:1]
     if not before.strip() or not after_letter:
         return False
@@ -510,8 +513,8 @@ def _is_broken(before: str, after: str) -> bool:
     return after_letter.islower() or (len(before) >= 45 and before.rstrip()[-1:] not in ".!?;:|")
 
 
-def _masked(text: str, quotations: Iterable[Quotation]) -> str:
-    """Return a text as long, in which what is quoted is a row of signs."""
+def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
+    """Replace quoted characters by a noncharacter; the length stays."""
     pieces, done = [], 0
     for start, end, _ in quotations:
         pieces += [
@@ -523,11 +526,11 @@ def _masked(text: str, quotations: Iterable[Quotation]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _courts(text: str) -> list[Span]:
+def _find_cited_courts(text: str) -> list[Span]:
     """Find courts with their chambers: 'Cass. soc.', 'la chambre sociale de la Cour de cassation'."""
-    found = [*find_courts(text), *find_formations(text), *(match.span() for match in _ABBREVIATED.finditer(text))]
+    spans = [*find_courts(text), *find_formations(text), *(match.span() for match in _ABBREVIATED.finditer(text))]
     courts: list[Span] = []
-    for start, end in sorted(found, key=lambda one: (one[0], -one[1])):
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if courts and start < courts[-1][1]:
             continue
         if courts and _JOINS_COURT.fullmatch(text, courts[-1][1], start) and start > courts[-1][1]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.legal_citations import legal_citation, legal_date
 from legal_rag.corpus.patterns import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.corpus.patterns.courts import words_of_value
@@ -57,18 +58,18 @@ MAX_QUOTATIONS = 1000
 MAX_NEAREST = 400  # references not found, whose nearest is looked for
 MAX_SAME_DAY = 300  # decisions of one day that are compared
 LONGEST_QUOTATION = 20_000  # characters
-NEAR = 0.88  # share of equal words from which a quotation without a source is an altered one
-NEAR_IN_SOURCE = 0.7  # from which one is altered, whatever else may be its source
+NEAR = 0.88  # share of equal words from which a quotation without a source counts as altered
+NEAR_IN_SOURCE = 0.7  # from which one counts as altered, whatever its other possible sources
 SHOWN = 0.4  # from which the nearest passage of its source is shown
-NEAR_WORDS = 8  # that a quotation without a source needs to be called altered
-WHOLE_CODE = 100  # articles of a code, from which one that is not there does not exist
+NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
+WHOLE_CODE = 100  # articles held of a code, from which a missing one does not exist
 MAX_SOURCES = 20  # documents that one quotation's source may be
-MAX_DIFFERENCES = 10  # told of one quotation
-MAX_CITING = 10  # decisions that cite a number, asked whether it is one of theirs
+MAX_DIFFERENCES = 10  # reported for one quotation
+MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
 LIST_GAP = 60  # characters between two sources given together
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 _MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
-# Where a decision says when it was given; the days of its hearing and of its deliberation are others.
+# Where a decision states its date; those of its hearing and deliberation differ.
 _DAY_OF_DECISION = re.compile(
     r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
     re.IGNORECASE,
@@ -94,11 +95,11 @@ class Correction(NamedTuple):
 
     what: Literal["date", "court", "outcome", "number", "article", "words", "source"]
     stated: str
-    right: str  # empty: the Library says no more than that it is not so
+    right: str  # empty: the Library only shows that it is wrong
 
 
 class Nearest(NamedTuple):
-    """A document of the Library that is near to one that is not there."""
+    """A document of the Library that is close to one that it lacks."""
 
     doc_id: str
     title: str
@@ -141,13 +142,13 @@ class Verification:
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many references have each verdict."""
-        found = Counter(one.verdict for one in self.references)
-        return {verdict: found[verdict] for verdict in VERDICTS}
+        counts = Counter(reference.verdict for reference in self.references)
+        return {verdict: counts[verdict] for verdict in VERDICTS}
 
     @property
     def wrong(self) -> tuple[Reference, ...]:
         """The references that are wrong."""
-        return tuple(one for one in self.references if one.verdict == "wrong")
+        return tuple(reference for reference in self.references if reference.verdict == "wrong")
 
     @property
     def status(self) -> int:
@@ -156,7 +157,7 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the text."""
-        references = [one.to_json() for one in self.references]
+        references = [reference.to_json() for reference in self.references]
         rest = {"complete": self.complete, "notices": list(self.notices), "references": references}
         return {"status": self.status, "counts": dict(self.counts), **rest}
 
@@ -186,121 +187,121 @@ class _Verifier:
         self._lines = [match.start() for match in re.finditer("\n", text)]
         self._decisions = _Decisions(library)
         self._articles = _Articles(library)
-        self._quoted = QuotedCorpus(library)
+        self._quoted_corpus = QuotedCorpus(library)
         self._nearest_left = MAX_NEAREST
-        self._checked: dict[tuple[int, int], Reference] = {}  # decisions and articles, by their place in the text
+        self._checked: dict[Span, Reference] = {}  # decisions and articles, by their place in the text
 
     def verify(self) -> Verification:
-        found = find_references(self._bounded(self.text, MAX_CHARS))
-        decisions = self._bounded(found.decisions, MAX_REFERENCES, "décisions citées")
-        articles = self._bounded(found.articles, MAX_REFERENCES, "articles cités")
-        quotations = self._bounded(found.quotations, MAX_QUOTATIONS, "citations entre guillemets")
-        if quotations and not self._quoted.has_words:
-            self._notice("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
+        stated = find_references(self._limit_items(self.text, MAX_CHARS))
+        decisions = self._limit_items(stated.decisions, MAX_REFERENCES, "décisions citées")
+        articles = self._limit_items(stated.articles, MAX_REFERENCES, "articles cités")
+        quotations = self._limit_items(stated.quotations, MAX_QUOTATIONS, "citations entre guillemets")
+        if quotations and not self._quoted_corpus.has_words:
+            self._add_notice("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
         references = [
-            *map(self._decision, decisions),
-            *map(self._article, articles),
-            *filter(None, map(self._quotation, quotations)),
+            *map(self._verify_decision, decisions),
+            *map(self._verify_article, articles),
+            *filter(None, map(self._verify_quotation, quotations)),
         ]
-        references.sort(key=lambda one: (one.start, -one.end))
+        references.sort(key=lambda reference: (reference.start, -reference.end))
         return Verification(self.text, tuple(references), tuple(self.notices), self.complete)
 
-    def _bounded(self, items: Any, most: int, what: str = "") -> Any:
+    def _limit_items(self, items: Any, most: int, what: str = "") -> Any:
         if len(items) <= most:
             return items
         left = len(items) - most
-        self._notice(
+        self._add_notice(
             f"{left} {what} de trop n'ont pas été vérifiées (au plus {most})."
             if what
             else f"Les {left} derniers caractères n'ont pas été vérifiés (au plus {most})."
         )
         return items[:most]
 
-    def _notice(self, sentence: str) -> None:
+    def _add_notice(self, sentence: str) -> None:
         self.complete = False
         self.notices.append(sentence)
 
-    def _made(self, kind: Kind, start: int, end: int, verdict: Verdict, explanation: str, **more: Any) -> Reference:
+    def _report(self, kind: Kind, start: int, end: int, verdict: Verdict, reason: str, **more: Any) -> Reference:
         line = bisect_right(self._lines, start - 1) + 1
         text = " ".join(self.text[start:end].split())
-        return Reference(kind, start, end, line, text, verdict, explanation, **more)
+        return Reference(kind, start, end, line, text, verdict, reason, **more)
 
     # Decisions
 
-    def _decision(self, stated: StatedDecision) -> Reference:
-        reference = self._named(stated) if stated.names else self._dated(stated)
+    def _verify_decision(self, stated: StatedDecision) -> Reference:
+        reference = self._verify_numbered(stated) if stated.names else self._verify_dated(stated)
         self._checked[stated.start, stated.end] = reference
         return reference
 
-    def _named(self, stated: StatedDecision) -> Reference:
+    def _verify_numbered(self, stated: StatedDecision) -> Reference:
         documents = self._decisions.named(stated)
         if not documents:
-            return self._missing(stated)
-        checked = [(document, tuple(_corrections(stated, document))) for document in documents]
-        document, corrections = min(checked, key=lambda one: len(one[1]))
+            return self._report_missing(stated)
+        checked = [(document, tuple(_find_corrections(stated, document))) for document in documents]
+        document, corrections = min(checked, key=lambda pair: len(pair[1]))
         about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
         whole = stated.start, stated.end
         if not corrections:
             others = f" ({len(documents)} décisions de l'index ont ce numéro)" if len(documents) > 1 else ""
-            return self._made("decision", *whole, "confirmed", f"Décision de l'index{others}.", **about)
+            return self._report("decision", *whole, "confirmed", f"Décision de l'index{others}.", **about)
         if _is_of_another_court(stated, corrections):
             near = Nearest(document.id, legal_citation(document).text, "même numéro")
-            return self._made(
+            return self._report(
                 "decision",
                 *whole,
                 "missing",
                 "Aucune décision de l'index de cette juridiction n'a ce numéro.",
                 nearest=(near,),
             )
-        return self._made("decision", *whole, "wrong", _explained(corrections), corrections=corrections, **about)
+        return self._report("decision", *whole, "wrong", _explain(corrections), corrections=corrections, **about)
 
-    def _dated(self, stated: StatedDecision) -> Reference:
+    def _verify_dated(self, stated: StatedDecision) -> Reference:
         documents = self._decisions.of_court_and_day(stated)
         whole = stated.start, stated.end
         if not documents:
-            return self._missing(stated)
+            return self._report_missing(stated)
         document = documents[0]
         if len(documents) == 1:
-            said = "Une décision de l'index est de cette juridiction et de ce jour."
+            reason = "Une décision de l'index est de cette juridiction et de ce jour."
         else:
-            said = f"{len(documents)} décisions de l'index sont de cette juridiction et de ce jour."
+            reason = f"{len(documents)} décisions de l'index sont de cette juridiction et de ce jour."
         about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
-        return self._made("decision", *whole, "confirmed", said, **about)
+        return self._report("decision", *whole, "confirmed", reason, **about)
 
-    def _missing(self, stated: StatedDecision) -> Reference:
+    def _report_missing(self, stated: StatedDecision) -> Reference:
         if joined := self._decisions.joined(stated):
             about: dict[str, Any] = {"doc_id": joined.id, "title": legal_citation(joined).text}
-            said = "Affaire jointe à celle de la décision de l'index."
-            corrections = tuple(_corrections(stated, joined))
+            reason = "Affaire jointe à celle de la décision de l'index."
+            corrections = tuple(_find_corrections(stated, joined))
             if not corrections:
-                return self._made("decision", stated.start, stated.end, "confirmed", said, **about)
+                return self._report("decision", stated.start, stated.end, "confirmed", reason, **about)
         nearest: tuple[Nearest, ...] = ()
         if self._nearest_left > 0:
             self._nearest_left -= 1
             nearest = tuple(islice(self._decisions.near(stated), 3))
-        said = (
+        reason = (
             "Aucune décision de l'index n'a ce numéro."
             if stated.names
             else ("Aucune décision de l'index n'est de cette juridiction et de ce jour.")
         )
-        return self._made("decision", stated.start, stated.end, "missing", said, nearest=nearest)
+        return self._report("decision", stated.start, stated.end, "missing", reason, nearest=nearest)
 
     # Articles
 
-    def _article(self, stated: StatedArticle) -> Reference:
-        reference = self._looked_up(stated)
+    def _verify_article(self, stated: StatedArticle) -> Reference:
+        reference = self._judge_article(stated)
         self._checked[stated.start, stated.end] = reference
         return reference
 
-    def _looked_up(self, stated: StatedArticle) -> Reference:
+    def _judge_article(self, stated: StatedArticle) -> Reference:
         whole = stated.start, stated.end
         held = self._articles.of_code(stated.code)
         if not held:
-            said = f"L'index n'a pas les articles du {stated.code}."
-            return self._made("article", *whole, "not_indexed", said)
+            reason = f"L'index n'a pas les articles du {stated.code}."
+            return self._report("article", *whole, "not_indexed", reason)
         if doc_id := held.get(stated.value):
-            return self._made(
+            return self._report(
                 "article",
                 *whole,
                 "confirmed",
@@ -311,120 +312,119 @@ class _Verifier:
         near = self._articles.near(stated.code, stated.value)
         nearest = tuple(Nearest(held[value], f"article {value} du {stated.code}", "numéro voisin") for value in near)
         if stated.former or not self._articles.is_whole(stated.code, stated.value):
-            said = f"L'index n'a pas cet article du {stated.code}, qui peut être d'une autre version."
-            return self._made("article", *whole, "missing", said, nearest=nearest)
+            reason = f"L'index n'a pas cet article du {stated.code}, qui peut être d'une autre version."
+            return self._report("article", *whole, "missing", reason, nearest=nearest)
         listed = ", ".join(near) or "aucun"
         correction = Correction("article", f"{stated.value} du {stated.code}", f"articles voisins : {listed}")
-        said = f"Le {stated.code} n'a pas d'article {stated.value} (articles voisins : {listed})."
-        return self._made("article", *whole, "wrong", said, corrections=(correction,), nearest=nearest)
+        reason = f"Le {stated.code} n'a pas d'article {stated.value} (articles voisins : {listed})."
+        return self._report("article", *whole, "wrong", reason, corrections=(correction,), nearest=nearest)
 
     # Quotations
 
-    def _quotation(self, stated: StatedQuotation) -> Reference | None:
+    def _verify_quotation(self, stated: StatedQuotation) -> Reference | None:
         if len(stated.words) > LONGEST_QUOTATION:
-            self._notice(f"Une citation de plus de {LONGEST_QUOTATION} caractères n'a pas été vérifiée.")
+            self._add_notice(f"Une citation de plus de {LONGEST_QUOTATION} caractères n'a pas été vérifiée.")
             return None
-        texts = [self._texts_of(one) for one in stated.sources]
-        held = list(dict.fromkeys(doc_id for some in texts for doc_id in some))[:MAX_SOURCES]
+        texts = [self._source_doc_ids(source) for source in stated.sources]
+        held = list(dict.fromkeys(doc_id for doc_ids in texts for doc_id in doc_ids))[:MAX_SOURCES]
         for doc_id in held:
-            if span := self._quoted.text(doc_id).find(stated.words):
-                return self._quoted_at(stated, doc_id, span, "Le texte cité y est, mot pour mot.")
-        unheld = [one for one, some in zip(stated.sources, texts, strict=True) if not some]
+            if span := self._quoted_corpus.text(doc_id).find(stated.words):
+                return self._confirm_quotation(stated, doc_id, span, "Le texte cité y est, mot pour mot.")
+        unheld = [source for source, doc_ids in zip(stated.sources, texts, strict=True) if not doc_ids]
         if held:
             surely = stated.introduced and texts[0] and not stated.of_a_text
-            others = [one for one in unheld if not surely or self._are_listed(stated, one)]
-            return self._not_in(stated, held, others)
-        return self._without_source(stated, unheld) if _n_words(stated.words) >= QUOTED_WORDS else None
+            others = [source for source in unheld if not surely or self._are_listed(stated, source)]
+            return self._judge_absent(stated, held, others)
+        return self._judge_unsourced(stated, unheld) if _count_long_words(stated.words) >= QUOTED_WORDS else None
 
     def _are_listed(self, stated: StatedQuotation, other: Source) -> bool:
-        """Tell whether another source is given with the first: in its parentheses, or joined to it by a word or two."""
-        one = stated.sources[0]
-        first, second = sorted((one, other), key=lambda source: source.start)
+        """Is another source given with the first: in its parentheses, or a word or two from it?"""
+        named = stated.sources[0]
+        first, second = sorted((named, other), key=lambda source: source.start)
         between = self.text[first.end : second.start]
-        alike = type(one) is type(other) or first.start >= stated.end
+        alike = type(named) is type(other) or first.start >= stated.end
         return alike and len(between) <= LIST_GAP and ")" not in between
 
-    def _texts_of(self, source: Source) -> list[str]:
-        """Return the documents that a source may be, as it was checked."""
+    def _source_doc_ids(self, source: Source) -> list[str]:
         reference = self._checked.get((source.start, source.end))
         if reference is None or reference.verdict in ("missing", "not_indexed"):
             return []
         if isinstance(source, StatedDecision):
             same = self._decisions.named(source) if source.names else self._decisions.of_court_and_day(source)
-            return [one.id for one in same] or [reference.doc_id]
+            return [document.id for document in same] or [reference.doc_id]
         return [reference.doc_id] if reference.doc_id else []
 
-    def _quoted_at(self, stated: StatedQuotation, doc_id: str, span: tuple[int, int], said: str) -> Reference:
-        place = self._place(doc_id, span)
-        return self._made("quotation", stated.start, stated.end, "confirmed", said, **place)
+    def _confirm_quotation(self, stated: StatedQuotation, doc_id: str, span: Span, reason: str) -> Reference:
+        place = self._place_of(doc_id, span)
+        return self._report("quotation", stated.start, stated.end, "confirmed", reason, **place)
 
-    def _place(self, doc_id: str, span: tuple[int, int]) -> dict[str, Any]:
+    def _place_of(self, doc_id: str, span: Span) -> dict[str, Any]:
         return {"doc_id": doc_id, "title": self._decisions.title(doc_id), "char_start": span[0], "char_end": span[1]}
 
-    def _not_in(self, stated: StatedQuotation, held: Sequence[str], unheld: Sequence[Source]) -> Reference | None:
-        """Judge a quotation that none of the documents has that may be its source."""
-        whole, long_enough = (stated.start, stated.end), _n_words(stated.words) >= QUOTED_WORDS
-        passages = filter(None, (self._quoted.text(doc_id).nearest(stated.words) for doc_id in held))
-        near = max(passages, key=lambda one: one.likeness, default=None)
+    def _judge_absent(self, stated: StatedQuotation, held: Sequence[str], unheld: Sequence[Source]) -> Reference | None:
+        whole, long_enough = (stated.start, stated.end), _count_long_words(stated.words) >= QUOTED_WORDS
+        passages = filter(None, (self._quoted_corpus.text(doc_id).nearest(stated.words) for doc_id in held))
+        near = max(passages, key=lambda passage: passage.likeness, default=None)
         if near and near.likeness >= NEAR_IN_SOURCE:
-            return self._differs(stated, near)
-        elsewhere = self._quoted.find(stated.words) if long_enough else None
+            return self._report_differences(stated, near)
+        elsewhere = self._quoted_corpus.find(stated.words) if long_enough else None
         document = self._decisions.document(held[0])
-        if unheld or stated.of_a_text or _court(stated.speaker).contradicts(_court_of(document)):
-            return self._without_source(stated, unheld or stated.sources) if long_enough else None
+        if unheld or stated.of_a_text or _parse_court(stated.speaker).contradicts(_document_court(document)):
+            return self._judge_unsourced(stated, unheld or stated.sources) if long_enough else None
         if elsewhere:
             right = self._decisions.title(elsewhere[0])
             correction = Correction("source", legal_citation(document).text, right)
-            said = f"Ces mots ne sont pas dans {legal_citation(document).text} ; ils sont dans {right}."
-            return self._made("quotation", *whole, "wrong", said, corrections=(correction,), **self._place(*elsewhere))
+            reason = f"Ces mots ne sont pas dans {legal_citation(document).text} ; ils sont dans {right}."
+            return self._report(
+                "quotation", *whole, "wrong", reason, corrections=(correction,), **self._place_of(*elsewhere)
+            )
         if not long_enough and not stated.introduced:
             return None  # a term, not a quotation
         if near and near.likeness >= SHOWN:
-            return self._differs(stated, near)
-        said = f"Ces mots ne sont pas dans {legal_citation(document).text}."
+            return self._report_differences(stated, near)
+        reason = f"Ces mots ne sont pas dans {legal_citation(document).text}."
         about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
         corrections = (Correction("words", stated.words, ""),)
-        return self._made("quotation", *whole, "wrong", said, corrections=corrections, **about)
+        return self._report("quotation", *whole, "wrong", reason, corrections=corrections, **about)
 
-    def _differs(self, stated: StatedQuotation, near: NearPassage) -> Reference:
-        place = self._place(near.doc_id, (near.char_start, near.char_end))
+    def _report_differences(self, stated: StatedQuotation, near: NearPassage) -> Reference:
+        place = self._place_of(near.doc_id, (near.char_start, near.char_end))
         if not near.differences:
-            said = "Le texte cité y est, mot pour mot, aux coupures près."
-            return self._made("quotation", stated.start, stated.end, "confirmed", said, **place)
-        corrections = tuple(Correction("words", one.quoted, one.document) for one in near.differences[:MAX_DIFFERENCES])
-        said = f"{place['title']} dit : « {' '.join(near.text.split())} »."
-        return self._made("quotation", stated.start, stated.end, "wrong", said, corrections=corrections, **place)
+            reason = "Le texte cité y est, mot pour mot, aux coupures près."
+            return self._report("quotation", stated.start, stated.end, "confirmed", reason, **place)
+        changes = near.differences[:MAX_DIFFERENCES]
+        corrections = tuple(Correction("words", change.quoted, change.document) for change in changes)
+        reason = f"{place['title']} dit : « {' '.join(near.text.split())} »."
+        return self._report("quotation", stated.start, stated.end, "wrong", reason, corrections=corrections, **place)
 
-    def _without_source(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
+    def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
         """Judge a quotation whose source is not named, or not in the Library."""
-        found = self._quoted.find(stated.words)
-        if found and not unheld:
-            return self._quoted_at(stated, *found, "Le texte cité est dans l'index, mot pour mot.")
-        near = None if found else self._near(stated.words)
+        match = self._quoted_corpus.find(stated.words)
+        if match and not unheld:
+            return self._confirm_quotation(stated, *match, "Le texte cité est dans l'index, mot pour mot.")
+        near = None if match else self._find_near_passage(stated.words)
         if near and not near.differences and not unheld:
-            return self._differs(stated, near)
+            return self._report_differences(stated, near)
         if near and not unheld and not stated.of_a_text and len(stated.words.split()) >= NEAR_WORDS:
-            return self._differs(stated, near)
-        doc_id = found[0] if found else near.doc_id if near else ""
-        why = "mêmes mots" if found else "mots semblables"
+            return self._report_differences(stated, near)
+        doc_id = match[0] if match else near.doc_id if near else ""
+        why = "mêmes mots" if match else "mots semblables"
         nearest = (Nearest(doc_id, self._decisions.title(doc_id), why),) if doc_id else ()
         source = self._checked.get((unheld[0].start, unheld[0].end)) if unheld else None
         verdict: Verdict = "not_indexed" if source and source.verdict == "not_indexed" else "missing"
-        said = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
-        said = said if unheld else "Ces mots ne sont pas dans l'index."
-        return self._made("quotation", stated.start, stated.end, verdict, said, nearest=nearest)
+        reason = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
+        reason = reason if unheld else "Ces mots ne sont pas dans l'index."
+        return self._report("quotation", stated.start, stated.end, verdict, reason, nearest=nearest)
 
-    def _near(self, words: str) -> NearPassage | None:
+    def _find_near_passage(self, words: str) -> NearPassage | None:
         if self._nearest_left <= 0:
             return None
         self._nearest_left -= 1
-        near = self._quoted.nearest(words)
+        near = self._quoted_corpus.nearest(words)
         return near if near and near.likeness >= NEAR else None
 
 
 class _Decisions:
-    """Decisions of a Library, by number, by court and day."""
-
     def __init__(self, library: Library) -> None:
         self._library = library
         self._ids: dict[str, list[str]] = {}  # by key
@@ -442,11 +442,10 @@ class _Decisions:
         return legal_citation(self.document(doc_id)).text
 
     def look_up(self, stated: Sequence[StatedDecision]) -> None:
-        """Look up all numbers at once."""
         keys = {
             key
-            for one in stated
-            for name in one.names
+            for decision in stated
+            for name in decision.names
             for key in (canonical_key(name), relaxed_key(canonical_key(name)))
         }
         self._ids = self._library.ids_named(sorted(keys))
@@ -454,73 +453,74 @@ class _Decisions:
     def named(self, stated: StatedDecision) -> list[Document]:
         """Return the decisions that have one of the numbers; of another series only where none is stated."""
         if len(stated.names) < 2:
-            return [self.document(doc_id) for name in stated.names for doc_id in self._having(name)]
-        _, *parts = (self._having(name) for name in stated.names)  # of joined cases: the first is all of them
-        return [self.document(doc_id) for doc_id in parts[0] if all(doc_id in some for some in parts)]
+            return [self.document(doc_id) for name in stated.names for doc_id in self._ids_numbered(name)]
+        _, *parts = (self._ids_numbered(name) for name in stated.names)  # of joined cases: the first is all of them
+        return [self.document(doc_id) for doc_id in parts[0] if all(doc_id in doc_ids for doc_ids in parts)]
 
-    def _having(self, name: Identifier) -> list[str]:
+    def _ids_numbered(self, name: Identifier) -> list[str]:
         key = canonical_key(name)
         return self._ids.get(key) or (self._ids.get(relaxed_key(key), []) if name.kind == "number" else [])
 
     def of_court_and_day(self, stated: StatedDecision) -> list[Document]:
         if stated.date is None:
             return []
-        court = _court(stated.court)
-        return [one for one in self._of_day(stated.date.value.isoformat()) if court.agrees_with(_court_of(one))]
+        court = _parse_court(stated.court)
+        same_day = self._documents_of_day(stated.date.value.isoformat())
+        return [document for document in same_day if court.agrees_with(_document_court(document))]
 
     def joined(self, stated: StatedDecision) -> Document | None:
-        """Return the decision whose head lists a number beside its own: a case joined to it."""
+        """Return the decision whose head lists the number next to its own: a joined case."""
         name = stated.names[0] if stated.names else None
         if name is None or name.kind not in ("pourvoi", "rg"):
             return None
-        for doc_id in islice(self._library.ids_citing(_written(name)), MAX_CITING):
-            if _heads_with(self.document(doc_id).content[:HEAD], name):
+        for doc_id in islice(self._library.ids_citing(_format_identifier(name)), MAX_CITING):
+            if _head_lists_number(self.document(doc_id).content[:HEAD], name):
                 return self.document(doc_id)
         return None
 
     def near(self, stated: StatedDecision) -> Iterator[Nearest]:
-        """Yield what is near to a decision that is not there: of its court and day, or a figure apart."""
+        """Yield decisions close to a missing one: of its court and day, or one digit apart."""
         seen: set[str] = set()
         for document, why in (
-            *self._in_part(stated),
-            *self._of_that_day(stated),
-            *self._a_figure_apart(stated),
-            *self._citing(stated),
+            *self._near_by_joined_number(stated),
+            *self._near_by_day(stated),
+            *self._near_by_figure(stated),
+            *self._near_by_citing(stated),
         ):
             if document.id not in seen:
                 seen.add(document.id)
                 yield Nearest(document.id, legal_citation(document).text, why)
 
-    def _in_part(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
+    def _near_by_joined_number(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
         for name in stated.names[1:]:
-            for doc_id in self._having(name)[:1]:
+            for doc_id in self._ids_numbered(name)[:1]:
                 yield self.document(doc_id), f"n° {name.value} seulement"
 
-    def _of_that_day(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
+    def _near_by_day(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
         if stated.date and stated.court:
             for document in self.of_court_and_day(stated)[:3]:
                 yield document, "même juridiction, même jour"
 
-    def _a_figure_apart(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
+    def _near_by_figure(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
         if stated.names:
             name = stated.names[0]
-            keys = [canonical_key(name._replace(value=value)) for value in _variants(name.value)]
-            found = self._library.ids_named(keys)
+            keys = [canonical_key(name._replace(value=value)) for value in _number_variants(name.value)]
+            ids = self._library.ids_named(keys)
             for key in keys:
-                for doc_id in found.get(key, ())[:1]:
+                for doc_id in ids.get(key, ())[:1]:
                     yield self.document(doc_id), "un chiffre d'écart"
 
-    def _citing(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
+    def _near_by_citing(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
         if stated.names and stated.names[0].kind in ("pourvoi", "rg", *SERIES):
-            one = stated.names[0]
+            name = stated.names[0]
             try:
-                ids = self._library.ids_citing(_written(one))
+                ids = self._library.ids_citing(_format_identifier(name))
             except ValueError:
                 return
             for doc_id in ids[:1]:
                 yield self.document(doc_id), "cite cette décision"
 
-    def _of_day(self, day: str) -> list[Document]:
+    def _documents_of_day(self, day: str) -> list[Document]:
         if day not in self._days:
             ids = self._library.ids(Filters(date_from=day, date_to=day))[:MAX_SAME_DAY]
             self._days[day] = [self.document(doc_id) for doc_id in ids]
@@ -528,13 +528,11 @@ class _Decisions:
 
 
 class _Articles:
-    """Articles of the codes that a Library holds."""
-
     def __init__(self, library: Library) -> None:
         self._library = library
 
     @cached_property
-    def _codes(self) -> dict[str, dict[str, str]]:
+    def _keys_by_code(self) -> dict[str, dict[str, str]]:
         codes: dict[str, dict[str, str]] = {}
         for key in self._library.own_keys("article"):
             value, _, code = key.removeprefix("article:").partition(" ")
@@ -543,27 +541,27 @@ class _Articles:
 
     def of_code(self, code: str) -> Mapping[str, str]:
         """Return the document of each article of a code; empty: the code is not indexed."""
-        return _Held(self._codes.get(code, {}), self._library)
+        return _CodeArticles(self._keys_by_code.get(code, {}), self._library)
 
     def title(self, doc_id: str) -> str:
         return legal_citation(self._library.document(doc_id)).text
 
     def near(self, code: str, value: str) -> list[str]:
-        """Return up to three article numbers nearest to one that is not there, of its series where there are any."""
-        letter, numbers = _in_figures(value)
-        known = sorted((_in_figures(one), one) for one in self._codes[code])
-        same = [one for one in known if one[0][0] == letter] or known
+        """Return up to three article numbers nearest to a missing one, of its series where there are any."""
+        letter, numbers = _split_article_number(value)
+        known = sorted((_split_article_number(value), value) for value in self._keys_by_code[code])
+        same = [article for article in known if article[0][0] == letter] or known
         at = bisect_left(same, ((letter, numbers), ""))
-        return [one for _, one in same[max(at - 2, 0) : at + 1]]
+        return [value for _, value in same[max(at - 2, 0) : at + 1]]
 
     def is_whole(self, code: str, value: str) -> bool:
-        """Tell whether a code is held so far that an article that is not there does not exist."""
-        held = self._codes[code]
+        """Is enough of a code held that a missing article does not exist?"""
+        held = self._keys_by_code[code]
         chapter = value.rpartition("-")[0]
-        return len(held) >= WHOLE_CODE or bool(chapter and any(one.startswith(f"{chapter}-") for one in held))
+        return len(held) >= WHOLE_CODE or bool(chapter and any(number.startswith(f"{chapter}-") for number in held))
 
 
-class _Held(Mapping[str, str]):
+class _CodeArticles(Mapping[str, str]):
     def __init__(self, keys: Mapping[str, str], library: Library) -> None:
         self._keys, self._library = keys, library
 
@@ -578,34 +576,35 @@ class _Held(Mapping[str, str]):
         return len(self._keys)
 
 
-class _Court(NamedTuple):
-    """A court as it is named: its type, chamber and town, where they are."""
+class _CourtName(NamedTuple):
+    """Words of a court's name: its type, chamber and town, where stated."""
 
     types: frozenset[str]
     chambers: frozenset[str]  # with the number of a civil one
     town: frozenset[str]
 
-    def contradicts(self, other: "_Court") -> bool:
-        """Tell whether two names cannot be of one court."""
+    def contradicts(self, other: "_CourtName") -> bool:
+        """Can the two names not be of one court?"""
         if self.types and other.types and not self.types & other.types:
             return True
         # Of a court of appeal only the town is known for sure: its chambers are called in many ways.
         of_cassation = "cassation" in self.types | other.types or not (self.types and other.types)
         return bool(
-            (of_cassation and _differ(self.chambers, other.chambers)) or (self.types and _differ(self.town, other.town))
+            (of_cassation and _conflict(self.chambers, other.chambers))
+            or (self.types and _conflict(self.town, other.town))
         )
 
-    def agrees_with(self, other: "_Court") -> bool:
-        """Tell whether what is named is certainly this court: its type, and its town if it has one."""
+    def agrees_with(self, other: "_CourtName") -> bool:
+        """Is the court named certainly this one, by its type, and its town if it has one?"""
         known = (self.types or self.chambers) and other.types and self.town <= other.town
         return bool(known) and not self.contradicts(other)
 
 
-def _differ(some: frozenset[str], others: frozenset[str]) -> bool:
-    return bool(some and others and not some <= others and not others <= some)
+def _conflict(names: frozenset[str], others: frozenset[str]) -> bool:
+    return bool(names and others and not names <= others and not others <= names)
 
 
-def _court(name: str) -> _Court:
+def _parse_court(name: str) -> _CourtName:
     words = words_of_value(re.sub(r"\b[Ss]t(e?)\b", r"saint\1", name))
     types = words & _TYPES
     chambers = words & _CHAMBERS
@@ -614,47 +613,47 @@ def _court(name: str) -> _Court:
     if chambers and not types and chambers - {"civile", "sociale", "commerciale"}:
         types = frozenset({"cassation"}) if chambers & {"pleniere", "mixte", "reunies", "criminelle"} else types
     town = frozenset(word for word in words - types - _CHAMBERS - _NOT_TOWNS if not word[0].isdigit() and len(word) > 1)
-    return _Court(types, chambers, town if types - {"cassation", "constitutionnel", "conseiletat"} else frozenset())
+    return _CourtName(types, chambers, town if types - {"cassation", "constitutionnel", "conseiletat"} else frozenset())
 
 
-def _court_of(document: Document) -> _Court:
+def _document_court(document: Document) -> _CourtName:
     name = f"{document.juridiction} {document.formation}".strip()
-    return _court(name or document.title)
+    return _parse_court(name or document.title)
 
 
-def _corrections(stated: StatedDecision, document: Document) -> Iterator[Correction]:
-    court = _court(stated.court)
-    if stated.court and court.contradicts(_court_of(document)):
+def _find_corrections(stated: StatedDecision, document: Document) -> Iterator[Correction]:
+    court = _parse_court(stated.court)
+    if stated.court and court.contradicts(_document_court(document)):
         right = ", ".join(filter(None, [document.juridiction, document.formation])) or document.title
         yield Correction("court", stated.court, right)
     if stated.date and not _is_of_day(document, stated.date.value.isoformat()):
         stated_day = legal_date(stated.date.value.isoformat())
         yield Correction("date", stated_day, legal_date(document.decision_date) or document.decision_date)
     for outcome in stated.outcomes:
-        if outcome.court and _court(outcome.court).contradicts(_court_of(document)):
+        if outcome.court and _parse_court(outcome.court).contradicts(_document_court(document)):
             continue  # what another court did
-        known = _outcomes_of(document)
+        known = _document_outcomes(document)
         if known & _MAIN and outcome.kind not in known:
             yield Correction("outcome", outcome.kind, document.solution or " et ".join(sorted(known & _MAIN)))
             break
 
 
 def _is_of_day(document: Document, day: str) -> bool:
-    """Tell whether a decision is of a day, or says that it was read or made public then."""
+    """Was a decision given, read or made public on a day?"""
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", document.decision_date):
         return day.startswith(document.decision_date[:4]) if document.decision_date[:4].isdecimal() else True
     if document.decision_date == day:
         return True
     text = f"{document.content[:HEAD]}\n\n{document.content[HEAD:][-TAIL:]}"
     return any(
-        one.value.isoformat() == day
-        and _DAY_OF_DECISION.search(text[max(one.start - 100, 0) : one.start]) is not None
-        and abs((one.value - date.fromisoformat(document.decision_date)).days) <= 120
-        for one in find_dates(text)
+        stated.value.isoformat() == day
+        and _DAY_OF_DECISION.search(text[max(stated.start - 100, 0) : stated.start]) is not None
+        and abs((stated.value - date.fromisoformat(document.decision_date)).days) <= 120
+        for stated in find_dates(text)
     )
 
 
-def _outcomes_of(document: Document) -> frozenset[str]:
+def _document_outcomes(document: Document) -> frozenset[str]:
     part = operative_part(document.content)
     ruling = document.content[part.start : part.end] if part else ""
     kinds = set(kinds_of(document.solution))
@@ -666,7 +665,7 @@ def _outcomes_of(document: Document) -> frozenset[str]:
     ):  # fmt: skip
         if stem in folded:
             kinds.add(kind)
-    if "cassation" in _court_of(document).types:
+    if "cassation" in _document_court(document).types:
         if REJET not in kinds_of(document.solution) and not _REJECTED.search(folded):
             kinds.discard(REJET)  # of other claims
         if kinds & {CASSATION, ANNULATION}:
@@ -675,20 +674,20 @@ def _outcomes_of(document: Document) -> frozenset[str]:
 
 
 def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correction]) -> bool:
-    """Tell whether a number is another court's: each court of appeal counts its own cases."""
-    wrong = {one.what for one in corrections}
-    kinds = {one.kind for one in stated.names}
+    """Is the number another court's? Each court of appeal numbers its own cases."""
+    wrong = {correction.what for correction in corrections}
+    kinds = {name.kind for name in stated.names}
     return kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
 
 
-def _explained(corrections: Sequence[Correction]) -> str:
+def _explain(corrections: Sequence[Correction]) -> str:
     words = {"date": "date", "court": "juridiction", "outcome": "solution", "number": "numéro"}
-    said = (f"{words[one.what]} « {one.stated} », la décision : « {one.right} »" for one in corrections)
-    return f"Le texte dit {' ; '.join(said)}."
+    parts = (f"{words[fix.what]} « {fix.stated} », la décision : « {fix.right} »" for fix in corrections)
+    return f"Le texte dit {' ; '.join(parts)}."
 
 
-def _variants(value: str) -> Iterator[str]:
-    """Yield numbers that differ in one figure, or have two neighbouring ones exchanged."""
+def _number_variants(value: str) -> Iterator[str]:
+    """Yield numbers that differ in one digit, or have two neighbouring digits exchanged."""
     for place, figure in enumerate(value):
         if figure.isdecimal():
             yield from (value[:place] + other + value[place + 1 :] for other in "0123456789" if other != figure)
@@ -698,22 +697,21 @@ def _variants(value: str) -> Iterator[str]:
             yield value[:place] + pair[::-1] + value[place + 2 :]
 
 
-def _written(name: Identifier) -> str:
+def _format_identifier(name: Identifier) -> str:
     if name.kind == "rg":
         return f"RG {name.value}"
     return f"{name.value} {name.kind.upper()}" if name.kind in SERIES else name.value
 
 
-def _heads_with(head: str, name: Identifier) -> bool:
-    """Tell whether the head of a decision lists a number as one of its own."""
-    places = (one.start for one in find_identifiers(head) if one.value == name.value)
+def _head_lists_number(head: str, name: Identifier) -> bool:
+    places = (identifier.start for identifier in find_identifiers(head) if identifier.value == name.value)
     return any(_LISTED.search(head[max(place - 200, 0) : place]) is not None for place in places)
 
 
-def _in_figures(value: str) -> tuple[str, tuple[int, ...]]:
+def _split_article_number(value: str) -> tuple[str, tuple[int, ...]]:
     letter = re.match(r"[A-Z]*", value)
-    return (letter.group() if letter else ""), tuple(int(one) for one in re.findall(r"\d{1,9}", value))
+    return (letter.group() if letter else ""), tuple(int(figures) for figures in re.findall(r"\d{1,9}", value))
 
 
-def _n_words(text: str) -> int:
+def _count_long_words(text: str) -> int:
     return len(re.findall(r"[^\W\d_]{4,}", text))
