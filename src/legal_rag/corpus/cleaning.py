@@ -79,9 +79,9 @@ def normalized(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC") -
 
 def _in_order(marks: "regex.Match[str]") -> str:
     """Return marks in the order that every normal form has them in."""
-    decomposed = (one for mark in marks.group() for one in unicodedata.normalize("NFD", mark))
-    runs = groupby(decomposed, key=lambda one: unicodedata.combining(one) > 0)
-    return "".join(one for _, run in runs for one in sorted(run, key=unicodedata.combining))
+    decomposed = (character for mark in marks.group() for character in unicodedata.normalize("NFD", mark))
+    runs = groupby(decomposed, key=lambda character: unicodedata.combining(character) > 0)
+    return "".join(character for _, run in runs for character in sorted(run, key=unicodedata.combining))
 
 
 def storable(text: str) -> str:
@@ -118,10 +118,10 @@ def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool
     elif is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {storable(str(name)): within(one) for name, one in value.items()}
+        return {storable(str(name)): within(item) for name, item in value.items()}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
-    return [within(one) for one in value] if isinstance(value, list | tuple) else storable(text_of(value))
+    return [within(item) for item in value] if isinstance(value, list | tuple) else storable(text_of(value))
 
 
 def _clean_once(text: str, *, is_html: bool) -> str:

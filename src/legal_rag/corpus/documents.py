@@ -116,7 +116,7 @@ def read_documents(
         else:
             if len(columns) < MOST_COLUMNS:
                 columns.update(dict.fromkeys(record.row))
-            result = _document(record, options, seen)
+            result = _make_document(record, options, seen)
         if isinstance(result, Document):
             yield result
         else:
@@ -139,18 +139,18 @@ def read_documents(
 def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:
     names = list(columns)
     for option in ("id_column", "text_column"):
-        if names and (wanted := getattr(options, option)) not in names:
+        if names and (column := getattr(options, option)) not in names:
             other = f"--{option.replace('_', '-')} names another"
-            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {_shown(names)}): {other}")
+            raise ValueError(f"no column {column!r} in {source!s} (its columns: {_list_columns(names)}): {other}")
 
 
-def _shown(columns: Sequence[str]) -> str:
+def _list_columns(columns: Sequence[str]) -> str:
     """Name columns in a line: the first ones, each by its beginning."""
     names = [one_line(name[:SHOWN_CHARS]) for name in columns[:SHOWN_COLUMNS]]
     return ", ".join([*names, *(["…"] if len(columns) > SHOWN_COLUMNS else [])])
 
 
-def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
+def _make_document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
     row = dict(record.row)
     if problem := _too_long(row, options):
         return BadRecord(record.where, problem)
@@ -213,7 +213,7 @@ def _iso_date(text: str) -> str:
     if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
         return match.group(1)
     dates = find_dates(text)  # "08/11/2023", "8 novembre 2023"
-    return dates[0].value.isoformat() if [one[1:] for one in dates] == [(0, len(text))] else text
+    return dates[0].value.isoformat() if [date[1:] for date in dates] == [(0, len(text))] else text
 
 
 def document_of(source: Any, doc_id: str) -> Document:
@@ -238,7 +238,7 @@ def document_of(source: Any, doc_id: str) -> Document:
     if isinstance(source, Mapping):
         return document_of_row({ID_COLUMN: doc_id, **source[doc_id]})
     if hasattr(source, "column_names"):
-        return document_of_row(source[_numbers_of(source)[doc_id]])
+        return document_of_row(source[_number_rows(source)[doc_id]])
     raise _no_source(source)
 
 
@@ -256,7 +256,7 @@ def holds(source: Any, doc_id: str) -> bool:
         if isinstance(source, Mapping):
             return doc_id in source
         if hasattr(source, "column_names"):
-            return doc_id in _numbers_of(source)
+            return doc_id in _number_rows(source)
         if not hasattr(source, "document"):
             raise _no_source(source)
         return doc_id in source if hasattr(source, "__contains__") else bool(source.document(doc_id))
@@ -270,7 +270,7 @@ def nearest_id(source: Any, doc_id: str) -> str | None:
     if hasattr(source, "nearest_id"):
         near: str | None = source.nearest_id(doc_id)
         return near
-    return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _numbers_of(source))), doc_id)
+    return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _number_rows(source))), doc_id)
 
 
 def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
@@ -282,12 +282,12 @@ def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
 
 def most_like(doc_id: str, near: Iterable[str]) -> str | None:
     """Return the most similar of some ids; None if there are none."""
-    matcher, best, found = difflib.SequenceMatcher(b=doc_id), -1.0, None
-    for one in near:
-        matcher.set_seq1(one)
+    matcher, best, nearest = difflib.SequenceMatcher(b=doc_id), -1.0, None
+    for candidate in near:
+        matcher.set_seq1(candidate)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, found = ratio, one
-    return found
+            best, nearest = ratio, candidate
+    return nearest
 
 
 def document_of_row(row: Mapping[str, Any]) -> Document:
@@ -304,9 +304,9 @@ def _no_source(source: Any) -> TypeError:
     return TypeError(f"no documents in a {type(source).__name__} (expected {expected})")
 
 
-def _numbers_of(dataset: Any) -> dict[str, int]:
+def _number_rows(dataset: Any) -> dict[str, int]:
     if ID_COLUMN not in dataset.column_names:
-        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {_shown(dataset.column_names)})")
+        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {_list_columns(dataset.column_names)})")
     if dataset not in _row_numbers:
         numbers: dict[str, int] = {}
         for number, doc_id in enumerate(dataset[ID_COLUMN][:]):

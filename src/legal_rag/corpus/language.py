@@ -30,8 +30,8 @@ def is_french(text: str) -> bool:
 
 def is_french_answer(answer: str) -> bool:
     """Is an answer French, apart from its quotations and markers?"""
-    own = " ".join(_QUOTED.sub(" ", answer[:MAX_CHARS]).split())
-    return len(_LETTER.findall(own)) < FEWEST_LETTERS or is_french(own)
+    prose = " ".join(_QUOTED.sub(" ", answer[:MAX_CHARS]).split())
+    return len(_LETTER.findall(prose)) < FEWEST_LETTERS or is_french(prose)
 
 
 @functools.cache

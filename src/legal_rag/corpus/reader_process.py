@@ -16,7 +16,7 @@ from contextlib import suppress
 READER_SECONDS = 120.0  # for one file, or for the next row of a long one
 READER_BYTES = 1_000_000_000  # of memory beyond what the process begins with
 PROLOGUE = "import sys; sys.path[:] = {!r}; from legal_rag.corpus.reader_process import main; main()"
-ERRORS: dict[str, type[Exception]] = {one.__name__: one for one in (FileNotFoundError, ValueError)}
+ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (FileNotFoundError, ValueError)}
 
 
 class ReaderProcess:
@@ -53,7 +53,7 @@ class ReaderProcess:
                 self._too_late = 0.0
                 ended = line == "\n"
                 if not line.endswith("\n"):
-                    raise ChildProcessError(self._why())
+                    raise ChildProcessError(self._describe_failure())
                 if line.startswith("!"):
                     name, _, message = json.loads(line[1:]).partition(" ")
                     raise ERRORS.get(name, ValueError)(message)
@@ -92,7 +92,7 @@ class ReaderProcess:
                 process.kill()
             time.sleep(0.05)
 
-    def _why(self) -> str:
+    def _describe_failure(self) -> str:
         return f"it took more than {READER_SECONDS:.0f} seconds" if self._was_late else "its parser crashed"
 
 

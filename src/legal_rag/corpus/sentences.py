@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from legal_rag.corpus.cleaning import read_words
+from legal_rag.corpus.folding import Span
 
 ABBREVIATIONS = frozenset(read_words("legal_rag.corpus")["abbreviations"])
 
@@ -17,14 +18,14 @@ PSEUDONYM = re.compile(r"[A-ZÀ-Ý]{1,3}(?:\.{2,}|…)")  # "X...", "Y…"
 NUMBERED = re.compile(r"(?:[IVXLC]+|\d{1,3})")  # "1. Considérant", "II. - Sur": the number opens its sentence
 
 
-def split_sentences(text: str) -> list[tuple[int, int]]:
+def split_sentences(text: str) -> list[Span]:
     """Return the spans (start, end) of the sentences of `text`, in order; they cover it, blanks after each included."""
     ends = [match.end() for match in PAUSE.finditer(text) if _is_boundary(text, match)]
     starts = [0, *ends]
     return [(start, end) for start, end in zip(starts, [*ends, len(text)], strict=True) if start < end]
 
 
-def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[Span]:
     """Split a span into parts of at most `most` characters, after a blank where there is one."""
     while end - start > most:
         blank = text.rfind(" ", start + 1, start + most)
@@ -34,7 +35,7 @@ def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[tuple[
     yield start, end
 
 
-def without_blanks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def without_blanks(text: str, spans: Iterable[Span]) -> list[Span]:
     """Strip spans of surrounding blanks, and drop blank ones."""
     return [
         (end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip()))

@@ -69,16 +69,16 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
         ValueError: If it is a file of an unknown kind, or a folder without documents.
     """
     if not isinstance(source, str | Path):
-        return (_record(row, f"row {index}") for index, row in enumerate(source))
+        return (_make_record(row, f"row {index}") for index, row in enumerate(source))
     path = Path(source).expanduser()
     if str(source) == SAMPLE and not path.exists():
         path = SAMPLE_FILE
     if path.is_file():
         if not _suffix(path):
             raise ValueError(f"unknown kind of file: {path} (expected one named {', '.join(READERS)})")
-        return _closed(lambda process: _rows_of_file(path, path.parent, process))
+        return _close_after(lambda process: _rows_of_file(path, path.parent, process))
     if path.is_dir():
-        return _closed(lambda process: _rows_of_folder(path, config, split, process))
+        return _close_after(lambda process: _rows_of_folder(path, config, split, process))
     if HUB_ID.fullmatch(str(source)) and not _suffix(path) and not path.parent.exists():
         _require_datasets()
         return _rows_of_dataset(str(source), config, split)
@@ -87,7 +87,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
     )
 
 
-def _closed(rows: Callable[[ReaderProcess], Records]) -> Records:
+def _close_after(rows: Callable[[ReaderProcess], Records]) -> Records:
     """Stream rows that need a process, and end it with them."""
     with closing(ReaderProcess()) as process:
         yield from rows(process)
@@ -102,18 +102,18 @@ def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
-    for one in config.split(",") if config else [None]:
-        label = f"{name}, config {one}, split {split}" if one else f"{name}, split {split}"
+    for config_name in config.split(",") if config else [None]:
+        label = f"{name}, config {config_name}, split {split}" if config_name else f"{name}, split {split}"
         try:
-            rows = load_dataset(name, one.strip() if one else None, split=split, streaming=True)
+            rows = load_dataset(name, config_name.strip() if config_name else None, split=split, streaming=True)
         except (ConnectionError, DatasetNotFoundError, FileNotFoundError, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FileNotFoundError(
                 f"no such file or folder, and no dataset that can be reached: {name} ({reason})"
             ) from error
         for index, row in enumerate(rows):
-            record = _checked(row, f"{label}, row {index}")
-            yield record._replace(config=(one or "").strip()) if isinstance(record, Record) else record
+            record = _check_row(row, f"{label}, row {index}")
+            yield record._replace(config=(config_name or "").strip()) if isinstance(record, Record) else record
 
 
 def _rows_of_folder(folder: Path, config: str | None, split: str, process: ReaderProcess) -> Records:
@@ -129,23 +129,23 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: Reade
             raise ValueError(f"{readme} names data outside its folder: {outside!r}")
         yield from _rows_of_process(process, "dataset", [str(folder), config or "", split], folder.name)
         return
-    found = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    paths = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     root = os.path.realpath(folder)
-    problems = {path: problem for path in found if (problem := _no_file(path, root))}
-    files = [path for path in found if _suffix(path) and path not in problems]
+    problems = {path: problem for path in paths if (problem := _why_skipped(path, root))}
+    files = [path for path in paths if _suffix(path) and path not in problems]
     if not files and not problems:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
         yield from _rows_of_file(path, folder, process)
     for path, problem in problems.items():
         yield BadRecord(path.relative_to(folder).as_posix(), problem)
-    others = [path for path in found if not (_suffix(path) or path.name.startswith(".") or path in problems)]
+    others = [path for path in paths if not (_suffix(path) or path.name.startswith(".") or path in problems)]
     if kinds := Counter(path.suffix for path in others):
         listed = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in kinds.most_common(5))
         yield BadRecord(f"{folder.name}/", f"files of kinds that are not read: {listed}")
 
 
-def _no_file(path: Path, root: str) -> str:
+def _why_skipped(path: Path, root: str) -> str:
     """Say why what lies in a source's folder is not read: it leads elsewhere, or is no file; '' of a file."""
     if path.is_symlink():
         target = os.path.realpath(path)
@@ -181,11 +181,11 @@ def _path_outside(card: str) -> str | None:
             return "a card of too many values"
         if isinstance(value, Mapping):
             below = (
-                (one, named or name in ("data_files", "data_dir", "path"), level + 1) for name, one in value.items()
+                (item, named or name in ("data_files", "data_dir", "path"), level + 1) for name, item in value.items()
             )
             waiting.extend(below)
         elif isinstance(value, list):
-            waiting.extend((one, named, level + 1) for one in value)
+            waiting.extend((item, named, level + 1) for item in value)
         elif named and isinstance(value, str):
             path = PureWindowsPath(value)
             if (
@@ -244,13 +244,13 @@ def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], 
     try:
         for line in process.lines(reader, arguments, 2 * LINE_CHARS):
             place, problem, row, config, is_html, is_file = json.loads(line)
-            record = BadRecord(place, problem) if row is None else _checked(row, place)
+            record = BadRecord(place, problem) if row is None else _check_row(row, place)
             yield record if isinstance(record, BadRecord) else Record(place, record.row, config, is_html, is_file)
     except (ChildProcessError, RecursionError) as error:
         yield BadRecord(where, f"unreadable file ({error})")
 
 
-def _given(records: Records) -> Iterator[list[Any]]:
+def _serialise_records(records: Records) -> Iterator[list[Any]]:
     """Write records as `_rows_of_process` reads them; whatever else a parser raises is one bad record."""
     last = ""
     try:
@@ -265,10 +265,10 @@ def _given(records: Records) -> Iterator[list[Any]]:
     except (FileNotFoundError, ValueError):
         raise
     except Exception as error:  # parsers of arbitrary files break in every way
-        yield [last or "the file", f"it breaks off ({_one_line(error)})", None, "", False, False]
+        yield [last or "the file", f"it breaks off ({_error_line(error)})", None, "", False, False]
 
 
-def _one_line(error: BaseException) -> str:
+def _error_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}"[:300].split())
 
 
@@ -298,7 +298,7 @@ _STRAY = re.compile("[\udc80-\udcff]")  # how Python keeps a byte that it cannot
 _STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 
 
-def _lines(file: TextIO) -> Iterator[str | None]:
+def _read_lines(file: TextIO) -> Iterator[str | None]:
     """Yield a file's lines; None for one of more than `LINE_CHARS`, whose rest is skipped.
 
     Raises:
@@ -327,10 +327,10 @@ def _encoding_of(file: BinaryIO) -> str:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     n_utf8 = n_others = at = 0
-    while found := _BEYOND_ASCII.search(data, at):
-        at = data.find(b"\n", found.start())
+    while match := _BEYOND_ASCII.search(data, at):
+        at = data.find(b"\n", match.start())
         at = len(data) if at < 0 else at
-        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, found.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
+        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, match.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
         n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
     return "cp1252" if n_others > n_utf8 else "utf-8-sig"
 
@@ -357,7 +357,7 @@ def _is_utf8(line: bytes, *, is_cut: bool) -> bool:
 
 def _rows_of_jsonl(path: Path) -> Records:
     with _open_text(path) as file:
-        numbered = enumerate(_lines(file), start=1)
+        numbered = enumerate(_read_lines(file), start=1)
         while True:
             try:
                 number, line = next(numbered)
@@ -380,7 +380,7 @@ def _parse_row(line: str, where: str) -> Record | BadRecord:
         row = parse_json(line)
     except ValueError as error:  # ValueError: also a number of more than 4,300 digits
         return BadRecord(where, f"broken JSON ({json_problem(error)})")
-    return _record(row, where)
+    return _make_record(row, where)
 
 
 def json_problem(error: Exception) -> str:
@@ -388,14 +388,14 @@ def json_problem(error: Exception) -> str:
     return f"{error.msg}, character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
-def _record(row: Any, where: str) -> Record | BadRecord:
-    if isinstance(record := _checked(row, where), BadRecord):
+def _make_record(row: Any, where: str) -> Record | BadRecord:
+    if isinstance(record := _check_row(row, where), BadRecord):
         return record
     is_judilibre = "text" in row and "jurisdiction" in row and "content" not in row
     return Record(where, _judilibre_row(row) if is_judilibre else row)
 
 
-def _checked(row: Any, where: str) -> Record | BadRecord:
+def _check_row(row: Any, where: str) -> Record | BadRecord:
     if not isinstance(row, Mapping):
         return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
     problem = record_problem(row)
@@ -420,8 +420,8 @@ def record_problem(row: Mapping[str, Any]) -> str:
             if n_values > RECORD_VALUES:
                 return TOO_MANY
             names = value if isinstance(value, Mapping) else ()
-            waiting.extend((one, level + 1) for one in names)
-            waiting.extend((one, level + 1) for one in (value.values() if isinstance(value, Mapping) else value))
+            waiting.extend((name, level + 1) for name in names)
+            waiting.extend((item, level + 1) for item in (value.values() if isinstance(value, Mapping) else value))
         if n_chars > LINE_CHARS:
             return TOO_LONG
     return ""
@@ -463,14 +463,14 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
-        value = parse_json(_text_of_plain_file(path))
+        value = parse_json(_read_plain_file(path))
     except ValueError as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
     if isinstance(value, dict) and isinstance(value.get("results"), list):
         value = value["results"]
     for index, row in enumerate(value if isinstance(value, list) else [value]):
-        yield _record(row, f"{path.name}, row {index}")
+        yield _make_record(row, f"{path.name}, row {index}")
 
 
 def _rows_of_csv(path: Path) -> Records:
@@ -480,7 +480,7 @@ def _rows_of_csv(path: Path) -> Records:
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
         too_long: list[int] = []  # lines
-        reader = csv.reader(_noting(_lines(file), too_long), delimiter=delimiter)
+        reader = csv.reader(_replace_long_lines(_read_lines(file), too_long), delimiter=delimiter)
         columns: list[str] | None = None
         while True:
             where = f"{path.name}, line {reader.line_num + 1}"
@@ -501,10 +501,10 @@ def _rows_of_csv(path: Path) -> Records:
             elif fields and len(fields) > len(columns or ()):
                 yield BadRecord(where, "more fields than columns")
             elif fields:
-                yield _checked(dict(itertools.zip_longest(columns or (), fields)), where)
+                yield _check_row(dict(itertools.zip_longest(columns or (), fields)), where)
 
 
-def _noting(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
+def _replace_long_lines(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
     """Give a blank line for one that is too long, and note its number."""
     for number, line in enumerate(lines, start=1):
         if line is None:
@@ -524,7 +524,7 @@ def _rows_of_parquet(path: Path) -> Records:
                     yield Record(f"{path.name}, row {index}", row)
                     index += 1
     except (pyarrow.ArrowException, OSError, MemoryError) as error:
-        yield BadRecord(path.name, f"unreadable Parquet ({_one_line(error)})")
+        yield BadRecord(path.name, f"unreadable Parquet ({_error_line(error)})")
 
 
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
@@ -533,7 +533,7 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     try:
         text = TEXT_READERS[suffix](path)
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
-        return BadRecord(name, f"unreadable {suffix[1:]} file ({_one_line(error)})")
+        return BadRecord(name, f"unreadable {suffix[1:]} file ({_error_line(error)})")
     if not text.strip():
         return BadRecord(name, f"no text in this {suffix[1:]} file")
     row = {"id": name, "title": path.stem, "content": text}
@@ -545,19 +545,19 @@ def is_text_file(doc_id: str) -> bool:
     return Path(doc_id).suffix.lower() in TEXT_READERS
 
 
-def _text_of_plain_file(path: Path) -> str:
+def _read_plain_file(path: Path) -> str:
     with _open_text(path, newline="") as file:
         return _without_strays(file.read())
 
 
-def _text_of_pdf(path: Path) -> str:
+def _read_pdf(path: Path) -> str:
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it mends is no news; what it cannot read it raises
     return "\n\n".join(page.extract_text() for page in PdfReader(path).pages)
 
 
-def _text_of_docx(path: Path) -> str:
+def _read_docx(path: Path) -> str:
     import docx
     from docx.table import Table
 
@@ -580,12 +580,12 @@ TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".csv": _rows_of_csv,
 }
 TEXT_READERS: dict[str, Callable[[Path], str]] = {
-    ".txt": _text_of_plain_file,
-    ".md": _text_of_plain_file,
-    ".html": _text_of_plain_file,
-    ".htm": _text_of_plain_file,
-    ".pdf": _text_of_pdf,
-    ".docx": _text_of_docx,
+    ".txt": _read_plain_file,
+    ".md": _read_plain_file,
+    ".html": _read_plain_file,
+    ".htm": _read_plain_file,
+    ".pdf": _read_pdf,
+    ".docx": _read_docx,
 }
 READERS = (*TABLE_READERS, *TEXT_READERS)
 STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read piece by piece, whatever their size
@@ -593,7 +593,7 @@ TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm")
 PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers make much of little, or crash
 # What a `ReaderProcess` runs, by name; see `_rows_of_process`.
 PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
-    "file": lambda path, root: _given(_rows_of_file_here(Path(path), Path(root))),
-    "saved": lambda folder, split: _given(_rows_of_saved_dataset(folder, split)),
-    "dataset": lambda folder, config, split: _given(_rows_of_dataset(folder, config or None, split)),
+    "file": lambda path, root: _serialise_records(_rows_of_file_here(Path(path), Path(root))),
+    "saved": lambda folder, split: _serialise_records(_rows_of_saved_dataset(folder, split)),
+    "dataset": lambda folder, config, split: _serialise_records(_rows_of_dataset(folder, config or None, split)),
 }

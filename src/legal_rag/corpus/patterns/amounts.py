@@ -102,18 +102,18 @@ _WORDS = Around(
 
 def find_amounts(text: str) -> list[LegalAmount]:
     """Find sums of money, in figures and in words, in text order."""
-    found = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
-    found += [
+    amounts = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
+    amounts += [
         _amount(match, _parted_value(match["number"])) for scan in (_LED, _PARTED) for match in scan.finditer(text)
     ]
     for match in _WORDS.finditer(text):
         if (value := words_value(match["number"])) is not None:
-            found.append(_amount(match, value, match["cents"]))
-    found.sort(key=lambda one: (one.start, -one.end))
+            amounts.append(_amount(match, value, match["cents"]))
+    amounts.sort(key=lambda amount: (amount.start, -amount.end))
     kept: list[LegalAmount] = []
-    for one in found:
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
+    for amount in amounts:
+        if not kept or amount.start >= kept[-1].end:
+            kept.append(amount)
     return kept
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, NOT_INSIDE, Around, Led, spaced
 from legal_rag.corpus.patterns.statutes import CODE_NAME, LegalText
 
@@ -127,25 +128,25 @@ _OF_ELSE = re.compile(
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
     """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation an item."""
-    ends = {one.start: one.end for one in texts}
-    own, taken = bytearray(len(text)), bytearray(len(text))  # characters within these
+    ends = {statute.start: statute.end for statute in texts}
+    own_articles, taken = bytearray(len(text)), bytearray(len(text))  # characters within these
     for match in _OWN.finditer(text):
-        own[match.start() : match.end()] = b"\1" * len(match.group())
-    found: list[ArticleCitation] = []
+        own_articles[match.start() : match.end()] = b"\1" * len(match.group())
+    citations: list[ArticleCitation] = []
     for match in _LEAD.finditer(text):
-        if (found and match.start() < found[-1].end) or own[match.start()]:
+        if (citations and match.start() < citations[-1].end) or own_articles[match.start()]:
             continue
-        found += _listed(text, match.start(), match.end(), ends)
-    for one in found:
-        taken[one.start : one.end] = b"\1" * (one.end - one.start)
+        citations += _read_article_list(text, match.start(), match.end(), ends)
+    for citation in citations:
+        taken[citation.start : citation.end] = b"\1" * (citation.end - citation.start)
     for match in _BARE.finditer(text):
-        bare = next(_listed(text, match.start(), match.start(), ends), None)
+        bare = next(_read_article_list(text, match.start(), match.start(), ends), None)
         if bare is not None and bare.text_end > bare.text_start and not taken[bare.start]:
-            found.append(bare)
-    return sorted(found, key=lambda one: one.start)
+            citations.append(bare)
+    return sorted(citations, key=lambda citation: citation.start)
 
 
-def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
+def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
     """Yield the citations of a list of numbers from `at` on; the first one begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
@@ -174,7 +175,7 @@ _REST = re.compile(rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{_SUM})|\.{BLANK}?\d
 _GLUED = re.compile(rf"{BLANK}\d+[^\W\d_]")
 
 
-def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> tuple[int, int]:
+def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> Span:
     """Return the span of the statute's name after the first of `tries` that has one, else zeros."""
     for at in tries:
         connector = _CONNECTOR.match(text, at)

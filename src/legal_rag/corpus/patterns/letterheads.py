@@ -71,21 +71,21 @@ def _date_of_field(value: str) -> str:
 
 
 def _date_in_lines(text: str) -> str:
-    found: dict[int, str] = {}
-    for one in find_dates(text):
-        line = text.rfind("\n", 0, one.start) + 1
-        end = text.find("\n", one.end)
-        alone = not text[one.end : end if end >= 0 else len(text)].strip(" .,;:")
-        lead = text[line : one.start]
+    dates_by_rank: dict[int, str] = {}
+    for day in find_dates(text):
+        line = text.rfind("\n", 0, day.start) + 1
+        end = text.find("\n", day.end)
+        alone = not text[day.end : end if end >= 0 else len(text)].strip(" .,;:")
+        lead = text[line : day.start]
         if _SIGNED.fullmatch(lead):
-            found[0] = one.value.isoformat()  # the last signature counts
+            dates_by_rank[0] = day.value.isoformat()  # the last signature counts
         elif _DELIVERED.fullmatch(lead):
-            found[1] = one.value.isoformat()  # it may be read in public after the session
+            dates_by_rank[1] = day.value.isoformat()  # it may be read in public after the session
         elif alone and _WRITTEN.fullmatch(lead):
-            found.setdefault(2, one.value.isoformat())
+            dates_by_rank.setdefault(2, day.value.isoformat())
         elif line < TITLE_CHARS and _DECIDED.fullmatch(lead):
-            found.setdefault(3, one.value.isoformat())
-    return found[min(found)] if found else ""
+            dates_by_rank.setdefault(3, day.value.isoformat())
+    return dates_by_rank[min(dates_by_rank)] if dates_by_rank else ""
 
 
 def _name_of(value: str) -> str:

@@ -103,7 +103,7 @@ def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[Pa
     """
     spans = sorted(_zone_spans(zones))
     fits = all(0 <= start < end <= n_chars for start, end, _ in spans)
-    if not spans or not fits or any(one[1] > other[0] for one, other in pairwise(spans)):
+    if not spans or not fits or any(zone[1] > other[0] for zone, other in pairwise(spans)):
         return None
     starts = [start for start, _, _ in spans]
     return [spans[max(0, bisect_right(starts, end - 1) - 1)][2] for _, end in lines]
@@ -111,9 +111,9 @@ def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[Pa
 
 def _zone_spans(zones: object) -> Iterator[tuple[int, int, PartKind]]:
     for name, part in ZONES.items():
-        found = zones.get(name) if isinstance(zones, Mapping) else None
-        for one in found if isinstance(found, list | tuple) else ():
-            start, end = (one.get("start"), one.get("end")) if isinstance(one, Mapping) else (None, None)
+        entries = zones.get(name) if isinstance(zones, Mapping) else None
+        for entry in entries if isinstance(entries, list | tuple) else ():
+            start, end = (entry.get("start"), entry.get("end")) if isinstance(entry, Mapping) else (None, None)
             yield (start, end, part) if isinstance(start, int) and isinstance(end, int) else (-1, -1, part)
 
 
@@ -134,19 +134,19 @@ def is_decision(text: str, lines: Sequence[Span]) -> bool:
     has_form = any(_has_courts_form(text, line) for line in lines)
     if is_named and has_form:
         return True
-    rulings = [line for line in lines if RULES_ON.match(text, *line) and not _is_quoted(text, line[0])]
+    rulings = [line for line in lines if RULES_ON.match(text, *line) and not _is_inside_quotation(text, line[0])]
     if is_named or not has_form:
         return is_named and bool(rulings)
-    told = _COURT_TOLD.search(head) is not None  # authorities that are no court decide too
-    return any(_is_formula(text, line) and (told or "MOTIFS" in _letters(text, line)) for line in rulings)
+    names_court = _COURT_TOLD.search(head) is not None  # authorities that are no court decide too
+    return any(_is_formula(text, line) and (names_court or "MOTIFS" in _first_letters(text, line)) for line in rulings)
 
 
 def _has_courts_form(text: str, line: Span) -> bool:
-    found = _COURT_FORM.match(text, *line) or _REASONS.match(text, *line)
-    return found is not None and not _is_quoted(text, line[0])
+    match = _COURT_FORM.match(text, *line) or _REASONS.match(text, *line)
+    return match is not None and not _is_inside_quotation(text, line[0])
 
 
-def _is_quoted(text: str, start: int) -> bool:
+def _is_inside_quotation(text: str, start: int) -> bool:
     """Does a quotation that is not closed begin before `start`?"""
     near = max(0, start - _QUOTE_CHARS)
     return text.rfind("«", near, start) > text.rfind("»", near, start)
@@ -166,11 +166,11 @@ def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tu
 
 
 def _is_formula(text: str, line: Span) -> bool:
-    letters = _letters(text, line)
+    letters = _first_letters(text, line)
     return "MOTIFS" in letters or "DECIDE" in letters or letters == "ORDONNE:"
 
 
-def _letters(text: str, line: Span) -> str:
+def _first_letters(text: str, line: Span) -> str:
     """Return the first letters of a line, in capitals without accents or spaces."""
     return re.sub(r"\s", "", text[line[0] : min(line[1], line[0] + 120)]).upper().replace("É", "E")
 
@@ -188,26 +188,26 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
         motifs = first(_MOTIFS.match, after=reasons)  # what a party argues may have headings too
         reasons, is_vague = (reasons, True) if motifs is None else (motifs, False)
     titled = first(_STATEMENT.match, before=reasons)
-    told = first(_SEIZES.match, REASON.match, _tells, before=reasons)
-    is_earlier = told is not None and titled is not None and told < titled and _SEIZES.match(words[told])
-    statement = told if titled is None or is_earlier else titled
+    account = first(_SEIZES.match, REASON.match, _is_account, before=reasons)
+    is_earlier = account is not None and titled is not None and account < titled and _SEIZES.match(words[account])
+    statement = account if titled is None or is_earlier else titled
     after = -1 if statement is None else statement
     if reasons is None:
         reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
     elif is_vague:  # reasons that begin without a heading may have some further on
-        own = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
-        reasons = reasons if own is None else own
+        own_reasons = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
+        reasons = reasons if own_reasons is None else own_reasons
     if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
         reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
         reasons = quashes if reported is None else reported
     if reasons is None:
         reasons = first(_CONCLUDES.match, after=after)
     claims = first(_CLAIMS.match, after=after, before=reasons)
-    found: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
-    return {number: kind for number, kind in found.items() if number is not None}
+    opened: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
+    return {number: kind for number, kind in opened.items() if number is not None}
 
 
-def _tells(words: str) -> bool:
+def _is_account(words: str) -> bool:
     """Does a line tell what happened, in a whole sentence?"""
     is_sentence = len(words) >= _ACCOUNT_CHARS and words[0].isupper() and not REASON.match(words)
     return is_sentence and _HAPPENED.search(words) is not None and not _PRESENTS.search(words[:400])

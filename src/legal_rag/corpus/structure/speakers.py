@@ -28,7 +28,7 @@ def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
     if parts is None:
         parts = []
         if is_decision(text, lines):
-            parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
+            parts = part_of_each(text, lines, lambda words: _paragraph_speaker(words, "reasons", "court") == "court")
         if not {"reasons", "ruling"} & set(parts):
             return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
@@ -39,7 +39,7 @@ def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     """Join paragraphs to main parts, which cover a decision of `length` characters; none in another text."""
-    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda one: one.part) if kind]
+    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
     borders = [0, *(start for _, start in firsts[1:]), length]
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
@@ -117,11 +117,11 @@ _LOOK_BACK = 6  # paragraphs before the one that quashes
 
 
 def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
-    reader = _Reader()
+    reader = _SpeakerReader()
     return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
 
 
-class _Reader:
+class _SpeakerReader:
     """Reads lines in order, and keeps whose words may go on in the next."""
 
     def __init__(self) -> None:
@@ -140,9 +140,9 @@ class _Reader:
         if part in ("header", "ruling"):
             formula = len(words) <= _FORMULA_CHARS and RULES_ON.match(words)
             return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
-        title = _titled(words, part)
+        title = _speaker_of_heading(words, part)
         if title is not None:
-            self._under(words, title)
+            self._note_heading(words, title)
             return None
         if _is_formal(words, part):
             speaker = self._last = None
@@ -151,7 +151,7 @@ class _Reader:
         self._ended = words[-1] in ".;:!?»"
         return speaker
 
-    def _under(self, words: str, title: Speaker | Literal[""]) -> None:
+    def _note_heading(self, words: str, title: Speaker | Literal[""]) -> None:
         """Take note of a heading; a name that a broken line leaves alone, or a party's own, changes nothing."""
         if not title and (self._part == "statement" or not (self._ended or _GROUND_TITLE.match(words))):
             return
@@ -167,9 +167,9 @@ class _Reader:
         if self._quoted:
             self._last = self._quoted
         else:
-            told = self._last if self._last in ("party", "lower_court") else None
-            goes_on = goes_on or (told == "party" and self._part == "statement" and not REASON.match(words))
-            self._last = _of_paragraph(words, self._part, self._expected, told, goes_on=goes_on)
+            reported = self._last if self._last in ("party", "lower_court") else None
+            goes_on = goes_on or (reported == "party" and self._part == "statement" and not REASON.match(words))
+            self._last = _paragraph_speaker(words, self._part, self._expected, reported, goes_on=goes_on)
         return self._last
 
     def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
@@ -202,7 +202,7 @@ def _is_formal(words: str, part: PartKind) -> bool:
     return bool(cites and _CASE.match(words) and not _VISA.match(words))
 
 
-def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
+def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | None:
     """Return, of a heading, whose words follow; "" if it does not say; None if it is none."""
     if len(words) > _TITLE_CHARS or _VISA.match(words):
         return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
@@ -221,8 +221,8 @@ def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
     return "party" if part in ("claims", "annex") else ""
 
 
-def _of_paragraph(
-    words: str, part: PartKind, expected: Speaker, told: Speaker | None = None, *, goes_on: bool = False
+def _paragraph_speaker(
+    words: str, part: PartKind, expected: Speaker, reported: Speaker | None = None, *, goes_on: bool = False
 ) -> Speaker | None:
     """Return who speaks in most characters of a paragraph, clause by clause.
 
@@ -241,7 +241,7 @@ def _of_paragraph(
         return "party"
     reports = _TO_DECIDE.match(words) if part == "reasons" else None
     spoken: Counter[Speaker] = Counter()
-    voice: Speaker = told if told and goes_on else expected
+    voice: Speaker = reported if reported and goes_on else expected
     ended = False  # the clause before ended a sentence
     for match in _CLAUSE.finditer(words):
         if clause := match.group():
@@ -249,13 +249,13 @@ def _of_paragraph(
                 voice = expected
             ended = clause.rstrip().endswith(".")
             is_report = reports is not None and not _QUASHES.search(clause)
-            voice = "lower_court" if is_report else _voice(clause, voice, part, told)
-            told = voice if voice in ("party", "lower_court") else told
+            voice = "lower_court" if is_report else _voice(clause, voice, part, reported)
+            reported = voice if voice in ("party", "lower_court") else reported
             spoken[voice] += len(clause)
     return spoken.most_common(1)[0][0] if spoken else None
 
 
-def _voice(clause: str, before: Speaker, part: PartKind, told: Speaker | None) -> Speaker:
+def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
     """Return who speaks in a clause after one that `before` spoke in."""
     if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
         return "court"
@@ -269,8 +269,8 @@ def _voice(clause: str, before: Speaker, part: PartKind, told: Speaker | None) -
         return "court" if _APPROVES.search(clause) else "lower_court"
     if argues and not _is_answered(clause, argues.start()):
         return "party"
-    if told and _TELLS_ON.match(clause):
-        return told
+    if reported and _TELLS_ON.match(clause):
+        return reported
     if part in ("statement", "claims"):
         return _in_account(clause, before, part)
     if _STATES.match(clause) and not _APPLIES.search(clause):
@@ -295,17 +295,17 @@ def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speak
 
     Those lines become the lower court's in `speakers`, where their verbs alone did not tell.
     """
-    found: set[int] = set()
+    censured: set[int] = set()
     for number, line in enumerate(lines):
         if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
             for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
                 if not _is_held_below(text, lines[before], parts[before], speakers[before]):
                     break
                 speakers[before] = "lower_court"
-                found.add(before)
+                censured.add(before)
                 if _TO_DECIDE.match(text[slice(*lines[before])]):
                     break
-    return found
+    return censured
 
 
 def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 from legal_rag.corpus.cleaning import read_words
+from legal_rag.corpus.folding import Span
 
 PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
@@ -69,7 +70,7 @@ class TreeNode:
     level: int  # 0: the document; a child's is one more than its parent's
     char_start: int  # of the whole section, heading included
     char_end: int
-    heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
+    heading: Span  # span of its title or number in the text; empty if it has none
     kind: Kind
     children: tuple["TreeNode", ...] = ()
     summary: str = ""  # where one was written
@@ -103,12 +104,12 @@ def section_titles(tree: TreeNode, start: int) -> tuple[str, ...]:
 
 def path_to(tree: TreeNode, start: int) -> tuple[TreeNode, ...]:
     """Return the sections that hold a character, from a child of the document down; empty outside the text."""
-    found: list[TreeNode] = []
+    path: list[TreeNode] = []
     inside: TreeNode | None = tree
     while inside is not None:
         inside = next((child for child in inside.children if child.char_start <= start < child.char_end), None)
-        found += [inside] if inside else []
-    return tuple(found)
+        path += [inside] if inside else []
+    return tuple(path)
 
 
 BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
@@ -118,15 +119,15 @@ _FORMS = {"É": "[EÉÈ]", "È": "[EÉÈ]", "Ê": "[EÊÉ]", "Ô": "[OÔ]", "Ç"
 
 def cues(*names: str) -> str:
     """Return one pattern of the alternatives in some lists; a blank in them is any white space."""
-    found = [one for name in names for one in read_words("legal_rag.corpus.structure", "cues.toml")[name]]
-    return f"(?:{'|'.join(found)})".replace(" ", r"\s")
+    phrases = [phrase for name in names for phrase in read_words("legal_rag.corpus.structure", "cues.toml")[name]]
+    return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
 
 
 def heading_letters(phrase: str) -> str:
     """Return a pattern for a phrase in capitals, whose letters may be spaced, lack accents or be pseudonymised."""
     words = [[_FORMS.get(letter, re.escape(letter)) for letter in word] for word in phrase.split()]
     unread = r"|[A-Z]\.{3}"
-    spelt = [[f"(?:{one}{unread if n or m else ''})" for m, one in enumerate(word)] for n, word in enumerate(words)]
+    spelt = [[f"(?:{form}{unread if n or m else ''})" for m, form in enumerate(word)] for n, word in enumerate(words)]
     return r"\s{1,4}".join(r"\s?".join(word) for word in spelt)
 
 
