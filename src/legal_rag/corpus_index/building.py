@@ -263,17 +263,17 @@ class _Build:
 
 def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> tuple[int, TermCounter]:
     """Return how many documents a range holds, and the terms of those in the sample."""
-    counter, found = TermCounter(), 0
+    counter, n_in_range = TermCounter(), 0
     query = (
         f"SELECT document_key, id FROM documents WHERE document_key >= ? AND document_key < ? AND {present_at(commit)}"  # noqa: S608
     )
     with closing(connect_to_read(store)) as documents:
         for key, doc_id in documents.execute(query, keys):
-            found += 1
+            n_in_range += 1
             if is_sampled(doc_id, n_documents):
                 text = documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,))
                 counter.add(read_terms(text.fetchone()[0]))
-    return found, counter
+    return n_in_range, counter
 
 
 @lru_cache(1)

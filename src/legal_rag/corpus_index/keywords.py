@@ -101,7 +101,7 @@ def keywords_of(
     """
     terms = read_terms(text) if isinstance(text, str) else text
     statistics = statistics or TermStatistics()
-    candidates = sorted(_candidates(terms, statistics))
+    candidates = sorted(_weigh_candidates(terms, statistics))
     chosen: list[Keyword] = []
     in_pairs: Counter[str] = Counter()  # by word: its occurrences in the pairs chosen
     for minus_weight, term in candidates:
@@ -121,20 +121,20 @@ def index_terms(keywords: Iterable[Keyword]) -> dict[str, float]:
 
     The keyword "clause de non-concurrence" is found by "clause" and by "concurrence", too.
     """
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for term, _, weight in keywords:
-        for one in (term, *_words(term)):
-            found[one] = max(weight, found.get(one, 0.0))
-    return found
+        for key in (term, *_split_term(term)):
+            weights[key] = max(weight, weights.get(key, 0.0))
+    return weights
 
 
-def _words(term: str) -> list[str]:
+def _split_term(term: str) -> list[str]:
     if " " not in term and "-" not in term:
         return []
     return [word for part in term.split() for word in (part, part.rpartition("-")[2])]
 
 
-def _candidates(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
+def _weigh_candidates(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
     """Return the terms of a text that may be keywords, each after its negated weight."""
     n, frequencies = statistics.n_documents, statistics.frequencies
     few = n < FEW_DOCUMENTS

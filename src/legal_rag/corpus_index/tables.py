@@ -96,7 +96,7 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
         values = (key, doc_id, hashed, added, None, chars, size, kind, cluster, source, summary)
         connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         connection.executemany(
-            "INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", ((key, place, *one) for place, one in enumerate(keywords))
+            "INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", ((key, place, *row) for place, row in enumerate(keywords))
         )
         connection.executemany(
             "INSERT INTO postings VALUES (?, ?, ?)", ((term, key, weight) for term, weight in postings.items())
