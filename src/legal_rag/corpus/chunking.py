@@ -130,7 +130,7 @@ def chunk_document(
         columns: Further columns for the header, e.g. `{"section": "Livre II"}`.
 
     Raises:
-        ValueError: If there is no chunker, or chonkie's gives offsets that are not those of its chunks' text.
+        ValueError: If there is no chunker, or chonkie's offsets do not match its chunks' text.
     """
     if chunker is None:
         raise ValueError("chunk_document needs a chunker (expected one made by build_chunker, or one of chonkie's)")
@@ -174,7 +174,7 @@ def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
     """Read the settings from a manifest.
 
     Raises:
-        ValueError: If they are none.
+        ValueError: If they are missing or invalid.
     """
     try:
         columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])

@@ -23,14 +23,14 @@ TEXT_COLUMN = "content"
 DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
 DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
 DEFAULT_SPLIT = "train"
-EMAIL = "courriel"  # the `nature` of a text file that begins as an e-mail does
+EMAIL = "courriel"  # the `nature` of a text file with an e-mail header
 PATIENCE = 1000  # records read before a column that none of them has is an error
-TEXT_CHARS = 5_000_000  # of a document's text: 2,500 pages
+TEXT_CHARS = 5_000_000  # of a document's text at most: 2,500 pages
 FIELD_CHARS = 10_000  # of its id, title, date, court, chamber, outcome
-MOST_BAD = 100_000  # records left out, where fewer than a tenth as many are read: the rest of the source is left out
+MOST_BAD = 100_000  # skipped records after which reading stops, if fewer than a tenth as many documents were read
 MOST_COLUMNS = 1_000  # remembered, for a message
 SHOWN_COLUMNS, SHOWN_CHARS = 20, 40  # of them, and of the name of each
-UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # what no id may hold
+UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # forbidden in ids
 NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
 TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
@@ -105,7 +105,7 @@ def read_documents(
     report = on_bad or (lambda bad: logger.warning("left out %s: %s", bad.where, bad.problem))
     seen: set[bytes] = set()
     columns: dict[str, None] = {}
-    bad: list[BadRecord] = []  # the first ones, for a message
+    bad: list[BadRecord] = []  # the first three, for the error message
     n_records = n_bad = 0
 
     for record in open_source(source, options.config, options.split):
@@ -120,7 +120,7 @@ def read_documents(
         if isinstance(result, Document):
             yield result
         else:
-            result = BadRecord(one_line(result.where), one_line(result.problem))  # file names hold anything
+            result = BadRecord(one_line(result.where), one_line(result.problem))  # file names may hold any character
             if len(bad) < 3:
                 bad.append(result)
             report(result)
@@ -145,7 +145,6 @@ def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions
 
 
 def _list_columns(columns: Sequence[str]) -> str:
-    """Name columns in a line: the first ones, each by its beginning."""
     names = [one_line(name[:SHOWN_CHARS]) for name in columns[:SHOWN_COLUMNS]]
     return ", ".join([*names, *(["…"] if len(columns) > SHOWN_COLUMNS else [])])
 
@@ -162,7 +161,7 @@ def _make_document(record: Record, options: SourceOptions, seen: set[bytes]) -> 
         return BadRecord(record.where, f"an id with control characters or line ends: {identifier!r:.80}")
     if not isinstance(content, str) or not content.strip():
         return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
-    # 16 bytes an id: ten million of them fit in memory.
+    # 16 bytes per id: ten million fit in memory.
     digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
     if digest in seen:
         return BadRecord(record.where, f"duplicate id {identifier!r}")
@@ -190,7 +189,7 @@ def _make_document(record: Record, options: SourceOptions, seen: set[bytes]) -> 
 
 
 def _too_long(row: Mapping[str, Any], options: SourceOptions) -> str:
-    """Say which column holds more than a document's may; '' if none does."""
+    """Describe the first column over its length limit; '' if there is none."""
     limits = {options.text_column: TEXT_CHARS, options.id_column: FIELD_CHARS}
     limits |= {name: FIELD_CHARS for name in (*TEXT_FIELDS, "config") if name not in (*limits, "summary")}
     for name, most in limits.items():
@@ -243,7 +242,7 @@ def document_of(source: Any, doc_id: str) -> Document:
 
 
 def rows_by_id(source: Any) -> Any:
-    """Return a mapping for a list of rows, the first of each id; any other source as it is."""
+    """Map a list of rows by id, keeping the first of duplicates; return any other source unchanged."""
     if not (isinstance(source, list | tuple) and all(isinstance(row, Mapping) and ID_COLUMN in row for row in source)):
         return source
     return {str(row[ID_COLUMN]).strip(): row for row in reversed(source)}
@@ -281,7 +280,7 @@ def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
 
 
 def most_like(doc_id: str, near: Iterable[str]) -> str | None:
-    """Return the most similar of some ids; None if there are none."""
+    """Return the id most similar to `doc_id`, or None without candidates."""
     matcher, best, nearest = difflib.SequenceMatcher(b=doc_id), -1.0, None
     for candidate in near:
         matcher.set_seq1(candidate)
@@ -291,7 +290,7 @@ def most_like(doc_id: str, near: Iterable[str]) -> str | None:
 
 
 def document_of_row(row: Mapping[str, Any]) -> Document:
-    """Make a document of a dataset's row; LookupError if it has no id or no text."""
+    """Parse a dataset's row; LookupError if it has no id or no text."""
     try:
         (document,) = read_documents([row], on_bad=lambda record: None)
     except ValueError as error:

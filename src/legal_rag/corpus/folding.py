@@ -138,5 +138,5 @@ def cuts_number(text: str, span: Span) -> bool:
 
 
 def _is_within_word(text: str, at: int) -> bool:
-    """Are the characters around a place of one word? A combining accent is part of it."""
+    """Are both neighbours of an offset part of one word, combining accents included?"""
     return 0 < at < len(text) and all(char.isalnum() or unicodedata.combining(char) for char in text[at - 1 : at + 1])

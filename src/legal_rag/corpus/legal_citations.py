@@ -19,7 +19,7 @@ from legal_rag.corpus.patterns.statutes import CODE_NAME
 
 FIELD_CHARS = 400  # read of a title or a column
 HEAD_CHARS = 800  # of the text, where a decision names its court, its number and how it is published
-TITLE_CHARS = 160  # shown of a title that stands for a citation
+TITLE_CHARS = 160  # of a title used as citation
 PART_CHARS = 40  # a number or formation that is longer is cut or left out
 NO_BREAK = "\u00a0"
 CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
@@ -27,7 +27,7 @@ _MONTHS = ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juill.", "août", 
 
 
 class Link(NamedTuple):
-    """A public page about a document; its address is made from an id or a number, and was not opened."""
+    """A public page about a document; its address is built from an id or a number, and not checked."""
 
     name: str  # "Légifrance", "Judilibre", "Conseil constitutionnel", "ArianeWeb"
     url: str
@@ -35,7 +35,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LegalCitation:
-    """A document's citation and its parts; a part is empty where neither columns nor letterhead say it."""
+    """A document's citation and its parts; a part is empty where neither columns nor letterhead give it."""
 
     text: str  # "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié", with no-break spaces; never empty
     links: tuple[Link, ...] = ()
@@ -44,7 +44,7 @@ class LegalCitation:
     date: str = ""  # ISO 8601
     number: str = ""  # "20-23.523", "93-1213 AN"; of an article, "L. 1237-11"
     publication: str = ""  # "publié", "inédit", "FS-P+B"
-    name: str = ""  # of the case, where the title says one: "A.N., Haute-Loire (1ère circ.)"
+    name: str = ""  # of the case, if the title gives one: "A.N., Haute-Loire (1ère circ.)"
 
     @property
     def with_name(self) -> str:
@@ -59,13 +59,13 @@ class LegalCitation:
 
 class _Link(NamedTuple):
     name: str
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]  # the citation's field, or 'id', and what the whole of it matches
+    patterns: tuple[tuple[str, re.Pattern[str]], ...]  # the citation's field, or 'id', and the pattern for all of it
     url: str
 
 
 class _Tables(NamedTuple):
     courts: tuple[tuple[re.Pattern[str], str, bool], ...]  # name, form, whether a town follows
-    cassation: tuple[tuple[frozenset[str], str, str], ...]  # words of the name, letters of the ECLI, form
+    cassation: tuple[tuple[frozenset[str], str, str], ...]  # words of the name, ECLI letters, citation form
     formations: tuple[tuple[re.Pattern[str], str], ...]
     publication: tuple[tuple[re.Pattern[str], str], ...]
     publication_codes: dict[str, str]
@@ -82,7 +82,7 @@ def legal_citation(document: Document) -> LegalCitation:
 
 
 def legal_date(iso: str) -> str:
-    """Write an ISO 8601 date as law reviews do, "5 oct. 2023"; empty if it is none."""
+    """Write an ISO 8601 date as law reviews do, "5 oct. 2023"; empty for an invalid date."""
     try:
         day = date.fromisoformat(iso)
     except ValueError:
@@ -91,7 +91,7 @@ def legal_date(iso: str) -> str:
 
 
 def code_abbreviations() -> dict[str, str]:
-    """Return how each code is abbreviated, "C. trav.", by its name in small letters, 'code du travail'."""
+    """Return the abbreviation of each code ("C. trav.") by its lower-case name ('code du travail')."""
     return dict(_tables().codes)
 
 
@@ -188,7 +188,7 @@ def _cite_article(document: Document) -> LegalCitation | None:
 
 
 def is_article(document: Document) -> bool:
-    """Tell whether a document is an article of a code or a statute, by its id."""
+    """Is a document an article of a code or a statute, judging by its id?"""
     return not document.juridiction and document.id.startswith(_ARTICLE_IDS)
 
 
@@ -208,7 +208,7 @@ def _cite_decision(document: Document) -> LegalCitation | None:
         return None
     day = _read_date(document, title)
     number = _read_number(document, title, court)
-    if not (number or (day and (document.juridiction or not title))):  # a title may name a court that is not its own
+    if not (number or (day and (document.juridiction or not title))):  # a title may name another court
         return None
     formation = _formation(document, title, court)
     publication = _publication(document, title, court)
@@ -229,7 +229,7 @@ def _cite_decision(document: Document) -> LegalCitation | None:
 
 
 def _case_name(title: str) -> str:
-    """Return what a title says beside court, formation, date, number and publication."""
+    """Return the rest of a title without court, formation, date, number and publication."""
     if not _named_court(title) and not _cassation([title.partition(",")[0]], ""):
         return _cut_title(title)
     segments = _without_dates(title).split(",")
@@ -257,7 +257,7 @@ def _read_court(document: Document, title: str) -> str:
     given = _column_line(document.juridiction)
     named, town = _named_court(given) or ("", "")
     if given and not named:
-        return "" if any(map(str.isdigit, given)) else given[: PART_CHARS * 2]  # a code such as "tj75056" is no name
+        return "" if any(map(str.isdigit, given)) else given[: PART_CHARS * 2]  # not a code such as "tj75056"
     if named and (town or not _is_local(named)):
         return f"{named} {town}".strip()
     for text in (title, _court_of_head(document) if named or not title else ""):
@@ -281,7 +281,7 @@ def _named_court(text: str) -> tuple[str, str] | None:
 
 
 def _town(name: str) -> str:
-    """Write a town in capitals with small ones, "AIX-EN-PROVENCE" as "Aix-en-Provence"; another as it is."""
+    """Convert an all-capitals town to title case: "AIX-EN-PROVENCE" to "Aix-en-Provence"."""
     if not name.isupper():
         return name.strip()
     words = re.split(r"([\s'’-]+)", name.strip().lower())
@@ -358,7 +358,7 @@ _NUMBER_SEGMENT = re.compile(
 )
 _ONE_NUMBER = re.compile(_NUMBER)
 _POURVOI = re.compile(r"(\d\d)[-‐‑](\d\d)[. \u00a0\u202f]?(\d{3})")
-# What stands before its own number where a decision begins, from the beginning of a line.
+# Label before a decision's own number in its letterhead, from the start of the line.
 _LABEL = re.compile(
     r"\W*(?:(?:pourvois?|affaires?|requ[eê]tes?|décision|dossier)\s)?\s*(?:n[°ºo]s?\s*)?(?:[A-Z] )?", re.IGNORECASE
 )
@@ -404,7 +404,7 @@ def _without_dates(title: str) -> str:
 
 
 def _numbers_of_head(document: Document, court: str) -> list[str]:
-    """Return the number that the letterhead gives, if it is of the court's kind; other numbers are cited ones."""
+    """Return the letterhead's number if it has the court's form; others are numbers of cited decisions."""
     kinds = {CASSATION: ("pourvoi",), CONSTITUTIONAL: SERIES}.get(court, ("rg", "number"))
     head = document.content[:HEAD_CHARS]
     for case in find_cases(head):
@@ -432,7 +432,7 @@ def _publication(document: Document, title: str, court: str) -> str:
     return marked["code"] if marked else ""
 
 
-# How codes are abbreviated besides the forms of `code_abbreviations`.
+# Abbreviations of codes in addition to `code_abbreviations`.
 _OTHER_ABBREVIATIONS = {
     "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
     "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
@@ -447,7 +447,7 @@ _ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){AR
 
 
 def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
-    """Yield the articles cited with an abbreviated code, lists one by one; some twice."""
+    """Yield each article cited with an abbreviated code; some twice."""
     names, scans = _code_patterns()
     for scan in scans:
         for match in scan.finditer(text):
@@ -486,7 +486,7 @@ def _code_patterns() -> _Codes:
 
 
 def _abbreviation(form: str) -> str:
-    """Make a pattern of "C. trav." that takes it without dots and blanks too, but an acronym only in capitals."""
+    """Make a pattern in which the dots and blanks of "C. trav." are optional; acronyms match only in capitals."""
     if form.isupper():
         return rf"(?-i:{form})"
     parts = re.findall(r"[^\W\d_]+", form)

@@ -1,4 +1,4 @@
-"""Reference keys: what a document is cited by, and what it cites."""
+"""Reference keys: the names by which a document is cited, and those it cites."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from legal_rag.corpus.patterns import (
 )
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
-NO_CODE = "?"  # of an article named by its number alone
+NO_CODE = "?"  # of an article cited by number alone
 # Figures that count something or belong to a date: not an article's number.
 MEASURE = re.compile(
     r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d{1,2}(?!\d)|\s*[%€]|/\d{1,2}/"
@@ -97,8 +97,8 @@ def _cited_keys(names: Iterable[Identifier]) -> list[str]:
 def cited_identifiers(document: Document) -> list[Identifier]:
     """Find what a document cites in its text, law column or summary, in this order.
 
-    Offsets are those of its content; what stands in a column lies behind its end. An article that cites others without
-    a code means its own.
+    Offsets are those of its content; references from columns have offsets past its end. An article that cites others
+    without a code means its own code.
     """
     return _cited_identifiers(document, _own_identifiers(document))
 
@@ -116,7 +116,7 @@ def resolve_key(key: str) -> tuple[str, bool] | None:
     """Resolve a cited key to the key of a document.
 
     Returns:
-        The key, and whether it is complete (with code or series); None if the citation's other key says more.
+        The key, and whether it is complete (with code or series); None if the citation's other key is more specific.
     """
     kind, _, value = key.partition(":")
     if kind == "article":
@@ -128,7 +128,7 @@ def resolve_key(key: str) -> tuple[str, bool] | None:
 
 
 def relaxed_key(key: str) -> str:
-    """Return the key without code or series: the same however a reference is written."""
+    """Return the key without code or series, the same for every spelling of a reference."""
     kind, _, value = key.partition(":")
     if kind == "article":
         return f"article:{value.partition(' ')[0]}"

@@ -13,14 +13,14 @@ from legal_rag.corpus.chunking import TokenCounter
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 
-PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; longer ones are several
-KNOWN_PIECES = 100_000  # whose counts are kept: about 15 MB
+PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; long ones are split
+KNOWN_PIECES = 100_000  # with cached counts: about 15 MB
 SENTENCES_AT_ONCE = 1_000  # chonkie's time grows with the square of their number
 CHUNKS_AT_ONCE = 64  # tokenized together
 
 
 class PieceCounter:
-    """Token counts of texts as sums over their words, of which each is tokenized once.
+    """Token counts of texts as sums over their words, each tokenized once.
 
     Exact where the encoder's tokenizer cuts at blanks first, as those of BERT and of XLM-RoBERTa do; else an estimate.
     """
@@ -66,8 +66,8 @@ class LegalSentenceChunker(SentenceChunker):
 
         Args:
             text: The document.
-            header: What the first chunk is encoded with.
-            on_every_chunk: Every chunk is encoded with it.
+            header: Encoded with the first chunk.
+            on_every_chunk: Encode it with every chunk.
         """
         if not text.strip():
             return []
@@ -104,7 +104,7 @@ class LegalSentenceChunker(SentenceChunker):
             todo += [(cut, last), (first, cut)]
 
     def _merge_sentences(self, text: str, sentences: list[Sentence]) -> Iterator[Span]:
-        """Yield the spans of chonkie's chunks, some sentences at a time; the last chunk of these is cut anew."""
+        """Yield the spans of chonkie's chunks, batch by batch; the last chunk of a batch is re-cut in the next."""
         first, n_read = 0, SENTENCES_AT_ONCE
         while True:
             self._upcoming = sentences[first : first + n_read]
@@ -145,14 +145,13 @@ class LegalSentenceChunker(SentenceChunker):
             yield from self._halved(text, half, header, half_count)
 
     def _count_chunks(self, text: str, spans: Sequence[Span], headers: Sequence[str]) -> list[int]:
-        """Count the tokens of spans as chunks, each with its header."""
         return self._count_tokens(
             [header + text[start:end] for header, (start, end) in zip(headers, spans, strict=True)]
         )
 
 
 def _nearest_border(ends: Sequence[int], numbers: Sequence[int], place: int) -> int:
-    """Return which of some rising numbers of `ends` is nearest to a place; of two the later."""
+    """Return the index in `numbers` (ascending) whose end is nearest to `place`; the later of two."""
     after = bisect_left(numbers, place, key=ends.__getitem__)
     near = numbers[max(0, after - 1) : after + 1]
     return min(near, key=lambda number: (abs(ends[number] - place), -number))

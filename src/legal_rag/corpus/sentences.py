@@ -9,8 +9,8 @@ from legal_rag.corpus.folding import Span
 ABBREVIATIONS = frozenset(read_words("legal_rag.corpus")["abbreviations"])
 
 # Sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
-# No match starts inside a run of marks (pages of dots take linear time), and each begins with one of a few characters,
-# between which `re` skips.
+# No match starts inside a run of marks (pages of dots take linear time); each begins with one of a few characters, so
+# that `re` skips the rest.
 PAUSE = re.compile(r"[.!?…;\n](?:(?<=\n)\s*|(?<=;)\s+|(?<=[.!?…])(?<![.!?…]{2})[.!?…]*(?:\s?[»”\"’)\]])*\s+)")
 LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
 LETTER_DOTS = re.compile(r"(?:[A-ZÀ-Ý]\.?-?)+")  # initials and acronyms: "J.-P", "S.A", "L", "R"
@@ -54,7 +54,7 @@ def _is_boundary(text: str, pause: re.Match[str]) -> bool:
     before = LAST_WORD.search(text, max(0, pause.start() - 40), pause.start())
     word = before.group() if before else ""
     if PSEUDONYM.fullmatch(word + mark):
-        return False  # "M. X... Pierre": a name goes on more often than a sentence ends
+        return False  # "M. X... Pierre": a name continues more often than a sentence ends
     if not mark.startswith(".") or mark.startswith(".."):
         return True
     return not (

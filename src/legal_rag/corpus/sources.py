@@ -28,15 +28,15 @@ SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-ENCODING_BYTES = 2**24  # of a file, read to tell its encoding
-# Beyond these a record or a file is left out, whoever wrote it: memory and time stay bounded.
+ENCODING_BYTES = 2**24  # of a file, read to detect its encoding
+# Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
-SKIPPED_CHARS = 500_000_000  # of a line too long: behind it no other is looked for
-BLANK_LINES = 1_000_000  # one after the other: likewise
+SKIPPED_CHARS = 500_000_000  # of an overlong line, after which the file is given up
+BLANK_LINES = 1_000_000  # in a row: likewise
 TEXT_FILE_BYTES = 50_000_000  # of a text file
-FILE_BYTES = 200_000_000  # of JSON that is not in lines, PDF, Word
+FILE_BYTES = 200_000_000  # of JSON other than JSON Lines, PDF, Word
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
-RECORD_LEVELS = 100  # of lists and objects within one another; SQLite's JSON functions read 1,000
+RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
 CARD_CHARS = 1_000_000  # of a dataset's README.md
 
@@ -55,14 +55,14 @@ class Record(NamedTuple):
     row: Mapping[str, Any]
     config: str = ""
     is_html: bool = False
-    is_file: bool = False  # one document, without metadata but those that its text states
+    is_file: bool = False  # one document, with no metadata except in its text
 
 
 Records = Iterator[Record | BadRecord]
 
 
 def open_source(source: Any, config: str | None, split: str) -> Records:
-    """Stream the rows of a source, as `legal_rag.corpus.read_documents` takes it.
+    """Stream the rows of a source of any kind that `legal_rag.corpus.read_documents` accepts.
 
     Raises:
         FileNotFoundError: If the source is not a file, a folder or a reachable dataset.
@@ -88,7 +88,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
 
 
 def _close_after(rows: Callable[[ReaderProcess], Records]) -> Records:
-    """Stream rows that need a process, and end it with them."""
+    """Stream rows from a reader process, and close it afterwards."""
     with closing(ReaderProcess()) as process:
         yield from rows(process)
 
@@ -146,7 +146,7 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: Reade
 
 
 def _why_skipped(path: Path, root: str) -> str:
-    """Say why what lies in a source's folder is not read: it leads elsewhere, or is no file; '' of a file."""
+    """Return why a path is skipped, '' if it is a readable file inside the folder."""
     if path.is_symlink():
         target = os.path.realpath(path)
         if os.path.commonpath([root, target]) != root:
@@ -166,7 +166,7 @@ def _card_of(readme: Path) -> str:
 
 
 def _path_outside(card: str) -> str | None:
-    """Return a data file that a dataset's card names and that lies outside its folder: elsewhere, or on a server."""
+    """Return a data file named in a dataset's card that is outside its folder (elsewhere on disk, or a URL)."""
     import yaml
 
     try:
@@ -213,7 +213,7 @@ def _rows_of_saved_dataset(folder: str, split: str) -> Records:
 
 
 def _rows_of_file(path: Path, root: Path, process: ReaderProcess) -> Records:
-    """Read a file of a known kind; what is wrong with it as a whole is one bad record."""
+    """Read a file of a known kind; a file-level error becomes one bad record."""
     suffix, name = _suffix(path), path.relative_to(root).as_posix()
     where = path.name if suffix in TABLE_READERS else name
     most = TEXT_FILE_BYTES if suffix in TEXT_SUFFIXES else FILE_BYTES
@@ -240,7 +240,7 @@ def _rows_of_file_here(path: Path, root: Path) -> Records:
 
 
 def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], where: str) -> Records:
-    """Stream what a reader gives in a process of its own; see `PROCESS_READERS`."""
+    """Stream the records of a reader in the reader process; see `PROCESS_READERS`."""
     try:
         for line in process.lines(reader, arguments, 2 * LINE_CHARS):
             place, problem, row, config, is_html, is_file = json.loads(line)
@@ -251,7 +251,7 @@ def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], 
 
 
 def _serialise_records(records: Records) -> Iterator[list[Any]]:
-    """Write records as `_rows_of_process` reads them; whatever else a parser raises is one bad record."""
+    """Serialise records for `_rows_of_process`; any other exception of a parser becomes one bad record."""
     last = ""
     try:
         for record in records:
@@ -278,9 +278,9 @@ def _suffix(path: Path) -> str:
 
 
 def _open_text(path: Path, newline: str | None = None) -> TextIO:
-    """Open a text file, perhaps gzipped: UTF-8, UTF-16 with its mark, or cp1252, which older French systems write.
+    """Open a text file, optionally gzipped: UTF-8, UTF-16 with a BOM, or cp1252, which older French systems write.
 
-    What it gives goes through `_without_strays`.
+    Pass the text through `_without_strays`.
     """
     opener: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rb") as file:
@@ -290,19 +290,19 @@ def _open_text(path: Path, newline: str | None = None) -> TextIO:
 
 
 def _without_strays(text: str) -> str:
-    """Read bytes that are not of a file's encoding as cp1252, or Latin-1 where that leaves them undefined."""
+    """Decode bytes invalid in a file's encoding as cp1252, or as Latin-1 where cp1252 is undefined."""
     return text.translate(_STRAYS) if _STRAY.search(text) else text
 
 
-_STRAY = re.compile("[\udc80-\udcff]")  # how Python keeps a byte that it cannot decode
+_STRAY = re.compile("[\udc80-\udcff]")  # surrogateescape: an undecodable byte
 _STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 
 
 def _read_lines(file: TextIO) -> Iterator[str | None]:
-    """Yield a file's lines; None for one of more than `LINE_CHARS`, whose rest is skipped.
+    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
 
     Raises:
-        EOFError: Where a line is endless, or only blank ones come.
+        EOFError: At an endless line, or an endless run of blank ones.
     """
     n_blank = 0
     while line := file.readline(LINE_CHARS):
@@ -322,7 +322,7 @@ def _read_lines(file: TextIO) -> Iterator[str | None]:
 
 
 def _encoding_of(file: BinaryIO) -> str:
-    """Tell the encoding by the first bytes: cp1252 where more lines beyond ASCII are not UTF-8 than are."""
+    """Detect the encoding from the first bytes: cp1252 if most non-ASCII lines are not valid UTF-8."""
     data = _first_bytes(file)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
@@ -339,9 +339,9 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 def _first_bytes(file: BinaryIO) -> bytes:
-    """Return what can be read of the first `ENCODING_BYTES` of a file."""
+    """Read up to `ENCODING_BYTES`, as far as the file is readable."""
     data = bytearray()
-    with suppress(EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
+    with suppress(EOFError, OSError, zlib.error):  # damaged archive: its reader reports it
         while len(data) < ENCODING_BYTES and (piece := file.read(min(2**16, ENCODING_BYTES - len(data)))):
             data += piece
     return bytes(data)
@@ -351,7 +351,7 @@ def _is_utf8(line: bytes, *, is_cut: bool) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return is_cut and error.end == len(line)  # a character cut in two is no error
+        return is_cut and error.end == len(line)  # a truncated last character is valid
     return True
 
 
@@ -374,7 +374,7 @@ def _rows_of_jsonl(path: Path) -> Records:
 
 
 def _parse_row(line: str, where: str) -> Record | BadRecord:
-    if sum(map(line.count, ",[{")) > RECORD_VALUES:  # before they are made, each of many bytes
+    if sum(map(line.count, ",[{")) > RECORD_VALUES:  # before parsing: each value takes many bytes
         return BadRecord(where, TOO_MANY)
     try:
         row = parse_json(line)
@@ -384,7 +384,7 @@ def _parse_row(line: str, where: str) -> Record | BadRecord:
 
 
 def json_problem(error: Exception) -> str:
-    """Say what is wrong with a line of JSON, and where in the line."""
+    """Describe a JSON error with its position in the line."""
     return f"{error.msg}, character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
@@ -403,7 +403,7 @@ def _check_row(row: Any, where: str) -> Record | BadRecord:
 
 
 def record_problem(row: Mapping[str, Any]) -> str:
-    """Say what makes a record too large to be read: values, levels, digits, characters; '' of others."""
+    """Describe which limit a record exceeds (values, levels, digits, characters); '' if none."""
     n_values = n_chars = 0
     waiting: list[tuple[Any, int]] = [(row, 1)]
     while waiting:
@@ -505,7 +505,7 @@ def _rows_of_csv(path: Path) -> Records:
 
 
 def _replace_long_lines(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
-    """Give a blank line for one that is too long, and note its number."""
+    """Yield a blank line for each overlong one (None), and append its number to `too_long`."""
     for number, line in enumerate(lines, start=1):
         if line is None:
             too_long.append(number)
@@ -541,7 +541,7 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
 
 
 def is_text_file(doc_id: str) -> bool:
-    """Tell whether a document is a file of a folder, by its id: the path in the folder."""
+    """Is a document a file of a folder, judging by its id (its path in the folder)?"""
     return Path(doc_id).suffix.lower() in TEXT_READERS
 
 
@@ -553,7 +553,7 @@ def _read_plain_file(path: Path) -> str:
 def _read_pdf(path: Path) -> str:
     from pypdf import PdfReader
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it mends is no news; what it cannot read it raises
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # repairs are not worth a warning; unreadable files raise
     return "\n\n".join(page.extract_text() for page in PdfReader(path).pages)
 
 
@@ -588,10 +588,10 @@ TEXT_READERS: dict[str, Callable[[Path], str]] = {
     ".docx": _read_docx,
 }
 READERS = (*TABLE_READERS, *TEXT_READERS)
-STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read piece by piece, whatever their size
+STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read in pieces: no size limit
 TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm")
-PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers make much of little, or crash
-# What a `ReaderProcess` runs, by name; see `_rows_of_process`.
+PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers may crash, or exhaust memory
+# Readers that a `ReaderProcess` runs, by name; see `_rows_of_process`.
 PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
     "file": lambda path, root: _serialise_records(_rows_of_file_here(Path(path), Path(root))),
     "saved": lambda folder, split: _serialise_records(_rows_of_saved_dataset(folder, split)),

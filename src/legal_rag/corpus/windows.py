@@ -9,7 +9,7 @@ from typing import NamedTuple
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
 
-READ_CHARS = 20_000  # of one reading: about 5,750 tokens; 97 % of decisions are shorter
+READ_CHARS = 20_000  # read at once: about 5,750 tokens; 97 % of decisions are shorter
 PIECE_CHARS = 800  # sentences are joined up to here: marking the pieces then costs 5 % of the text's tokens
 LONGEST_SENTENCE = 1200  # characters; longer ones are cut at a blank
 # A court's reasoning or decision.
@@ -79,7 +79,6 @@ def draw_window(content: str, seed: str, most: int) -> Span:
 
 
 def _join_sentences(sentences: list[Span]) -> Iterator[Span]:
-    """Join sentences up to `PIECE_CHARS`."""
     if not sentences:
         return
     begun, done = sentences[0]

@@ -11,8 +11,8 @@ import numpy as np
 SEED = 20240229
 MAX_CLUSTERS = 200
 MAX_FEATURES = 4096  # key terms that centres are made of, those of most documents
-MIN_DOCUMENTS = 2  # a key term of one document relates it to no other
-BATCH = 1024  # documents a step of k-means
+MIN_DOCUMENTS = 2  # a key term of a single document links it to none
+BATCH = 1024  # documents per step of k-means
 LABEL_TERMS = 4  # of a topic
 
 
@@ -49,7 +49,7 @@ class Centres:
         if not weighted:
             return None
         columns = [column for column, _ in weighted]
-        # Summed in one order and without BLAS: a document assigned alone gets what it got among others.
+        # Summed in one order and without BLAS, so that a document gets the same cluster alone and in a batch.
         scores = (self._by_term[columns] * np.array([[weight] for _, weight in weighted])).sum(axis=0)
         best = int(scores.argmax())
         return best if scores[best] > 0 else None
@@ -75,7 +75,7 @@ class Centres:
         return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
     def _distinctive(self, cluster: int) -> Iterator[str]:
-        """Yield a centre's terms by how far they exceed the mean of all centres, without words already yielded."""
+        """Yield a centre's terms by how far they exceed the mean of all centres, skipping those without a new word."""
         row = self.matrix[cluster]
         above = row - self.matrix.mean(axis=0) if len(self.matrix) > 1 else row
         yielded: set[str] = set()
@@ -142,7 +142,7 @@ def _k_means(rows: Any, n: int) -> np.ndarray:
 
 
 def _distinct_label(terms: Iterable[str], taken: set[str], cluster: int) -> str:
-    """Join terms until no other label is the same."""
+    """Join terms until the label is unique."""
     label: list[str] = []
     for term in terms:
         label.append(term)

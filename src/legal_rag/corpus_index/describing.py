@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # sources of a summary; else a model's id
 DECISION = "décision"
-# Kinds of a text file by the schema that its text calls for; the last is any other document's.
+# Kinds of a text file by the extraction schema chosen for it; the last is any other document's.
 KINDS = {
     "jurisprudence": DECISION,
     "contract": "contrat",
@@ -32,11 +32,11 @@ KINDS = {
     "general": "document",
 }
 ASKED_TO = "asked_to"  # in `meta` of an unfinished build: the last document_key sent to the model
-AT_ONCE = 8  # documents sent to the model
+AT_ONCE = 8  # documents sent to the model at a time
 
 
 def describe(document: Document, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
-    """Describe a document; of the corpus' statistics, those of the document's own terms suffice."""
+    """Describe a document; `statistics` need only cover the document's own terms."""
     terms = terms or read_terms(document.content)
     weighed = keywords_of(terms, statistics, CENTROID)
     keywords = weighed[:N_KEYWORDS]
@@ -55,7 +55,7 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
 
 
 def doc_type_of(document: Document) -> str:
-    """Return a document's kind: its `nature` in the source, a decision if it names a court, or by a file's text."""
+    """Return a document's kind: its `nature` in the source, a decision if it names a court, else by a file's text."""
     if named := str(document.extra.get("nature") or "").strip():
         return named
     if document.juridiction:
@@ -64,9 +64,9 @@ def doc_type_of(document: Document) -> str:
 
 
 def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: TextModel) -> None:
-    """Replace extractive summaries by a model's, with title, date, author and keywords by it; they stay where it fails.
+    """Replace extractive summaries by a model's, with its title, date, author and keywords; keep them where it fails.
 
-    A resumed build goes on after the last.
+    A resumed build continues after the last document sent.
     """
     last = int(read_meta(connection).get(ASKED_TO, 0))
     pending = "FROM documents WHERE summary_source = ? AND document_key > ?"
@@ -99,7 +99,7 @@ def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: Te
 
 
 def put_model_keywords(connection: sqlite3.Connection) -> None:
-    """Put the keywords that a model gave before a document's own; the caller has begun a transaction."""
+    """Insert a model's keywords before a document's own; the caller has begun a transaction."""
     query = "SELECT document_key, keywords FROM model_records WHERE keywords <> '[]' ORDER BY document_key"
     keyword_query = "SELECT term, shown, weight FROM keywords WHERE document_key = ? ORDER BY place"
     for key, given in connection.execute(query).fetchall():
@@ -120,7 +120,7 @@ def copy_model_texts(connection: sqlite3.Connection, earlier: Path) -> None:
     connection.execute("ATTACH ? AS earlier", (str(earlier),))
     try:
         _copy_from_earlier(connection)
-    except sqlite3.DatabaseError as error:  # a damaged index is a reason for a new build
+    except sqlite3.DatabaseError as error:  # a damaged index is rebuilt anyway
         logger.warning("cannot reuse the model's summaries in %s: %s", earlier, error)
     connection.execute("DETACH earlier")
 

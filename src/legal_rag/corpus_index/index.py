@@ -25,7 +25,7 @@ from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 
-PAGE = 500  # rows or ids of a query
+PAGE = 500  # rows or ids per query
 MAX_WORDS = 50  # of a query: no document has as many keywords
 # `corpus` is the store; from the eighth column on, the fields of `DocumentMeta` of these names.
 _FIELDS = "file_size char_count title summary doc_type date juridiction formation solution cluster".split()
@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class DocumentMeta:
-    """Level 1: what a document is, without its text."""
+    """Level 1: a document's metadata, without its text."""
 
     doc_id: str
     file_path: str  # of the source, where it was a file of a folder; else empty
@@ -52,10 +52,10 @@ class DocumentMeta:
     title: str
     summary: str  # the official one, else a model's, else sentences of the text
     keywords: tuple[str, ...]  # a model's first, then by falling weight
-    entities: tuple[str, ...]  # as the text names them; none where nothing was extracted
+    entities: tuple[str, ...]  # as named in the text; empty if none were extracted
     doc_type: str
     date: str  # ISO 8601, as far as it is known
-    author: str  # who decided or wrote it
+    author: str  # the court or person who wrote it
     juridiction: str
     formation: str
     solution: str
@@ -70,7 +70,7 @@ class DocumentMeta:
 
 
 def has_corpus_index(corpus: Any) -> bool:
-    """Tell whether a corpus is a Library with a valid corpus index."""
+    """Is a corpus a Library with a valid corpus index?"""
     if not isinstance(corpus, Library):
         return False
     path = corpus.path / CORPUS_INDEX
@@ -85,7 +85,7 @@ def has_corpus_index(corpus: Any) -> bool:
 
 
 class CorpusIndex:
-    """Read-only index of one Library at one commit; thread-safe, with one SQLite connection a thread.
+    """Read-only index of one Library at one commit; thread-safe, with one SQLite connection per thread.
 
     Args:
         library: The Library.
@@ -104,7 +104,7 @@ class CorpusIndex:
         self._present = present_at(library.commit, "i")
         self._connections = ThreadConnections(self.path, self._open_connection, self._is_usable)
         self.meta: Mapping[str, Any] = {}
-        _ = self._connection  # raises here what is wrong with the file
+        _ = self._connection  # raises here if the file is damaged
         self._entity_lookup = EntityLookup(library, self._fetch_column, self._stream_pages, self._present)
 
     @classmethod
@@ -126,7 +126,7 @@ class CorpusIndex:
 
     @property
     def total_docs(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return self.library.n_documents
 
     @property
@@ -210,16 +210,16 @@ class CorpusIndex:
         return self._fetch_column(query, -1 if limit is None else limit, offset)
 
     def last_id(self) -> str | None:
-        """Return the id of the last document; None if there is none."""
+        """Return the id of the last document; None for an empty Library."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key DESC LIMIT 1"  # noqa: S608
         return next(iter(self._fetch_column(query)), None)
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
-        """Stream the entries of documents, `PAGE` a query.
+        """Stream the entries of documents, `PAGE` per query.
 
         Args:
             doc_ids: Whose entries, in this order; unknown ids are skipped. By default all, in indexing order.
-            entities: Include their entities, at the cost of one query a document.
+            entities: Include their entities, at the cost of one query per document.
         """
         if doc_ids is not None:
             for batch in _in_batches(dict.fromkeys(doc_ids)):
@@ -235,7 +235,7 @@ class CorpusIndex:
         select = f"SELECT document_key, id, summary FROM main.documents AS i WHERE {self._present}"  # noqa: S608
         if doc_ids is None:
             rows = self._stream_pages(f"{select} AND document_key > ? ORDER BY document_key LIMIT ?", -1)
-        else:  # at once: each page would look up every id
+        else:  # in one query: each page would look up every id
             named = f"{select} AND id IN (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
             rows = iter(self._fetch_rows(named, json.dumps(list(doc_ids))))
         for _, doc_id, summary in islice(rows, limit):
@@ -295,7 +295,7 @@ class CorpusIndex:
         return self._ids_by_key(sorted({link.citing for link in links if link.cited == key}))
 
     def document_index(self, doc_id: str) -> DocumentIndex:
-        """Return the sections of a document: stored if a model wrote their summaries, else made now.
+        """Return the sections of a document: stored if a model wrote their summaries, else built now.
 
         Raises:
             KeyError: If there is no such document.
@@ -408,7 +408,7 @@ class CorpusIndex:
         return connection
 
     def _is_usable(self, connection: sqlite3.Connection) -> bool:
-        """Tell whether a connection still answers, and has the entities, which may have been extracted since."""
+        """Is a connection still alive, with the entities attached, which may have been extracted since?"""
         if not answers(connection):
             return False
         attached = {name for _, name, _ in connection.execute("PRAGMA database_list")}

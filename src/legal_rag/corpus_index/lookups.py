@@ -21,7 +21,7 @@ from legal_rag.extraction.terms import (
 from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import Library
 
-MAX_COMPLETIONS = 1000  # keys, in a notebook
+MAX_COMPLETIONS = 1000  # keys offered in a notebook
 MAX_NAMES = 20  # shown of a document
 MAX_WORDS = 50  # of a name: none is longer
 NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts
@@ -35,7 +35,7 @@ Value = TypeVar("Value")
 class QueryMapping(Mapping[Key, Value], Generic[Key, Value]):
     """A mapping that queries each value on access and keeps none in memory.
 
-    In errors, `name` says what a key is; `find` returns the value of a key, or None; `nearest` one like an unknown key.
+    `name` describes a key in errors; `find` returns a key's value, or None; `nearest` a key similar to an unknown one.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class EntityLookup:
     def find(self, text: str) -> list[str]:
         """Return the ids of the documents that hold an entity, in indexing order.
 
-        A name that none holds as a whole matches documents that hold all of its words in names of one kind.
+        A name that no document has as a whole matches documents with all of its words in names of one kind.
 
         Raises:
             ValueError: If no entities were extracted.
@@ -162,5 +162,5 @@ def _entity_terms(text: str) -> Iterator[str]:
     yield from all_reference_keys(text)
     if words := name_words(text):
         yield from (name_term(kind, words) for kind in _KINDS)
-    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as terms are made
+    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as in extraction
         yield from (name_term(name, words) for name in FOLDED_CLASSES)

@@ -70,7 +70,7 @@ def build_document_index(
         tree: Its outline; by default it is made by rules.
         entities: Extracted from it; a section lists those that lie inside it.
         statistics: Of the corpus; by default keywords are weighed by their frequency in the section alone.
-        sub_llm: Writes the summaries of long sections; where it fails, or by default, they are extractive.
+        sub_llm: Writes the summaries of long sections; where it fails, and by default, they are extractive.
         file_path: Of the document's source, if it was a file.
     """
     contents, named = _named_contents(tree or build_tree(document.content))
@@ -89,7 +89,7 @@ def build_document_index(
 
 
 def contents_of(tree: TreeNode) -> SectionContents:
-    """Return the sections of an outline, named as `build_document_index` names them, in a tenth of its time."""
+    """Return the sections of an outline, named as in `build_document_index`, in a tenth of its time."""
     return _named_contents(tree)[0]
 
 
@@ -104,7 +104,7 @@ def summarised(
 
 
 def without_extracts(tree: TreeNode, document: Document, statistics: TermStatistics | None = None) -> TreeNode:
-    """Return an outline without those summaries that `summarised` writes by itself, without a model."""
+    """Return an outline without the extractive summaries that `summarised` would write."""
     sections = _SectionSummaries(document, statistics, None)
 
     def kept(node: TreeNode) -> str:
@@ -114,14 +114,14 @@ def without_extracts(tree: TreeNode, document: Document, statistics: TermStatist
 
 
 class SummaryRequests(NamedTuple):
-    """What a model is asked for summaries, about."""
+    """Approximate size of the requests to a model for summaries."""
 
     requests: int
     characters: int  # that it reads, prompts left out
 
 
 def summary_requests(tree: TreeNode, document: Document) -> SummaryRequests:
-    """Estimate what `summarised` asks a model about an outline; nothing if all long sections have summaries."""
+    """Estimate the requests of `summarised` for an outline; none if all long sections have summaries."""
     sections = _SectionSummaries(document, None, None)
     read = [sections.chars_read(node) for node in walk(tree) if sections.is_lacking(node)]
     windows = [-(-n_chars // READ_CHARS) for n_chars in read]
@@ -158,16 +158,16 @@ class _SectionSummaries:
         return node.summary or self._official(node) or self._ask_summary(node) or self._extract_summary(node)
 
     def unasked(self, node: TreeNode) -> str:
-        """Return the summary that a section gets if it has none, and no model is asked."""
+        """Return the summary of a section without one, if no model is used."""
         return self._official(node) or self._extract_summary(node)
 
     def is_lacking(self, node: TreeNode) -> bool:
-        """Tell whether a model can summarise a section: it is long, and has no summary."""
+        """Does a section need a model's summary: is it long, without a summary?"""
         is_given = node.summary or self._official(node)
         return not is_given and len(self._body_text(node)) > SHORT_CHARS
 
     def chars_read(self, node: TreeNode) -> int:
-        """Return about how much a model reads to summarise a section."""
+        """Estimate the characters that a model reads to summarise a section."""
         n_chars = len(self._body_text(node))
         if n_chars <= READ_CHARS or not node.children:
             return n_chars
@@ -188,7 +188,7 @@ class _SectionSummaries:
         return self._read[node.node_id]
 
     def _extract_summary(self, node: TreeNode) -> str:
-        """Return sentences of a section: of its own text, and of its subsections' summaries."""
+        """Return an extractive summary, from a section's own text and its subsections' summaries."""
         if node.node_id not in self._extracts:
             text = self._body_text(node)
             if len(text) <= SHORT_CHARS:
@@ -202,7 +202,7 @@ class _SectionSummaries:
         return self._extracts[node.node_id]
 
     def _ask_summary(self, node: TreeNode) -> str:
-        """Return the model's summary of a section; empty if there is none, or it is no shorter than the section."""
+        """Return the model's summary of a section; empty if it fails, or writes no less than the section."""
         if self._sub_llm is None or not self.is_lacking(node):
             return ""
         text = self._body_text(node)
@@ -214,7 +214,6 @@ class _SectionSummaries:
         return self._replies[node.node_id]
 
     def _outlined(self, node: TreeNode) -> str:
-        """Return a section's own text and the summaries of its subsections."""
         return "\n".join([self._lead_text(node), *(f"{child.title} : {self.of(child)}" for child in node.children)])
 
     def _body_text(self, node: TreeNode) -> str:
@@ -273,8 +272,6 @@ def _section_contents(node: TreeNode, names: Mapping[str, str]) -> Iterator[dict
 
 
 class _Entities:
-    """A document's entities by position."""
-
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._sorted = sorted(entities, key=lambda entity: entity["char_start"])
         self._starts = [entity["char_start"] for entity in self._sorted]

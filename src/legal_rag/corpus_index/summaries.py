@@ -1,4 +1,4 @@
-"""Summaries of a text: by its own sentences, or by a language model."""
+"""Summaries of a text: extractive, or by a language model."""
 
 import logging
 import math
@@ -21,13 +21,13 @@ from legal_rag.llm import TextModel, json_in
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 600  # of a summary
-DECIDED_CHARS = 200  # of what a decision decides
+DECIDED_CHARS = 200  # of the decision's ruling
 MIN_CHARS = 40  # of a sentence: a shorter one is likely a heading
 MIN_SUMMARY_CHARS = 100
 SENTENCES = 3  # of a summary at most, the decision's included
-CENTROID = 30  # key terms by which sentences are scored
+CENTROID = 30  # key terms used to score sentences
 BEST_LINES = 5  # which are split into sentences
-REPEATED = 0.6  # share of a sentence's weight in terms of those already chosen that makes it redundant
+REPEATED = 0.6  # share of a sentence's weight in terms already covered that makes it redundant
 SOFT_WORDS = 10  # length normalisation: scores are divided by the root of words + this
 # Factors of a sentence's score, by its kind.
 EMPTY, QUOTED, CLAIMED, HEADING, FRAGMENT, CONCLUDES = 0.3, 0.5, 0.4, 0.4, 0.8, 1.4
@@ -90,7 +90,7 @@ class _Sentence(NamedTuple):
 class _Piece(NamedTuple):
     start: int
     end: int
-    sign: str  # `CUT` if the sentence goes on, else empty
+    sign: str  # `CUT` if the sentence was cut, else empty
 
 
 def extractive_summary(
@@ -104,7 +104,7 @@ def extractive_summary(
     """Summarise a text by its own sentences; deterministic.
 
     Args:
-        text: Of any kind: a decision, a contract, a letter, one line.
+        text: Any text: a decision, a contract, a letter, one line.
         statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
         terms: The text's, if they are known.
         keywords: The text's, some thirty, if they are known.
@@ -127,12 +127,12 @@ def extractive_summary(
 
 
 class ModelRecord(NamedTuple):
-    """What a model says of a document; empty where it says nothing that holds."""
+    """A model's description of a document; fields that fail validation are empty."""
 
-    summary: str  # in French; without one the model failed
+    summary: str  # in French; empty if the model failed
     title: str = ""
-    date: str = ""  # ISO 8601; stands in the text
-    author: str = ""  # its words stand in the text
+    date: str = ""  # ISO 8601; one of the text's dates
+    author: str = ""  # in words of the text
     keywords: tuple[str, ...] = ()
 
 
@@ -142,7 +142,7 @@ def model_summary(sub_llm: TextModel, text: str, prompt: str) -> str:
 
 
 def model_record(sub_llm: TextModel, text: str) -> ModelRecord:
-    """Describe a document with a model: by its first window of `READ_CHARS`; the summary is of the whole."""
+    """Describe a document with a model, from its first window of `READ_CHARS`; the summary covers all windows."""
     first, *others = _windows(text) or [""]
     answer = _query_model(sub_llm, RECORD_PROMPT, first)
     rest = [_summary_in(_query_model(sub_llm, PROMPT, window)) for window in others]
@@ -173,10 +173,10 @@ def _merge_summaries(sub_llm: TextModel, summaries: list[str]) -> str:
 
 
 def _query_model(sub_llm: TextModel, prompt: str, text: str) -> dict[str, Any]:
-    """Return the JSON object of a reply; prose is a summary, broken JSON is nothing."""
+    """Return the JSON object of a reply; prose counts as a summary, broken JSON as empty."""
     try:
         reply = sub_llm.query(f"{prompt}\n\n{text}")
-    except Exception as error:  # model clients raise their own kinds; a summary is optional
+    except Exception as error:  # model clients raise their own classes; a summary is optional
         logger.debug("the model failed: %s", error)
         return {}
     if "{" not in reply:
@@ -195,7 +195,7 @@ def _line_in(answer: Mapping[str, Any], name: str) -> str:
 
 
 def _lines_of(values: Iterable[Any]) -> Iterator[str]:
-    """Yield texts in one line; longer ones than a title or a keyword may be are left out."""
+    """Yield strings on one line, up to `LONGEST_LINE` characters."""
     for value in values:
         line = " ".join(storable(value).split()) if isinstance(value, str) else ""
         if 0 < len(line) <= LONGEST_LINE:

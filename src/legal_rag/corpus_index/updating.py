@@ -34,12 +34,12 @@ REBUILD = "'legal-rag corpus-index' rebuilds it"
 def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
     """Apply the next commit of a Library, whose rows are in the store already, to its corpus index, if it has one.
 
-    Rows of a commit that never completed are deleted first. A damaged or stale index is left alone, with a warning.
+    Rows of an incomplete commit are deleted first. A damaged or stale index is left unchanged, with a warning.
 
     Args:
         folder: The Library's, locked by the caller.
         lineage: Of its manifest.
-        commit: The next one.
+        commit: The new commit.
     """
     path = folder / CORPUS_INDEX
     if not path.is_file():
@@ -57,14 +57,14 @@ def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
     except (sqlite3.DatabaseError, ValueError) as error:
         if _is_transient(error):
             raise
-        # Readers reject the index for lack of the commit, and the Library's commit must not fail for it.
+        # Readers reject an index that lacks the commit; the Library's own commit must not fail because of it.
         logger.warning("the corpus index is left as it is: %s", error)
     else:
         record_checksums(folder, CORPUS_INDEX)
 
 
 def _is_transient(error: Exception) -> bool:
-    """Tell a full disk or a locked file from damage, such as a missing table."""
+    """Is an error a full disk or a locked file, not damage such as a missing table?"""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # invalid UTF-8 has none
     return isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
 
@@ -114,7 +114,7 @@ def _add_documents(connection: sqlite3.Connection, commit: int) -> None:
 
 
 def _write_totals(connection: sqlite3.Connection, commit: int) -> None:
-    """Write the totals of the commit: those of the one before, plus what changed."""
+    """Write the commit's totals: the previous totals plus the changes."""
     before = "SELECT documents, chars FROM totals WHERE at_commit = ?"
     changed = "SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents"
     documents, chars = connection.execute(before, (commit - 1,)).fetchone()

@@ -45,7 +45,7 @@ class LegalAmount(NamedTuple):
     end: int
 
 
-# How currencies are written, and what wrong encodings made of the euro sign; the group that a match fills tells which.
+# Currencies as written, mis-decoded euro signs included; the named group that matched gives the code.
 CURRENCIES: tuple[tuple[str, str], ...] = (
     ("XOF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?A\b"),
     ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs[ ]pacifiques?|francs[ ]pacifique"),
@@ -62,7 +62,7 @@ CURRENCIES: tuple[tuple[str, str], ...] = (
 _CURRENCY = "|".join(f"(?P<{code}>{pattern})" for code, pattern in CURRENCIES)
 _SCALES = {"k": 1_000, "m": 1_000_000, "million": 1_000_000, "milliard": 1_000_000_000, "millier": 1_000}
 _SCALE = r"(?P<scale>(?:millions?|milliards?|milliers?)(?:[ \u00a0]d['’]|[ \u00a0]de[ \u00a0])|[kKM](?=€|F\b|EUR))"
-# Not a part of a longer number; glued to "de" and "à" in careless typing; a minus may stand before it.
+# Not a part of a longer number; may be glued to "de" and "à" by a typo; a minus may precede it.
 _NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f])(?<!\d\.[ \u00a0]))"
 _MONEY = ("franc", "euro", "dollar", "livres s", "marks", "mark ", "lires")
 _SIGNS = ("€", "\x80", " ä", " ç", "$", "£", "USD", "GBP", "CHF", "dm", "F", "frs", "fr.", "fr ", "0eur", " eur", "c.")
@@ -118,7 +118,7 @@ def find_amounts(text: str) -> list[LegalAmount]:
 
 
 def _parted_value(text: str) -> Decimal:
-    """Parse figures whose thousands may be parted by commas."""
+    """Parse figures with optional thousands commas."""
     return Decimal(text.replace(",", "")) if re.match(rf"{_COMMAS}+", text) else figures_value(text)
 
 

@@ -42,7 +42,7 @@ _OF_NAMED_CODE = Around(
     30,
     200,
 )
-# "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
+# "Code du travail, article L1237-11", as titles write it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = Led(
     rf"(?<!\w)(?P<code>{CODE_NAME})_[,:]?_(?:{DASH}_)?(?:(?:articles?|art\.) |(?=(?-i:{PREFIX})\d))"
     rf"(?P<list>(?>{_LIST}))(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
@@ -66,7 +66,7 @@ def article_value(number: str) -> str:
 
 
 def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
-    """Yield the article numbers of a text, lists one by one; some twice, with their code and without."""
+    """Yield each article number of a text; some twice, with their code and without."""
     for pattern in (_ARTICLES, _BARE_ARTICLE, _OF_NAMED_CODE, _AFTER_CODE):
         for match in pattern.finditer(text):
             code = " ".join((match["code"] or "").replace("’", "'").lower().split())
@@ -85,7 +85,7 @@ class ArticleCitation(NamedTuple):
 
 
 _ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
-# What of an article is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
+# The part of an article that is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
 _PART = (
     rf"(?:_,?_(?:alin[ée]as?|al\.?|paragraphes?|§_§?|in fine)(?:_{_ORDINAL}(?: et {_ORDINAL})?)?|"
     rf"_,?_{_ORDINAL} (?:alin[ée]a|paragraphe|tiret)|_,?_\d{{1,2}}{BLANK}?°|_,?_(?:(?-i:[IVX]{{1,4}})|"
@@ -97,10 +97,10 @@ _OF = (
 )
 _LIST_AND = "(?:_,_(?:et |ou )?| (?:et|ou|à) (?:(?:suivants?) )?)"
 _LEAD = Led(r"(?<![\w-])(?:articles?|art\.)_(?=[\dLRDACP])", ["article", "art."])
-# Careless typing puts a blank next to the dash: "L 412- 10", "R 414-4 -1".
+# Typos put a blank next to the dash: "L 412- 10", "R 414-4 -1".
 _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
-# Of what is no law: agreements, contracts, a company's statutes.
+# Articles not of a law: of agreements, contracts, a company's statutes.
 _OF_NO_LAW = re.compile(
     spaced(
         "_,? (?:du|de la|de l['’]|des|de cette?|dudit|de ladite|de cet)_(?:même |présente? )?(?:accord|avenant|"
@@ -127,9 +127,9 @@ _OF_ELSE = re.compile(
 
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
-    """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation an item."""
+    """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation per item."""
     ends = {statute.start: statute.end for statute in texts}
-    own_articles, taken = bytearray(len(text)), bytearray(len(text))  # characters within these
+    own_articles, taken = bytearray(len(text)), bytearray(len(text))  # masks of the text's characters
     for match in _OWN.finditer(text):
         own_articles[match.start() : match.end()] = b"\1" * len(match.group())
     citations: list[ArticleCitation] = []
@@ -147,7 +147,7 @@ def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[Articl
 
 
 def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
-    """Yield the citations of a list of numbers from `at` on; the first one begins at `start`."""
+    """Yield the citations in a list of numbers from `at`; the first citation begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
         after = parts.end() if parts else number.end()
@@ -165,7 +165,7 @@ def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) 
 
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:
-    """Did careless typing cut the number, as in 'L. 52 12' or 'L. 0. 180'? Its part would be another article."""
+    """Did a typo split the number, as in 'L. 52 12' or 'L. 0. 180'? Its first part would be another article."""
     rest = _REST if number.group()[0].isalpha() else _GLUED
     return rest.match(text, number.end()) is not None
 

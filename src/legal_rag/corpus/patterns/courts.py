@@ -36,7 +36,7 @@ _OF_TOWN = (
 
 
 def _court_alternatives(names: list[str]) -> str:
-    """Make a pattern of names; "~" is an apostrophe, which scanned texts may have lost."""
+    """Make a pattern of names; "~" is an apostrophe, which OCR may have dropped."""
     return "|".join(name.replace("~", rf"['’]?{BLANK}?") for name in sorted(names, key=len, reverse=True))
 
 

@@ -60,7 +60,7 @@ _BETWEEN = f"(?:s? |s?{DASH})"  # number words: blanks or hyphens, with or witho
 
 
 def _number_alternatives(words: Iterable[str]) -> str:
-    """Make a pattern for number words, the plural's last s left out."""
+    """Make a pattern for number words, without the plural's final s."""
     return "|".join(word.replace(" ", _BETWEEN) for word in sorted(words, key=len, reverse=True))
 
 
@@ -109,7 +109,7 @@ _DATES: tuple[Scan, ...] = (
 def find_dates(text: str) -> list[LegalDate]:
     """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in text order.
 
-    English months are read too. Two-digit years stand for 1930 to 2029; impossible dates are left out.
+    English months count too. Two-digit years mean 1930 to 2029; impossible dates are skipped.
     """
     matches = [match for pattern in _DATES for match in pattern.finditer(text)]
     dates = [LegalDate(value, *match.span()) for match in matches if (value := _parse_date(match)) is not None]
@@ -121,7 +121,7 @@ def _parse_date(match: re.Match[str]) -> date | None:
     day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
     try:
         return date(_year_of(year), _MONTH_FORMS.get(month) or _ENGLISH_MONTHS.get(month) or int(month), _day_of(day))
-    except (ValueError, KeyError):  # the 31st of a shorter month, a number that is no date, a word spelt otherwise
+    except (ValueError, KeyError):  # the 31st of a shorter month, a month of 13, an unknown spelling
         return None
 
 
@@ -137,7 +137,7 @@ def _year_of(text: str) -> int:
 
 
 def _plain_words(text: str, known: dict[str, int]) -> str:
-    """Write number words as the tables do: 'quatre-vingts' as 'quatre vingt', 'trois' as it is."""
+    """Normalise number words to the tables' form: 'quatre-vingts' to 'quatre vingt', 'trois' unchanged."""
     words = re.sub(rf"{SPACE}|{DASH}", " ", text).split()
     singular = [word[:-1] if word in ("vingts", "cents") else word for word in words]
     plain = " ".join(singular)
@@ -188,7 +188,7 @@ class LegalDuration(NamedTuple):
 
     value: Decimal  # 2.5
     unit: str  # singular: "jour", "semaine", "mois", "an", "heure"
-    each: str  # of a rate, what it is counted by: "mois"; else ""
+    each: str  # unit of a rate ("mois"), else ""
     start: int  # characters, without the rate
     end: int
 

@@ -96,10 +96,10 @@ def find_identifiers(text: str) -> list[Identifier]:
     """Find the identifiers of decisions and articles, in text order; of overlapping ones the longest counts.
 
     A number in the Conseil constitutionnel's form without a series has kind 'number'; numbers of statutes and decrees,
-    which have that form too, are left out.
+    which have that form too, are skipped.
     """
     cases = find_cases(text)
-    # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
+    # "n° R 16-86.735": the letter before a pourvoi's number is a check letter, not an article's.
     certain = bytearray(len(text))  # characters that belong to a case
     for case in cases:
         if case.kind != "number":
@@ -111,7 +111,7 @@ def find_identifiers(text: str) -> list[Identifier]:
     names = set()
     for mention in mentions:
         last = kept[-1] if kept else None
-        # Joined cases are several names in one place; an article found with its code and without is one.
+        # Joined cases give several names for one span; an article matched with and without its code is one.
         if last is None or mention.start >= last.end or (mention[2:4] == last[2:4] and mention[:2] not in names):
             kept.append(mention)
             names.add(mention[:2])
@@ -119,7 +119,7 @@ def find_identifiers(text: str) -> list[Identifier]:
 
 
 def find_cases(text: str) -> list[Identifier]:
-    """Find what has the form of a case number; some of kind 'number' may be parts of articles' numbers."""
+    """Find strings with the form of a case number; some of kind 'number' may be parts of articles' numbers."""
     cases: list[Identifier] = []
     taken = bytearray(len(text))  # characters that belong to a name already
     for kind, match in _match_cases(text):
@@ -140,7 +140,7 @@ def find_cases(text: str) -> list[Identifier]:
 def decision_identifiers(number: str, nature: str) -> list[Identifier]:
     """Parse the column with a decision's own number or numbers, and the court's series in `nature`.
 
-    A number of unknown form is kept as it is, with kind 'number'.
+    A number of unknown form is kept unchanged, with kind 'number'.
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
@@ -257,7 +257,7 @@ def find_cited_decisions(text: str, dates: Sequence[LegalDate], identifiers: Seq
 
 
 def _with_number(text: str, end: int, cases: Mapping[int, int]) -> int:
-    """Return where the numbers end that follow a date, or else the date's own end."""
+    """Return the end of the numbers that follow a date, or of the date itself."""
     sign = _CITED_NUMBER_SIGN.match(text, end)
     while sign is not None and sign.end() in cases:
         end = cases[sign.end()]

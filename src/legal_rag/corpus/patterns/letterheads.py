@@ -1,4 +1,4 @@
-"""Letterheads: who wrote an e-mail, a letter or a contract, and when, by its own first and last lines."""
+"""Letterheads: author and date of an e-mail, a letter or a contract, from its first and last lines."""
 
 import re
 from email.utils import parsedate_to_datetime
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from legal_rag.corpus.patterns.dates import find_dates
 
 HEAD_CHARS, TAIL_CHARS = 3000, 2000  # read of a text: its header and parties, its signatures
-TITLE_CHARS = 800  # where a decision says its own date; further on it cites others
+TITLE_CHARS = 800  # where a decision gives its own date; later dates are cited ones
 AUTHOR_CHARS = 120
 _AUTHOR_FIELDS = {"de", "from", "expéditeur", "auteur", "author", "rédacteur"}
 _DATE_FIELDS = {"date", "date d'envoi", "envoyé", "envoyé le", "sent"}
@@ -22,7 +22,7 @@ _PARTY = re.compile(
     re.IGNORECASE,
 )
 _DAY = r"(?:(?:lun|mar|mercre|jeu|vendre|same)di |dimanche )?"
-# What stands before the date of a text in its line, the surest first: it was signed, written, or decided then.
+# What precedes a text's date in its line, most reliable first: signature, delivery, writing, decision.
 _SIGNED = re.compile(rf"\W{{0,9}}(?:fait|signé|établi)\b.{{0,120}}\ble {_DAY}", re.IGNORECASE)
 _DELIVERED = re.compile(
     r".{0,400}\b(?:dans s(?:a|es) séances?|en son audience publique|rendue? publi(?:c|que)"
@@ -36,7 +36,7 @@ _DECIDED = re.compile(
 
 
 class Letterhead(NamedTuple):
-    """What a text says of itself; empty where it says nothing."""
+    """A text's own metadata; empty where it gives none."""
 
     date: str = ""  # ISO 8601
     author: str = ""

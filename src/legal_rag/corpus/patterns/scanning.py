@@ -63,7 +63,7 @@ class Around(Scan):
         for start, end in _merge_windows(positions(text, lower, self._words), self._before, self._after):
             for match in self.pattern.finditer(text, start, min(end, len(text))):
                 whole = match if match.end() < end - _LOOK_AHEAD else self.pattern.match(text, match.start())
-                if whole is not None:  # else a lookahead beyond the window forbids it
+                if whole is not None:  # None: a lookahead beyond the window rejects it
                     yield whole
 
 

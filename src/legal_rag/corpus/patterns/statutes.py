@@ -80,7 +80,7 @@ _NAMED_CODE = Led(
 
 
 _ARTICLE_OF = re.compile(r"articles?\s[^.;:]{1,40}de l['’]$", re.IGNORECASE)
-_LOOK_BACK = 60  # characters in which an article of an ordinance would stand before it
+_LOOK_BACK = 60  # characters before an ordinance in which its article is named
 _LAST_FAMOUS_YEAR = 1990  # ordinances named by date alone (1945, 1958, 1967, 1986) are older
 
 
@@ -129,7 +129,7 @@ def _find_statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
 def _with_date(
     kind: TextKind, pattern: Led, text: str, ends: Mapping[int, int], *, needed: bool = False, group: str = "of"
 ) -> list[LegalText]:
-    """Extend a pattern's matches to the date after `group`; without one they end there, or are dropped if `needed`."""
+    """Extend a pattern's matches to the date after `group`; without a date, end there, or drop them if `needed`."""
     texts = []
     for match in pattern.finditer(text):
         end = ends.get(match.end()) if match[group] else None

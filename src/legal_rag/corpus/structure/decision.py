@@ -8,15 +8,15 @@ from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, SPACE, Around
 
-# What opens the operative part of an arrêt (pseudonymisation may have made its S "C..."), then of a decision of the
-# Conseil constitutionnel. Letters may be spaced.
+# Opening of the operative part of an arrêt (pseudonymisation may have turned its S into "C..."), then of a decision of
+# the Conseil constitutionnel. Letters may be spaced.
 _S = r"(?:S|C\.{3})"
-_REASONS = re.compile(  # each alternative begins with one letter, between which `re` skips
+_REASONS = re.compile(  # each alternative begins with a fixed letter, so that `re` skips the rest
     rf"P(?:(?<!\wP)\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}"
     rf"|(?<=\nP)ar{SPACE}ces{SPACE}motifs)(?!\w)"
 )
 _DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
-# What closes it: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
+# Its end: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
 _END = re.compile(
     r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)"
     r"|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
@@ -37,7 +37,7 @@ _LATER_HEAD = re.compile(
     rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
 )
 # Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with its own verb.
-_STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # that ends a sentence, no abbreviation
+_STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # a full stop, not an abbreviation
 _BETWEEN = re.compile(
     rf"\s*;\s*|{_STOP}(?:(?=\s+(?-i:[A-ZÀ-Þ-])|\s*\Z)|(?=(?-i:[A-Z][a-zé]{{3}})))\s*"
     rf"|(?<=\.\.\.)\.?\s*\n\s*"
@@ -63,7 +63,7 @@ class Operative(NamedTuple):
 
     start: int  # characters, after its heading
     end: int
-    in_articles: bool  # as the Conseil constitutionnel writes it
+    in_articles: bool  # in numbered articles, as the Conseil constitutionnel writes it
 
 
 def operative_part(text: str) -> Operative | None:

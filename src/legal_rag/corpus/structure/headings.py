@@ -11,19 +11,19 @@ from legal_rag.corpus.patterns.scanning import BLANK
 from legal_rag.corpus.structure.tree import Kind
 
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
-# they stand below the heading in which the first of them comes.
+# they are nested in the heading that contains the first of them.
 MESSAGE, BOOK, PART, CAPITALS, SUBJECT, ARTICLE, STEP, WEAK = 7, 10, 20, 30, 40, 50, 55, 60
 NUMBERED_TITLE = 59
 PARAGRAPH, ITEM = 100, 200  # numbered texts, and those of an enumeration inside them
 
-HEADING_CHARS = 250  # of what the text itself writes over a section
+HEADING_CHARS = 250  # of a heading written in the text
 TITLE_CHARS = 80  # of a title that is the beginning of a longer text
 
 _MANY, _LEAST_CHARS = 1000, 50  # lines, and characters from one to the next
 _LETTERS_APART = re.compile(r"(?:\w[ \t\u00a0\u202f'’]+){3,}\w\b")
 _EDGE = " \t\n\r\u00a0\u202f:;,.-–—*•#_|"
 
-# The (first) sign after a number tells the kind of numbering: "1." is not "1)" nor "1°/".
+# The (first) sign after a number distinguishes numberings: "1.", "1)", "1°/".
 _SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-]|[oº](?={BLANK}?[)/]))(?!\.)[.)°/:–— -]{{0,3}}"
 _NUMBERED = re.compile(
     rf"^{BLANK}*+(?:[«\"“]{BLANK}?)?(?P<number>(?P<figures>\d{{1,3}}(?:\.\d{{1,2}}){{0,4}})|(?P<roman>[IVX]{{1,6}})"
@@ -34,7 +34,7 @@ _NUMBERED = re.compile(
 _ORDER = ("figures", "roman", "upper", "lower")
 _STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
 _ROMAN = {"I": 1, "V": 5, "X": 10}
-_OPEN = 8  # runs of one kind that may continue, so that a page of ones takes linear time
+_OPEN = 8  # open runs of one kind at most, so that a page of "1." takes linear time
 _GAP = 2  # one figure may be missing
 _TITLE_LINE = 120  # characters of a numbered title at most
 _LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
@@ -71,7 +71,7 @@ def is_spaced(words: str) -> bool:
 
 
 def is_dense(n_lines: int, text: str) -> bool:
-    """Do so many lines look like headings that none is one, as in a table or a list?"""
+    """Do too many lines look like headings for any to be one, as in a table or a list?"""
     return n_lines > _MANY and n_lines * _LEAST_CHARS > len(text)
 
 
@@ -111,7 +111,6 @@ def numbered_marks(text: str) -> list[Mark]:
 
 
 def _parse_numbered_line(match: re.Match[str]) -> tuple[Shape, _NumberedLine]:
-    """Return the kind of a numbered line, and the line."""
     kind = next(name for name in _ORDER if match[name])
     written = match["number"]
     if kind == "figures":
@@ -154,7 +153,7 @@ def _group_runs(shape: Shape, lines: list[_NumberedLine]) -> Iterator[_Run]:
 
 
 def _marks_of_run(text: str, run: _Run) -> Iterator[Mark]:
-    """Yield the marks of a run, if it is one and its texts are long enough for sections."""
+    """Yield the marks of a run, unless it is too short for numbering or its texts for sections."""
     kind, size, sign = run.shape
     first, last = run.lines[0], run.lines[-1]
     is_title = 2 * sum(line.is_title for line in run.lines) > len(run.lines)
@@ -191,7 +190,7 @@ def _mean_chars(run: _Run) -> float:
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞŒŸ", "a-zß-öø-ÿœ"
 _END = r"[ \t\u00a0\u202f\r]{0,4}$"
-_LINE = rf"[^\n]{{0,{HEADING_CHARS}}}$"  # the rest of a line that is no paragraph
+_LINE = rf"[^\n]{{0,{HEADING_CHARS}}}$"  # the rest of a line too short for a paragraph
 
 
 class Rule(NamedTuple):
@@ -209,7 +208,7 @@ def _rule(rank: int, pattern: str, accepts: Callable[[Match], bool] = lambda mat
     return Rule(rank, re.compile(pattern, re.MULTILINE), accepts, **flags)
 
 
-# Further words in capitals; the last is no beginning of one in small letters.
+# Further words in capitals; the last is complete, not the capital of a lower-case word.
 _MORE = rf"(?:,?{BLANK}{{1,2}}(?:[{_UPPER}'’/]{{2,30}}|[AÀ])(?![\w'’])){{0,16}}"
 
 
@@ -239,7 +238,6 @@ def _plain_capitals(words: str) -> str:
 
 
 def _respace(title: str) -> str:
-    """Return a known heading with its usual spacing; another title unchanged."""
     return _SPELT.get(_plain_capitals(title), title)
 
 
@@ -251,7 +249,7 @@ def _phrase(words: str) -> str:
 
 
 def _is_open(match: Match) -> bool:
-    """Does the line end as no sentence does?"""
+    """Does the line end unlike a sentence?"""
     line = match.group().rstrip()
     return line[-1] not in ".;," or line.endswith("...")
 
@@ -271,7 +269,7 @@ _NO_HEADING = re.compile(
 
 
 def _in_capitals(match: Match) -> bool:
-    """Is a line in capitals words, not the letterhead of a court, a party or a signature?"""
+    """Is a line in capitals made of words, not the letterhead of a court, a party or a signature?"""
     line = match.group()
     letters = sum(map(str.isalpha, line))
     return letters >= 5 and letters >= 0.6 * len(line.strip()) and not _NO_HEADING.match(line) and "..." not in line
@@ -291,7 +289,7 @@ _SAYS = re.compile(
 
 
 def _names_a_part(match: Match) -> bool:
-    """Does a short line name what follows, rather than state something?"""
+    """Is a short line a label of what follows, rather than a statement?"""
     first, *others = match.group().split()
     small = sum(word[0].islower() for word in others)
     return (
@@ -414,7 +412,7 @@ def headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
 def _body_start(candidates: Sequence[tuple[int, Rule, int]], numbered: Sequence[Mark]) -> int:
     """Return where a decision's first known part or numbered title begins; 0 for other texts.
 
-    What looks like a heading before it names the court, its judges or the parties.
+    Before it, what looks like a heading names the court, its judges or the parties.
     """
     parts = [(start, rule.deciding) for start, rule, _ in candidates if rule.rank == PART]
     if not any(deciding for _, deciding in parts):

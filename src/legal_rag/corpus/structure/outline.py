@@ -72,7 +72,7 @@ def _all_marks(text: str, main: Sequence[Part]) -> list[Mark]:
     titled = headings(text, numbered)
     by_start = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
     parts = [_main_part(text, part, by_start) for part in main]
-    if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: a section of all of it tells nothing
+    if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: one section for all of it is useless
         parts = []
     following = pairwise([*sorted([*parts, *by_start.values()], key=lambda mark: (mark.start, mark.rank)), _END])
     marks = [mark._replace(end=min(mark.end, after.start)) for mark, after in following]
@@ -81,7 +81,7 @@ def _all_marks(text: str, main: Sequence[Part]) -> list[Mark]:
 
 
 def _main_part(text: str, part: Part, by_start: dict[int, Mark]) -> Mark:
-    """Return the mark of a main part; its own heading is taken out of the marks `found`."""
+    """Return the mark of a main part; its own heading is removed from `by_start`."""
     near = next((at for at in range(part.start, part.start + _BULLET_CHARS) if at in by_start), None)
     mark = Mark(part.start, part.start, PART_TITLES[part.kind], _MAIN, part.kind, deciding=part.kind == "ruling")
     if near is None or not is_part_heading(part.kind, text, part.start):
@@ -160,7 +160,6 @@ def _with_parts(text: str, draft: _Draft) -> Iterator[_Draft]:
 
 
 def _split_long(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the parts of a span, at most `PART_CHARS` long."""
     while end - start > PART_CHARS:
         cut = _part_end(text, start, start + PART_CHARS)
         yield start, cut

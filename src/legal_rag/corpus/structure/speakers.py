@@ -1,8 +1,8 @@
-"""Who speaks in each paragraph of a decision, by headings and verbs of reporting, no model.
+"""Who speaks in each paragraph of a decision, by headings and reporting verbs, without a model.
 
-A decision reports what the parties argued and what the judges below held before it says what it holds itself. The
-heading above a paragraph says who is expected to speak; then each clause is somebody's by its verb, and the one who
-speaks in most characters speaks in the paragraph.
+A decision reports what the parties argued and what the judges below held before its own reasoning. The heading above a
+paragraph sets the expected speaker; each clause is then attributed by its verb, and the speaker of most characters is
+the paragraph's.
 """
 
 import re
@@ -17,11 +17,11 @@ from legal_rag.corpus.structure.tree import BEFORE_HEADING, NUMBER, Paragraph, P
 
 
 def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
-    """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length.
+    """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
     Args:
-        text: Any text; one that is no decision has neither parts nor speakers.
-        zones: Of a Judilibre record: they say the main parts where they fit the text, see `part_of_zones`.
+        text: Any text; other texts than decisions have neither parts nor speakers.
+        zones: Of a Judilibre record: they give the main parts if they fit the text, see `part_of_zones`.
     """
     lines = list(split_lines(text))
     parts = part_of_zones(zones, lines, len(text))
@@ -38,7 +38,7 @@ def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
 
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
-    """Join paragraphs to main parts, which cover a decision of `length` characters; none in another text."""
+    """Group paragraphs into main parts, which cover a decision of `length` characters; none for other texts."""
     firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
     borders = [0, *(start for _, start in firsts[1:]), length]
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
@@ -71,7 +71,7 @@ _COURT_HOLDS = re.compile(cues("court_holds"))
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
 _GOES_ON = re.compile(rf"\W*{NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
 _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
-_STATES = re.compile(  # a text is told
+_STATES = re.compile(  # a legal text is reported
     rf"\W*{NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
     rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
     rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
@@ -97,19 +97,19 @@ _GROUND_TITLE = re.compile(
     rf"{BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
     r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
 )
-_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # however long
+_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # of any length
 _VERB = re.compile(
     r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
     r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
 )
 _NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
-_ENUMERATED = re.compile(  # an item, or a clause that goes on
+_ENUMERATED = re.compile(  # an item, or the continuation of a clause
     r"(?!\d{1,3}\.\s[A-ZÀ-Þ])(?:[-–—•*]|\d{1,2}\s?[°o]?\s?[)/°.-]{1,2}\s?/?|[a-z]\s?[).])|[Qq]u['’e]|QU['’E]"
 )
 _ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
 _BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
 _TITLE_CHARS = 160
-_ITEM_CHARS = 60  # of an item of a list, at least, that is no heading
+_ITEM_CHARS = 60  # of a list item at least, else it is a heading
 _FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
 _NEAR = 120  # characters from a clause's beginning, or before its verb
 _CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
@@ -122,14 +122,14 @@ def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> li
 
 
 class _SpeakerReader:
-    """Reads lines in order, and keeps whose words may go on in the next."""
+    """Reads lines in order; remembers the speaker who may continue in the next."""
 
     def __init__(self) -> None:
         self._part: PartKind = "header"
-        self._expected: Speaker = "court"  # under the heading, where nothing tells
-        self._last: Speaker | None = None  # of the line before, if it was no heading
-        self._quoted: Speaker | None = None  # whose grounds or reasons are set out, each line wholly theirs
-        self._ended = True  # the line before ended as a sentence does
+        self._expected: Speaker = "court"  # under the heading, without other evidence
+        self._last: Speaker | None = None  # of the line before, unless it was a heading
+        self._quoted: Speaker | None = None  # author of the grounds or reasons being set out
+        self._ended = True  # the line before ended a sentence
         self._numbered = False  # the paragraph before had a number
 
     def read(self, words: str, part: PartKind) -> Speaker | None:
@@ -152,7 +152,7 @@ class _SpeakerReader:
         return speaker
 
     def _note_heading(self, words: str, title: Speaker | Literal[""]) -> None:
-        """Take note of a heading; a name that a broken line leaves alone, or a party's own, changes nothing."""
+        """Update the state for a heading; a name isolated by a line break, or a party's own heading, is ignored."""
         if not title and (self._part == "statement" or not (self._ended or _GROUND_TITLE.match(words))):
             return
         self._expected, self._last, self._ended = title or self._expected, None, True
@@ -173,7 +173,7 @@ class _SpeakerReader:
         return self._last
 
     def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
-        """Return whose grounds or reasons the line sets out, if it does."""
+        """Return the author of the grounds or reasons that the line sets out, if any."""
         if self._part not in ("reasons", "annex"):
             return None
         if _ON_GROUNDS.match(words):
@@ -185,7 +185,7 @@ class _SpeakerReader:
         return self._quoted if goes_on or self._part == "annex" else None
 
     def _continues_text(self, words: str) -> bool:
-        """Is a line an item of the text told before, or a paragraph of it that has no number of its own?"""
+        """Is a line an item of the legal text reported before, or an unnumbered paragraph of it?"""
         if _ITEM.match(words):
             return True
         opens = _NUMBERED.match(words) or REASON.match(words) or _VISA.match(words)
@@ -193,7 +193,7 @@ class _SpeakerReader:
 
 
 def _is_formal(words: str, part: PartKind) -> bool:
-    """Does a line cite what was filed, or is it a formal clause?"""
+    """Is a line a reference to filings, or a formal clause?"""
     if _FORMAL.match(words):
         return True
     if part == "statement" and _FILED.match(words):
@@ -203,7 +203,7 @@ def _is_formal(words: str, part: PartKind) -> bool:
 
 
 def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | None:
-    """Return, of a heading, whose words follow; "" if it does not say; None if it is none."""
+    """Return who speaks below a heading, "" if it does not show; None for a line that is not a heading."""
     if len(words) > _TITLE_CHARS or _VISA.match(words):
         return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
     folded = words.strip(" :.-–—*").lower()
@@ -227,11 +227,11 @@ def _paragraph_speaker(
     """Return who speaks in most characters of a paragraph, clause by clause.
 
     Args:
-        words: Of the paragraph.
-        part: In which it stands.
-        expected: Who speaks where nothing tells.
-        told: Whose words the paragraph before told, which a pronoun may go on with.
-        goes_on: The paragraph goes on with those words from its beginning.
+        words: The paragraph's text.
+        part: Its main part.
+        expected: The speaker without other evidence.
+        reported: The speaker reported in the paragraph before, whom a pronoun may continue.
+        goes_on: The paragraph continues that report from its beginning.
     """
     if _VISA.match(words):
         return "text"
@@ -256,7 +256,7 @@ def _paragraph_speaker(
 
 
 def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
-    """Return who speaks in a clause after one that `before` spoke in."""
+    """Return the speaker of a clause that follows one by `before`."""
     if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
         return "court"
     if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
@@ -279,21 +279,21 @@ def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | Non
 
 
 def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
-    """Return who speaks in a clause of the facts, the procedure and the claims, whose verbs do not tell."""
+    """Return the speaker of a clause of the facts, the procedure or the claims whose verb is inconclusive."""
     if part == "statement" and _ORDERED.match(clause):
         return "lower_court"
     return "court" if _PROCEEDINGS.search(clause[:_NEAR]) else before
 
 
 def _is_answered(clause: str, verb: int) -> bool:
-    """Is what a party argues, by the verb at `verb`, told only to be answered, or is it no party's?"""
+    """Is the argument with the verb at `verb` quoted only to be answered, or not a party's?"""
     return bool(_ANSWERED.search(clause, 0, verb) or _EXPERT.search(clause, max(0, verb - _NEAR), verb))
 
 
 def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speakers: list[Speaker | None]) -> set[int]:
     """Return the numbers of the lines with reasoning of the judges below that the court then quashes.
 
-    Those lines become the lower court's in `speakers`, where their verbs alone did not tell.
+    Sets their speaker to the lower court in `speakers`, where verbs alone were inconclusive.
     """
     censured: set[int] = set()
     for number, line in enumerate(lines):

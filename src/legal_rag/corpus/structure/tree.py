@@ -1,4 +1,4 @@
-"""What an outline is made of: sections, a decision's main parts, who speaks in its paragraphs."""
+"""Data types of an outline: sections, a decision's main parts, the speakers of its paragraphs."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes
 
 
 def speaker_in_french(speaker: Speaker | None, *, censured: bool) -> str:
-    """Say in French who speaks; '' for nobody."""
+    """Format a speaker in French; '' for nobody."""
     return CENSURED_IN_FRENCH if censured else SPEAKERS_IN_FRENCH[speaker] if speaker else ""
 
 
@@ -40,8 +40,8 @@ class Paragraph(NamedTuple):
 
     start: int  # characters, white space at the ends left out
     end: int
-    part: PartKind | None  # None: of a text that is no decision
-    speaker: Speaker | None  # None: nobody reasons, as in a list of names, or in a text that is no decision
+    part: PartKind | None  # None outside decisions
+    speaker: Speaker | None  # None: nobody reasons, as in a list of names or outside decisions
     censured: bool  # reasoning of the judges below that the court then quashes
 
     @property
@@ -86,7 +86,7 @@ def walk(tree: TreeNode) -> Iterator[TreeNode]:
 
 
 def with_summaries(tree: TreeNode, summary_of: Callable[[TreeNode], str]) -> TreeNode:
-    """Return a tree with other summaries."""
+    """Return a tree with its summaries replaced."""
     children = tuple(with_summaries(child, summary_of) for child in tree.children)
     return replace(tree, summary=summary_of(tree), children=children)
 

@@ -1,6 +1,6 @@
 """Outlines as JSON, in the form of PageIndex: `<document>_tree.json`; offsets are characters of the document.
 
-One that comes from elsewhere is checked before it is believed.
+Files from outside are validated when read.
 """
 
 import hashlib
@@ -78,7 +78,7 @@ def name_in(value: Any) -> str:
 
 
 def file_name(doc_id: str) -> str:
-    """Return the name of a document's tree file: its id, signs that a file system or a path may not take escaped."""
+    """Return the name of a document's tree file: its id, escaped where file systems forbid a character."""
     name = quote(doc_id, safe=" ()[]{}@+,;=")
     if len(name) > _NAME_CHARS:
         name = f"{name[: _NAME_CHARS - 20]}-{hashlib.sha256(doc_id.encode()).hexdigest()[:16]}"
@@ -135,13 +135,12 @@ class _TreeReader:
 
 
 def _start_of(value: Any) -> int | None:
-    """Return where a section starts, if it says so; else it is refused when it is read."""
+    """Return a section's start, None if it is missing or invalid; `_read_node` raises for it."""
     start = value.get("start", value.get("start_index")) if isinstance(value, Mapping) else None
     return start if isinstance(start, int) else None
 
 
 def _read_span(value: Mapping[Any, Any], where: str, within: Span) -> tuple[int, int, int]:
-    """Return where a section starts and ends, and its heading ends."""
     start = _check_offset(value.get("start", value.get("start_index")), "start", where, within)
     end = _check_offset(value.get("end", value.get("end_index")), "end", where, (start, within[1]))
     return start, end, _check_offset(value.get("heading_end", start), "heading_end", where, (start, end))
