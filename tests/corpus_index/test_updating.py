@@ -203,7 +203,7 @@ def killed(*_, **__):
 
 
 @pytest.mark.parametrize("documents_at_once", [1, 100])
-@pytest.mark.parametrize("killed_at", ["_write_totals", "_add_documents", "_mark_removed"])
+@pytest.mark.parametrize("killed_at", ["_write_totals", "_add_documents", "_mark_removed_rows"])
 def test_what_a_commit_that_never_came_left_is_forgotten(
     library, add, built_anew, monkeypatch, killed_at, documents_at_once
 ):

@@ -130,7 +130,7 @@ def chunk_document(
         columns: Further columns for the header, e.g. `{"section": "Livre II"}`.
 
     Raises:
-        ValueError: If there is no chunker, or chonkie's gives offsets that are not those of its chunks' text.
+        ValueError: If there is no chunker, or chonkie's offsets do not match its chunks' text.
     """
     if chunker is None:
         raise ValueError("chunk_document needs a chunker (expected one made by build_chunker, or one of chonkie's)")
@@ -138,20 +138,20 @@ def chunk_document(
         header = _uncut_header(ChunkConfig(), {"title": title, "decision_date": decision_date})
         return _chunks_of_chonkie(chunker, content, doc_id, header and f"{header}\n")
     header = document_header(chunker, {**(columns or {}), "title": title, "decision_date": decision_date})
-    spans = _spans(content, chunker, header)
+    spans = _chunk_spans(content, chunker, header)
     return [
         Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
         for index, (start, end) in enumerate(spans)
     ]
 
 
-def _spans(content: str, chunker: Chunker, header: str) -> list[Span]:
+def _chunk_spans(content: str, chunker: Chunker, header: str) -> list[Span]:
     on_every_chunk = chunker.config.header_on == "every"
     if chunker.config.split_at == "sentences":
         return chunker.sentences.spans(content, header, on_every_chunk=on_every_chunk)
     from legal_rag.corpus.structure.outline import build_tree
 
-    sections = (one.char_start for one in build_tree(content).children if one.kind not in ("number", "part"))
+    sections = (node.char_start for node in build_tree(content).children if node.kind not in ("number", "part"))
     spans: list[Span] = []
     for start, end in pairwise(dict.fromkeys([0, *sections, len(content)])):
         own_header = header if on_every_chunk or not spans else ""
@@ -162,11 +162,11 @@ def _spans(content: str, chunker: Chunker, header: str) -> list[Span]:
 
 def _chunks_of_chonkie(chunker: "SentenceChunker", content: str, doc_id: str, header: str) -> list[Chunk]:
     chunks: list[Chunk] = []
-    for one in chunker.chunk(content) if content.strip() else []:
-        start, end = one.start_index, one.end_index
-        if content[start:end] != one.text:
+    for chunk in chunker.chunk(content) if content.strip() else []:
+        start, end = chunk.start_index, chunk.end_index
+        if content[start:end] != chunk.text:
             raise ValueError(f"{type(chunker).__name__} gave a chunk of {doc_id} at {start}-{end}, where it is not")
-        chunks.append(Chunk(doc_id, len(chunks), start, end, one.text, "" if chunks else header))
+        chunks.append(Chunk(doc_id, len(chunks), start, end, chunk.text, "" if chunks else header))
     return chunks
 
 
@@ -174,7 +174,7 @@ def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
     """Read the settings from a manifest.
 
     Raises:
-        ValueError: If they are none.
+        ValueError: If they are missing or invalid.
     """
     try:
         columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])

@@ -22,8 +22,8 @@ def read_words(package: str, name: str = "words.toml") -> dict[str, tuple[str, .
     """Read the lists of a package's file: a text is split at blanks, an array keeps its items.
 
     Args:
-        package: Whose folder has the file, e.g. 'legal_rag.corpus_index'.
-        name: Of the file.
+        package: The package whose folder has the file, e.g. 'legal_rag.corpus_index'.
+        name: The file's name.
     """
     lists = tomllib.loads((files(package) / name).read_text("utf-8"))
     return {name: tuple(words.split() if isinstance(words, str) else words) for name, words in lists.items()}
@@ -47,7 +47,7 @@ TAG = re.compile(
     rf"</?({_TAG_NAMES})(?=[\s/>]){_REST_OF_TAG}|{_COMMENT}|<!doctype[^<>]*>|<\?xml[^<>]*>", re.IGNORECASE | re.DOTALL
 )
 REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-# Characters that no text store holds: NUL, and halves of surrogate pairs from broken JSON.
+# Characters that no text store accepts: NUL, and halves of surrogate pairs from broken JSON.
 _MANY_MARKS = regex.compile(r"\P{Canonical_Combining_Class=0}{31,}")  # in a row; no language has so many
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -71,17 +71,16 @@ def clean_text(text: str, *, is_html: bool = False) -> str:
 
 
 def normalized(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC") -> str:
-    """Return a text in a Unicode normal form, in linear time but for n log n in the length of a run of marks."""
+    """Return a text in a Unicode normal form, in linear time, except n log n in the length of a run of marks."""
     if not text.isascii():
         text = _MANY_MARKS.sub(_in_order, text)
     return unicodedata.normalize(form, text)
 
 
 def _in_order(marks: "regex.Match[str]") -> str:
-    """Return marks in the order that every normal form has them in."""
-    decomposed = (one for mark in marks.group() for one in unicodedata.normalize("NFD", mark))
-    runs = groupby(decomposed, key=lambda one: unicodedata.combining(one) > 0)
-    return "".join(one for _, run in runs for one in sorted(run, key=unicodedata.combining))
+    decomposed = (character for mark in marks.group() for character in unicodedata.normalize("NFD", mark))
+    runs = groupby(decomposed, key=lambda character: unicodedata.combining(character) > 0)
+    return "".join(character for _, run in runs for character in sorted(run, key=unicodedata.combining))
 
 
 def storable(text: str) -> str:
@@ -90,7 +89,7 @@ def storable(text: str) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """Write a value of a source as text: a moment as its date, nothing as ''."""
+    """Format a source's value as text: a datetime as its date, None and NaN as ''."""
     if isinstance(value, datetime.datetime):
         value = value.date()
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -118,10 +117,10 @@ def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool
     elif is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {storable(str(name)): within(one) for name, one in value.items()}
+        return {storable(str(name)): within(item) for name, item in value.items()}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
-    return [within(one) for one in value] if isinstance(value, list | tuple) else storable(text_of(value))
+    return [within(item) for item in value] if isinstance(value, list | tuple) else storable(text_of(value))
 
 
 def _clean_once(text: str, *, is_html: bool) -> str:

@@ -23,14 +23,14 @@ TEXT_COLUMN = "content"
 DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
 DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
 DEFAULT_SPLIT = "train"
-EMAIL = "courriel"  # the `nature` of a text file that begins as an e-mail does
+EMAIL = "courriel"  # the `nature` of a text file with an e-mail header
 PATIENCE = 1000  # records read before a column that none of them has is an error
-TEXT_CHARS = 5_000_000  # of a document's text: 2,500 pages
+TEXT_CHARS = 5_000_000  # of a document's text at most: 2,500 pages
 FIELD_CHARS = 10_000  # of its id, title, date, court, chamber, outcome
-MOST_BAD = 100_000  # records left out, where fewer than a tenth as many are read: the rest of the source is left out
+MOST_BAD = 100_000  # skipped records after which reading stops, if fewer than a tenth as many documents were read
 MOST_COLUMNS = 1_000  # remembered, for a message
 SHOWN_COLUMNS, SHOWN_CHARS = 20, 40  # of them, and of the name of each
-UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # what no id may hold
+UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # forbidden in ids
 NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
 TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
@@ -105,7 +105,7 @@ def read_documents(
     report = on_bad or (lambda bad: logger.warning("left out %s: %s", bad.where, bad.problem))
     seen: set[bytes] = set()
     columns: dict[str, None] = {}
-    bad: list[BadRecord] = []  # the first ones, for a message
+    bad: list[BadRecord] = []  # the first three, for the error message
     n_records = n_bad = 0
 
     for record in open_source(source, options.config, options.split):
@@ -116,11 +116,11 @@ def read_documents(
         else:
             if len(columns) < MOST_COLUMNS:
                 columns.update(dict.fromkeys(record.row))
-            result = _document(record, options, seen)
+            result = _make_document(record, options, seen)
         if isinstance(result, Document):
             yield result
         else:
-            result = BadRecord(one_line(result.where), one_line(result.problem))  # file names hold anything
+            result = BadRecord(one_line(result.where), one_line(result.problem))  # file names may hold any character
             if len(bad) < 3:
                 bad.append(result)
             report(result)
@@ -139,18 +139,17 @@ def read_documents(
 def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:
     names = list(columns)
     for option in ("id_column", "text_column"):
-        if names and (wanted := getattr(options, option)) not in names:
+        if names and (column := getattr(options, option)) not in names:
             other = f"--{option.replace('_', '-')} names another"
-            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {_shown(names)}): {other}")
+            raise ValueError(f"no column {column!r} in {source!s} (its columns: {_list_columns(names)}): {other}")
 
 
-def _shown(columns: Sequence[str]) -> str:
-    """Name columns in a line: the first ones, each by its beginning."""
+def _list_columns(columns: Sequence[str]) -> str:
     names = [one_line(name[:SHOWN_CHARS]) for name in columns[:SHOWN_COLUMNS]]
     return ", ".join([*names, *(["…"] if len(columns) > SHOWN_COLUMNS else [])])
 
 
-def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
+def _make_document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
     row = dict(record.row)
     if problem := _too_long(row, options):
         return BadRecord(record.where, problem)
@@ -162,7 +161,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
         return BadRecord(record.where, f"an id with control characters or line ends: {identifier!r:.80}")
     if not isinstance(content, str) or not content.strip():
         return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
-    # 16 bytes an id: ten million of them fit in memory.
+    # 16 bytes per id: ten million fit in memory.
     digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
     if digest in seen:
         return BadRecord(record.where, f"duplicate id {identifier!r}")
@@ -190,7 +189,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
 
 
 def _too_long(row: Mapping[str, Any], options: SourceOptions) -> str:
-    """Say which column holds more than a document's may; '' if none does."""
+    """Describe the first column over its length limit; '' if there is none."""
     limits = {options.text_column: TEXT_CHARS, options.id_column: FIELD_CHARS}
     limits |= {name: FIELD_CHARS for name in (*TEXT_FIELDS, "config") if name not in (*limits, "summary")}
     for name, most in limits.items():
@@ -213,7 +212,7 @@ def _iso_date(text: str) -> str:
     if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
         return match.group(1)
     dates = find_dates(text)  # "08/11/2023", "8 novembre 2023"
-    return dates[0].value.isoformat() if [one[1:] for one in dates] == [(0, len(text))] else text
+    return dates[0].value.isoformat() if [date[1:] for date in dates] == [(0, len(text))] else text
 
 
 def document_of(source: Any, doc_id: str) -> Document:
@@ -238,12 +237,12 @@ def document_of(source: Any, doc_id: str) -> Document:
     if isinstance(source, Mapping):
         return document_of_row({ID_COLUMN: doc_id, **source[doc_id]})
     if hasattr(source, "column_names"):
-        return document_of_row(source[_numbers_of(source)[doc_id]])
+        return document_of_row(source[_number_rows(source)[doc_id]])
     raise _no_source(source)
 
 
 def rows_by_id(source: Any) -> Any:
-    """Return a mapping for a list of rows, the first of each id; any other source as it is."""
+    """Map a list of rows by id, keeping the first of duplicates; return any other source unchanged."""
     if not (isinstance(source, list | tuple) and all(isinstance(row, Mapping) and ID_COLUMN in row for row in source)):
         return source
     return {str(row[ID_COLUMN]).strip(): row for row in reversed(source)}
@@ -256,7 +255,7 @@ def holds(source: Any, doc_id: str) -> bool:
         if isinstance(source, Mapping):
             return doc_id in source
         if hasattr(source, "column_names"):
-            return doc_id in _numbers_of(source)
+            return doc_id in _number_rows(source)
         if not hasattr(source, "document"):
             raise _no_source(source)
         return doc_id in source if hasattr(source, "__contains__") else bool(source.document(doc_id))
@@ -270,7 +269,7 @@ def nearest_id(source: Any, doc_id: str) -> str | None:
     if hasattr(source, "nearest_id"):
         near: str | None = source.nearest_id(doc_id)
         return near
-    return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _numbers_of(source))), doc_id)
+    return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _number_rows(source))), doc_id)
 
 
 def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
@@ -281,17 +280,17 @@ def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
 
 
 def most_like(doc_id: str, near: Iterable[str]) -> str | None:
-    """Return the most similar of some ids; None if there are none."""
-    matcher, best, found = difflib.SequenceMatcher(b=doc_id), -1.0, None
-    for one in near:
-        matcher.set_seq1(one)
+    """Return the id most similar to `doc_id`, or None without candidates."""
+    matcher, best, nearest = difflib.SequenceMatcher(b=doc_id), -1.0, None
+    for candidate in near:
+        matcher.set_seq1(candidate)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, found = ratio, one
-    return found
+            best, nearest = ratio, candidate
+    return nearest
 
 
 def document_of_row(row: Mapping[str, Any]) -> Document:
-    """Make a document of a dataset's row; LookupError if it has no id or no text."""
+    """Parse a dataset's row; LookupError if it has no id or no text."""
     try:
         (document,) = read_documents([row], on_bad=lambda record: None)
     except ValueError as error:
@@ -304,9 +303,9 @@ def _no_source(source: Any) -> TypeError:
     return TypeError(f"no documents in a {type(source).__name__} (expected {expected})")
 
 
-def _numbers_of(dataset: Any) -> dict[str, int]:
+def _number_rows(dataset: Any) -> dict[str, int]:
     if ID_COLUMN not in dataset.column_names:
-        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {_shown(dataset.column_names)})")
+        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {_list_columns(dataset.column_names)})")
     if dataset not in _row_numbers:
         numbers: dict[str, int] = {}
         for number, doc_id in enumerate(dataset[ID_COLUMN][:]):

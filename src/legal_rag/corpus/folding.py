@@ -16,7 +16,7 @@ QUOTATION_MARKS = "«»“”„"
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 LETTERS = {"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ﬁ": "fi", "ﬂ": "fl", "…": "..."}
 
-# What folding changes besides case; each match becomes what `_folded` returns.
+# What folding changes besides case; each match becomes what `_fold_match` returns.
 _BREAK = "<[bB][rR]\\s?/?>"  # a line-break tag is a blank
 _BLANKS = rf"(?:[\s{INVISIBLE}]|{_BREAK})"
 # Characters that only change case, unless a combining accent follows: most of a text, skipped at once.
@@ -42,7 +42,7 @@ class Folded(NamedTuple):
     text: str
     starts: "array[int]"  # original offset of each folded character, ascending; then the original's length
 
-    def original_span(self, start: int, end: int) -> tuple[int, int]:
+    def original_span(self, start: int, end: int) -> Span:
         """Map a span of the folded text to the original; ValueError if it is empty or outside."""
         if not 0 <= start < end < len(self.starts):
             raise ValueError(f"not a span of the folded text: {start}-{end} (expected within 0-{len(self.text)})")
@@ -57,7 +57,7 @@ def fold(text: str) -> Folded:
     done = 0
     for match in _SPECIAL.finditer(text):
         _lower(text, done, match.start(), pieces, starts)
-        folded = _folded(match)
+        folded = _fold_match(match)
         pieces.append(folded)
         starts.extend([match.start()] * len(folded))
         done = match.end()
@@ -68,10 +68,10 @@ def fold(text: str) -> Folded:
 
 def fold_text(text: str) -> str:
     """Fold a text without the map back."""
-    return _SPECIAL.sub(_folded, text).casefold()
+    return _SPECIAL.sub(_fold_match, text).casefold()
 
 
-def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
+def find_folded(passage: str, text: str | Folded) -> list[Span]:
     """Find the spans of `text` equal to `passage` up to folding, in order; they may overlap.
 
     Args:
@@ -82,9 +82,9 @@ def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
     return [folded.original_span(*span) for span in find_exact(fold_text(passage).strip(), folded.text)]
 
 
-def find_exact(passage: str, text: str) -> list[tuple[int, int]]:
+def find_exact(passage: str, text: str) -> list[Span]:
     """Find the spans of `text` equal to `passage`, in order; they may overlap."""
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     at = text.find(passage) if passage else -1
     while at >= 0:
         spans.append((at, at + len(passage)))
@@ -104,7 +104,7 @@ def _lower(text: str, start: int, end: int, pieces: list[str], starts: "array[in
         starts.extend([at] * len(pieces[-1]))
 
 
-def _folded(match: re.Match[str]) -> str:
+def _fold_match(match: re.Match[str]) -> str:
     kind = match.lastgroup or ""
     if kind in _SIGNS:
         return _SIGNS[kind]
@@ -138,5 +138,5 @@ def cuts_number(text: str, span: Span) -> bool:
 
 
 def _is_within_word(text: str, at: int) -> bool:
-    """Are the characters around a place of one word? A combining accent is part of it."""
-    return 0 < at < len(text) and all(one.isalnum() or unicodedata.combining(one) for one in text[at - 1 : at + 1])
+    """Are both neighbours of an offset part of one word, combining accents included?"""
+    return 0 < at < len(text) and all(char.isalnum() or unicodedata.combining(char) for char in text[at - 1 : at + 1])

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 
-# Languages that models fall into, and enough others; all hundred would classify a few French questions as Walloon.
+# Languages that models answer in, and enough others; with all hundred, a few French questions come out as Walloon.
 LANGUAGES = "fr en de es it pt nl ca ro la pl sv tr ru el ar zh".split()
-FEWEST_LETTERS = 15  # below, "Oui." or "60 jours :" could be any language
+FEWEST_LETTERS = 15  # below this, "Oui." or "60 jours :" could be any language
 MAX_CHARS = 5000  # of an answer that are classified
 
 _QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"|\[[^\[\]]*\]|`[^`]*`|\bhttps?://\S+|\b[A-Z]{4,}\d*\b")
@@ -30,8 +30,8 @@ def is_french(text: str) -> bool:
 
 def is_french_answer(answer: str) -> bool:
     """Is an answer French, apart from its quotations and markers?"""
-    own = " ".join(_QUOTED.sub(" ", answer[:MAX_CHARS]).split())
-    return len(_LETTER.findall(own)) < FEWEST_LETTERS or is_french(own)
+    prose = " ".join(_QUOTED.sub(" ", answer[:MAX_CHARS]).split())
+    return len(_LETTER.findall(prose)) < FEWEST_LETTERS or is_french(prose)
 
 
 @functools.cache

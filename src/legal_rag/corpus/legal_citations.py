@@ -19,7 +19,7 @@ from legal_rag.corpus.patterns.statutes import CODE_NAME
 
 FIELD_CHARS = 400  # read of a title or a column
 HEAD_CHARS = 800  # of the text, where a decision names its court, its number and how it is published
-TITLE_CHARS = 160  # shown of a title that stands for a citation
+TITLE_CHARS = 160  # of a title used as citation
 PART_CHARS = 40  # a number or formation that is longer is cut or left out
 NO_BREAK = "\u00a0"
 CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
@@ -27,7 +27,7 @@ _MONTHS = ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juill.", "août", 
 
 
 class Link(NamedTuple):
-    """A public page about a document; its address is made from an id or a number, and was not opened."""
+    """A public page about a document; its address is built from an id or a number, and not checked."""
 
     name: str  # "Légifrance", "Judilibre", "Conseil constitutionnel", "ArianeWeb"
     url: str
@@ -35,7 +35,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LegalCitation:
-    """A document's citation and its parts; a part is empty where neither columns nor letterhead say it."""
+    """A document's citation and its parts; a part is empty where neither columns nor letterhead give it."""
 
     text: str  # "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié", with no-break spaces; never empty
     links: tuple[Link, ...] = ()
@@ -44,7 +44,7 @@ class LegalCitation:
     date: str = ""  # ISO 8601
     number: str = ""  # "20-23.523", "93-1213 AN"; of an article, "L. 1237-11"
     publication: str = ""  # "publié", "inédit", "FS-P+B"
-    name: str = ""  # of the case, where the title says one: "A.N., Haute-Loire (1ère circ.)"
+    name: str = ""  # of the case, if the title gives one: "A.N., Haute-Loire (1ère circ.)"
 
     @property
     def with_name(self) -> str:
@@ -59,13 +59,13 @@ class LegalCitation:
 
 class _Link(NamedTuple):
     name: str
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]  # the citation's field, or 'id', and what the whole of it matches
+    patterns: tuple[tuple[str, re.Pattern[str]], ...]  # the citation's field, or 'id', and the pattern for all of it
     url: str
 
 
 class _Tables(NamedTuple):
     courts: tuple[tuple[re.Pattern[str], str, bool], ...]  # name, form, whether a town follows
-    cassation: tuple[tuple[frozenset[str], str, str], ...]  # words of the name, letters of the ECLI, form
+    cassation: tuple[tuple[frozenset[str], str, str], ...]  # words of the name, ECLI letters, citation form
     formations: tuple[tuple[re.Pattern[str], str], ...]
     publication: tuple[tuple[re.Pattern[str], str], ...]
     publication_codes: dict[str, str]
@@ -78,11 +78,11 @@ def legal_citation(document: Document) -> LegalCitation:
 
     A document whose court and code are unknown is cited by its title, or else its id, with its date.
     """
-    return _article(document) or _decision(document) or _other(document)
+    return _cite_article(document) or _cite_decision(document) or _cite_other(document)
 
 
 def legal_date(iso: str) -> str:
-    """Write an ISO 8601 date as law reviews do, "5 oct. 2023"; empty if it is none."""
+    """Write an ISO 8601 date as law reviews do, "5 oct. 2023"; empty for an invalid date."""
     try:
         day = date.fromisoformat(iso)
     except ValueError:
@@ -91,21 +91,21 @@ def legal_date(iso: str) -> str:
 
 
 def code_abbreviations() -> dict[str, str]:
-    """Return how each code is abbreviated, "C. trav.", by its name in small letters, 'code du travail'."""
+    """Return the abbreviation of each code ("C. trav.") by its lower-case name ('code du travail')."""
     return dict(_tables().codes)
 
 
 @cache
 def _tables() -> _Tables:
     table = tomllib.loads((files("legal_rag.corpus") / "legal_citations.toml").read_text("utf-8"))
-    courts = [(*one, town) for kind, town in (("local", True), ("single", False)) for one in table["courts"][kind]]
+    courts = [(*court, town) for kind, town in (("local", True), ("single", False)) for court in table["courts"][kind]]
     return _Tables(
         courts=tuple(
-            (re.compile(rf"(?:{name.replace('~', _APOSTROPHE)})(?!\w)", re.IGNORECASE), _form(form), town)
+            (re.compile(rf"(?:{name.replace('~', _APOSTROPHE)})(?!\w)", re.IGNORECASE), _no_breaks(form), town)
             for name, form, town in courts
         ),
         cassation=tuple(
-            (frozenset(one["words"].split()), one["ecli"], _form(one["form"])) for one in table["cassation"]
+            (frozenset(row["words"].split()), row["ecli"], _no_breaks(row["form"])) for row in table["cassation"]
         ),
         formations=tuple((re.compile(old, re.IGNORECASE), new) for old, new in table["formations"]["replaced"]),
         publication=tuple(
@@ -113,11 +113,11 @@ def _tables() -> _Tables:
             for words, form in table["publication"]["words"]
         ),
         publication_codes=dict(table["publication"]["codes"]),
-        codes={name: _form(form) for name, form in table["codes"].items()},
+        codes={name: _no_breaks(form) for name, form in table["codes"].items()},
         links=tuple(
-            _Link(one.pop("name"), tuple((field, re.compile(pattern)) for field, pattern in one.items()), url)
-            for one in table["links"]
-            for url in [one.pop("url")]
+            _Link(link.pop("name"), tuple((field, re.compile(pattern)) for field, pattern in link.items()), url)
+            for link in table["links"]
+            for url in [link.pop("url")]
         ),
     )
 
@@ -125,37 +125,37 @@ def _tables() -> _Tables:
 _APOSTROPHE = "['’ ]?"
 
 
-def _form(text: str) -> str:
+def _no_breaks(text: str) -> str:
     return text.replace("_", NO_BREAK)
 
 
-def _field(value: Any) -> str:
+def _column_line(value: Any) -> str:
     """Return a column as one printable line of bounded length, lists joined by commas; markup stays text."""
     if isinstance(value, list | tuple):
-        value = ", ".join(str(one)[:FIELD_CHARS] for one in value[:10])
+        value = ", ".join(str(item)[:FIELD_CHARS] for item in value[:10])
     text = str(value if value is not None else "")[:FIELD_CHARS]
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
-def _linked(citation: LegalCitation, doc_id: str) -> LegalCitation:
+def _add_links(citation: LegalCitation, doc_id: str) -> LegalCitation:
     values = {**vars(citation), "id": doc_id}
-    found = []
+    links = []
     for name, patterns, url in _tables().links:
         matches = [pattern.fullmatch(values[field]) for field, pattern in patterns]
         groups = {key: group for match in matches if match for key, group in match.groupdict().items()}
         if all(matches) and (citation.date or "{date" not in url):
-            found.append(Link(name, url.format(**{**values, **groups})))
-    return replace(citation, links=tuple(found))
+            links.append(Link(name, url.format(**{**values, **groups})))
+    return replace(citation, links=tuple(links))
 
 
-def _other(document: Document) -> LegalCitation:
-    title, day = _field(document.title), _field(document.decision_date)
-    said = {one.value.isoformat() for one in find_dates(title)}
+def _cite_other(document: Document) -> LegalCitation:
+    title, day = _column_line(document.title), _column_line(document.decision_date)
+    title_dates = {match.value.isoformat() for match in find_dates(title)}
     parts = [
-        _cut(title) or _field(document.id) or "document",
-        "" if day in said else legal_date(day),
+        _cut_title(title) or _column_line(document.id) or "document",
+        "" if day in title_dates else legal_date(day),
     ]
-    return _linked(LegalCitation(text=", ".join(filter(None, parts)), date=legal_date(day) and day), document.id)
+    return _add_links(LegalCitation(text=", ".join(filter(None, parts)), date=legal_date(day) and day), document.id)
 
 
 _ARTICLE_WORD = r"(?:articles?|art\.)_"
@@ -171,11 +171,11 @@ _ARTICLE_IDS = ("LEGIARTI", "KALIARTI")
 _NUMBER_OF_ARTICLE = re.compile(r"(?<!\w)(?:L\.?\s?O|[LRDA])\.?\s?(?:\*{1,2}\s?)?\d[\d\w. -]*", re.IGNORECASE)
 
 
-def _article(document: Document) -> LegalCitation | None:
-    title = _field(document.title)
+def _cite_article(document: Document) -> LegalCitation | None:
+    title = _column_line(document.title)
     named = next(filter(None, (pattern.fullmatch(title) for pattern in _ARTICLE_TITLES)), None)
-    number = named["number"] if named else _field(document.extra.get("number"))
-    code = named or (_CODE_FIRST.match(_field(document.extra.get("section"))) if is_article(document) else None)
+    number = named["number"] if named else _column_line(document.extra.get("number"))
+    code = named or (_CODE_FIRST.match(_column_line(document.extra.get("section"))) if is_article(document) else None)
     if code is None or not number:
         return None
     name = " ".join(code["code"].replace("’", "'").split())
@@ -184,11 +184,11 @@ def _article(document: Document) -> LegalCitation | None:
     is_annex = number.lower().startswith("annexe")
     sign = "" if is_annex else f"art.{NO_BREAK}"
     number = number[0].lower() + number[1:] if is_annex else number
-    return _linked(LegalCitation(text=f"{form}, {sign}{number}", court=form, number=number), document.id)
+    return _add_links(LegalCitation(text=f"{form}, {sign}{number}", court=form, number=number), document.id)
 
 
 def is_article(document: Document) -> bool:
-    """Tell whether a document is an article of a code or a statute, by its id."""
+    """Is a document an article of a code or a statute, judging by its id?"""
     return not document.juridiction and document.id.startswith(_ARTICLE_IDS)
 
 
@@ -200,21 +200,21 @@ def spaced_number(number: str) -> str:
     return f"{letters}{'' if letters == 'LO' else '.'}{stars}{NO_BREAK}{figures}" if letters else figures
 
 
-def _decision(document: Document) -> LegalCitation | None:
-    title = _field(document.title)
+def _cite_decision(document: Document) -> LegalCitation | None:
+    title = _column_line(document.title)
     notice, title = _NOTICE.match(title).groups()  # type: ignore[union-attr]
-    court = _court(document, title)
+    court = _read_court(document, title)
     if not court:
         return None
-    day = _date(document, title)
-    number = _number(document, title, court)
-    if not (number or (day and (document.juridiction or not title))):  # a title may name a court that is not its own
+    day = _read_date(document, title)
+    number = _read_number(document, title, court)
+    if not (number or (day and (document.juridiction or not title))):  # a title may name another court
         return None
     formation = _formation(document, title, court)
     publication = _publication(document, title, court)
     sign = NO_BREAK if court == CASSATION else ", "
-    parts = (sign.join(filter(None, (court, formation))), legal_date(day), _numbered(number), publication)
-    return _linked(
+    parts = (sign.join(filter(None, (court, formation))), legal_date(day), _format_number(number), publication)
+    return _add_links(
         LegalCitation(
             text=f"{notice}{', '.join(filter(None, parts))}",
             court=court,
@@ -222,28 +222,28 @@ def _decision(document: Document) -> LegalCitation | None:
             date=day,
             number=number,
             publication=publication,
-            name=_name(title),
+            name=_case_name(title),
         ),
         document.id,
     )
 
 
-def _name(title: str) -> str:
-    """Return what a title says beside court, formation, date, number and publication."""
+def _case_name(title: str) -> str:
+    """Return the rest of a title without court, formation, date, number and publication."""
     if not _named_court(title) and not _cassation([title.partition(",")[0]], ""):
-        return _cut(title)
+        return _cut_title(title)
     segments = _without_dates(title).split(",")
-    known = [index for index, one in enumerate(segments) if not one.strip() or _NUMBER_SEGMENT.fullmatch(one)]
-    rest = (one.strip() for one in segments[known[-1] + 1 :]) if known else ()
-    return _cut(", ".join(one for one in rest if not _is_said(one)))
+    known = [n for n, segment in enumerate(segments) if not segment.strip() or _NUMBER_SEGMENT.fullmatch(segment)]
+    rest = (segment.strip() for segment in segments[known[-1] + 1 :]) if known else ()
+    return _cut_title(", ".join(segment for segment in rest if not _is_known_part(segment)))
 
 
-def _is_said(segment: str) -> bool:
+def _is_known_part(segment: str) -> bool:
     published = any(pattern.match(segment) for pattern, _ in _tables().publication)
     return published or segment.isdigit() or _FORMATION_WORD.search(segment) is not None
 
 
-def _cut(text: str) -> str:
+def _cut_title(text: str) -> str:
     return text if len(text) <= TITLE_CHARS else text[: TITLE_CHARS - 1].rstrip() + "…"
 
 
@@ -253,11 +253,11 @@ _OF = re.compile(r"\s*(?:de la |de l['’]|de |du |des |d['’ ])?\s*(?P<town>[^
 _SMALL_WORDS = frozenset("de du des la le les en sur sous lès les l d et".split())
 
 
-def _court(document: Document, title: str) -> str:
-    given = _field(document.juridiction)
+def _read_court(document: Document, title: str) -> str:
+    given = _column_line(document.juridiction)
     named, town = _named_court(given) or ("", "")
     if given and not named:
-        return "" if any(map(str.isdigit, given)) else given[: PART_CHARS * 2]  # a code such as "tj75056" is no name
+        return "" if any(map(str.isdigit, given)) else given[: PART_CHARS * 2]  # not a code such as "tj75056"
     if named and (town or not _is_local(named)):
         return f"{named} {town}".strip()
     for text in (title, _court_of_head(document) if named or not title else ""):
@@ -281,7 +281,7 @@ def _named_court(text: str) -> tuple[str, str] | None:
 
 
 def _town(name: str) -> str:
-    """Write a town in capitals with small ones, "AIX-EN-PROVENCE" as "Aix-en-Provence"; another as it is."""
+    """Convert an all-capitals town to title case: "AIX-EN-PROVENCE" to "Aix-en-Provence"."""
     if not name.isupper():
         return name.strip()
     words = re.split(r"([\s'’-]+)", name.strip().lower())
@@ -303,8 +303,8 @@ def _court_of_head(document: Document) -> str:
 _LEAD_OF_COURT = re.compile(r"[\W_]*(?:L[AE] )?")
 
 
-def _date(document: Document, title: str) -> str:
-    given = _field(document.decision_date)
+def _read_date(document: Document, title: str) -> str:
+    given = _column_line(document.decision_date)
     for text in (given, title):
         if dates := find_dates(text):
             return dates[0].value.isoformat()
@@ -314,9 +314,9 @@ def _date(document: Document, title: str) -> str:
 def _formation(document: Document, title: str, court: str) -> str:
     if court == CONSTITUTIONAL:
         return ""
-    given, named = _field(document.formation), _formations_of_title(title)
+    given, named = _column_line(document.formation), _formations_of_title(title)
     if court == CASSATION:
-        return _cassation([given, *named], _field(document.extra.get("ecli")))
+        return _cassation([given, *named], _column_line(document.extra.get("ecli")))
     text = given or ", ".join(named[1:] if named and _named_court(named[0]) else named)
     for pattern, form in _tables().formations:
         text = pattern.sub(form, text)
@@ -328,8 +328,8 @@ def _formations_of_title(title: str) -> list[str]:
     """Return the segments of a title, up to its first date or number, that name a formation."""
     dates = find_dates(title)
     segments = title[: dates[0].start if dates else len(title)].split(",")
-    before = takewhile(lambda one: not _NUMBER_SEGMENT.fullmatch(one), segments)
-    return [one.strip() for one in before if _FORMATION_WORD.search(one)]
+    before = takewhile(lambda segment: not _NUMBER_SEGMENT.fullmatch(segment), segments)
+    return [segment.strip() for segment in before if _FORMATION_WORD.search(segment)]
 
 
 _FORMATION_WORD = re.compile(
@@ -358,26 +358,26 @@ _NUMBER_SEGMENT = re.compile(
 )
 _ONE_NUMBER = re.compile(_NUMBER)
 _POURVOI = re.compile(r"(\d\d)[-‐‑](\d\d)[. \u00a0\u202f]?(\d{3})")
-# What stands before its own number where a decision begins, from the beginning of a line.
+# Label before a decision's own number in its letterhead, from the start of the line.
 _LABEL = re.compile(
     r"\W*(?:(?:pourvois?|affaires?|requ[eê]tes?|décision|dossier)\s)?\s*(?:n[°ºo]s?\s*)?(?:[A-Z] )?", re.IGNORECASE
 )
 
 
-def _number(document: Document, title: str, court: str) -> str:
+def _read_number(document: Document, title: str, court: str) -> str:
     """Return a decision's number as cited, the first of several with "et a."."""
-    given = [one for one in re.split(r"[,;]", _field(document.extra.get("number"))) if one.strip(" /")]
-    found = given or _numbers_of_title(title) or _numbers_of_head(document, court)
-    numbers = [_written(one, document, court) for one in found]
+    given = [number for number in re.split(r"[,;]", _column_line(document.extra.get("number"))) if number.strip(" /")]
+    raw_numbers = given or _numbers_of_title(title) or _numbers_of_head(document, court)
+    numbers = [_normalise_number(number, document, court) for number in raw_numbers]
     return " et ".join(numbers) if len(numbers) <= 2 else f"{numbers[0]} et a."
 
 
-def _numbered(number: str) -> str:
+def _format_number(number: str) -> str:
     sign = "nos" if " et " in number and not number.endswith(" et a.") else "n°"
     return f"{sign}{NO_BREAK}{number}" if number else ""
 
 
-def _written(number: str, document: Document, court: str) -> str:
+def _normalise_number(number: str, document: Document, court: str) -> str:
     number = re.sub(r"\s*/\s*", "/", " ".join(number.split())).strip(" /")
     number, others = re.subn(r" et autres?$", "", re.sub(r"^n[°ºo]\s*", "", number))
     pourvoi = _POURVOI.fullmatch(number) if court == CASSATION else None
@@ -388,8 +388,8 @@ def _written(number: str, document: Document, court: str) -> str:
 
 
 def _series(document: Document) -> str:
-    named = [_field(document.extra.get("nature")), _field(document.extra.get("ecli")).rpartition(".")[2]]
-    return next((one.upper() for one in named if one.lower() in SERIES), "")
+    named = [_column_line(document.extra.get("nature")), _column_line(document.extra.get("ecli")).rpartition(".")[2]]
+    return next((series.upper() for series in named if series.lower() in SERIES), "")
 
 
 def _numbers_of_title(title: str) -> list[str]:
@@ -398,20 +398,20 @@ def _numbers_of_title(title: str) -> list[str]:
 
 
 def _without_dates(title: str) -> str:
-    for one in reversed(find_dates(title)):
-        title = f"{title[: one.start]},,{title[one.end :]}"
+    for day in reversed(find_dates(title)):
+        title = f"{title[: day.start]},,{title[day.end :]}"
     return title
 
 
 def _numbers_of_head(document: Document, court: str) -> list[str]:
-    """Return the number that the letterhead gives, if it is of the court's kind; other numbers are cited ones."""
+    """Return the letterhead's number if it has the court's form; others are numbers of cited decisions."""
     kinds = {CASSATION: ("pourvoi",), CONSTITUTIONAL: SERIES}.get(court, ("rg", "number"))
     head = document.content[:HEAD_CHARS]
-    for one in find_cases(head):
-        line = head.rfind("\n", 0, one.start) + 1
-        if one.kind in kinds and (one.kind == "rg" or _LABEL.fullmatch(head, line, one.start)):
-            written = _ONE_NUMBER.search(head, one.start, one.end)
-            return [written.group() if written else one.value]
+    for case in find_cases(head):
+        line = head.rfind("\n", 0, case.start) + 1
+        if case.kind in kinds and (case.kind == "rg" or _LABEL.fullmatch(head, line, case.start)):
+            written = _ONE_NUMBER.search(head, case.start, case.end)
+            return [written.group() if written else case.value]
     return []
 
 
@@ -420,7 +420,7 @@ _LETTERHEAD_CODE = re.compile(r"Arr[êe]t\s+n[°ºo]s?\s*\d{1,6}\s+(?P<code>F[SP
 
 def _publication(document: Document, title: str, court: str) -> str:
     tables = _tables()
-    given = _field(document.extra.get("publication"))
+    given = _column_line(document.extra.get("publication"))
     for text in (given, title):
         for pattern, form in tables.publication:
             if pattern.search(text):
@@ -432,7 +432,7 @@ def _publication(document: Document, title: str, court: str) -> str:
     return marked["code"] if marked else ""
 
 
-# How codes are abbreviated besides the forms of `code_abbreviations`.
+# Abbreviations of codes in addition to `code_abbreviations`.
 _OTHER_ABBREVIATIONS = {
     "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
     "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
@@ -447,8 +447,8 @@ _ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){AR
 
 
 def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
-    """Yield the articles cited with an abbreviated code, lists one by one; some twice."""
-    names, scans = _codes()
+    """Yield each article cited with an abbreviated code; some twice."""
+    names, scans = _code_patterns()
     for scan in scans:
         for match in scan.finditer(text):
             code = next(name for number, name in enumerate(names) if match[f"c{number}"])
@@ -464,11 +464,11 @@ class _Codes(NamedTuple):
 
 
 @cache
-def _codes() -> _Codes:
+def _code_patterns() -> _Codes:
     forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
-    forms |= {name: some for name, some in _OTHER_ABBREVIATIONS.items() if name not in forms}
-    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, some))})" for n, some in enumerate(forms.values()))
-    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for some in forms.values() for form in some})
+    forms |= {name: aliases for name, aliases in _OTHER_ABBREVIATIONS.items() if name not in forms}
+    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, aliases))})" for n, aliases in enumerate(forms.values()))
+    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for aliases in forms.values() for form in aliases})
     return _Codes(
         list(forms),
         (
@@ -486,7 +486,7 @@ def _codes() -> _Codes:
 
 
 def _abbreviation(form: str) -> str:
-    """Make a pattern of "C. trav." that takes it without dots and blanks too, but an acronym only in capitals."""
+    """Make a pattern in which the dots and blanks of "C. trav." are optional; acronyms match only in capitals."""
     if form.isupper():
         return rf"(?-i:{form})"
     parts = re.findall(r"[^\W\d_]+", form)

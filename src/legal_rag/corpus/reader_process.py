@@ -1,7 +1,7 @@
-"""A process of its own for the parsers of files that a stranger may have made to crash, fill or hang them.
+"""Separate process for parsing untrusted files, which may crash, exhaust memory or hang.
 
-It reads JSON, Parquet, PDF, Word and saved datasets, within limits of memory and time, and gives their rows as lines of
-JSON: what crashes, fills or hangs it costs one file.
+It reads JSON, Parquet, PDF, Word and saved datasets, within limits of memory and time, and writes their rows as JSON
+lines: a crash, a memory error or a timeout costs one file.
 """
 
 import json
@@ -14,35 +14,35 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 READER_SECONDS = 120.0  # for one file, or for the next row of a long one
-READER_BYTES = 1_000_000_000  # of memory beyond what the process begins with
+READER_BYTES = 1_000_000_000  # of memory beyond the process's baseline
 PROLOGUE = "import sys; sys.path[:] = {!r}; from legal_rag.corpus.reader_process import main; main()"
-ERRORS: dict[str, type[Exception]] = {one.__name__: one for one in (FileNotFoundError, ValueError)}
+ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (FileNotFoundError, ValueError)}
 
 
 class ReaderProcess:
-    """Runs the readers of `legal_rag.corpus.sources` elsewhere; started when it is first needed, used by one thread."""
+    """Runs the readers of `legal_rag.corpus.sources` in a child; started on first use, for one thread."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
-        self._too_late = 0.0  # when the process is given up, on the monotonic clock; 0: nothing is waited for
+        self._too_late = 0.0  # deadline on the monotonic clock; 0: not waiting
         self._was_late = False
 
     def lines(self, reader: str, arguments: list[str], most: int) -> Iterator[str]:
-        """Yield what a reader gives, a JSON value each.
+        """Yield a reader's records, one JSON value a line.
 
         Args:
             reader: Its name in `legal_rag.corpus.sources.PROCESS_READERS`.
             arguments: Its arguments.
-            most: Characters of a line.
+            most: Characters of a line at most.
 
         Raises:
             FileNotFoundError: As the reader does; also ValueError.
-            ChildProcessError: If it breaks off; the message says why.
+            ChildProcessError: If the reader crashes or times out; the message gives the reason.
         """
         process = self._process = self._process or self._started()
         assert process.stdin is not None  # noqa: S101 - both are pipes
         assert process.stdout is not None  # noqa: S101
-        with suppress(BrokenPipeError):  # told by the end of its output
+        with suppress(BrokenPipeError):  # detected below, by the end of its output
             process.stdin.write(json.dumps([reader, *arguments]) + "\n")
             process.stdin.flush()
         ended = False
@@ -53,14 +53,14 @@ class ReaderProcess:
                 self._too_late = 0.0
                 ended = line == "\n"
                 if not line.endswith("\n"):
-                    raise ChildProcessError(self._why())
+                    raise ChildProcessError(self._describe_failure())
                 if line.startswith("!"):
                     name, _, message = json.loads(line[1:]).partition(" ")
                     raise ERRORS.get(name, ValueError)(message)
                 if not ended:
                     yield line
         finally:
-            if not ended:  # what it still writes is of no use
+            if not ended:  # the rest of its output is not needed
                 self.close()
 
     def close(self) -> None:
@@ -79,20 +79,19 @@ class ReaderProcess:
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
             errors="replace",
-            env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own reserves more than the limit at once
+            env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own exceeds the limit at once
         )
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         return process
 
     def _watch(self, process: "subprocess.Popen[str]") -> None:
-        """Kill the process once it is late; the thread ends with it."""
         while process.poll() is None:
             if self._too_late and time.monotonic() > self._too_late:
                 self._was_late = True
                 process.kill()
             time.sleep(0.05)
 
-    def _why(self) -> str:
+    def _describe_failure(self) -> str:
         return f"it took more than {READER_SECONDS:.0f} seconds" if self._was_late else "its parser crashed"
 
 
@@ -100,7 +99,7 @@ def main() -> None:
     """Answer the requests on stdin until it ends."""
     from legal_rag.corpus.sources import PROCESS_READERS
 
-    answers, sys.stdout = sys.stdout, sys.stderr  # what parsers print is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # parsers may print
     answers.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     _limit_memory()
     for request in sys.stdin:
@@ -117,7 +116,7 @@ def main() -> None:
 
 
 def _limit_memory() -> None:
-    with suppress(ImportError, ValueError, OSError):  # not of every system
+    with suppress(ImportError, ValueError, OSError):  # not on every system
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (READER_BYTES, READER_BYTES))
@@ -125,7 +124,7 @@ def _limit_memory() -> None:
 
 
 def _limit_seconds() -> None:
-    """Let the system end this process should it compute on when nobody is left to kill it."""
+    """Limit CPU time, so that the system ends this process if its parent is gone."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,4 +1,4 @@
-"""Reference keys: what a document is cited by, and what it cites."""
+"""Reference keys: the names by which a document is cited, and those it cites."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from legal_rag.corpus.patterns import (
 )
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
-NO_CODE = "?"  # of an article named by its number alone
+NO_CODE = "?"  # of an article cited by number alone
 # Figures that count something or belong to a date: not an article's number.
 MEASURE = re.compile(
     r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d{1,2}(?!\d)|\s*[%€]|/\d{1,2}/"
@@ -49,17 +49,17 @@ class ParsedQuery:
     @cached_property
     def keys(self) -> list[str]:
         """Its `reference_keys`."""
-        return _keys(self.identifiers, self.text)
+        return _relaxed_keys(self.identifiers, self.text)
 
 
 def reference_keys(text: str) -> list[str]:
     """Return the relaxed keys of the decisions, articles and dates that a text names, each once, in text order."""
-    return _keys(find_identifiers(text), text)
+    return _relaxed_keys(find_identifiers(text), text)
 
 
-def _keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
-    names = [_relaxed(one) for one in identifiers]
-    return list(dict.fromkeys([*names, *(f"date:{one.value.isoformat()}" for one in find_dates(text))]))
+def _relaxed_keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
+    names = [_relaxed(name) for name in identifiers]
+    return list(dict.fromkeys([*names, *(f"date:{day.value.isoformat()}" for day in find_dates(text))]))
 
 
 def all_reference_keys(text: str) -> list[str]:
@@ -85,37 +85,38 @@ def cited_keys(document: Document) -> list[str]:
 
 def document_keys(document: Document) -> dict[str, bool]:
     """Return a document's `cited_keys` and `own_keys`, and whether each is its own."""
-    own = _own_identifiers(document)
-    return dict.fromkeys(_cited_keys(_cited_identifiers(document, own)), False) | dict.fromkeys(_both_keys(own), True)
+    own_identifiers = _own_identifiers(document)
+    cited = _cited_keys(_cited_identifiers(document, own_identifiers))
+    return dict.fromkeys(cited, False) | dict.fromkeys(_both_keys(own_identifiers), True)
 
 
-def _cited_keys(found: Iterable[Identifier]) -> list[str]:
-    return list(dict.fromkeys(term for one in found for term in (_relaxed(one), canonical_key(one))))
+def _cited_keys(names: Iterable[Identifier]) -> list[str]:
+    return list(dict.fromkeys(term for name in names for term in (_relaxed(name), canonical_key(name))))
 
 
 def cited_identifiers(document: Document) -> list[Identifier]:
     """Find what a document cites in its text, law column or summary, in this order.
 
-    Offsets are those of its content; what stands in a column lies behind its end. An article that cites others without
-    a code means its own.
+    Offsets are those of its content; references from columns have offsets past its end. An article that cites others
+    without a code means its own code.
     """
     return _cited_identifiers(document, _own_identifiers(document))
 
 
-def _cited_identifiers(document: Document, own: Iterable[Identifier]) -> list[Identifier]:
-    found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
-    codes = {one.code for one in own if one.kind == "article"}
+def _cited_identifiers(document: Document, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
+    cited = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
+    codes = {name.code for name in own_identifiers if name.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
-        found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
-    return found
+        cited = [name._replace(code=name.code or code) if name.kind == "article" else name for name in cited]
+    return cited
 
 
 def resolve_key(key: str) -> tuple[str, bool] | None:
     """Resolve a cited key to the key of a document.
 
     Returns:
-        The key, and whether it is complete (with code or series); None if the citation's other key says more.
+        The key, and whether it is complete (with code or series); None if the citation's other key is more specific.
     """
     kind, _, value = key.partition(":")
     if kind == "article":
@@ -127,7 +128,7 @@ def resolve_key(key: str) -> tuple[str, bool] | None:
 
 
 def relaxed_key(key: str) -> str:
-    """Return the key without code or series: the same however a reference is written."""
+    """Return the key without code or series, the same for every spelling of a reference."""
     kind, _, value = key.partition(":")
     if kind == "article":
         return f"article:{value.partition(' ')[0]}"
@@ -140,32 +141,32 @@ def own_keys(document: Document) -> list[str]:
 
 
 def _own_identifiers(document: Document) -> list[Identifier]:
-    number, ecli, nature = (_column(document, name) for name in ("number", "ecli", "nature"))
+    number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
     in_columns = [*decision_identifiers(number, nature), *find_identifiers(ecli)]
     in_title = find_identifiers(document.title)
-    if any(one.kind not in ("number", "article") for one in in_columns):  # a decision, whose title may cite an article
-        in_title = [one for one in in_title if one.kind != "article"]
+    if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
+        in_title = [name for name in in_title if name.kind != "article"]
     return [*in_columns, *in_title]
 
 
-def _column(document: Document, name: str) -> str:
+def _column_text(document: Document, name: str) -> str:
     value = document.extra.get(name) or ""
     return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def candidate_keys(query: ParsedQuery) -> list[list[str]]:
     """Return the look-up keys of each decision or article that a question names, best first."""
-    return [_candidates(one) for one in query.identifiers]
+    return [_keys_to_try(name) for name in query.identifiers]
 
 
 def candidate_keys_of_number(number: str) -> list[list[str]]:
     """Return the look-up keys of each of a decision's numbers as a user writes them, best first."""
-    return [_candidates(one) for one in decision_identifiers(number, "") or find_identifiers(number)]
+    return [_keys_to_try(name) for name in decision_identifiers(number, "") or find_identifiers(number)]
 
 
 def decision_keys(query: ParsedQuery) -> list[str]:
     """Return the relaxed keys of the decisions that a question names, by which citing texts are found."""
-    return [_relaxed(one) for one in query.identifiers if one.kind != "article"]
+    return [_relaxed(name) for name in query.identifiers if name.kind != "article"]
 
 
 def article_keys(text: str) -> list[str]:
@@ -176,24 +177,24 @@ def article_keys(text: str) -> list[str]:
     Raises:
         ValueError: If the text names no article, or several.
     """
-    found = find_identifiers(text) + find_identifiers(f"article {text}")
-    articles = [one for one in found if one.kind == "article"]
+    names = find_identifiers(text) + find_identifiers(f"article {text}")
+    articles = [name for name in names if name.kind == "article"]
     if not articles:
         raise ValueError(f"not an article: {text!r:.200} (expected e.g. 'L. 1152-1 du code du travail')")
-    if len({one.value for one in articles}) > 1:
+    if len({article.value for article in articles}) > 1:
         raise ValueError(f"several articles: {text!r:.200} (expected one, e.g. 'L. 1152-1 du code du travail')")
-    one = articles[-1]
-    return _candidates(one) if one.code else [_relaxed(one)]
+    article = articles[-1]
+    return _keys_to_try(article) if article.code else [_relaxed(article)]
 
 
-def _candidates(one: Identifier) -> list[str]:
-    if one.kind == "article" and one.code:
-        return [canonical_key(one), canonical_key(one._replace(code=""))]  # never the same number in another code
-    return _both_keys([one])
+def _keys_to_try(name: Identifier) -> list[str]:
+    if name.kind == "article" and name.code:
+        return [canonical_key(name), canonical_key(name._replace(code=""))]  # never the same number in another code
+    return _both_keys([name])
 
 
-def _both_keys(found: Iterable[Identifier]) -> list[str]:
-    return list(dict.fromkeys(key for one in found for key in (canonical_key(one), _relaxed(one))))
+def _both_keys(names: Iterable[Identifier]) -> list[str]:
+    return list(dict.fromkeys(key for name in names for key in (canonical_key(name), _relaxed(name))))
 
 
 def canonical_key(one: Identifier) -> str:
@@ -203,6 +204,6 @@ def canonical_key(one: Identifier) -> str:
     return f"{one.kind}:{one.value}"
 
 
-def _relaxed(one: Identifier) -> str:
-    kind = CONSTITUTIONAL if one.kind in (*SERIES, "number") else one.kind
-    return f"{kind}:{one.value}"
+def _relaxed(name: Identifier) -> str:
+    kind = CONSTITUTIONAL if name.kind in (*SERIES, "number") else name.kind
+    return f"{kind}:{name.value}"

@@ -13,14 +13,14 @@ from legal_rag.corpus.chunking import TokenCounter
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 
-PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; longer ones are several
-KNOWN_PIECES = 100_000  # whose counts are kept: about 15 MB
+PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; long ones are split
+KNOWN_PIECES = 100_000  # with cached counts: about 15 MB
 SENTENCES_AT_ONCE = 1_000  # chonkie's time grows with the square of their number
 CHUNKS_AT_ONCE = 64  # tokenized together
 
 
 class PieceCounter:
-    """Token counts of texts as sums over their words, of which each is tokenized once.
+    """Token counts of texts as sums over their words, each tokenized once.
 
     Exact where the encoder's tokenizer cuts at blanks first, as those of BERT and of XLM-RoBERTa do; else an estimate.
     """
@@ -32,17 +32,17 @@ class PieceCounter:
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens, without the encoder's prefix and special tokens."""
         pieces = [PIECE.findall(text) for text in texts]
-        self._learn(set(chain.from_iterable(pieces)))
-        return [sum(map(self._known.__getitem__, own)) for own in pieces]
+        self._count_new_pieces(set(chain.from_iterable(pieces)))
+        return [sum(map(self._known.__getitem__, text_pieces)) for text_pieces in pieces]
 
     def borders(self, text: str) -> tuple[list[int], list[int]]:
         """Return the offsets at which pieces end, 0 first, and the number of tokens up to each."""
         pieces = PIECE.findall(text)
-        self._learn(set(pieces))
+        self._count_new_pieces(set(pieces))
         ends = accumulate(map(len, pieces), initial=0)
         return list(ends), list(accumulate(map(self._known.__getitem__, pieces), initial=0))
 
-    def _learn(self, pieces: set[str]) -> None:
+    def _count_new_pieces(self, pieces: set[str]) -> None:
         if len(self._known) > KNOWN_PIECES:
             self._known.clear()
         if new := sorted(pieces.difference(self._known)):
@@ -66,29 +66,29 @@ class LegalSentenceChunker(SentenceChunker):
 
         Args:
             text: The document.
-            header: What the first chunk is encoded with.
-            on_every_chunk: Every chunk is encoded with it.
+            header: Encoded with the first chunk.
+            on_every_chunk: Encode it with every chunk.
         """
         if not text.strip():
             return []
         reserved = self._pieces.counts([header])[0]
         self.chunk_size = self.limit - self.overhead - (reserved if on_every_chunk else 0)
-        sentences = list(self._sentences(text, self.limit - self.overhead - reserved))
+        sentences = list(self._bounded_sentences(text, self.limit - self.overhead - reserved))
         if not on_every_chunk:
             sentences[0].token_count += reserved
-        merged = _without_repeats(without_blanks(text, self._merged(text, sentences)))
-        return _without_repeats(list(self._verified(text, merged, header, on_every_chunk=on_every_chunk)))
+        merged = _without_repeats(without_blanks(text, self._merge_sentences(text, sentences)))
+        return _without_repeats(list(self._split_oversized(text, merged, header, on_every_chunk=on_every_chunk)))
 
-    def _sentences(self, text: str, room: int) -> Iterator[Sentence]:
+    def _bounded_sentences(self, text: str, room: int) -> Iterator[Sentence]:
         spans = split_sentences(text)
         for first in range(0, len(spans), SENTENCES_AT_ONCE):
-            some = spans[first : first + SENTENCES_AT_ONCE]
-            for (start, end), count in zip(some, self._pieces.counts([text[a:b] for a, b in some]), strict=True):
-                parts = [((start, end), count)] if count <= room else self._parts(text, start, end, room)
+            batch = spans[first : first + SENTENCES_AT_ONCE]
+            for (start, end), count in zip(batch, self._pieces.counts([text[a:b] for a, b in batch]), strict=True):
+                parts = [((start, end), count)] if count <= room else self._split_sentence(text, start, end, room)
                 for (part_start, part_end), tokens in parts:
                     yield Sentence(text="", start_index=part_start, end_index=part_end, token_count=tokens)
 
-    def _parts(self, text: str, start: int, end: int, room: int) -> Iterator[tuple[Span, int]]:
+    def _split_sentence(self, text: str, start: int, end: int, room: int) -> Iterator[tuple[Span, int]]:
         """Halve a sentence, at the end of a word if it has several, until each part has at most `room` tokens."""
         ends, totals = self._pieces.borders(text[start:end])
         words = [number for number, place in enumerate(ends) if text[start + place - 1].isspace()]
@@ -100,21 +100,21 @@ class LegalSentenceChunker(SentenceChunker):
                 yield (start + ends[first], start + ends[last]), tokens
                 continue
             inner = words[bisect_left(words, first + 1) : bisect_left(words, last)]
-            cut = _nearest(ends, inner or range(first + 1, last), (ends[first] + ends[last]) // 2)
+            cut = _nearest_border(ends, inner or range(first + 1, last), (ends[first] + ends[last]) // 2)
             todo += [(cut, last), (first, cut)]
 
-    def _merged(self, text: str, sentences: list[Sentence]) -> Iterator[Span]:
-        """Yield the spans of chonkie's chunks, some sentences at a time; the last chunk of these is cut anew."""
+    def _merge_sentences(self, text: str, sentences: list[Sentence]) -> Iterator[Span]:
+        """Yield the spans of chonkie's chunks, batch by batch; the last chunk of a batch is re-cut in the next."""
         first, n_read = 0, SENTENCES_AT_ONCE
         while True:
             self._upcoming = sentences[first : first + n_read]
-            *whole, last = [(one.start_index, one.end_index) for one in self.chunk(text)]
+            *whole, last = [(chunk.start_index, chunk.end_index) for chunk in self.chunk(text)]
             yield from whole
             if first + n_read >= len(sentences):
                 yield last
                 return
             n_read = SENTENCES_AT_ONCE if whole else n_read * 2
-            first = bisect_left(sentences, last[0], first, key=lambda one: one.start_index)
+            first = bisect_left(sentences, last[0], first, key=lambda sentence: sentence.start_index)
 
     def _prepare_sentences(self, text: str) -> list[Sentence]:
         return self._upcoming
@@ -124,13 +124,13 @@ class LegalSentenceChunker(SentenceChunker):
             text="", start_index=sentences[0].start_index, end_index=sentences[-1].end_index, token_count=0
         )
 
-    def _verified(self, text: str, spans: list[Span], header: str, *, on_every_chunk: bool) -> Iterator[Span]:
+    def _split_oversized(self, text: str, spans: list[Span], header: str, *, on_every_chunk: bool) -> Iterator[Span]:
         """Yield spans within the limit as the encoder counts them, with their header."""
         for first in range(0, len(spans), CHUNKS_AT_ONCE):
-            some = spans[first : first + CHUNKS_AT_ONCE]
-            headers = [header if on_every_chunk or first + number == 0 else "" for number in range(len(some))]
-            counts = self._counts(text, some, headers)
-            for span, own_header, count in zip(some, headers, counts, strict=True):
+            batch = spans[first : first + CHUNKS_AT_ONCE]
+            headers = [header if on_every_chunk or first + number == 0 else "" for number in range(len(batch))]
+            counts = self._count_chunks(text, batch, headers)
+            for span, own_header, count in zip(batch, headers, counts, strict=True):
                 yield from self._halved(text, span, own_header, count)
 
     def _halved(self, text: str, span: Span, header: str, count: int) -> Iterator[Span]:
@@ -141,18 +141,17 @@ class LegalSentenceChunker(SentenceChunker):
             return
         middle = _blank_near_middle(text, start, end)
         halves = without_blanks(text, [(start, middle), (middle, end)])
-        for half, half_count in zip(halves, self._counts(text, halves, [header] * len(halves)), strict=True):
+        for half, half_count in zip(halves, self._count_chunks(text, halves, [header] * len(halves)), strict=True):
             yield from self._halved(text, half, header, half_count)
 
-    def _counts(self, text: str, spans: Sequence[Span], headers: Sequence[str]) -> list[int]:
-        """Count the tokens of spans as chunks, each with its header."""
+    def _count_chunks(self, text: str, spans: Sequence[Span], headers: Sequence[str]) -> list[int]:
         return self._count_tokens(
             [header + text[start:end] for header, (start, end) in zip(headers, spans, strict=True)]
         )
 
 
-def _nearest(ends: Sequence[int], numbers: Sequence[int], place: int) -> int:
-    """Return which of some rising numbers of `ends` is nearest to a place; of two the later."""
+def _nearest_border(ends: Sequence[int], numbers: Sequence[int], place: int) -> int:
+    """Return the index in `numbers` (ascending) whose end is nearest to `place`; the later of two."""
     after = bisect_left(numbers, place, key=ends.__getitem__)
     near = numbers[max(0, after - 1) : after + 1]
     return min(near, key=lambda number: (abs(ends[number] - place), -number))

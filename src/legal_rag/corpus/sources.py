@@ -28,15 +28,15 @@ SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-ENCODING_BYTES = 2**24  # of a file, read to tell its encoding
-# Beyond these a record or a file is left out, whoever wrote it: memory and time stay bounded.
+ENCODING_BYTES = 2**24  # of a file, read to detect its encoding
+# Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
-SKIPPED_CHARS = 500_000_000  # of a line too long: behind it no other is looked for
-BLANK_LINES = 1_000_000  # one after the other: likewise
+SKIPPED_CHARS = 500_000_000  # of an overlong line, after which the file is given up
+BLANK_LINES = 1_000_000  # in a row: likewise
 TEXT_FILE_BYTES = 50_000_000  # of a text file
-FILE_BYTES = 200_000_000  # of JSON that is not in lines, PDF, Word
+FILE_BYTES = 200_000_000  # of JSON other than JSON Lines, PDF, Word
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
-RECORD_LEVELS = 100  # of lists and objects within one another; SQLite's JSON functions read 1,000
+RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
 CARD_CHARS = 1_000_000  # of a dataset's README.md
 
@@ -55,30 +55,30 @@ class Record(NamedTuple):
     row: Mapping[str, Any]
     config: str = ""
     is_html: bool = False
-    is_file: bool = False  # one document, without metadata but those that its text states
+    is_file: bool = False  # one document, with no metadata except in its text
 
 
 Records = Iterator[Record | BadRecord]
 
 
 def open_source(source: Any, config: str | None, split: str) -> Records:
-    """Stream the rows of a source, as `legal_rag.corpus.read_documents` takes it.
+    """Stream the rows of a source of any kind that `legal_rag.corpus.read_documents` accepts.
 
     Raises:
         FileNotFoundError: If the source is not a file, a folder or a reachable dataset.
         ValueError: If it is a file of an unknown kind, or a folder without documents.
     """
     if not isinstance(source, str | Path):
-        return (_record(row, f"row {index}") for index, row in enumerate(source))
+        return (_make_record(row, f"row {index}") for index, row in enumerate(source))
     path = Path(source).expanduser()
     if str(source) == SAMPLE and not path.exists():
         path = SAMPLE_FILE
     if path.is_file():
         if not _suffix(path):
             raise ValueError(f"unknown kind of file: {path} (expected one named {', '.join(READERS)})")
-        return _closed(lambda process: _rows_of_file(path, path.parent, process))
+        return _close_after(lambda process: _rows_of_file(path, path.parent, process))
     if path.is_dir():
-        return _closed(lambda process: _rows_of_folder(path, config, split, process))
+        return _close_after(lambda process: _rows_of_folder(path, config, split, process))
     if HUB_ID.fullmatch(str(source)) and not _suffix(path) and not path.parent.exists():
         _require_datasets()
         return _rows_of_dataset(str(source), config, split)
@@ -87,8 +87,8 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
     )
 
 
-def _closed(rows: Callable[[ReaderProcess], Records]) -> Records:
-    """Stream rows that need a process, and end it with them."""
+def _close_after(rows: Callable[[ReaderProcess], Records]) -> Records:
+    """Stream rows from a reader process, and close it afterwards."""
     with closing(ReaderProcess()) as process:
         yield from rows(process)
 
@@ -102,18 +102,18 @@ def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
-    for one in config.split(",") if config else [None]:
-        label = f"{name}, config {one}, split {split}" if one else f"{name}, split {split}"
+    for config_name in config.split(",") if config else [None]:
+        label = f"{name}, config {config_name}, split {split}" if config_name else f"{name}, split {split}"
         try:
-            rows = load_dataset(name, one.strip() if one else None, split=split, streaming=True)
+            rows = load_dataset(name, config_name.strip() if config_name else None, split=split, streaming=True)
         except (ConnectionError, DatasetNotFoundError, FileNotFoundError, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FileNotFoundError(
                 f"no such file or folder, and no dataset that can be reached: {name} ({reason})"
             ) from error
         for index, row in enumerate(rows):
-            record = _checked(row, f"{label}, row {index}")
-            yield record._replace(config=(one or "").strip()) if isinstance(record, Record) else record
+            record = _check_row(row, f"{label}, row {index}")
+            yield record._replace(config=(config_name or "").strip()) if isinstance(record, Record) else record
 
 
 def _rows_of_folder(folder: Path, config: str | None, split: str, process: ReaderProcess) -> Records:
@@ -129,24 +129,24 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: Reade
             raise ValueError(f"{readme} names data outside its folder: {outside!r}")
         yield from _rows_of_process(process, "dataset", [str(folder), config or "", split], folder.name)
         return
-    found = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    paths = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     root = os.path.realpath(folder)
-    problems = {path: problem for path in found if (problem := _no_file(path, root))}
-    files = [path for path in found if _suffix(path) and path not in problems]
+    problems = {path: problem for path in paths if (problem := _why_skipped(path, root))}
+    files = [path for path in paths if _suffix(path) and path not in problems]
     if not files and not problems:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
         yield from _rows_of_file(path, folder, process)
     for path, problem in problems.items():
         yield BadRecord(path.relative_to(folder).as_posix(), problem)
-    others = [path for path in found if not (_suffix(path) or path.name.startswith(".") or path in problems)]
+    others = [path for path in paths if not (_suffix(path) or path.name.startswith(".") or path in problems)]
     if kinds := Counter(path.suffix for path in others):
         listed = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in kinds.most_common(5))
         yield BadRecord(f"{folder.name}/", f"files of kinds that are not read: {listed}")
 
 
-def _no_file(path: Path, root: str) -> str:
-    """Say why what lies in a source's folder is not read: it leads elsewhere, or is no file; '' of a file."""
+def _why_skipped(path: Path, root: str) -> str:
+    """Return why a path is skipped, '' if it is a readable file inside the folder."""
     if path.is_symlink():
         target = os.path.realpath(path)
         if os.path.commonpath([root, target]) != root:
@@ -166,7 +166,7 @@ def _card_of(readme: Path) -> str:
 
 
 def _path_outside(card: str) -> str | None:
-    """Return a data file that a dataset's card names and that lies outside its folder: elsewhere, or on a server."""
+    """Return a data file named in a dataset's card that is outside its folder (elsewhere on disk, or a URL)."""
     import yaml
 
     try:
@@ -181,11 +181,11 @@ def _path_outside(card: str) -> str | None:
             return "a card of too many values"
         if isinstance(value, Mapping):
             below = (
-                (one, named or name in ("data_files", "data_dir", "path"), level + 1) for name, one in value.items()
+                (item, named or name in ("data_files", "data_dir", "path"), level + 1) for name, item in value.items()
             )
             waiting.extend(below)
         elif isinstance(value, list):
-            waiting.extend((one, named, level + 1) for one in value)
+            waiting.extend((item, named, level + 1) for item in value)
         elif named and isinstance(value, str):
             path = PureWindowsPath(value)
             if (
@@ -213,7 +213,7 @@ def _rows_of_saved_dataset(folder: str, split: str) -> Records:
 
 
 def _rows_of_file(path: Path, root: Path, process: ReaderProcess) -> Records:
-    """Read a file of a known kind; what is wrong with it as a whole is one bad record."""
+    """Read a file of a known kind; a file-level error becomes one bad record."""
     suffix, name = _suffix(path), path.relative_to(root).as_posix()
     where = path.name if suffix in TABLE_READERS else name
     most = TEXT_FILE_BYTES if suffix in TEXT_SUFFIXES else FILE_BYTES
@@ -240,18 +240,18 @@ def _rows_of_file_here(path: Path, root: Path) -> Records:
 
 
 def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], where: str) -> Records:
-    """Stream what a reader gives in a process of its own; see `PROCESS_READERS`."""
+    """Stream the records of a reader in the reader process; see `PROCESS_READERS`."""
     try:
         for line in process.lines(reader, arguments, 2 * LINE_CHARS):
             place, problem, row, config, is_html, is_file = json.loads(line)
-            record = BadRecord(place, problem) if row is None else _checked(row, place)
+            record = BadRecord(place, problem) if row is None else _check_row(row, place)
             yield record if isinstance(record, BadRecord) else Record(place, record.row, config, is_html, is_file)
     except (ChildProcessError, RecursionError) as error:
         yield BadRecord(where, f"unreadable file ({error})")
 
 
-def _given(records: Records) -> Iterator[list[Any]]:
-    """Write records as `_rows_of_process` reads them; whatever else a parser raises is one bad record."""
+def _serialise_records(records: Records) -> Iterator[list[Any]]:
+    """Serialise records for `_rows_of_process`; any other exception of a parser becomes one bad record."""
     last = ""
     try:
         for record in records:
@@ -265,10 +265,10 @@ def _given(records: Records) -> Iterator[list[Any]]:
     except (FileNotFoundError, ValueError):
         raise
     except Exception as error:  # parsers of arbitrary files break in every way
-        yield [last or "the file", f"it breaks off ({_one_line(error)})", None, "", False, False]
+        yield [last or "the file", f"it breaks off ({_error_line(error)})", None, "", False, False]
 
 
-def _one_line(error: BaseException) -> str:
+def _error_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}"[:300].split())
 
 
@@ -278,9 +278,9 @@ def _suffix(path: Path) -> str:
 
 
 def _open_text(path: Path, newline: str | None = None) -> TextIO:
-    """Open a text file, perhaps gzipped: UTF-8, UTF-16 with its mark, or cp1252, which older French systems write.
+    """Open a text file, optionally gzipped: UTF-8, UTF-16 with a BOM, or cp1252, which older French systems write.
 
-    What it gives goes through `_without_strays`.
+    Pass the text through `_without_strays`.
     """
     opener: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rb") as file:
@@ -290,19 +290,19 @@ def _open_text(path: Path, newline: str | None = None) -> TextIO:
 
 
 def _without_strays(text: str) -> str:
-    """Read bytes that are not of a file's encoding as cp1252, or Latin-1 where that leaves them undefined."""
+    """Decode bytes invalid in a file's encoding as cp1252, or as Latin-1 where cp1252 is undefined."""
     return text.translate(_STRAYS) if _STRAY.search(text) else text
 
 
-_STRAY = re.compile("[\udc80-\udcff]")  # how Python keeps a byte that it cannot decode
+_STRAY = re.compile("[\udc80-\udcff]")  # surrogateescape: an undecodable byte
 _STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 
 
-def _lines(file: TextIO) -> Iterator[str | None]:
-    """Yield a file's lines; None for one of more than `LINE_CHARS`, whose rest is skipped.
+def _read_lines(file: TextIO) -> Iterator[str | None]:
+    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
 
     Raises:
-        EOFError: Where a line is endless, or only blank ones come.
+        EOFError: At an endless line, or an endless run of blank ones.
     """
     n_blank = 0
     while line := file.readline(LINE_CHARS):
@@ -322,15 +322,15 @@ def _lines(file: TextIO) -> Iterator[str | None]:
 
 
 def _encoding_of(file: BinaryIO) -> str:
-    """Tell the encoding by the first bytes: cp1252 where more lines beyond ASCII are not UTF-8 than are."""
+    """Detect the encoding from the first bytes: cp1252 if most non-ASCII lines are not valid UTF-8."""
     data = _first_bytes(file)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     n_utf8 = n_others = at = 0
-    while found := _BEYOND_ASCII.search(data, at):
-        at = data.find(b"\n", found.start())
+    while match := _BEYOND_ASCII.search(data, at):
+        at = data.find(b"\n", match.start())
         at = len(data) if at < 0 else at
-        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, found.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
+        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, match.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
         n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
     return "cp1252" if n_others > n_utf8 else "utf-8-sig"
 
@@ -339,9 +339,9 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 def _first_bytes(file: BinaryIO) -> bytes:
-    """Return what can be read of the first `ENCODING_BYTES` of a file."""
+    """Read up to `ENCODING_BYTES`, as far as the file is readable."""
     data = bytearray()
-    with suppress(EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
+    with suppress(EOFError, OSError, zlib.error):  # damaged archive: its reader reports it
         while len(data) < ENCODING_BYTES and (piece := file.read(min(2**16, ENCODING_BYTES - len(data)))):
             data += piece
     return bytes(data)
@@ -351,13 +351,13 @@ def _is_utf8(line: bytes, *, is_cut: bool) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return is_cut and error.end == len(line)  # a character cut in two is no error
+        return is_cut and error.end == len(line)  # a truncated last character is valid
     return True
 
 
 def _rows_of_jsonl(path: Path) -> Records:
     with _open_text(path) as file:
-        numbered = enumerate(_lines(file), start=1)
+        numbered = enumerate(_read_lines(file), start=1)
         while True:
             try:
                 number, line = next(numbered)
@@ -374,28 +374,28 @@ def _rows_of_jsonl(path: Path) -> Records:
 
 
 def _parse_row(line: str, where: str) -> Record | BadRecord:
-    if sum(map(line.count, ",[{")) > RECORD_VALUES:  # before they are made, each of many bytes
+    if sum(map(line.count, ",[{")) > RECORD_VALUES:  # before parsing: each value takes many bytes
         return BadRecord(where, TOO_MANY)
     try:
         row = parse_json(line)
     except ValueError as error:  # ValueError: also a number of more than 4,300 digits
         return BadRecord(where, f"broken JSON ({json_problem(error)})")
-    return _record(row, where)
+    return _make_record(row, where)
 
 
 def json_problem(error: Exception) -> str:
-    """Say what is wrong with a line of JSON, and where in the line."""
+    """Describe a JSON error with its position in the line."""
     return f"{error.msg}, character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
-def _record(row: Any, where: str) -> Record | BadRecord:
-    if isinstance(record := _checked(row, where), BadRecord):
+def _make_record(row: Any, where: str) -> Record | BadRecord:
+    if isinstance(record := _check_row(row, where), BadRecord):
         return record
     is_judilibre = "text" in row and "jurisdiction" in row and "content" not in row
     return Record(where, _judilibre_row(row) if is_judilibre else row)
 
 
-def _checked(row: Any, where: str) -> Record | BadRecord:
+def _check_row(row: Any, where: str) -> Record | BadRecord:
     if not isinstance(row, Mapping):
         return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
     problem = record_problem(row)
@@ -403,7 +403,7 @@ def _checked(row: Any, where: str) -> Record | BadRecord:
 
 
 def record_problem(row: Mapping[str, Any]) -> str:
-    """Say what makes a record too large to be read: values, levels, digits, characters; '' of others."""
+    """Describe which limit a record exceeds (values, levels, digits, characters); '' if none."""
     n_values = n_chars = 0
     waiting: list[tuple[Any, int]] = [(row, 1)]
     while waiting:
@@ -420,8 +420,8 @@ def record_problem(row: Mapping[str, Any]) -> str:
             if n_values > RECORD_VALUES:
                 return TOO_MANY
             names = value if isinstance(value, Mapping) else ()
-            waiting.extend((one, level + 1) for one in names)
-            waiting.extend((one, level + 1) for one in (value.values() if isinstance(value, Mapping) else value))
+            waiting.extend((name, level + 1) for name in names)
+            waiting.extend((item, level + 1) for item in (value.values() if isinstance(value, Mapping) else value))
         if n_chars > LINE_CHARS:
             return TOO_LONG
     return ""
@@ -463,14 +463,14 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
-        value = parse_json(_text_of_plain_file(path))
+        value = parse_json(_read_plain_file(path))
     except ValueError as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
     if isinstance(value, dict) and isinstance(value.get("results"), list):
         value = value["results"]
     for index, row in enumerate(value if isinstance(value, list) else [value]):
-        yield _record(row, f"{path.name}, row {index}")
+        yield _make_record(row, f"{path.name}, row {index}")
 
 
 def _rows_of_csv(path: Path) -> Records:
@@ -480,7 +480,7 @@ def _rows_of_csv(path: Path) -> Records:
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
         too_long: list[int] = []  # lines
-        reader = csv.reader(_noting(_lines(file), too_long), delimiter=delimiter)
+        reader = csv.reader(_replace_long_lines(_read_lines(file), too_long), delimiter=delimiter)
         columns: list[str] | None = None
         while True:
             where = f"{path.name}, line {reader.line_num + 1}"
@@ -501,11 +501,11 @@ def _rows_of_csv(path: Path) -> Records:
             elif fields and len(fields) > len(columns or ()):
                 yield BadRecord(where, "more fields than columns")
             elif fields:
-                yield _checked(dict(itertools.zip_longest(columns or (), fields)), where)
+                yield _check_row(dict(itertools.zip_longest(columns or (), fields)), where)
 
 
-def _noting(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
-    """Give a blank line for one that is too long, and note its number."""
+def _replace_long_lines(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
+    """Yield a blank line for each overlong one (None), and append its number to `too_long`."""
     for number, line in enumerate(lines, start=1):
         if line is None:
             too_long.append(number)
@@ -524,7 +524,7 @@ def _rows_of_parquet(path: Path) -> Records:
                     yield Record(f"{path.name}, row {index}", row)
                     index += 1
     except (pyarrow.ArrowException, OSError, MemoryError) as error:
-        yield BadRecord(path.name, f"unreadable Parquet ({_one_line(error)})")
+        yield BadRecord(path.name, f"unreadable Parquet ({_error_line(error)})")
 
 
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
@@ -533,7 +533,7 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     try:
         text = TEXT_READERS[suffix](path)
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
-        return BadRecord(name, f"unreadable {suffix[1:]} file ({_one_line(error)})")
+        return BadRecord(name, f"unreadable {suffix[1:]} file ({_error_line(error)})")
     if not text.strip():
         return BadRecord(name, f"no text in this {suffix[1:]} file")
     row = {"id": name, "title": path.stem, "content": text}
@@ -541,23 +541,23 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
 
 
 def is_text_file(doc_id: str) -> bool:
-    """Tell whether a document is a file of a folder, by its id: the path in the folder."""
+    """Is a document a file of a folder, judging by its id (its path in the folder)?"""
     return Path(doc_id).suffix.lower() in TEXT_READERS
 
 
-def _text_of_plain_file(path: Path) -> str:
+def _read_plain_file(path: Path) -> str:
     with _open_text(path, newline="") as file:
         return _without_strays(file.read())
 
 
-def _text_of_pdf(path: Path) -> str:
+def _read_pdf(path: Path) -> str:
     from pypdf import PdfReader
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it mends is no news; what it cannot read it raises
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # repairs are not worth a warning; unreadable files raise
     return "\n\n".join(page.extract_text() for page in PdfReader(path).pages)
 
 
-def _text_of_docx(path: Path) -> str:
+def _read_docx(path: Path) -> str:
     import docx
     from docx.table import Table
 
@@ -580,20 +580,20 @@ TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".csv": _rows_of_csv,
 }
 TEXT_READERS: dict[str, Callable[[Path], str]] = {
-    ".txt": _text_of_plain_file,
-    ".md": _text_of_plain_file,
-    ".html": _text_of_plain_file,
-    ".htm": _text_of_plain_file,
-    ".pdf": _text_of_pdf,
-    ".docx": _text_of_docx,
+    ".txt": _read_plain_file,
+    ".md": _read_plain_file,
+    ".html": _read_plain_file,
+    ".htm": _read_plain_file,
+    ".pdf": _read_pdf,
+    ".docx": _read_docx,
 }
 READERS = (*TABLE_READERS, *TEXT_READERS)
-STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read piece by piece, whatever their size
+STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read in pieces: no size limit
 TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm")
-PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers make much of little, or crash
-# What a `ReaderProcess` runs, by name; see `_rows_of_process`.
+PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers may crash, or exhaust memory
+# Readers that a `ReaderProcess` runs, by name; see `_rows_of_process`.
 PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
-    "file": lambda path, root: _given(_rows_of_file_here(Path(path), Path(root))),
-    "saved": lambda folder, split: _given(_rows_of_saved_dataset(folder, split)),
-    "dataset": lambda folder, config, split: _given(_rows_of_dataset(folder, config or None, split)),
+    "file": lambda path, root: _serialise_records(_rows_of_file_here(Path(path), Path(root))),
+    "saved": lambda folder, split: _serialise_records(_rows_of_saved_dataset(folder, split)),
+    "dataset": lambda folder, config, split: _serialise_records(_rows_of_dataset(folder, config or None, split)),
 }

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
 
-READ_CHARS = 20_000  # of one reading: about 5,750 tokens; 97 % of decisions are shorter
+READ_CHARS = 20_000  # read at once: about 5,750 tokens; 97 % of decisions are shorter
 PIECE_CHARS = 800  # sentences are joined up to here: marking the pieces then costs 5 % of the text's tokens
 LONGEST_SENTENCE = 1200  # characters; longer ones are cut at a blank
 # A court's reasoning or decision.
@@ -43,7 +43,7 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
     ]
     if limit < len(content) and len(sentences) > 1:
         limit, _ = sentences.pop()  # it may continue after the limit
-    return Window(start, limit, without_blanks(content, _pieces(sentences)))
+    return Window(start, limit, without_blanks(content, _join_sentences(sentences)))
 
 
 def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
@@ -65,9 +65,9 @@ def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None =
     borders = [start + end for _, end in split_sentences(content[start:last])] if last - start > most else []
     windows = []
     while last - start > most:
-        end = _end(content, borders, start, most, _size(last - start, most, overlap))
+        end = _window_end(content, borders, start, most, _window_size(last - start, most, overlap))
         windows.append((start, end))
-        start = _start(content, borders, end, overlap)
+        start = _window_start(content, borders, end, overlap)
     return [*windows, (start, last)]
 
 
@@ -78,8 +78,7 @@ def draw_window(content: str, seed: str, most: int) -> Span:
     return random.Random(seed).choices(windows, weights)[0]  # noqa: S311
 
 
-def _pieces(sentences: list[Span]) -> Iterator[Span]:
-    """Join sentences up to `PIECE_CHARS`."""
+def _join_sentences(sentences: list[Span]) -> Iterator[Span]:
     if not sentences:
         return
     begun, done = sentences[0]
@@ -91,12 +90,12 @@ def _pieces(sentences: list[Span]) -> Iterator[Span]:
     yield begun, done
 
 
-def _size(left: int, most: int, overlap: int) -> int:
+def _window_size(left: int, most: int, overlap: int) -> int:
     n_windows = -(-(left - overlap) // (most - overlap))
     return -(-(left - overlap) // n_windows) + overlap
 
 
-def _end(content: str, borders: Sequence[int], start: int, most: int, size: int) -> int:
+def _window_end(content: str, borders: Sequence[int], start: int, most: int, size: int) -> int:
     """Return a window's end: the line break nearest to `size`, else a sentence's end, a blank, or the limit.
 
     It has at least half of `most`, which is longer than the overlap.
@@ -110,7 +109,7 @@ def _end(content: str, borders: Sequence[int], start: int, most: int, size: int)
     return blank + 1 if blank > 0 else limit
 
 
-def _start(content: str, borders: Sequence[int], end: int, overlap: int) -> int:
+def _window_start(content: str, borders: Sequence[int], end: int, overlap: int) -> int:
     """Return the start of the window after `end`: the last sentence or word that leaves one to two overlaps."""
     latest, earliest = end - overlap, end - 2 * overlap
     number = bisect_right(borders, latest) - 1

@@ -1,6 +1,6 @@
-"""The corpus index: what each document of a Library is and says, and which documents belong together, in two levels.
+"""The corpus index: metadata, summaries, keywords, links and clusters of a Library's documents, in two levels.
 
-Level 1 has one entry a document, and inverted indexes; level 2 has a document's sections, made on demand.
+Level 1 has one entry per document, and inverted indexes; level 2 has a document's sections, built on demand.
 """
 
 from importlib import import_module

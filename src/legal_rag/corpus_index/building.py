@@ -39,7 +39,7 @@ from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, presen
 from legal_rag.llm import TextModel
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 
-BATCH = 100  # documents a task
+BATCH = 100  # documents per task
 COLUMNS = ", ".join(DOCUMENT_COLUMNS)
 
 KeyRange = tuple[int, int]  # document keys, end exclusive
@@ -64,7 +64,7 @@ class CorpusIndexer:
 
         Args:
             parallel: On all cores.
-            batch_size: Documents a task.
+            batch_size: Documents per task.
 
         Raises:
             ValueError: If another process is writing to the Library, or it was rebuilt since it was opened.
@@ -112,7 +112,7 @@ def fill_index(
     """Build the index of a folder that holds a store; the caller keeps other writers out.
 
     Args:
-        folder: Of a Library, or of one that is being built.
+        folder: A Library's, possibly one being built.
         lineage: Of its manifest.
         commit: The index describes the documents present at it.
         sub_llm: See `CorpusIndexer`.
@@ -143,7 +143,7 @@ def fill_index(
 
 @contextmanager
 def process_pool(workers: int, n_tasks: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Give a pool whose processes end with this one, even if it is killed; None where one process will do."""
+    """Open a pool whose processes end with this one, even if it is killed; None if one process suffices."""
     n = min(workers, n_tasks)
     if n < 2:
         yield None
@@ -174,7 +174,7 @@ def parallel_map(
 
 
 def _exit_with_parent() -> None:
-    """End this process with its parent, which cannot tell it when it is killed."""
+    """End this process with its parent, even if that is killed and cannot signal it."""
 
     def wait() -> None:
         parent = multiprocessing.parent_process()
@@ -191,7 +191,7 @@ def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:
         try:
             with closing(connect_to_write(path)) as connection:
                 same = read_meta(connection).get("building") == key
-        except (sqlite3.DatabaseError, ValueError):  # damaged, or not even begun
+        except (sqlite3.DatabaseError, ValueError):  # damaged, or without tables
             same = False
         if not same:
             for leftover in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
@@ -205,7 +205,7 @@ def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:
 
 
 class _Build:
-    """One build; its progress is in the file."""
+    """One build; its progress is stored in the file, so that it can resume."""
 
     def __init__(self, connection: sqlite3.Connection, store: Path, path: Path, commit: int, batch_size: int) -> None:
         self._connection, self._store, self._path, self._commit = connection, store, path, commit
@@ -263,17 +263,17 @@ class _Build:
 
 def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> tuple[int, TermCounter]:
     """Return how many documents a range holds, and the terms of those in the sample."""
-    counter, found = TermCounter(), 0
+    counter, n_in_range = TermCounter(), 0
     query = (
         f"SELECT document_key, id FROM documents WHERE document_key >= ? AND document_key < ? AND {present_at(commit)}"  # noqa: S608
     )
     with closing(connect_to_read(store)) as documents:
         for key, doc_id in documents.execute(query, keys):
-            found += 1
+            n_in_range += 1
             if is_sampled(doc_id, n_documents):
                 text = documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,))
                 counter.add(read_terms(text.fetchone()[0]))
-    return found, counter
+    return n_in_range, counter
 
 
 @lru_cache(1)

@@ -11,8 +11,8 @@ import numpy as np
 SEED = 20240229
 MAX_CLUSTERS = 200
 MAX_FEATURES = 4096  # key terms that centres are made of, those of most documents
-MIN_DOCUMENTS = 2  # a key term of one document relates it to no other
-BATCH = 1024  # documents a step of k-means
+MIN_DOCUMENTS = 2  # a key term of a single document links it to none
+BATCH = 1024  # documents per step of k-means
 LABEL_TERMS = 4  # of a topic
 
 
@@ -45,12 +45,12 @@ class Centres:
 
     def assign(self, weights: Mapping[str, float]) -> int | None:
         """Return the cluster nearest to a document's weighted key terms; None if it shares no term with any."""
-        found = sorted((self._columns[term], weight) for term, weight in weights.items() if term in self._columns)
-        if not found:
+        weighted = sorted((self._features[term], weight) for term, weight in weights.items() if term in self._features)
+        if not weighted:
             return None
-        columns = [column for column, _ in found]
-        # Summed in one order and without BLAS: a document assigned alone gets what it got among others.
-        scores = (self._by_term[columns] * np.array([[weight] for _, weight in found])).sum(axis=0)
+        columns = [column for column, _ in weighted]
+        # Summed in one order and without BLAS, so that a document gets the same cluster alone and in a batch.
+        scores = (self._by_term[columns] * np.array([[weight] for _, weight in weighted])).sum(axis=0)
         best = int(scores.argmax())
         return best if scores[best] > 0 else None
 
@@ -63,11 +63,11 @@ class Centres:
         labels: list[str] = []
         for cluster in range(len(self.matrix)):
             terms = (shown.get(term, term) for term in self._distinctive(cluster))
-            labels.append(_label(terms, set(labels), cluster))
+            labels.append(_distinct_label(terms, set(labels), cluster))
         return labels
 
     @cached_property
-    def _columns(self) -> dict[str, int]:
+    def _features(self) -> dict[str, int]:
         return {term: column for column, term in enumerate(self.terms)}
 
     @cached_property
@@ -75,15 +75,15 @@ class Centres:
         return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
     def _distinctive(self, cluster: int) -> Iterator[str]:
-        """Yield a centre's terms by how far they exceed the mean of all centres, without words already yielded."""
+        """Yield a centre's terms by how far they exceed the mean of all centres, skipping those without a new word."""
         row = self.matrix[cluster]
         above = row - self.matrix.mean(axis=0) if len(self.matrix) > 1 else row
-        said: set[str] = set()
+        yielded: set[str] = set()
         best = sorted(np.flatnonzero(row > 0), key=lambda column: (-above[column], -row[column], self.terms[column]))
         for column in best:
             words = set(self.terms[column].split())
-            if not words <= said:
-                said |= words
+            if not words <= yielded:
+                yielded |= words
                 yield self.terms[column]
 
 
@@ -102,13 +102,13 @@ def fit_centres(documents: Iterable[Mapping[str, float]], n: int | None = None) 
         n: Clusters at most; by default `n_clusters` of the documents.
     """
     vectors = list(documents)
-    terms, rows = _unit_rows(vectors)
+    terms, rows = _sparse_unit_rows(vectors)
     if not terms:
         return Centres((), np.empty((0, 0), dtype=np.float32))
     return Centres(terms, _k_means(rows, min(n or n_clusters(len(vectors)), rows.shape[0])))
 
 
-def _unit_rows(vectors: Sequence[Mapping[str, float]]) -> tuple[tuple[str, ...], Any]:
+def _sparse_unit_rows(vectors: Sequence[Mapping[str, float]]) -> tuple[tuple[str, ...], Any]:
     """Return the most frequent terms, and the documents that hold any as a sparse matrix of unit rows."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.preprocessing import normalize
@@ -141,8 +141,8 @@ def _k_means(rows: Any, n: int) -> np.ndarray:
     return unit
 
 
-def _label(terms: Iterable[str], taken: set[str], cluster: int) -> str:
-    """Join terms until no other label is the same."""
+def _distinct_label(terms: Iterable[str], taken: set[str], cluster: int) -> str:
+    """Join terms until the label is unique."""
     label: list[str] = []
     for term in terms:
         label.append(term)

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # sources of a summary; else a model's id
 DECISION = "décision"
-# Kinds of a text file by the schema that its text calls for; the last is any other document's.
+# Kinds of a text file by the extraction schema chosen for it; the last is any other document's.
 KINDS = {
     "jurisprudence": DECISION,
     "contract": "contrat",
@@ -32,11 +32,11 @@ KINDS = {
     "general": "document",
 }
 ASKED_TO = "asked_to"  # in `meta` of an unfinished build: the last document_key sent to the model
-AT_ONCE = 8  # documents sent to the model
+AT_ONCE = 8  # documents sent to the model at a time
 
 
 def describe(document: Document, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
-    """Describe a document; of the corpus' statistics, those of the document's own terms suffice."""
+    """Describe a document; `statistics` need only cover the document's own terms."""
     terms = terms or read_terms(document.content)
     weighed = keywords_of(terms, statistics, CENTROID)
     keywords = weighed[:N_KEYWORDS]
@@ -49,13 +49,13 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
         doc_type_of(document),
         OFFICIAL if official else EXTRACTIVE,
         summary,
-        [(one.term, one.shown, one.weight) for one in keywords],
+        [(keyword.term, keyword.shown, keyword.weight) for keyword in keywords],
         index_terms(keywords),
     )
 
 
 def doc_type_of(document: Document) -> str:
-    """Return a document's kind: its `nature` in the source, a decision if it names a court, or by a file's text."""
+    """Return a document's kind: its `nature` in the source, a decision if it names a court, else by a file's text."""
     if named := str(document.extra.get("nature") or "").strip():
         return named
     if document.juridiction:
@@ -64,14 +64,14 @@ def doc_type_of(document: Document) -> str:
 
 
 def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: TextModel) -> None:
-    """Replace extractive summaries by a model's, with title, date, author and keywords by it; they stay where it fails.
+    """Replace extractive summaries by a model's, with its title, date, author and keywords; keep them where it fails.
 
-    A resumed build goes on after the last.
+    A resumed build continues after the last document sent.
     """
     last = int(read_meta(connection).get(ASKED_TO, 0))
-    wanted = "FROM documents WHERE summary_source = ? AND document_key > ?"
-    (total,) = connection.execute(f"SELECT COUNT(*) {wanted}", (EXTRACTIVE, last)).fetchone()
-    next_keys = f"SELECT document_key {wanted} ORDER BY document_key LIMIT {AT_ONCE}"
+    pending = "FROM documents WHERE summary_source = ? AND document_key > ?"
+    (total,) = connection.execute(f"SELECT COUNT(*) {pending}", (EXTRACTIVE, last)).fetchone()
+    next_keys = f"SELECT document_key {pending} ORDER BY document_key LIMIT {AT_ONCE}"
     failed = 0
     name = str(getattr(sub_llm, "name", "model"))
     with (
@@ -83,12 +83,12 @@ def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: Te
             last = keys[-1]
             texts = [documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,)) for key in keys]
             replies = pool.map(lambda text: model_record(sub_llm, text), [row.fetchone()[0] for row in texts])
-            said = [(key, reply) for key, reply in zip(keys, replies, strict=True) if reply.summary]
-            failed += len(keys) - len(said)
+            kept = [(key, reply) for key, reply in zip(keys, replies, strict=True) if reply.summary]
+            failed += len(keys) - len(kept)
             connection.execute("BEGIN IMMEDIATE")
-            rows = [(one.summary, name, key) for key, one in said]
+            rows = [(reply.summary, name, key) for key, reply in kept]
             connection.executemany("UPDATE documents SET summary = ?, summary_source = ? WHERE document_key = ?", rows)
-            records = [(key, one.title, one.date, one.author, json.dumps(one.keywords)) for key, one in said]
+            records = [(key, reply.title, reply.date, reply.author, json.dumps(reply.keywords)) for key, reply in kept]
             connection.executemany("INSERT OR REPLACE INTO model_records VALUES (?, ?, ?, ?, ?)", records)
             write_meta(connection, {ASKED_TO: last})
             connection.execute("COMMIT")
@@ -99,17 +99,17 @@ def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: Te
 
 
 def put_model_keywords(connection: sqlite3.Connection) -> None:
-    """Put the keywords that a model gave before a document's own; the caller has begun a transaction."""
+    """Insert a model's keywords before a document's own; the caller has begun a transaction."""
     query = "SELECT document_key, keywords FROM model_records WHERE keywords <> '[]' ORDER BY document_key"
-    own = "SELECT term, shown, weight FROM keywords WHERE document_key = ? ORDER BY place"
+    keyword_query = "SELECT term, shown, weight FROM keywords WHERE document_key = ? ORDER BY place"
     for key, given in connection.execute(query).fetchall():
-        found = [Keyword(*row) for row in connection.execute(own, (key,))]
-        weight = max((one.weight for one in found), default=1.0)
-        terms = ((" ".join(one[0] for one in query_terms(shown)), shown) for shown in json.loads(given))
+        own_keywords = [Keyword(*row) for row in connection.execute(keyword_query, (key,))]
+        weight = max((keyword.weight for keyword in own_keywords), default=1.0)
+        terms = ((" ".join(stems[0] for stems in query_terms(shown)), shown) for shown in json.loads(given))
         first = {term: Keyword(term, shown, weight) for term, shown in terms if term}
-        keywords = [*first.values(), *(one for one in found if one.term not in first)]
+        keywords = [*first.values(), *(keyword for keyword in own_keywords if keyword.term not in first)]
         connection.execute("DELETE FROM keywords WHERE document_key = ?", (key,))
-        rows = [(key, place, *one) for place, one in enumerate(keywords)]
+        rows = [(key, place, *keyword) for place, keyword in enumerate(keywords)]
         connection.executemany("INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", rows)
         postings = [(term, key, weight) for term, weight in index_terms(keywords).items()]
         connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?, ?)", postings)
@@ -120,7 +120,7 @@ def copy_model_texts(connection: sqlite3.Connection, earlier: Path) -> None:
     connection.execute("ATTACH ? AS earlier", (str(earlier),))
     try:
         _copy_from_earlier(connection)
-    except sqlite3.DatabaseError as error:  # a damaged index is a reason for a new build
+    except sqlite3.DatabaseError as error:  # a damaged index is rebuilt anyway
         logger.warning("cannot reuse the model's summaries in %s: %s", earlier, error)
     connection.execute("DETACH earlier")
 

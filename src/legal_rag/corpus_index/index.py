@@ -25,7 +25,7 @@ from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 
-PAGE = 500  # rows or ids of a query
+PAGE = 500  # rows or ids per query
 MAX_WORDS = 50  # of a query: no document has as many keywords
 # `corpus` is the store; from the eighth column on, the fields of `DocumentMeta` of these names.
 _FIELDS = "file_size char_count title summary doc_type date juridiction formation solution cluster".split()
@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class DocumentMeta:
-    """Level 1: what a document is, without its text."""
+    """Level 1: a document's metadata, without its text."""
 
     doc_id: str
     file_path: str  # of the source, where it was a file of a folder; else empty
@@ -52,10 +52,10 @@ class DocumentMeta:
     title: str
     summary: str  # the official one, else a model's, else sentences of the text
     keywords: tuple[str, ...]  # a model's first, then by falling weight
-    entities: tuple[str, ...]  # as the text names them; none where nothing was extracted
+    entities: tuple[str, ...]  # as named in the text; empty if none were extracted
     doc_type: str
     date: str  # ISO 8601, as far as it is known
-    author: str  # who decided or wrote it
+    author: str  # the court or person who wrote it
     juridiction: str
     formation: str
     solution: str
@@ -70,7 +70,7 @@ class DocumentMeta:
 
 
 def has_corpus_index(corpus: Any) -> bool:
-    """Tell whether a corpus is a Library with a valid corpus index."""
+    """Is a corpus a Library with a valid corpus index?"""
     if not isinstance(corpus, Library):
         return False
     path = corpus.path / CORPUS_INDEX
@@ -85,7 +85,7 @@ def has_corpus_index(corpus: Any) -> bool:
 
 
 class CorpusIndex:
-    """Read-only index of one Library at one commit; thread-safe, with one SQLite connection a thread.
+    """Read-only index of one Library at one commit; thread-safe, with one SQLite connection per thread.
 
     Args:
         library: The Library.
@@ -102,10 +102,10 @@ class CorpusIndex:
             raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
         self._entities = library.path / ENTITIES
         self._present = present_at(library.commit, "i")
-        self._connections = ThreadConnections(self.path, self._connect, self._is_usable)
+        self._connections = ThreadConnections(self.path, self._open_connection, self._is_usable)
         self.meta: Mapping[str, Any] = {}
-        _ = self._connection  # raises here what is wrong with the file
-        self._entity_lookup = EntityLookup(library, self._column, self._pages, self._present)
+        _ = self._connection  # raises here if the file is damaged
+        self._entity_lookup = EntityLookup(library, self._fetch_column, self._stream_pages, self._present)
 
     @classmethod
     def open(cls, library: Library | str | Path) -> "CorpusIndex":
@@ -126,33 +126,33 @@ class CorpusIndex:
 
     @property
     def total_docs(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return self.library.n_documents
 
     @property
     def total_chars(self) -> int:
         """The characters of all documents."""
-        return int(self._one("SELECT chars FROM totals WHERE at_commit = ?", self.library.commit)[0])
+        return int(self._fetch_one("SELECT chars FROM totals WHERE at_commit = ?", self.library.commit)[0])
 
     @property
     def documents(self) -> Mapping[str, DocumentMeta]:
         """Documents by id, in indexing order."""
-        return QueryMapping("document", self._meta, self._ids, lambda: self.total_docs, self._nearest)
+        return QueryMapping("document", self._meta, self._stream_ids, lambda: self.total_docs, self._nearest_id)
 
     @property
     def keyword_index(self) -> Mapping[str, list[str]]:
         """Document ids by keyword, in its most frequent surface form; see `keyword`."""
-        there = f"""
+        exists = f"""
             EXISTS (SELECT 1 FROM keywords AS k CROSS JOIN main.documents AS i USING (document_key)
                     WHERE k.shown = one.shown AND {self._present})
         """  # noqa: S608
-        keys = f"SELECT DISTINCT shown FROM keywords AS one WHERE shown > ? AND {there} ORDER BY shown LIMIT ?"  # noqa: S608
-        count = f"SELECT COUNT(*) FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {there}"  # noqa: S608
+        keys = f"SELECT DISTINCT shown FROM keywords AS one WHERE shown > ? AND {exists} ORDER BY shown LIMIT ?"  # noqa: S608
+        count = f"SELECT COUNT(*) FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {exists}"  # noqa: S608
         return QueryMapping(
             "keyword",
             lambda text: self.keyword(text) or None,
-            lambda: (shown for (shown,) in self._pages(keys, "")),
-            lambda: int(self._one(count)[0]),
+            lambda: (shown for (shown,) in self._stream_pages(keys, "")),
+            lambda: int(self._fetch_one(count)[0]),
         )
 
     @property
@@ -164,11 +164,11 @@ class CorpusIndex:
     @property
     def date_index(self) -> Mapping[str, list[str]]:
         """Document ids by date, as the source writes it, ascending."""
-        there = present_at(self.library.commit, "d")
-        of = f"FROM corpus.documents AS d WHERE {there}"
+        present = present_at(self.library.commit, "d")
+        of = f"FROM corpus.documents AS d WHERE {present}"
         by_model = f"""
             FROM model_records AS r JOIN corpus.documents AS d USING (document_key)
-            WHERE d.decision_date = '' AND {there}
+            WHERE d.decision_date = '' AND {present}
         """
         keys = f"""
             SELECT decision_date {of} AND decision_date > ?1
@@ -178,15 +178,15 @@ class CorpusIndex:
             SELECT COUNT(*) FROM
             (SELECT decision_date {of} AND decision_date <> '' UNION SELECT date {by_model} AND date <> '')
         """  # noqa: S608
-        found = f"""
+        ids_query = f"""
             SELECT document_key, id {of} AND decision_date = ?1 AND decision_date <> ''
             UNION ALL SELECT document_key, id {by_model} AND date = ?1 AND date <> '' ORDER BY 1
         """
         return QueryMapping(
             "date",
-            lambda date: [doc_id for _, doc_id in self._rows(found, str(date))] or None,
-            lambda: (date for (date,) in self._pages(keys, "")),
-            lambda: int(self._one(count)[0]),
+            lambda date: [doc_id for _, doc_id in self._fetch_rows(ids_query, str(date))] or None,
+            lambda: (date for (date,) in self._stream_pages(keys, "")),
+            lambda: int(self._fetch_one(count)[0]),
         )
 
     @property
@@ -202,42 +202,42 @@ class CorpusIndex:
     @property
     def links(self) -> Mapping[str, list[str]]:
         """By document id, the ids of the documents of the corpus that it cites."""
-        return QueryMapping("document", self._cited, self._ids, lambda: self.total_docs, self._nearest)
+        return QueryMapping("document", self._cited_ids, self._stream_ids, lambda: self.total_docs, self._nearest_id)
 
     def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Return ids in indexing order."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key LIMIT ? OFFSET ?"  # noqa: S608
-        return self._column(query, -1 if limit is None else limit, offset)
+        return self._fetch_column(query, -1 if limit is None else limit, offset)
 
     def last_id(self) -> str | None:
-        """Return the id of the last document; None if there is none."""
+        """Return the id of the last document; None for an empty Library."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key DESC LIMIT 1"  # noqa: S608
-        return next(iter(self._column(query)), None)
+        return next(iter(self._fetch_column(query)), None)
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
-        """Stream the entries of documents, `PAGE` a query.
+        """Stream the entries of documents, `PAGE` per query.
 
         Args:
             doc_ids: Whose entries, in this order; unknown ids are skipped. By default all, in indexing order.
-            entities: Include their entities, at the cost of one query a document.
+            entities: Include their entities, at the cost of one query per document.
         """
         if doc_ids is not None:
             for batch in _in_batches(dict.fromkeys(doc_ids)):
-                found = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
-                yield from (found[doc_id] for doc_id in batch if doc_id in found)
+                metas = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
+                yield from (metas[doc_id] for doc_id in batch if doc_id in metas)
             return
         query = f"{SELECT_ENTRIES} WHERE {self._present} AND i.document_key > ? ORDER BY i.document_key LIMIT ?"
-        for rows in _in_batches(self._pages(query, -1)):
+        for rows in _in_batches(self._stream_pages(query, -1)):
             yield from self._as_metas(rows, entities)
 
     def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
         """Stream ids with their summaries, in indexing order; unknown ids are skipped."""
         select = f"SELECT document_key, id, summary FROM main.documents AS i WHERE {self._present}"  # noqa: S608
         if doc_ids is None:
-            rows = self._pages(f"{select} AND document_key > ? ORDER BY document_key LIMIT ?", -1)
-        else:  # at once: each page would look up every id
+            rows = self._stream_pages(f"{select} AND document_key > ? ORDER BY document_key LIMIT ?", -1)
+        else:  # in one query: each page would look up every id
             named = f"{select} AND id IN (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
-            rows = iter(self._rows(named, json.dumps(list(doc_ids))))
+            rows = iter(self._fetch_rows(named, json.dumps(list(doc_ids))))
         for _, doc_id, summary in islice(rows, limit):
             yield doc_id, summary
 
@@ -247,7 +247,7 @@ class CorpusIndex:
             SELECT summary_source, COUNT(*) FROM main.documents AS i WHERE {self._present}
             GROUP BY summary_source ORDER BY summary_source
         """  # noqa: S608
-        return dict(self._rows(query))
+        return dict(self._fetch_rows(query))
 
     def keyword(self, text: str) -> list[str]:
         """Return the ids of the documents that have all words of `text` among their keywords, in indexing order.
@@ -287,20 +287,20 @@ class CorpusIndex:
         Raises:
             KeyError: If there is no such document.
         """
-        key = self._key(doc_id)
+        key = self._require_key(doc_id)
         terms = "SELECT term FROM corpus.names WHERE document_key = ? AND own"
         query = f"SELECT DISTINCT document_key FROM corpus.names WHERE own = 0 AND term IN ({terms})"  # noqa: S608
-        citing = self._column(query, key)
+        citing = self._fetch_column(query, key)
         links = self.library.citation_links().links_from(citing)
-        return self._ids_of(sorted({link.citing for link in links if link.cited == key}))
+        return self._ids_by_key(sorted({link.citing for link in links if link.cited == key}))
 
     def document_index(self, doc_id: str) -> DocumentIndex:
-        """Return the sections of a document: stored if a model wrote their summaries, else made now.
+        """Return the sections of a document: stored if a model wrote their summaries, else built now.
 
         Raises:
             KeyError: If there is no such document.
         """
-        stored = self._one("SELECT value FROM sections WHERE document_key = ?", self._key(doc_id))
+        stored = self._fetch_one("SELECT value FROM sections WHERE document_key = ?", self._require_key(doc_id))
         return self.make_sections(doc_id) if stored is None else sections_of_json(stored[0])
 
     def make_sections(self, doc_id: str, sub_llm: TextModel | None = None) -> DocumentIndex:
@@ -324,7 +324,8 @@ class CorpusIndex:
 
     def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
         condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
-        return self._as_metas(self._rows(f"{SELECT_ENTRIES} WHERE {condition}", json.dumps(list(doc_ids))), entities)
+        rows = self._fetch_rows(f"{SELECT_ENTRIES} WHERE {condition}", json.dumps(list(doc_ids)))
+        return self._as_metas(rows, entities)
 
     def _as_metas(self, rows: Sequence[tuple[Any, ...]], entities: bool) -> Iterator[DocumentMeta]:
         keywords: dict[int, list[str]] = {}
@@ -332,7 +333,7 @@ class CorpusIndex:
             SELECT document_key, shown FROM keywords WHERE document_key IN (SELECT value FROM json_each(?))
             ORDER BY document_key, place
         """
-        for key, shown in self._rows(query, json.dumps([row[0] for row in rows])):
+        for key, shown in self._fetch_rows(query, json.dumps([row[0] for row in rows])):
             keywords.setdefault(key, []).append(shown)
         for row in rows:
             key, doc_id = row[:2]
@@ -343,58 +344,58 @@ class CorpusIndex:
         return QueryMapping(
             column,
             find,
-            lambda: iter(self._column(f"SELECT {column} FROM clusters ORDER BY cluster")),  # noqa: S608
-            lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
+            lambda: iter(self._fetch_column(f"SELECT {column} FROM clusters ORDER BY cluster")),  # noqa: S608
+            lambda: int(self._fetch_one("SELECT COUNT(*) FROM clusters")[0]),
         )
 
     def _in_cluster(self, cluster: Any) -> list[str] | None:
-        if not isinstance(cluster, int) or self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
+        if not isinstance(cluster, int) or self._fetch_one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
             return None
         return self._ids_where("cluster = ?", cluster)
 
     def _in_topic(self, topic: Any) -> list[str] | None:
-        row = self._one("SELECT cluster FROM clusters WHERE topic = ?", str(topic))
+        row = self._fetch_one("SELECT cluster FROM clusters WHERE topic = ?", str(topic))
         return None if row is None else self._in_cluster(row[0])
 
-    def _cited(self, doc_id: Any) -> list[str] | None:
+    def _cited_ids(self, doc_id: Any) -> list[str] | None:
         key = self._find_key(doc_id)
         if key is None:
             return None
-        return self._ids_of(link.cited for link in self.library.citation_links().links_from([key]))
+        return self._ids_by_key(link.cited for link in self.library.citation_links().links_from([key]))
 
-    def _ids_of(self, keys: Iterable[int]) -> list[str]:
+    def _ids_by_key(self, keys: Iterable[int]) -> list[str]:
         return self._ids_where("document_key IN (SELECT value FROM json_each(?))", json.dumps(list(keys)))
 
     def _ids_where(self, condition: str, *values: Any) -> list[str]:
         """Return the ids of the documents that meet a condition in SQL, in indexing order."""
         query = f"SELECT id FROM main.documents AS i WHERE {condition} AND {self._present} ORDER BY document_key"  # noqa: S608
-        return self._column(query, *values)
+        return self._fetch_column(query, *values)
 
     def _find_key(self, doc_id: Any) -> int | None:
         query = f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}"  # noqa: S608
-        return next(iter(self._column(query, str(doc_id))), None)
+        return next(iter(self._fetch_column(query, str(doc_id))), None)
 
-    def _key(self, doc_id: str) -> int:
+    def _require_key(self, doc_id: str) -> int:
         key = self._find_key(doc_id)
         if key is None:
-            raise KeyError(f"no document {doc_id!r} (the nearest is {self._nearest(doc_id)!r})")
+            raise KeyError(f"no document {doc_id!r} (the nearest is {self._nearest_id(doc_id)!r})")
         return key
 
-    def _nearest(self, doc_id: Any) -> str | None:
+    def _nearest_id(self, doc_id: Any) -> str | None:
         return self.library.nearest_id(str(parameter(doc_id)))
 
-    def _ids(self) -> Iterator[str]:
+    def _stream_ids(self) -> Iterator[str]:
         query = f"""
             SELECT document_key, id FROM main.documents AS i WHERE {self._present} AND document_key > ?
             ORDER BY document_key LIMIT ?
         """  # noqa: S608
-        return (doc_id for _, doc_id in self._pages(query, -1))
+        return (doc_id for _, doc_id in self._stream_pages(query, -1))
 
     @property
     def _connection(self) -> sqlite3.Connection:
         return self._connections.get()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         library = self.library
         files = {"corpus": library.path / STORE, "entities": self._entities}
         try:
@@ -407,7 +408,7 @@ class CorpusIndex:
         return connection
 
     def _is_usable(self, connection: sqlite3.Connection) -> bool:
-        """Tell whether a connection still answers, and has the entities, which may have been extracted since."""
+        """Is a connection still alive, with the entities attached, which may have been extracted since?"""
         if not answers(connection):
             return False
         attached = {name for _, name, _ in connection.execute("PRAGMA database_list")}
@@ -416,16 +417,16 @@ class CorpusIndex:
     def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
         return self._connection.execute(query, [parameter(value) for value in values])
 
-    def _one(self, query: str, *values: Any) -> Any:
+    def _fetch_one(self, query: str, *values: Any) -> Any:
         return self._execute(query, *values).fetchone()
 
-    def _rows(self, query: str, *values: Any) -> list[Any]:
+    def _fetch_rows(self, query: str, *values: Any) -> list[Any]:
         return self._execute(query, *values).fetchall()
 
-    def _column(self, query: str, *values: Any) -> list[Any]:
+    def _fetch_column(self, query: str, *values: Any) -> list[Any]:
         return [row[0] for row in self._execute(query, *values)]
 
-    def _pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
+    def _stream_pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
         """Stream rows by keyset pagination; no query stays open between pages, so slow readers block no commit.
 
         Args:
@@ -434,7 +435,7 @@ class CorpusIndex:
             first: A value below all of the first column.
             values: The query's other parameters.
         """
-        while rows := self._rows(query, *values, first, PAGE):
+        while rows := self._fetch_rows(query, *values, first, PAGE):
             check()
             yield from rows
             first = rows[-1][0]

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 
-SAMPLE_SIZE = 20_000  # documents, about: enough to tell one in a hundred from one in a thousand
-MIN_DOCUMENTS = 2  # a term of fewer is dropped: most such are names and typing errors
+SAMPLE_SIZE = 20_000  # documents, about: enough to distinguish a frequency of 1 % from 0.1 %
+MIN_DOCUMENTS = 2  # rarer terms are dropped: most are names and typos
 MAX_TERMS = 300_000  # kept, the most frequent ones: some 60 MB
 N_KEYWORDS = 12  # of a document
-COMMON_SHARE = 0.7  # of the documents: a term of more of them is no keyword
-FEW_DOCUMENTS = 20  # in a smaller corpus no term is common, nor unknown
-RAREST = 4  # documents: the df of rarer terms is raised to it, for they are often typing errors or names
+COMMON_SHARE = 0.7  # of the documents: more frequent terms are not keywords
+FEW_DOCUMENTS = 20  # in a smaller corpus no term counts as common or unknown
+RAREST = 4  # documents: the df of rarer terms is raised to it: they are often typos or names
 NO_NOUN = 0.4  # weight of a term that never follows a determiner
 PAIR = 0.9  # weight of a pair: both its words may be keywords as well
 COVERED = 0.5  # share of a word's occurrences within one pair: the pair replaces it
@@ -79,7 +79,7 @@ class TermCounter:
 
 
 def is_sampled(doc_id: str, n_documents: int) -> bool:
-    """Tell whether a document is in the sample of a corpus of `n_documents`: all are, up to `SAMPLE_SIZE`.
+    """Is a document in the sample of a corpus of `n_documents`? All are, up to `SAMPLE_SIZE`.
 
     A hash of the id decides, so that the same corpus gives the same statistics, and memory does not grow with it.
     """
@@ -101,7 +101,7 @@ def keywords_of(
     """
     terms = read_terms(text) if isinstance(text, str) else text
     statistics = statistics or TermStatistics()
-    candidates = sorted(_candidates(terms, statistics))
+    candidates = sorted(_weigh_candidates(terms, statistics))
     chosen: list[Keyword] = []
     in_pairs: Counter[str] = Counter()  # by word: its occurrences in the pairs chosen
     for minus_weight, term in candidates:
@@ -117,25 +117,25 @@ def keywords_of(
 
 
 def index_terms(keywords: Iterable[Keyword]) -> dict[str, float]:
-    """Return the terms that find a text with these keywords, with weights: the keywords and their words.
+    """Return the index terms of a text with these keywords, with weights: the keywords and their words.
 
     The keyword "clause de non-concurrence" is found by "clause" and by "concurrence", too.
     """
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for term, _, weight in keywords:
-        for one in (term, *_words(term)):
-            found[one] = max(weight, found.get(one, 0.0))
-    return found
+        for key in (term, *_split_term(term)):
+            weights[key] = max(weight, weights.get(key, 0.0))
+    return weights
 
 
-def _words(term: str) -> list[str]:
+def _split_term(term: str) -> list[str]:
     if " " not in term and "-" not in term:
         return []
     return [word for part in term.split() for word in (part, part.rpartition("-")[2])]
 
 
-def _candidates(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
-    """Return the terms of a text that may be keywords, each after its negated weight."""
+def _weigh_candidates(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
+    """Return candidate keywords of a text as (negated weight, term)."""
     n, frequencies = statistics.n_documents, statistics.frequencies
     few = n < FEW_DOCUMENTS
     common = math.inf if few else n * COMMON_SHARE

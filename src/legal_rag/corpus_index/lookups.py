@@ -21,7 +21,7 @@ from legal_rag.extraction.terms import (
 from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import Library
 
-MAX_COMPLETIONS = 1000  # keys, in a notebook
+MAX_COMPLETIONS = 1000  # keys offered in a notebook
 MAX_NAMES = 20  # shown of a document
 MAX_WORDS = 50  # of a name: none is longer
 NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts
@@ -35,7 +35,7 @@ Value = TypeVar("Value")
 class QueryMapping(Mapping[Key, Value], Generic[Key, Value]):
     """A mapping that queries each value on access and keeps none in memory.
 
-    In errors, `name` says what a key is; `find` returns the value of a key, or None; `nearest` one like an unknown key.
+    `name` describes a key in errors; `find` returns a key's value, or None; `nearest` a key similar to an unknown one.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class EntityLookup:
     def find(self, text: str) -> list[str]:
         """Return the ids of the documents that hold an entity, in indexing order.
 
-        A name that none holds as a whole matches documents that hold all of its words in names of one kind.
+        A name that no document has as a whole matches documents with all of its words in names of one kind.
 
         Raises:
             ValueError: If no entities were extracted.
@@ -99,10 +99,10 @@ class EntityLookup:
         if self._library.entities is None:
             raise UnsupportedFilterError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
         having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
-        found = self._holding(having, json.dumps(list(dict.fromkeys(_terms(text)))))
+        doc_ids = self._holding(having, json.dumps(list(dict.fromkeys(_entity_terms(text)))))
         words = name_words(text)
-        if found or not 0 < len(words) <= MAX_WORDS:
-            return found
+        if doc_ids or not 0 < len(words) <= MAX_WORDS:
+            return doc_ids
         of_word = "SELECT doc_id FROM entities.terms WHERE term = ?"
         in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
         values = [name_term(kind + WORD, [word]) for kind in _KINDS for word in words]
@@ -120,10 +120,10 @@ class EntityLookup:
         """Return the distinct names in a document as its text writes them, people and bodies first."""
         entities = self._library.entities_of(doc_id) or []
         names = [
-            " ".join(one["extraction_text"].split())
-            for wanted in NAMED_CLASSES
-            for one in entities
-            if one["extraction_class"] == wanted
+            " ".join(entity["extraction_text"].split())
+            for entity_class in NAMED_CLASSES
+            for entity in entities
+            if entity["extraction_class"] == entity_class
         ]
         return tuple(dict.fromkeys(names))[:MAX_NAMES]
 
@@ -132,7 +132,7 @@ class EntityLookup:
         if self._library.entities is None:
             return iter(())
         query = f"""
-            SELECT DISTINCT term FROM entities.terms AS one WHERE {self._held} AND term > ? ORDER BY term LIMIT ?
+            SELECT DISTINCT term FROM entities.terms AS one WHERE {self._is_held} AND term > ? ORDER BY term LIMIT ?
         """  # noqa: S608
         return (term for (term,) in self._pages(query, ""))
 
@@ -140,11 +140,11 @@ class EntityLookup:
         """Count the distinct terms of the documents' entities."""
         if self._library.entities is None:
             return 0
-        query = f"SELECT COUNT(*) FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE {self._held}"  # noqa: S608
+        query = f"SELECT COUNT(*) FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE {self._is_held}"  # noqa: S608
         return int(self._column(query)[0])
 
     @property
-    def _held(self) -> str:
+    def _is_held(self) -> str:
         return f"""
             EXISTS (
                 SELECT 1 FROM entities.terms AS t CROSS JOIN main.documents AS i ON i.id = t.doc_id
@@ -153,7 +153,7 @@ class EntityLookup:
         """  # noqa: S608
 
 
-def _terms(text: str) -> Iterator[str]:
+def _entity_terms(text: str) -> Iterator[str]:
     """Yield the index terms that a query for an entity may mean."""
     yield text
     for day in find_dates(text):
@@ -162,5 +162,5 @@ def _terms(text: str) -> Iterator[str]:
     yield from all_reference_keys(text)
     if words := name_words(text):
         yield from (name_term(kind, words) for kind in _KINDS)
-    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as terms are made
+    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as in extraction
         yield from (name_term(name, words) for name in FOLDED_CLASSES)

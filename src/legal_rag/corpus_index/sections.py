@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.structure.outline import build_tree
 from legal_rag.corpus.structure.tree import PART_TITLES, TreeNode, walk, with_summaries
 from legal_rag.corpus.windows import READ_CHARS
@@ -37,7 +38,7 @@ class DocumentIndex:
     file_path: str
     has_structure: bool
     toc: dict[str, Any] = field(default_factory=dict)  # {"sections": [{"title", "start", "end", "level", "children"}]}
-    section_map: dict[str, tuple[int, int]] = field(default_factory=dict)
+    section_map: dict[str, Span] = field(default_factory=dict)
     section_summaries: dict[str, str] = field(default_factory=dict)
     keywords_by_section: dict[str, list[str]] = field(default_factory=dict)
     entities_by_section: dict[str, list[str]] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class SectionContents(NamedTuple):
 
     has_structure: bool  # whether it has headings or numbers
     toc: dict[str, Any]  # see `DocumentIndex`
-    section_map: dict[str, tuple[int, int]]  # start and end by name
+    section_map: dict[str, Span]  # start and end by name
 
 
 def build_document_index(
@@ -69,7 +70,7 @@ def build_document_index(
         tree: Its outline; by default it is made by rules.
         entities: Extracted from it; a section lists those that lie inside it.
         statistics: Of the corpus; by default keywords are weighed by their frequency in the section alone.
-        sub_llm: Writes the summaries of long sections; where it fails, or by default, they are extractive.
+        sub_llm: Writes the summaries of long sections; where it fails, and by default, they are extractive.
         file_path: Of the document's source, if it was a file.
     """
     contents, named = _named_contents(tree or build_tree(document.content))
@@ -88,7 +89,7 @@ def build_document_index(
 
 
 def contents_of(tree: TreeNode) -> SectionContents:
-    """Return the sections of an outline, named as `build_document_index` names them, in a tenth of its time."""
+    """Return the sections of an outline, named as in `build_document_index`, in a tenth of its time."""
     return _named_contents(tree)[0]
 
 
@@ -103,7 +104,7 @@ def summarised(
 
 
 def without_extracts(tree: TreeNode, document: Document, statistics: TermStatistics | None = None) -> TreeNode:
-    """Return an outline without those summaries that `summarised` writes by itself, without a model."""
+    """Return an outline without the extractive summaries that `summarised` would write."""
     sections = _SectionSummaries(document, statistics, None)
 
     def kept(node: TreeNode) -> str:
@@ -113,14 +114,14 @@ def without_extracts(tree: TreeNode, document: Document, statistics: TermStatist
 
 
 class SummaryRequests(NamedTuple):
-    """What a model is asked for summaries, about."""
+    """Approximate size of the requests to a model for summaries."""
 
     requests: int
     characters: int  # that it reads, prompts left out
 
 
 def summary_requests(tree: TreeNode, document: Document) -> SummaryRequests:
-    """Estimate what `summarised` asks a model about an outline; nothing if all long sections have summaries."""
+    """Estimate the requests of `summarised` for an outline; none if all long sections have summaries."""
     sections = _SectionSummaries(document, None, None)
     read = [sections.chars_read(node) for node in walk(tree) if sections.is_lacking(node)]
     windows = [-(-n_chars // READ_CHARS) for n_chars in read]
@@ -154,23 +155,23 @@ class _SectionSummaries:
 
     def of(self, node: TreeNode) -> str:
         """Return the summary of a section: its own, the official one of the document, a model's, else sentences."""
-        return node.summary or self._official(node) or self._written(node) or self._extract(node)
+        return node.summary or self._official(node) or self._ask_summary(node) or self._extract_summary(node)
 
     def unasked(self, node: TreeNode) -> str:
-        """Return the summary that a section gets if it has none, and no model is asked."""
-        return self._official(node) or self._extract(node)
+        """Return the summary of a section without one, if no model is used."""
+        return self._official(node) or self._extract_summary(node)
 
     def is_lacking(self, node: TreeNode) -> bool:
-        """Tell whether a model can summarise a section: it is long, and has no summary."""
+        """Does a section need a model's summary: is it long, without a summary?"""
         is_given = node.summary or self._official(node)
-        return not is_given and len(self._body(node)) > SHORT_CHARS
+        return not is_given and len(self._body_text(node)) > SHORT_CHARS
 
     def chars_read(self, node: TreeNode) -> int:
-        """Return about how much a model reads to summarise a section."""
-        n_chars = len(self._body(node))
+        """Estimate the characters that a model reads to summarise a section."""
+        n_chars = len(self._body_text(node))
         if n_chars <= READ_CHARS or not node.children:
             return n_chars
-        return len(self._own(node)) + SUMMARY_CHARS * len(node.children)
+        return len(self._lead_text(node)) + SUMMARY_CHARS * len(node.children)
 
     def _official(self, node: TreeNode) -> str:
         return self._document.summary if node.kind == "document" else ""
@@ -178,33 +179,33 @@ class _SectionSummaries:
     def keywords(self, node: TreeNode) -> list[Keyword]:
         """Return the key terms of a section's text without its heading, by falling weight."""
         if node.node_id not in self._keywords:
-            self._keywords[node.node_id] = keywords_of(self._terms(node), self._statistics, CENTROID)
+            self._keywords[node.node_id] = keywords_of(self._section_terms(node), self._statistics, CENTROID)
         return self._keywords[node.node_id]
 
-    def _terms(self, node: TreeNode) -> TextTerms:
+    def _section_terms(self, node: TreeNode) -> TextTerms:
         if node.node_id not in self._read:
-            self._read[node.node_id] = read_terms(self._body(node))
+            self._read[node.node_id] = read_terms(self._body_text(node))
         return self._read[node.node_id]
 
-    def _extract(self, node: TreeNode) -> str:
-        """Return sentences of a section: of its own text, and of its subsections' summaries."""
+    def _extract_summary(self, node: TreeNode) -> str:
+        """Return an extractive summary, from a section's own text and its subsections' summaries."""
         if node.node_id not in self._extracts:
-            text = self._body(node)
+            text = self._body_text(node)
             if len(text) <= SHORT_CHARS:
                 extract = " ".join(text.split()) or node.title
             elif node.children:
-                inside = (self._extract(child).replace(OMITTED, "\n") for child in node.children)
-                extract = self._extracted("\n".join([self._own(node), *inside]), keywords=self.keywords(node))
+                inside = (self._extract_summary(child).replace(OMITTED, "\n") for child in node.children)
+                extract = self._summarise("\n".join([self._lead_text(node), *inside]), keywords=self.keywords(node))
             else:
-                extract = self._extracted(text, keywords=self.keywords(node), terms=self._terms(node))
+                extract = self._summarise(text, keywords=self.keywords(node), terms=self._section_terms(node))
             self._extracts[node.node_id] = extract
         return self._extracts[node.node_id]
 
-    def _written(self, node: TreeNode) -> str:
-        """Return the model's summary of a section; empty if there is none, or it is no shorter than the section."""
+    def _ask_summary(self, node: TreeNode) -> str:
+        """Return the model's summary of a section; empty if it fails, or writes no less than the section."""
         if self._sub_llm is None or not self.is_lacking(node):
             return ""
-        text = self._body(node)
+        text = self._body_text(node)
         if node.node_id not in self._replies:
             read = text if len(text) <= READ_CHARS or not node.children else self._outlined(node)
             prompt = PROMPT.format(document=self._document.title or self._document.id, section=node.title)
@@ -213,36 +214,35 @@ class _SectionSummaries:
         return self._replies[node.node_id]
 
     def _outlined(self, node: TreeNode) -> str:
-        """Return a section's own text and the summaries of its subsections."""
-        return "\n".join([self._own(node), *(f"{child.title} : {self.of(child)}" for child in node.children)])
+        return "\n".join([self._lead_text(node), *(f"{child.title} : {self.of(child)}" for child in node.children)])
 
-    def _body(self, node: TreeNode) -> str:
+    def _body_text(self, node: TreeNode) -> str:
         return self._document.content[node.heading[1] : node.char_end].strip()
 
-    def _own(self, node: TreeNode) -> str:
+    def _lead_text(self, node: TreeNode) -> str:
         """Return the text of a section before its first subsection."""
         end = node.children[0].char_start if node.children else node.char_end
         return self._document.content[node.heading[1] : end].strip()
 
-    def _extracted(self, text: str, *, keywords: Sequence[Keyword] = (), terms: TextTerms | None = None) -> str:
+    def _summarise(self, text: str, *, keywords: Sequence[Keyword] = (), terms: TextTerms | None = None) -> str:
         summary = extractive_summary(text, self._statistics, terms=terms, keywords=keywords, most_chars=SUMMARY_CHARS)
         return summary.text
 
 
 def _named_contents(tree: TreeNode) -> tuple[SectionContents, dict[str, TreeNode]]:
     has_structure = any(child.kind != "part" for child in tree.children)
-    named = _named(tree) if has_structure else {WHOLE: tree}
-    contents = list(_contents(tree, {node.node_id: name for name, node in named.items()}))
+    named = _name_sections(tree) if has_structure else {WHOLE: tree}
+    contents = list(_section_contents(tree, {node.node_id: name for name, node in named.items()}))
     spans = {name: (node.char_start, node.char_end) for name, node in named.items()}
     return SectionContents(has_structure, {"sections": contents}, spans), named
 
 
-def _named(tree: TreeNode) -> dict[str, TreeNode]:
+def _name_sections(tree: TreeNode) -> dict[str, TreeNode]:
     """Return all sections by unique names: main parts have one in every decision, a repeated title gets a number."""
     named: dict[str, TreeNode] = {}
     times: dict[str, int] = {}
     for node in list(walk(tree))[1:]:
-        title = _short(PART_TITLES.get(node.kind, node.title))
+        title = _shorten_title(PART_TITLES.get(node.kind, node.title))
         times[title] = times.get(title, 0) + 1
         name = title if times[title] == 1 else f"{title} ({times[title]})"
         while name in named:  # some title ends in that number itself
@@ -252,13 +252,13 @@ def _named(tree: TreeNode) -> dict[str, TreeNode]:
     return named
 
 
-def _short(title: str) -> str:
+def _shorten_title(title: str) -> str:
     if len(title) <= NAME_CHARS:
         return title
     return title[:NAME_CHARS].rsplit(" ", 1)[0].rstrip(" ,;:.") + "…"
 
 
-def _contents(node: TreeNode, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _section_contents(node: TreeNode, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the table of contents below a section; sections without a name are left out."""
     for child in node.children:
         if child.node_id in names:
@@ -267,19 +267,17 @@ def _contents(node: TreeNode, names: Mapping[str, str]) -> Iterator[dict[str, An
                 "start": child.char_start,
                 "end": child.char_end,
                 "level": child.level,
-                "children": list(_contents(child, names)),
+                "children": list(_section_contents(child, names)),
             }
 
 
 class _Entities:
-    """A document's entities by position."""
-
     def __init__(self, entities: Sequence[Entity]) -> None:
-        self._sorted = sorted(entities, key=lambda one: one["char_start"])
-        self._starts = [one["char_start"] for one in self._sorted]
+        self._sorted = sorted(entities, key=lambda entity: entity["char_start"])
+        self._starts = [entity["char_start"] for entity in self._sorted]
 
     def names(self, node: TreeNode) -> list[str]:
         """Return the distinct entities inside a section, in text order."""
         first, behind = bisect_left(self._starts, node.char_start), bisect_left(self._starts, node.char_end)
-        inside = [one for one in self._sorted[first:behind] if one["char_end"] <= node.char_end]
-        return list(dict.fromkeys(" ".join(one["extraction_text"].split()) for one in inside))
+        inside = [entity for entity in self._sorted[first:behind] if entity["char_end"] <= node.char_end]
+        return list(dict.fromkeys(" ".join(entity["extraction_text"].split()) for entity in inside))

@@ -1,4 +1,4 @@
-"""Summaries of a text: by its own sentences, or by a language model."""
+"""Summaries of a text: extractive, or by a language model."""
 
 import logging
 import math
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from legal_rag.corpus.cleaning import read_words, storable
-from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.folding import Span, fold_text
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.patterns import find_dates
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
@@ -21,13 +21,13 @@ from legal_rag.llm import TextModel, json_in
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 600  # of a summary
-DECIDED_CHARS = 200  # of what a decision decides
+DECIDED_CHARS = 200  # of the decision's ruling
 MIN_CHARS = 40  # of a sentence: a shorter one is likely a heading
 MIN_SUMMARY_CHARS = 100
 SENTENCES = 3  # of a summary at most, the decision's included
-CENTROID = 30  # key terms by which sentences are scored
+CENTROID = 30  # key terms used to score sentences
 BEST_LINES = 5  # which are split into sentences
-REPEATED = 0.6  # share of a sentence's weight in terms of those already chosen that makes it redundant
+REPEATED = 0.6  # share of a sentence's weight in terms already covered that makes it redundant
 SOFT_WORDS = 10  # length normalisation: scores are divided by the root of words + this
 # Factors of a sentence's score, by its kind.
 EMPTY, QUOTED, CLAIMED, HEADING, FRAGMENT, CONCLUDES = 0.3, 0.5, 0.4, 0.4, 0.8, 1.4
@@ -55,7 +55,6 @@ MERGE = """\
 Voici, dans l'ordre, les résumés des parties d'un même document juridique. Faites-en un seul, en français, de deux ou
 trois phrases, sans rien ajouter. Répondez par le résumé seul."""
 
-Span = tuple[int, int]
 _WORD = re.compile(r"\w+")
 
 _LISTS = read_words("legal_rag.corpus_index")
@@ -91,7 +90,7 @@ class _Sentence(NamedTuple):
 class _Piece(NamedTuple):
     start: int
     end: int
-    sign: str  # `CUT` if the sentence goes on, else empty
+    sign: str  # `CUT` if the sentence was cut, else empty
 
 
 def extractive_summary(
@@ -105,7 +104,7 @@ def extractive_summary(
     """Summarise a text by its own sentences; deterministic.
 
     Args:
-        text: Of any kind: a decision, a contract, a letter, one line.
+        text: Any text: a decision, a contract, a letter, one line.
         statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
         terms: The text's, if they are known.
         keywords: The text's, some thirty, if they are known.
@@ -119,42 +118,42 @@ def extractive_summary(
     terms = terms or read_terms(text)
     weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
     part = operative_part(text)
-    decided = _decided(text, part, min(DECIDED_CHARS, most_chars // 3)) if part else []
+    decided = _decided_pieces(text, part, min(DECIDED_CHARS, most_chars // 3)) if part else []
     room = most_chars - sum(end - start + len(sign) + len(OMITTED) for start, end, sign in decided)
-    lines = _lines(text, terms.lines, part.start if part else len(text))
-    sentences = _sentences(text, lines, weights)
-    chosen = _chosen(text, sentences, weights, room, max(1, SENTENCES - len(decided)))
-    return _joined(text, sorted([*chosen, *decided]))
+    lines = _text_lines(text, terms.lines, part.start if part else len(text))
+    sentences = _score_lines(text, lines, weights)
+    chosen = _choose_sentences(text, sentences, weights, room, max(1, SENTENCES - len(decided)))
+    return _join_pieces(text, sorted([*chosen, *decided]))
 
 
 class ModelRecord(NamedTuple):
-    """What a model says of a document; empty where it says nothing that holds."""
+    """A model's description of a document; fields that fail validation are empty."""
 
-    summary: str  # in French; without one the model failed
+    summary: str  # in French; empty if the model failed
     title: str = ""
-    date: str = ""  # ISO 8601; stands in the text
-    author: str = ""  # its words stand in the text
+    date: str = ""  # ISO 8601; one of the text's dates
+    author: str = ""  # in words of the text
     keywords: tuple[str, ...] = ()
 
 
 def model_summary(sub_llm: TextModel, text: str, prompt: str) -> str:
     """Summarise a text with a model, map-reducing windows of `READ_CHARS` of a long one; empty if a call fails."""
-    return _merged(sub_llm, [_summary_in(_ask(sub_llm, prompt, window)) for window in _windows(text)])
+    return _merge_summaries(sub_llm, [_summary_in(_query_model(sub_llm, prompt, window)) for window in _windows(text)])
 
 
 def model_record(sub_llm: TextModel, text: str) -> ModelRecord:
-    """Describe a document with a model: by its first window of `READ_CHARS`; the summary is of the whole."""
+    """Describe a document with a model, from its first window of `READ_CHARS`; the summary covers all windows."""
     first, *others = _windows(text) or [""]
-    said = _ask(sub_llm, RECORD_PROMPT, first)
-    rest = [_summary_in(_ask(sub_llm, PROMPT, window)) for window in others]
+    answer = _query_model(sub_llm, RECORD_PROMPT, first)
+    rest = [_summary_in(_query_model(sub_llm, PROMPT, window)) for window in others]
     words = set(_WORD.findall(fold_text(first)))
-    author = _line_in(said, "author")
-    dates = {one.value.isoformat() for one in find_dates(first)}
-    keywords = said.get("keywords")
+    author = _line_in(answer, "author")
+    dates = {match.value.isoformat() for match in find_dates(first)}
+    keywords = answer.get("keywords")
     return ModelRecord(
-        _merged(sub_llm, [_summary_in(said), *rest]),
-        _line_in(said, "title"),
-        next((day for one in find_dates(_line_in(said, "date")) if (day := one.value.isoformat()) in dates), ""),
+        _merge_summaries(sub_llm, [_summary_in(answer), *rest]),
+        _line_in(answer, "title"),
+        next((day for match in find_dates(_line_in(answer, "date")) if (day := match.value.isoformat()) in dates), ""),
         author if words.issuperset(_WORD.findall(fold_text(author))) else "",
         tuple(dict.fromkeys(_lines_of(keywords)))[:MAX_KEYWORDS] if isinstance(keywords, list) else (),
     )
@@ -164,63 +163,63 @@ def _windows(text: str) -> list[str]:
     return [text[start:end] for start, end in cut_at_blanks(text, 0, len(text), READ_CHARS)]
 
 
-def _merged(sub_llm: TextModel, summaries: list[str]) -> str:
+def _merge_summaries(sub_llm: TextModel, summaries: list[str]) -> str:
     while len(summaries) > 1 and all(summaries):
         windows = _windows("\n\n".join(summaries))
         if len(windows) >= len(summaries):
             return ""
-        summaries = [_summary_in(_ask(sub_llm, MERGE, window)) for window in windows]
+        summaries = [_summary_in(_query_model(sub_llm, MERGE, window)) for window in windows]
     return summaries[0] if all(summaries) and summaries else ""
 
 
-def _ask(sub_llm: TextModel, prompt: str, text: str) -> dict[str, Any]:
-    """Return the JSON object of a reply; prose is a summary, broken JSON is nothing."""
+def _query_model(sub_llm: TextModel, prompt: str, text: str) -> dict[str, Any]:
+    """Return the JSON object of a reply; prose counts as a summary, broken JSON as empty."""
     try:
         reply = sub_llm.query(f"{prompt}\n\n{text}")
-    except Exception as error:  # model clients raise their own kinds; a summary is optional
+    except Exception as error:  # model clients raise their own classes; a summary is optional
         logger.debug("the model failed: %s", error)
         return {}
     if "{" not in reply:
         return {"summary": reply}
-    said = json_in(reply[reply.find("{") :], repair=False)
-    return said if isinstance(said, dict) else {}
+    answer = json_in(reply[reply.find("{") :], repair=False)
+    return answer if isinstance(answer, dict) else {}
 
 
-def _summary_in(said: Mapping[str, Any]) -> str:
-    text = " ".join(str(said.get("summary") or "").split())
+def _summary_in(answer: Mapping[str, Any]) -> str:
+    text = " ".join(str(answer.get("summary") or "").split())
     return text if SHORTEST <= len(text) <= LONGEST and is_french(text) else ""
 
 
-def _line_in(said: Mapping[str, Any], name: str) -> str:
-    return next(_lines_of([said.get(name)]), "")
+def _line_in(answer: Mapping[str, Any], name: str) -> str:
+    return next(_lines_of([answer.get(name)]), "")
 
 
 def _lines_of(values: Iterable[Any]) -> Iterator[str]:
-    """Yield texts in one line; longer ones than a title or a keyword may be are left out."""
+    """Yield strings on one line, up to `LONGEST_LINE` characters."""
     for value in values:
         line = " ".join(storable(value).split()) if isinstance(value, str) else ""
         if 0 < len(line) <= LONGEST_LINE:
             yield line
 
 
-def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
+def _decided_pieces(text: str, part: Operative, most: int) -> list[_Piece]:
     """Return the deciding statement of the operative part, or at most two of its articles."""
     stated = statements(text, part._replace(end=min(part.end, part.start + OPERATIVE_CHARS)))
-    telling = [(span, words) for span in stated if not (words := _words(text[slice(*span)])) & _FORMAL]
+    telling = [(span, words) for span in stated if not (words := _word_forms(text[slice(*span)])) & _FORMAL]
     deciding = [span for span, words in telling if words & _DECIDING]
     if not part.in_articles:
-        return [_cut(text, span, most) for span in [*deciding, *(span for span, _ in telling), *stated][:1]]
+        return [_cut_sentence(text, span, most) for span in [*deciding, *(span for span, _ in telling), *stated][:1]]
     chosen = deciding[:2] or stated[:1]
     if sum(end - start for start, end in chosen) > most:
         chosen = chosen[:1]
-    return [piece for span in chosen for piece in _ends(text, span, most)]
+    return [piece for span in chosen for piece in _cut_middle(text, span, most)]
 
 
-def _words(text: str) -> set[str]:
+def _word_forms(text: str) -> set[str]:
     return {read_word(token)[1] for token in tokens(text.lower())}
 
 
-def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[Span, list[Word]]]:
+def _text_lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[Span, list[Word]]]:
     """Yield the lines of a text before `end`, each with its words; the middle of a long text is skipped."""
     start = 0
     for line, words in zip(text.split("\n"), lines, strict=True):
@@ -231,25 +230,25 @@ def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[S
         start += len(line) + 1
 
 
-def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Mapping[str, float]) -> list[_Sentence]:
-    scored = [(_scored(span, words, weights), words) for span, words in lines]
-    best = sorted(scored, key=lambda one: _rank(one[0]))[:BEST_LINES]
+def _score_lines(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Mapping[str, float]) -> list[_Sentence]:
+    scored = [(_score_span(span, words, weights), words) for span, words in lines]
+    best = sorted(scored, key=lambda pair: _rank_sentence(pair[0]))[:BEST_LINES]
     claims = _claims(text)
     sentences = []
     for (_, (begin, end), _), words in best:
         line = text[begin:end]
         factor = QUOTED if _LAW.match(line) else 1.0
-        for span, its_words in _split(line, words):
+        for span, its_words in _split_line(line, words):
             start = begin + span[0]
-            score, _, terms = _scored(span, its_words, weights)
+            score, _, terms = _score_span(span, its_words, weights)
             score *= CLAIMED if _is_within(start, claims) else factor
             score *= (FRAGMENT if text[start].islower() else 1.0) * (HEADING if line[span[1] - 1] == ":" else 1.0)
             sentences.append(_Sentence(score, (start, begin + span[1]), terms))
-    whole = [one for one in sentences if one.span[1] - one.span[0] >= MIN_CHARS]
-    return sorted(whole or sentences, key=_rank)
+    whole = [sentence for sentence in sentences if sentence.span[1] - sentence.span[0] >= MIN_CHARS]
+    return sorted(whole or sentences, key=_rank_sentence)
 
 
-def _split(line: str, words: list[Word]) -> Iterator[tuple[Span, list[Word]]]:
+def _split_line(line: str, words: list[Word]) -> Iterator[tuple[Span, list[Word]]]:
     done = 0
     for start, end in without_blanks(line, split_sentences(line)):
         n = len(tokens(line[start:end]))
@@ -257,14 +256,14 @@ def _split(line: str, words: list[Word]) -> Iterator[tuple[Span, list[Word]]]:
         done += n
 
 
-def _rank(sentence: _Sentence) -> tuple[float, Span]:
+def _rank_sentence(sentence: _Sentence) -> tuple[float, Span]:
     return -sentence.score, sentence.span
 
 
-def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sentence:
+def _score_span(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sentence:
     terms = weights.keys() & {word[0] for word in words}
     shown = {word[1] for word in words}
-    score = _weight(terms, weights) / math.sqrt(len(words) + SOFT_WORDS)
+    score = _sum_weights(terms, weights) / math.sqrt(len(words) + SOFT_WORDS)
     if not shown.isdisjoint(_UNINFORMATIVE):
         score *= EMPTY
     if not shown.isdisjoint(_CONCLUDING):
@@ -275,7 +274,7 @@ def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sen
 def _claims(text: str) -> list[Span]:
     """Return the spans of a party's claims, up to the court's answer."""
     claims: list[Span] = []
-    starts = sorted(found.start() for sign in _CLAIMS for found in re.finditer(sign, text))
+    starts = sorted(match.start() for sign in _CLAIMS for match in re.finditer(sign, text))
     for start in starts:
         if not claims or start >= claims[-1][1]:
             answer = _ANSWER.search(text, start)
@@ -288,7 +287,7 @@ def _is_within(place: int, spans: list[Span]) -> bool:
     return at >= 0 and place < spans[at][1]
 
 
-def _chosen(
+def _choose_sentences(
     text: str, sentences: Sequence[_Sentence], weights: Mapping[str, float], room: int, most: int
 ) -> list[_Piece]:
     """Choose at most `most` sentences of `room` characters in all, best first, without redundancy.
@@ -296,26 +295,26 @@ def _chosen(
     The first is cut if it is too long; the last must score well.
     """
     chosen: list[_Piece] = []
-    said: set[str] = set()
+    covered: set[str] = set()
     for score, (start, end), terms in sentences:
-        new = _weight(terms - said, weights)
-        much = score >= MIN_SCORE * sentences[0].score and new > (1 - REPEATED) * _weight(terms, weights)
+        new = _sum_weights(terms - covered, weights)
+        much = score >= MIN_SCORE * sentences[0].score and new > (1 - REPEATED) * _sum_weights(terms, weights)
         if chosen and (end - start > room or not new or not (much or len(chosen) < most - 1)):
             continue
-        piece = _cut(text, (start, end), room)
+        piece = _cut_sentence(text, (start, end), room)
         chosen.append(piece)
-        said |= terms
+        covered |= terms
         room -= piece.end - start + len(piece.sign) + len(OMITTED)
         if len(chosen) == most or room < MIN_CHARS:
             break
     return chosen
 
 
-def _weight(terms: Iterable[str], weights: Mapping[str, float]) -> float:
+def _sum_weights(terms: Iterable[str], weights: Mapping[str, float]) -> float:
     return math.fsum([weights[term] for term in terms])  # exact: independent of the order of a set
 
 
-def _cut(text: str, span: Span, most: int) -> _Piece:
+def _cut_sentence(text: str, span: Span, most: int) -> _Piece:
     """Shorten a sentence to `most` characters, after a word if possible."""
     start, end = span
     if end - start <= most:
@@ -327,16 +326,16 @@ def _cut(text: str, span: Span, most: int) -> _Piece:
     return _Piece(start, end, CUT)
 
 
-def _ends(text: str, span: Span, most: int) -> list[_Piece]:
+def _cut_middle(text: str, span: Span, most: int) -> list[_Piece]:
     """Shorten a sentence in the middle: it begins with the request, and ends with the ruling."""
     start, end = span
     if end - start <= most:
         return [_Piece(start, end, "")]
     blank = max(text.find(" ", end - most // 4, end), end - most // 4)
-    return [_cut(text, (start, blank), most - (end - blank) - len(OMITTED)), _Piece(blank + 1, end, "")]
+    return [_cut_sentence(text, (start, blank), most - (end - blank) - len(OMITTED)), _Piece(blank + 1, end, "")]
 
 
-def _joined(text: str, pieces: list[_Piece]) -> Summary:
+def _join_pieces(text: str, pieces: list[_Piece]) -> Summary:
     written = ""
     for at, (start, end, sign) in enumerate(pieces):
         if at:

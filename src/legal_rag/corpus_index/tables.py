@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open an index for writing; its tables are created where there are none."""
+    """Open an index for writing; create its tables in a new file."""
     connection = sqlite.connect_to_write(path)
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         schema = (files("legal_rag.corpus_index") / "schema.sql").read_text("utf-8")
@@ -70,7 +70,7 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, Any]) -> Non
 
 
 def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commit: int) -> dict[str, Any]:
-    """Return the table `meta` of a complete index of the Library it lies in, at one of its commits.
+    """Return the table `meta` of a complete index of its Library, at one of its commits.
 
     Raises:
         ValueError: If the index is damaged, incomplete, of another build of the Library, or lacks the commit.
@@ -84,7 +84,7 @@ def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commi
         raise ValueError(f"{path} has format {meta.get('format_version')!r}, not {FORMAT_VERSION} ({BUILD_COMMAND})")
     if meta.get("lineage") != lineage:
         raise ValueError(f"{path} is of another build of the Library ({BUILD_COMMAND})")
-    if not counted:  # a writer without this index, or that found it damaged, or a later build
+    if not counted:  # written without this index, or while it was damaged, or by a later build
         raise ValueError(f"{path} knows nothing of the Library's commit {commit} (open that again, or {BUILD_COMMAND})")
     return meta
 
@@ -96,7 +96,7 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
         values = (key, doc_id, hashed, added, None, chars, size, kind, cluster, source, summary)
         connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         connection.executemany(
-            "INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", ((key, place, *one) for place, one in enumerate(keywords))
+            "INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", ((key, place, *row) for place, row in enumerate(keywords))
         )
         connection.executemany(
             "INSERT INTO postings VALUES (?, ?, ?)", ((term, key, weight) for term, weight in postings.items())

@@ -6,15 +6,15 @@ from typing import NamedTuple
 from legal_rag.corpus.cleaning import normalized, read_words
 from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
 
-MIN_STEMMED = 4  # letters: shorter words have no ending to lose
-LONGEST_TOKEN = 60  # characters: longer tokens are no words
+MIN_STEMMED = 4  # letters: shorter words have no ending to strip
+LONGEST_TOKEN = 60  # characters: longer tokens are not words
 SHORTEST, LONGEST = 3, 32  # letters of a word that can be a term
-CACHED_WORDS = 200_000  # some 80 MB; then the cache begins anew
+CACHED_WORDS = 200_000  # some 80 MB; then the cache is cleared
 
 # Flags of a word.
-OPENS, CLOSES = 1, 2  # punctuation stands before it, after it
-LINK, DETERMINER = 4, 8  # may stand within an expression; may precede a noun
-CAPITAL = 16  # begins with a capital, which makes it a name and no term
+OPENS, CLOSES = 1, 2  # has punctuation before it, after it
+LINK, DETERMINER = 4, 8  # may occur within an expression; may precede a noun
+CAPITAL = 16  # begins with a capital: a name, not a term
 
 MIN_PAIR_COUNT = 2  # a pair that occurs once in a text is as likely chance as an expression
 MAX_LINKS = 2  # link words within a pair: "impôt sur le revenu"
@@ -48,8 +48,8 @@ _UNACCENTED = re.compile(r"e(e?s?)\b")  # where a missing accent changes the ste
 _SIGNS = {**LETTERS, **dict.fromkeys(DASHES, "-"), **dict.fromkeys(INVISIBLE, "")}
 
 # One token of a text; a plain tuple, for the hot loop of a build unpacks named ones more slowly.
-# Its stem, empty if it is no term (two stems with a blank between them for "procès-verbal"); its form in lower case,
-# without punctuation but for the apostrophe of its own elision; its flags; in capitals, its stem as an acronym.
+# Its stem, empty if it is not a term (two stems with a blank between them for "procès-verbal"); its form in lower case,
+# without punctuation except the apostrophe of an elision; its flags; in capitals, its stem as an acronym.
 Word = tuple[str, str, int, str]
 Pair = tuple[str, str]
 
@@ -116,8 +116,8 @@ def query_terms(text: str) -> list[tuple[str, ...]]:
 def read_terms(text: str) -> TextTerms:
     """Count the terms of a text; pairs do not cross line ends.
 
-    Only words in lower case count, and acronyms after an article ("la TVA"): any other capital is likely a name's. A
-    text all in capitals is read in lower case.
+    Only words in lower case count, and acronyms after an article ("la TVA"): other capitals are likely names. A text
+    all in capitals is read in lower case.
     """
     lines = _words_by_line(text)
     counter = _PairCounter()
@@ -170,7 +170,7 @@ def _read_word(token: str) -> Word:
     if folded + elided in DETERMINERS and not upper:
         flags |= DETERMINER
     if core[0].isupper():
-        acronym = _stem(shown, folded) if upper else ""  # none of "LA" and "MM"
+        acronym = _stem(shown, folded) if upper else ""  # empty for "LA" and "MM"
         return "", core if upper else shown, flags | CAPITAL, acronym
     if folded + elided in LINKS and not flags & OPENS:
         flags |= LINK
@@ -242,7 +242,7 @@ class _PairCounter:
         """
         counts, pairs = self.counts, self._pairs
         capitals = links = start = 0
-        # The first word of the pair that may be under way, whether a determiner precedes this word, and that one.
+        # First word of a possible pair, whether a determiner precedes this word, and whether one precedes the first.
         before, after_determiner, before_is_noun = "", False, False
         for at, (term, shown, flags, acronym) in enumerate(line):
             if acronym:

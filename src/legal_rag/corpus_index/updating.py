@@ -34,12 +34,12 @@ REBUILD = "'legal-rag corpus-index' rebuilds it"
 def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
     """Apply the next commit of a Library, whose rows are in the store already, to its corpus index, if it has one.
 
-    Rows of a commit that never completed are deleted first. A damaged or stale index is left alone, with a warning.
+    Rows of an incomplete commit are deleted first. A damaged or stale index is left unchanged, with a warning.
 
     Args:
         folder: The Library's, locked by the caller.
         lineage: Of its manifest.
-        commit: The next one.
+        commit: The new commit.
     """
     path = folder / CORPUS_INDEX
     if not path.is_file():
@@ -49,27 +49,27 @@ def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
             checked_meta(connection, path, lineage, commit - 1)
             connection.execute("ATTACH ? AS corpus", (str(folder / STORE),))
             connection.execute("BEGIN IMMEDIATE")
-            _delete_uncommitted(connection, commit)
-            _mark_removed(connection, commit)
+            _delete_uncommitted_rows(connection, commit)
+            _mark_removed_rows(connection, commit)
             _add_documents(connection, commit)
             _write_totals(connection, commit)
             connection.execute("COMMIT")
     except (sqlite3.DatabaseError, ValueError) as error:
         if _is_transient(error):
             raise
-        # Readers reject the index for lack of the commit, and the Library's commit must not fail for it.
+        # Readers reject an index that lacks the commit; the Library's own commit must not fail because of it.
         logger.warning("the corpus index is left as it is: %s", error)
     else:
         record_checksums(folder, CORPUS_INDEX)
 
 
 def _is_transient(error: Exception) -> bool:
-    """Tell a full disk or a locked file from damage, such as a missing table."""
+    """Is an error a full disk or a locked file, not damage such as a missing table?"""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # invalid UTF-8 has none
     return isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
 
 
-def _delete_uncommitted(connection: sqlite3.Connection, commit: int) -> None:
+def _delete_uncommitted_rows(connection: sqlite3.Connection, commit: int) -> None:
     delete_after(connection, _last_before(connection, commit))
     connection.execute("UPDATE main.documents SET removed = NULL WHERE removed >= ?", (commit,))
     connection.execute("DELETE FROM totals WHERE at_commit >= ?", (commit,))
@@ -82,7 +82,7 @@ def _last_before(connection: sqlite3.Connection, commit: int) -> int:
     return int(row[0]) if row else 0
 
 
-def _mark_removed(connection: sqlite3.Connection, commit: int) -> None:
+def _mark_removed_rows(connection: sqlite3.Connection, commit: int) -> None:
     gone = "SELECT document_key FROM corpus.documents WHERE removed = ?"
     connection.execute(f"UPDATE main.documents SET removed = ? WHERE document_key IN ({gone})", (commit, commit))  # noqa: S608
 
@@ -99,22 +99,22 @@ def _add_documents(connection: sqlite3.Connection, commit: int) -> None:
     centres: Centres | None = None
     while True:
         (last,) = connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM main.documents").fetchone()
-        found = connection.execute(query, (last, commit, COMMIT_DOCUMENTS)).fetchall()
-        if not found:
+        rows = connection.execute(query, (last, commit, COMMIT_DOCUMENTS)).fetchall()
+        if not rows:
             return
         centres = centres or read_centres(connection)
-        for key, *values in found:
+        for key, *values in rows:
             document = document_of_stored(values)
             terms = read_terms(document.content)
             described = describe(document, read_statistics(connection, terms.counts), terms)
             put_rows(connection, [Row(key, document.id, commit, described, centres.assign(described.weights))])
-        if len(found) == COMMIT_DOCUMENTS:
+        if len(rows) == COMMIT_DOCUMENTS:
             connection.execute("COMMIT")
             connection.execute("BEGIN IMMEDIATE")
 
 
 def _write_totals(connection: sqlite3.Connection, commit: int) -> None:
-    """Write the totals of the commit: those of the one before, plus what changed."""
+    """Write the commit's totals: the previous totals plus the changes."""
     before = "SELECT documents, chars FROM totals WHERE at_commit = ?"
     changed = "SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents"
     documents, chars = connection.execute(before, (commit - 1,)).fetchone()
@@ -148,11 +148,11 @@ def index_problems(library: Library) -> Iterator[str]:
 
 def _document_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
     """Compare the documents with the store's, and look for rows without a document."""
-    here = f"SELECT document_key, id FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
-    there = f"SELECT document_key, id FROM corpus.documents AS d WHERE {present_at(commit, 'd')}"  # noqa: S608
+    indexed = f"SELECT document_key, id FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
+    stored = f"SELECT document_key, id FROM corpus.documents AS d WHERE {present_at(commit, 'd')}"  # noqa: S608
     for what, query in (
-        ("is missing", f"{there} EXCEPT {here} LIMIT 1"),
-        ("is not in the Library", f"{here} EXCEPT {there} LIMIT 1"),
+        ("is missing", f"{stored} EXCEPT {indexed} LIMIT 1"),
+        ("is not in the Library", f"{indexed} EXCEPT {stored} LIMIT 1"),
     ):
         for _, doc_id in connection.execute(query):
             yield f"{CORPUS_INDEX}: document {doc_id!r} {what} ({REBUILD})"
@@ -165,6 +165,6 @@ def _document_problems(connection: sqlite3.Connection, commit: int) -> Iterator[
 def _total_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
     recorded = connection.execute("SELECT documents, chars FROM totals WHERE at_commit = ?", (commit,)).fetchone()
     counted = f"SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
-    found = connection.execute(counted).fetchone()
-    if recorded != found:
-        yield f"{CORPUS_INDEX}: records {recorded} documents and characters, holds {found} ({REBUILD})"
+    actual = connection.execute(counted).fetchone()
+    if recorded != actual:
+        yield f"{CORPUS_INDEX}: records {recorded} documents and characters, holds {actual} ({REBUILD})"

@@ -45,7 +45,7 @@ class LegalAmount(NamedTuple):
     end: int
 
 
-# How currencies are written, and what wrong encodings made of the euro sign; the group that a match fills tells which.
+# Currencies as written, mis-decoded euro signs included; the named group that matched gives the code.
 CURRENCIES: tuple[tuple[str, str], ...] = (
     ("XOF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?A\b"),
     ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs[ ]pacifiques?|francs[ ]pacifique"),
@@ -62,7 +62,7 @@ CURRENCIES: tuple[tuple[str, str], ...] = (
 _CURRENCY = "|".join(f"(?P<{code}>{pattern})" for code, pattern in CURRENCIES)
 _SCALES = {"k": 1_000, "m": 1_000_000, "million": 1_000_000, "milliard": 1_000_000_000, "millier": 1_000}
 _SCALE = r"(?P<scale>(?:millions?|milliards?|milliers?)(?:[ \u00a0]d['’]|[ \u00a0]de[ \u00a0])|[kKM](?=€|F\b|EUR))"
-# Not a part of a longer number; glued to "de" and "à" in careless typing; a minus may stand before it.
+# Not a part of a longer number; may be glued to "de" and "à" by a typo; a minus may precede it.
 _NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f])(?<!\d\.[ \u00a0]))"
 _MONEY = ("franc", "euro", "dollar", "livres s", "marks", "mark ", "lires")
 _SIGNS = ("€", "\x80", " ä", " ç", "$", "£", "USD", "GBP", "CHF", "dm", "F", "frs", "fr.", "fr ", "0eur", " eur", "c.")
@@ -102,23 +102,23 @@ _WORDS = Around(
 
 def find_amounts(text: str) -> list[LegalAmount]:
     """Find sums of money, in figures and in words, in text order."""
-    found = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
-    found += [
+    amounts = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
+    amounts += [
         _amount(match, _parted_value(match["number"])) for scan in (_LED, _PARTED) for match in scan.finditer(text)
     ]
     for match in _WORDS.finditer(text):
         if (value := words_value(match["number"])) is not None:
-            found.append(_amount(match, value, match["cents"]))
-    found.sort(key=lambda one: (one.start, -one.end))
+            amounts.append(_amount(match, value, match["cents"]))
+    amounts.sort(key=lambda amount: (amount.start, -amount.end))
     kept: list[LegalAmount] = []
-    for one in found:
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
+    for amount in amounts:
+        if not kept or amount.start >= kept[-1].end:
+            kept.append(amount)
     return kept
 
 
 def _parted_value(text: str) -> Decimal:
-    """Parse figures whose thousands may be parted by commas."""
+    """Parse figures with optional thousands commas."""
     return Decimal(text.replace(",", "")) if re.match(rf"{_COMMAS}+", text) else figures_value(text)
 
 

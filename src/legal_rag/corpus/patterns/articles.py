@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, NOT_INSIDE, Around, Led, spaced
 from legal_rag.corpus.patterns.statutes import CODE_NAME, LegalText
 
@@ -41,7 +42,7 @@ _OF_NAMED_CODE = Around(
     30,
     200,
 )
-# "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
+# "Code du travail, article L1237-11", as titles write it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = Led(
     rf"(?<!\w)(?P<code>{CODE_NAME})_[,:]?_(?:{DASH}_)?(?:(?:articles?|art\.) |(?=(?-i:{PREFIX})\d))"
     rf"(?P<list>(?>{_LIST}))(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
@@ -65,7 +66,7 @@ def article_value(number: str) -> str:
 
 
 def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
-    """Yield the article numbers of a text, lists one by one; some twice, with their code and without."""
+    """Yield each article number of a text; some twice, with their code and without."""
     for pattern in (_ARTICLES, _BARE_ARTICLE, _OF_NAMED_CODE, _AFTER_CODE):
         for match in pattern.finditer(text):
             code = " ".join((match["code"] or "").replace("’", "'").lower().split())
@@ -84,7 +85,7 @@ class ArticleCitation(NamedTuple):
 
 
 _ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
-# What of an article is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
+# The part of an article that is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
 _PART = (
     rf"(?:_,?_(?:alin[ée]as?|al\.?|paragraphes?|§_§?|in fine)(?:_{_ORDINAL}(?: et {_ORDINAL})?)?|"
     rf"_,?_{_ORDINAL} (?:alin[ée]a|paragraphe|tiret)|_,?_\d{{1,2}}{BLANK}?°|_,?_(?:(?-i:[IVX]{{1,4}})|"
@@ -96,10 +97,10 @@ _OF = (
 )
 _LIST_AND = "(?:_,_(?:et |ou )?| (?:et|ou|à) (?:(?:suivants?) )?)"
 _LEAD = Led(r"(?<![\w-])(?:articles?|art\.)_(?=[\dLRDACP])", ["article", "art."])
-# Careless typing puts a blank next to the dash: "L 412- 10", "R 414-4 -1".
+# Typos put a blank next to the dash: "L 412- 10", "R 414-4 -1".
 _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
-# Of what is no law: agreements, contracts, a company's statutes.
+# Articles not of a law: of agreements, contracts, a company's statutes.
 _OF_NO_LAW = re.compile(
     spaced(
         "_,? (?:du|de la|de l['’]|des|de cette?|dudit|de ladite|de cet)_(?:même |présente? )?(?:accord|avenant|"
@@ -126,27 +127,27 @@ _OF_ELSE = re.compile(
 
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
-    """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation an item."""
-    ends = {one.start: one.end for one in texts}
-    own, taken = bytearray(len(text)), bytearray(len(text))  # characters within these
+    """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation per item."""
+    ends = {statute.start: statute.end for statute in texts}
+    own_articles, taken = bytearray(len(text)), bytearray(len(text))  # masks of the text's characters
     for match in _OWN.finditer(text):
-        own[match.start() : match.end()] = b"\1" * len(match.group())
-    found: list[ArticleCitation] = []
+        own_articles[match.start() : match.end()] = b"\1" * len(match.group())
+    citations: list[ArticleCitation] = []
     for match in _LEAD.finditer(text):
-        if (found and match.start() < found[-1].end) or own[match.start()]:
+        if (citations and match.start() < citations[-1].end) or own_articles[match.start()]:
             continue
-        found += _listed(text, match.start(), match.end(), ends)
-    for one in found:
-        taken[one.start : one.end] = b"\1" * (one.end - one.start)
+        citations += _read_article_list(text, match.start(), match.end(), ends)
+    for citation in citations:
+        taken[citation.start : citation.end] = b"\1" * (citation.end - citation.start)
     for match in _BARE.finditer(text):
-        bare = next(_listed(text, match.start(), match.start(), ends), None)
+        bare = next(_read_article_list(text, match.start(), match.start(), ends), None)
         if bare is not None and bare.text_end > bare.text_start and not taken[bare.start]:
-            found.append(bare)
-    return sorted(found, key=lambda one: one.start)
+            citations.append(bare)
+    return sorted(citations, key=lambda citation: citation.start)
 
 
-def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
-    """Yield the citations of a list of numbers from `at` on; the first one begins at `start`."""
+def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
+    """Yield the citations in a list of numbers from `at`; the first citation begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
         after = parts.end() if parts else number.end()
@@ -164,7 +165,7 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
 
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:
-    """Did careless typing cut the number, as in 'L. 52 12' or 'L. 0. 180'? Its part would be another article."""
+    """Did a typo split the number, as in 'L. 52 12' or 'L. 0. 180'? Its first part would be another article."""
     rest = _REST if number.group()[0].isalpha() else _GLUED
     return rest.match(text, number.end()) is not None
 
@@ -174,7 +175,7 @@ _REST = re.compile(rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{_SUM})|\.{BLANK}?\d
 _GLUED = re.compile(rf"{BLANK}\d+[^\W\d_]")
 
 
-def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> tuple[int, int]:
+def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> Span:
     """Return the span of the statute's name after the first of `tries` that has one, else zeros."""
     for at in tries:
         connector = _CONNECTOR.match(text, at)

@@ -35,14 +35,14 @@ _OF_TOWN = (
 )
 
 
-def _any_of(names: list[str]) -> str:
-    """Make a pattern of names; "~" is an apostrophe, which scanned texts may have lost."""
+def _court_alternatives(names: list[str]) -> str:
+    """Make a pattern of names; "~" is an apostrophe, which OCR may have dropped."""
     return "|".join(name.replace("~", rf"['’]?{BLANK}?") for name in sorted(names, key=len, reverse=True))
 
 
-_SINGLE = Led(rf"(?<![\w-])(?:{_any_of(_TABLES['single'])})(?!\w)", ["cour", "conseil", "tribunal"])
+_SINGLE = Led(rf"(?<![\w-])(?:{_court_alternatives(_TABLES['single'])})(?!\w)", ["cour", "conseil", "tribunal"])
 _LOCAL = Led(
-    rf"(?<![\w-])(?:{_any_of(_TABLES['local'])}){_OF_TOWN}",
+    rf"(?<![\w-])(?:{_court_alternatives(_TABLES['local'])}){_OF_TOWN}",
     ["cour", "conseil", "tribun", "juridiction", "commission", "chambre"],
 )
 

@@ -59,14 +59,14 @@ _YEARS = _CENTURIES | {
 _BETWEEN = f"(?:s? |s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
 
 
-def _any_of(words: Iterable[str]) -> str:
-    """Make a pattern for number words, the plural's last s left out."""
+def _number_alternatives(words: Iterable[str]) -> str:
+    """Make a pattern for number words, without the plural's final s."""
     return "|".join(word.replace(" ", _BETWEEN) for word in sorted(words, key=len, reverse=True))
 
 
-_DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_any_of(_DAYS)})s?"
+_DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_number_alternatives(_DAYS)})s?"
 # Not one alternative for each year: four hundred of them take half a second to compile.
-_YEAR_IN_WORDS = rf"(?:{_any_of(_CENTURIES)})(?:{_BETWEEN}(?:{_any_of(_RESTS)}))?s?"
+_YEAR_IN_WORDS = rf"(?:{_number_alternatives(_CENTURIES)})(?:{_BETWEEN}(?:{_number_alternatives(_RESTS)}))?s?"
 _MONTH_STEMS = (
     "janv", "févr", "fevr", "fév", "mars ", "mars\u00a0", "mars\t", "mars\u202f", "avr", "mai ", "mai\u00a0", "mai\t",
     "mai\u202f", "juin", "juil", "août", "aout", "sept", "oct", "nov", "déc", "dec",
@@ -109,35 +109,35 @@ _DATES: tuple[Scan, ...] = (
 def find_dates(text: str) -> list[LegalDate]:
     """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in text order.
 
-    English months are read too. Two-digit years stand for 1930 to 2029; impossible dates are left out.
+    English months count too. Two-digit years mean 1930 to 2029; impossible dates are skipped.
     """
     matches = [match for pattern in _DATES for match in pattern.finditer(text)]
-    found = [LegalDate(value, *match.span()) for match in matches if (value := _date(match)) is not None]
-    found.sort(key=lambda one: (one.start, -one.end))
-    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
+    dates = [LegalDate(value, *match.span()) for match in matches if (value := _parse_date(match)) is not None]
+    dates.sort(key=lambda day: (day.start, -day.end))
+    return [day for i, day in enumerate(dates) if not i or day.start >= dates[i - 1].end]
 
 
-def _date(match: re.Match[str]) -> date | None:
+def _parse_date(match: re.Match[str]) -> date | None:
     day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
     try:
-        return date(_year(year), _MONTH_FORMS.get(month) or _ENGLISH_MONTHS.get(month) or int(month), _day(day))
-    except (ValueError, KeyError):  # the 31st of a shorter month, a number that is no date, a word spelt otherwise
+        return date(_year_of(year), _MONTH_FORMS.get(month) or _ENGLISH_MONTHS.get(month) or int(month), _day_of(day))
+    except (ValueError, KeyError):  # the 31st of a shorter month, a month of 13, an unknown spelling
         return None
 
 
-def _day(text: str) -> int:
+def _day_of(text: str) -> int:
     figures = re.match(r"\d+", text)
     return int(figures.group()) if figures else _DAYS[_plain_words(text, _DAYS)]
 
 
-def _year(text: str) -> int:
+def _year_of(text: str) -> int:
     if not text.isdecimal():
         return _YEARS[_plain_words(text, _YEARS)]
     return int(text) if len(text) == 4 else (1900 if text >= "30" else 2000) + int(text)
 
 
 def _plain_words(text: str, known: dict[str, int]) -> str:
-    """Write number words as the tables do: 'quatre-vingts' as 'quatre vingt', 'trois' as it is."""
+    """Normalise number words to the tables' form: 'quatre-vingts' to 'quatre vingt', 'trois' unchanged."""
     words = re.sub(rf"{SPACE}|{DASH}", " ", text).split()
     singular = [word[:-1] if word in ("vingts", "cents") else word for word in words]
     plain = " ".join(singular)
@@ -188,25 +188,25 @@ class LegalDuration(NamedTuple):
 
     value: Decimal  # 2.5
     unit: str  # singular: "jour", "semaine", "mois", "an", "heure"
-    each: str  # of a rate, what it is counted by: "mois"; else ""
+    each: str  # unit of a rate ("mois"), else ""
     start: int  # characters, without the rate
     end: int
 
 
 def find_durations(text: str) -> list[LegalDuration]:
     """Find all durations, in figures and in words, in text order, whether or not they are time limits."""
-    found = []
+    durations = []
     for match in _MEASURED.finditer(text):
-        value = _count(match["number"])
+        value = _parse_count(match["number"])
         if value is not None:
             unit = {"année": "an"}.get(match["unit"].lower(), match["unit"].lower())
             half = Decimal("0.5") if match["half"] else 0
             end = match.start("rate") if match["rate"] else match.end()
-            found.append(LegalDuration(value + half, unit, (match["each"] or "").lower(), match.start(), end))
-    return found
+            durations.append(LegalDuration(value + half, unit, (match["each"] or "").lower(), match.start(), end))
+    return durations
 
 
-def _count(number: str) -> Decimal | None:
+def _parse_count(number: str) -> Decimal | None:
     if number[0].isdecimal():
         return Decimal(number.replace(",", "."))
     return Decimal(15) if number.lower().startswith("quinzaine") else words_value(number)
@@ -214,10 +214,10 @@ def _count(number: str) -> Decimal | None:
 
 def find_time_limits(text: str) -> list[Span]:
     """Find durations that their context makes time limits, with a preceding 'délai de' included."""
-    found = {match.span() for match in _NAMED_LIMIT.finditer(text)}
-    ends = {end for _, end in found}
+    limits = {match.span() for match in _NAMED_LIMIT.finditer(text)}
+    ends = {end for _, end in limits}
     for pattern, group in ((_LED, "duration"), (_TAILED, 0)):
         spans = (match.span(group) for match in pattern.finditer(text))
-        found |= {span for span in spans if span[1] not in ends}
-        ends |= {end for _, end in found}
-    return sorted(found)
+        limits |= {span for span in spans if span[1] not in ends}
+        ends |= {end for _, end in limits}
+    return sorted(limits)

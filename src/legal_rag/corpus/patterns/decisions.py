@@ -96,33 +96,33 @@ def find_identifiers(text: str) -> list[Identifier]:
     """Find the identifiers of decisions and articles, in text order; of overlapping ones the longest counts.
 
     A number in the Conseil constitutionnel's form without a series has kind 'number'; numbers of statutes and decrees,
-    which have that form too, are left out.
+    which have that form too, are skipped.
     """
     cases = find_cases(text)
-    # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
+    # "n° R 16-86.735": the letter before a pourvoi's number is a check letter, not an article's.
     certain = bytearray(len(text))  # characters that belong to a case
     for case in cases:
         if case.kind != "number":
             certain[case.start : case.end] = b"\1" * (case.end - case.start)
-    articles = [Identifier("article", *one) for one in find_article_numbers(text)]
-    articles = [one for one in articles if not any(certain[one.start : one.end])]
-    found = sorted([*cases, *articles], key=lambda one: (one.start, -one.end, not one.code))
+    articles = [Identifier("article", *number) for number in find_article_numbers(text)]
+    articles = [article for article in articles if not any(certain[article.start : article.end])]
+    mentions = sorted([*cases, *articles], key=lambda mention: (mention.start, -mention.end, not mention.code))
     kept: list[Identifier] = []
     names = set()
-    for one in found:
+    for mention in mentions:
         last = kept[-1] if kept else None
-        # Joined cases are several names in one place; an article found with its code and without is one.
-        if last is None or one.start >= last.end or (one[2:4] == last[2:4] and one[:2] not in names):
-            kept.append(one)
-            names.add(one[:2])
+        # Joined cases give several names for one span; an article matched with and without its code is one.
+        if last is None or mention.start >= last.end or (mention[2:4] == last[2:4] and mention[:2] not in names):
+            kept.append(mention)
+            names.add(mention[:2])
     return kept
 
 
 def find_cases(text: str) -> list[Identifier]:
-    """Find what has the form of a case number; some of kind 'number' may be parts of articles' numbers."""
-    found: list[Identifier] = []
+    """Find strings with the form of a case number; some of kind 'number' may be parts of articles' numbers."""
+    cases: list[Identifier] = []
     taken = bytearray(len(text))  # characters that belong to a name already
-    for kind, match in _matches(text):
+    for kind, match in _match_cases(text):
         start, end = match.span()
         if any(taken[start:end]):
             continue
@@ -133,33 +133,33 @@ def find_cases(text: str) -> list[Identifier]:
         if kind == "number" and _is_range_of_years(match.group()):
             continue
         taken[start:end] = b"\1" * (end - start)
-        found += [Identifier(name, value, start, end) for name, value in _READERS[kind](match)]
-    return found
+        cases += [Identifier(name, value, start, end) for name, value in _READERS[kind](match)]
+    return cases
 
 
 def decision_identifiers(number: str, nature: str) -> list[Identifier]:
     """Parse the column with a decision's own number or numbers, and the court's series in `nature`.
 
-    A number of unknown form is kept as it is, with kind 'number'.
+    A number of unknown form is kept unchanged, with kind 'number'.
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
-        named = [(kind, match) for kind, match in _matches(number) if kind in ("number", "series")]
+        named = [(kind, match) for kind, match in _match_cases(number) if kind in ("number", "series")]
         return [
             Identifier(series, value, match.start(), match.end())
             for _, match in named
-            for value in _joined(_constitutional(_NUMBER.search(match.group()).group()))  # type: ignore[union-attr]
+            for value in _split_joined_numbers(_constitutional(_NUMBER.search(match.group()).group()))  # type: ignore[union-attr]
         ]
-    found = [
-        one for one in find_identifiers(f"RG {number}" if _ROLE.match(number) else number) if one.kind != "article"
+    cases = [
+        case for case in find_identifiers(f"RG {number}" if _ROLE.match(number) else number) if case.kind != "article"
     ]
-    if found or not (rest := number.strip()):
-        return found
+    if cases or not (rest := number.strip()):
+        return cases
     parts = [" ".join(part.split()).upper() for part in re.split("[,;]", rest)]
     return [Identifier("number", part, 0, len(number)) for part in parts if part]
 
 
-def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+def _match_cases(text: str) -> Iterator[tuple[str, re.Match[str]]]:
     for kind, pattern in CASE_PATTERNS:
         for match in pattern.finditer(text):
             yield kind, match
@@ -177,7 +177,7 @@ def _constitutional(number: str) -> str:
     return f"{year}-{rest}"
 
 
-def _joined(value: str) -> list[str]:
+def _split_joined_numbers(value: str) -> list[str]:
     """Return the numbers of joined cases: '2007-3742/3947' and each of the two."""
     year, _, rest = value.partition("-")
     numbers = rest.split("/")
@@ -187,7 +187,7 @@ def _joined(value: str) -> list[str]:
 def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
     groups = match.groupdict()
     series = (groups.get("after") or groups.get("before") or "").replace(".", "").lower()
-    for value in _joined(_constitutional(groups.get("number") or groups.get("signed") or "")):
+    for value in _split_joined_numbers(_constitutional(groups.get("number") or groups.get("signed") or "")):
         yield series, value
 
 
@@ -203,7 +203,7 @@ _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
     "series": _read_series,
     "rg": _read_role,
     "request": lambda match: (("number", value.upper()) for value in match.groups() if value),
-    "number": lambda match: (("number", value) for value in _joined(_constitutional(match.group()))),
+    "number": lambda match: (("number", value) for value in _split_joined_numbers(_constitutional(match.group()))),
 }
 
 
@@ -238,26 +238,26 @@ _AND = re.compile(spaced(rf"_(?:,|et) (?:(?:n_[°o]_)?(?:[A-Z] )?)?(?=\d\d{DASH}
 
 def find_cited_decisions(text: str, dates: Sequence[LegalDate], identifiers: Sequence[Identifier]) -> list[Span]:
     """Find decisions cited by court and date or number, given the text's `find_dates` and `find_identifiers`."""
-    days = {one.start: one.end for one in dates}
-    cases = {one.start: one.end for one in identifiers if one.kind not in ("article", "rg")}
-    found = []
+    days = {day.start: day.end for day in dates}
+    cases = {case.start: case.end for case in identifiers if case.kind not in ("article", "rg")}
+    spans = []
     for day in dates:
         before = max(day.start - _LOOK_BACK, 0)
         if match := _ABBREVIATED.search(text[before : day.start]):
-            found.append((before + match.start(), _with_number(text, day.end, cases)))
+            spans.append((before + match.start(), _with_number(text, day.end, cases)))
     for match in _NAMED.finditer(text):
         if (end := days.get(match.end())) is not None:
-            found.append((match.start(), _with_number(text, end, cases)))
+            spans.append((match.start(), _with_number(text, end, cases)))
     for match in _NUMBERED.finditer(text):
         if (end := cases.get(match.end())) is not None:
             of = _OF_DATE.match(text, end)
-            found.append((match.start(), days.get(of.end(), end) if of else end))
-    found.sort(key=lambda one: (one[0], -one[1]))
-    return [one for i, one in enumerate(found) if not i or one[0] >= found[i - 1][1]]
+            spans.append((match.start(), days.get(of.end(), end) if of else end))
+    spans.sort(key=lambda span: (span[0], -span[1]))
+    return [span for i, span in enumerate(spans) if not i or span[0] >= spans[i - 1][1]]
 
 
 def _with_number(text: str, end: int, cases: Mapping[int, int]) -> int:
-    """Return where the numbers end that follow a date, or else the date's own end."""
+    """Return the end of the numbers that follow a date, or of the date itself."""
     sign = _CITED_NUMBER_SIGN.match(text, end)
     while sign is not None and sign.end() in cases:
         end = cases[sign.end()]

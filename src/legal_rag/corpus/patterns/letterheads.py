@@ -1,4 +1,4 @@
-"""Letterheads: who wrote an e-mail, a letter or a contract, and when, by its own first and last lines."""
+"""Letterheads: author and date of an e-mail, a letter or a contract, from its first and last lines."""
 
 import re
 from email.utils import parsedate_to_datetime
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from legal_rag.corpus.patterns.dates import find_dates
 
 HEAD_CHARS, TAIL_CHARS = 3000, 2000  # read of a text: its header and parties, its signatures
-TITLE_CHARS = 800  # where a decision says its own date; further on it cites others
+TITLE_CHARS = 800  # where a decision gives its own date; later dates are cited ones
 AUTHOR_CHARS = 120
 _AUTHOR_FIELDS = {"de", "from", "expéditeur", "auteur", "author", "rédacteur"}
 _DATE_FIELDS = {"date", "date d'envoi", "envoyé", "envoyé le", "sent"}
@@ -22,7 +22,7 @@ _PARTY = re.compile(
     re.IGNORECASE,
 )
 _DAY = r"(?:(?:lun|mar|mercre|jeu|vendre|same)di |dimanche )?"
-# What stands before the date of a text in its line, the surest first: it was signed, written, or decided then.
+# What precedes a text's date in its line, most reliable first: signature, delivery, writing, decision.
 _SIGNED = re.compile(rf"\W{{0,9}}(?:fait|signé|établi)\b.{{0,120}}\ble {_DAY}", re.IGNORECASE)
 _DELIVERED = re.compile(
     r".{0,400}\b(?:dans s(?:a|es) séances?|en son audience publique|rendue? publi(?:c|que)"
@@ -36,7 +36,7 @@ _DECIDED = re.compile(
 
 
 class Letterhead(NamedTuple):
-    """What a text says of itself; empty where it says nothing."""
+    """A text's own metadata; empty where it gives none."""
 
     date: str = ""  # ISO 8601
     author: str = ""
@@ -71,21 +71,21 @@ def _date_of_field(value: str) -> str:
 
 
 def _date_in_lines(text: str) -> str:
-    found: dict[int, str] = {}
-    for one in find_dates(text):
-        line = text.rfind("\n", 0, one.start) + 1
-        end = text.find("\n", one.end)
-        alone = not text[one.end : end if end >= 0 else len(text)].strip(" .,;:")
-        lead = text[line : one.start]
+    dates_by_rank: dict[int, str] = {}
+    for day in find_dates(text):
+        line = text.rfind("\n", 0, day.start) + 1
+        end = text.find("\n", day.end)
+        alone = not text[day.end : end if end >= 0 else len(text)].strip(" .,;:")
+        lead = text[line : day.start]
         if _SIGNED.fullmatch(lead):
-            found[0] = one.value.isoformat()  # the last signature counts
+            dates_by_rank[0] = day.value.isoformat()  # the last signature counts
         elif _DELIVERED.fullmatch(lead):
-            found[1] = one.value.isoformat()  # it may be read in public after the session
+            dates_by_rank[1] = day.value.isoformat()  # it may be read in public after the session
         elif alone and _WRITTEN.fullmatch(lead):
-            found.setdefault(2, one.value.isoformat())
+            dates_by_rank.setdefault(2, day.value.isoformat())
         elif line < TITLE_CHARS and _DECIDED.fullmatch(lead):
-            found.setdefault(3, one.value.isoformat())
-    return found[min(found)] if found else ""
+            dates_by_rank.setdefault(3, day.value.isoformat())
+    return dates_by_rank[min(dates_by_rank)] if dates_by_rank else ""
 
 
 def _name_of(value: str) -> str:

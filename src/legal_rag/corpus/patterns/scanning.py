@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
-from legal_rag.corpus.folding import find_exact
+from legal_rag.corpus.folding import Span, find_exact
 from legal_rag.deadline import check
 
 DASH = "[-\u2010-\u2014]"
@@ -60,10 +60,10 @@ class Around(Scan):
         self._words, self._before, self._after = tuple(words), before, after
 
     def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
-        for start, end in _merged(positions(text, lower, self._words), self._before, self._after):
+        for start, end in _merge_windows(positions(text, lower, self._words), self._before, self._after):
             for match in self.pattern.finditer(text, start, min(end, len(text))):
                 whole = match if match.end() < end - _LOOK_AHEAD else self.pattern.match(text, match.start())
-                if whole is not None:  # else a lookahead beyond the window forbids it
+                if whole is not None:  # None: a lookahead beyond the window rejects it
                     yield whole
 
 
@@ -120,14 +120,14 @@ def lowered(text: str) -> str | None:
 
 def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
     """Return where any of the words begins, ascending; words in lower case are searched in `lower`."""
-    found: set[int] = set()
+    starts: set[int] = set()
     for word in words:
-        found.update(_positions_of(text if word != word.lower() else lower, word))
-    return sorted(found)
+        starts.update(_word_positions(text if word != word.lower() else lower, word))
+    return sorted(starts)
 
 
 @lru_cache(maxsize=1024)  # several patterns search the same words in turn
-def _positions_of(text: str, word: str) -> tuple[int, ...]:
+def _word_positions(text: str, word: str) -> tuple[int, ...]:
     return tuple(start for start, _ in find_exact(word, text))
 
 
@@ -136,9 +136,9 @@ def _figures(text: str) -> tuple[int, ...]:
     return tuple(match.start() for match in _FIGURES.finditer(text))
 
 
-def _merged(found: Sequence[int], before: int, after: int) -> Iterator[tuple[int, int]]:
+def _merge_windows(starts: Sequence[int], before: int, after: int) -> Iterator[Span]:
     start = end = -1
-    for place in found:
+    for place in starts:
         if place - before > end:
             if end >= 0:
                 yield start, end

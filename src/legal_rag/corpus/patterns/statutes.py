@@ -80,7 +80,7 @@ _NAMED_CODE = Led(
 
 
 _ARTICLE_OF = re.compile(r"articles?\s[^.;:]{1,40}de l['’]$", re.IGNORECASE)
-_LOOK_BACK = 60  # characters in which an article of an ordinance would stand before it
+_LOOK_BACK = 60  # characters before an ordinance in which its article is named
 _LAST_FAMOUS_YEAR = 1990  # ordinances named by date alone (1945, 1958, 1967, 1986) are older
 
 
@@ -89,52 +89,52 @@ def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
 
     `dates` are the text's `find_dates`: a statute is named by number, date or both.
     """
-    ends = {one.start: one.end for one in dates}
-    found = [
-        *_statutes(text, dates),
+    ends = {day.start: day.end for day in dates}
+    names = [
+        *_find_statutes(text, dates),
         *_with_date("treaty", _TREATY_OF, text, ends, needed=True),
         *_with_date("constitution", _CONSTITUTION, text, ends),
         *_with_date("statute", _EUROPEAN, text, ends, group="by"),
         *(LegalText("treaty", *match.span()) for match in _TREATY.finditer(text)),
         *(LegalText("code", *match.span()) for match in _NAMED_CODE.finditer(text)),
     ]
-    found.sort(key=lambda one: (one.start, -one.end))
-    return [one for i, one in enumerate(found) if not any(one.start < other.end for other in found[max(i - 3, 0) : i])]
+    names.sort(key=lambda name: (name.start, -name.end))
+    return [name for i, name in enumerate(names) if not any(name.start < near.end for near in names[max(i - 3, 0) : i])]
 
 
-def _statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
-    days = {one.start: one for one in dates}
-    found, only_dated = [], []
+def _find_statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
+    days = {day.start: day for day in dates}
+    statutes, only_dated = [], []
     numbered = set()  # dates of ordinances that the text also names by number
     for match in _STATUTE.finditer(text):
         day, number = days.get(match.end()) if match["of"] else None, match["number"]
         if number and not re.search(r"n|-", number, re.IGNORECASE) and day is None:
             continue  # "loi 12" may be anything
         if day is not None:
-            one = LegalText("statute", match.start(), day.end)
+            statute = LegalText("statute", match.start(), day.end)
             if match["kind"].lower().startswith("ordonnance") and not number:
-                only_dated.append((one, day.value, bool(match["qualified"])))
+                only_dated.append((statute, day.value, bool(match["qualified"])))
                 continue
             numbered.add(day.value)
-            found.append(one)
+            statutes.append(statute)
         elif number:
-            found.append(LegalText("statute", match.start(), match.end("number")))
-    for one, day_value, qualified in only_dated:  # a judge's orders are named by date too
-        cited = _ARTICLE_OF.search(text[max(one.start - _LOOK_BACK, 0) : one.start])
+            statutes.append(LegalText("statute", match.start(), match.end("number")))
+    for statute, day_value, qualified in only_dated:  # a judge's orders are named by date too
+        cited = _ARTICLE_OF.search(text[max(statute.start - _LOOK_BACK, 0) : statute.start])
         if qualified or cited or day_value in numbered or day_value.year < _LAST_FAMOUS_YEAR:
-            found.append(one)
-    return found
+            statutes.append(statute)
+    return statutes
 
 
 def _with_date(
     kind: TextKind, pattern: Led, text: str, ends: Mapping[int, int], *, needed: bool = False, group: str = "of"
 ) -> list[LegalText]:
-    """Extend a pattern's matches to the date after `group`; without one they end there, or are dropped if `needed`."""
-    found = []
+    """Extend a pattern's matches to the date after `group`; without a date, end there, or drop them if `needed`."""
+    texts = []
     for match in pattern.finditer(text):
         end = ends.get(match.end()) if match[group] else None
         if end is None and not needed:
             end = match.start(group) if match[group] else match.end()
         if end is not None:
-            found.append(LegalText(kind, match.start(), end))
-    return found
+            texts.append(LegalText(kind, match.start(), end))
+    return texts

@@ -8,15 +8,15 @@ from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, SPACE, Around
 
-# What opens the operative part of an arrêt (pseudonymisation may have made its S "C..."), then of a decision of the
-# Conseil constitutionnel. Letters may be spaced.
+# Opening of the operative part of an arrêt (pseudonymisation may have turned its S into "C..."), then of a decision of
+# the Conseil constitutionnel. Letters may be spaced.
 _S = r"(?:S|C\.{3})"
-_REASONS = re.compile(  # each alternative begins with one letter, between which `re` skips
+_REASONS = re.compile(  # each alternative begins with a fixed letter, so that `re` skips the rest
     rf"P(?:(?<!\wP)\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}"
     rf"|(?<=\nP)ar{SPACE}ces{SPACE}motifs)(?!\w)"
 )
 _DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
-# What closes it: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
+# Its end: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
 _END = re.compile(
     r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)"
     r"|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
@@ -37,7 +37,7 @@ _LATER_HEAD = re.compile(
     rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
 )
 # Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with its own verb.
-_STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # that ends a sentence, no abbreviation
+_STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # a full stop, not an abbreviation
 _BETWEEN = re.compile(
     rf"\s*;\s*|{_STOP}(?:(?=\s+(?-i:[A-ZÀ-Þ-])|\s*\Z)|(?=(?-i:[A-Z][a-zé]{{3}})))\s*"
     rf"|(?<=\.\.\.)\.?\s*\n\s*"
@@ -63,15 +63,15 @@ class Operative(NamedTuple):
 
     start: int  # characters, after its heading
     end: int
-    in_articles: bool  # as the Conseil constitutionnel writes it
+    in_articles: bool  # in numbered articles, as the Conseil constitutionnel writes it
 
 
 def operative_part(text: str) -> Operative | None:
     """Find the operative part; None if the text has no heading of one."""
-    found = [(match, False) for match in _REASONS.finditer(text)] + [(match, True) for match in _DECIDES.finditer(text)]
-    if not found:
+    heads = [(match, False) for match in _REASONS.finditer(text)] + [(match, True) for match in _DECIDES.finditer(text)]
+    if not heads:
         return None
-    match, in_articles = max(found, key=lambda one: one[0].start())
+    match, in_articles = max(heads, key=lambda head: head[0].start())
     end = _END.search(text, match.end())
     return Operative(match.end(), end.start() if end else len(text), in_articles)
 
@@ -79,26 +79,26 @@ def operative_part(text: str) -> Operative | None:
 def statements(text: str, part: Operative) -> list[Span]:
     """Split an operative part into statements, each with its own main verb, without final punctuation."""
     if part.in_articles:
-        bodies = _split(text, (part.start, part.end), _ARTICLE_HEAD)
-        return [span for body in bodies for span in _split(text, body, _SENTENCE_END) if span[1] - span[0] > 10]
-    found = []
-    for start, end in _split(text, (part.start, part.end), _BETWEEN):
+        bodies = _split_span(text, (part.start, part.end), _ARTICLE_HEAD)
+        return [span for body in bodies for span in _split_span(text, body, _SENTENCE_END) if span[1] - span[0] > 10]
+    spans = []
+    for start, end in _split_span(text, (part.start, part.end), _BETWEEN):
         head = _HEAD.match(text, start, end) or _LATER_HEAD.search(text, start, end)
         if head is not None:
             group = "head" if head.re is _LATER_HEAD else 0
             over = _TRANSITION.search(text, head.end(group), end)
-            found.append((head.start(group), over.start() if over else end))
-    return found
+            spans.append((head.start(group), over.start() if over else end))
+    return spans
 
 
-def _split(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
+def _split_span(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
     """Split a span at the matches of `between`, and strip the pieces of blanks and signs."""
     cuts = [(whole[0], whole[0]), *(cut.span() for cut in between.finditer(text, *whole)), (whole[1], whole[1])]
-    pieces = [_trimmed(text, before[1], after[0]) for before, after in pairwise(cuts)]
+    pieces = [_trim_span(text, before[1], after[0]) for before, after in pairwise(cuts)]
     return [(start, end) for start, end in pieces if start < end]
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim_span(text: str, start: int, end: int) -> Span:
     while start < end and text[start] in " \t\n\u00a0\u202f:,.;-–—*•'\"":
         start += 1
     while start < end and text[end - 1] in " \t\n\u00a0\u202f:,.;-–—*•" and not text.endswith("...", start, end):
@@ -137,13 +137,13 @@ CAPTION_CHARS = 1500  # of a decision's beginning, with its caption
 
 def solutions(text: str, part: Operative | None, stated: list[Span]) -> list[Span]:
     """Find the words that state the outcome, in the caption and in the statements."""
-    found = [match.span("word") for match in _CAPTION.finditer(text, 0, CAPTION_CHARS)][:1]
+    outcomes = [match.span("word") for match in _CAPTION.finditer(text, 0, CAPTION_CHARS)][:1]
     for start, end in stated:
         statement = text[start:end]
         pattern = _PARTICIPLE if part is not None and part.in_articles else _DECIDED
         spans = (match.span(match.lastgroup or 0) for match in pattern.finditer(statement))
-        found += [(start + first, start + last) for first, last in spans]
-    return found
+        outcomes += [(start + first, start + last) for first, last in spans]
+    return outcomes
 
 
 _ORDINAL = (

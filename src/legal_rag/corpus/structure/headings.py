@@ -11,19 +11,19 @@ from legal_rag.corpus.patterns.scanning import BLANK
 from legal_rag.corpus.structure.tree import Kind
 
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
-# they stand below the heading in which the first of them comes.
+# they are nested in the heading that contains the first of them.
 MESSAGE, BOOK, PART, CAPITALS, SUBJECT, ARTICLE, STEP, WEAK = 7, 10, 20, 30, 40, 50, 55, 60
 NUMBERED_TITLE = 59
 PARAGRAPH, ITEM = 100, 200  # numbered texts, and those of an enumeration inside them
 
-HEADING_CHARS = 250  # of what the text itself writes over a section
+HEADING_CHARS = 250  # of a heading written in the text
 TITLE_CHARS = 80  # of a title that is the beginning of a longer text
 
 _MANY, _LEAST_CHARS = 1000, 50  # lines, and characters from one to the next
 _LETTERS_APART = re.compile(r"(?:\w[ \t\u00a0\u202f'’]+){3,}\w\b")
 _EDGE = " \t\n\r\u00a0\u202f:;,.-–—*•#_|"
 
-# The (first) sign after a number tells the kind of numbering: "1." is not "1)" nor "1°/".
+# The (first) sign after a number distinguishes numberings: "1.", "1)", "1°/".
 _SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-]|[oº](?={BLANK}?[)/]))(?!\.)[.)°/:–— -]{{0,3}}"
 _NUMBERED = re.compile(
     rf"^{BLANK}*+(?:[«\"“]{BLANK}?)?(?P<number>(?P<figures>\d{{1,3}}(?:\.\d{{1,2}}){{0,4}})|(?P<roman>[IVX]{{1,6}})"
@@ -34,7 +34,7 @@ _NUMBERED = re.compile(
 _ORDER = ("figures", "roman", "upper", "lower")
 _STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
 _ROMAN = {"I": 1, "V": 5, "X": 10}
-_OPEN = 8  # runs of one kind that may continue, so that a page of ones takes linear time
+_OPEN = 8  # open runs of one kind at most, so that a page of "1." takes linear time
 _GAP = 2  # one figure may be missing
 _TITLE_LINE = 120  # characters of a numbered title at most
 _LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
@@ -71,11 +71,11 @@ def is_spaced(words: str) -> bool:
 
 
 def is_dense(n_lines: int, text: str) -> bool:
-    """Do so many lines look like headings that none is one, as in a table or a list?"""
+    """Do too many lines look like headings for any to be one, as in a table or a list?"""
     return n_lines > _MANY and n_lines * _LEAST_CHARS > len(text)
 
 
-class _Line(NamedTuple):
+class _NumberedLine(NamedTuple):
     start: int  # of the number, or of the quotation mark before it
     number_end: int  # with its sign
     end: int  # of the line
@@ -88,11 +88,11 @@ class _Run:
     """Lines of one shape whose numbers follow one another."""
 
     shape: Shape
-    lines: list[_Line]
+    lines: list[_NumberedLine]
     within: "_Run | None" = None  # the run that continues after it
     depth: int = field(default=0)
 
-    def takes(self, line: _Line) -> bool:
+    def takes(self, line: _NumberedLine) -> bool:
         """Does the line continue the run?"""
         last = self.lines[-1].numbers
         most = _GAP if self.shape[0] == "figures" else 1
@@ -101,17 +101,16 @@ class _Run:
 
 def numbered_marks(text: str) -> list[Mark]:
     """Return the marks of a text's numbered lines, in order."""
-    lines: dict[Shape, list[_Line]] = defaultdict(list)
+    lines: dict[Shape, list[_NumberedLine]] = defaultdict(list)
     matches = list(_NUMBERED.finditer(text))
     for match in matches if not is_dense(len(matches), text) else []:
-        shape, line = _read(match)
+        shape, line = _parse_numbered_line(match)
         lines[shape].append(line)
-    runs = [run for shape, found in lines.items() for run in _runs(shape, found)]
-    return sorted(mark for run in runs for mark in _marks(text, run))
+    runs = [run for shape, same_shape in lines.items() for run in _group_runs(shape, same_shape)]
+    return sorted(mark for run in runs for mark in _marks_of_run(text, run))
 
 
-def _read(match: re.Match[str]) -> tuple[Shape, _Line]:
-    """Return the kind of a numbered line, and the line."""
+def _parse_numbered_line(match: re.Match[str]) -> tuple[Shape, _NumberedLine]:
     kind = next(name for name in _ORDER if match[name])
     written = match["number"]
     if kind == "figures":
@@ -124,15 +123,16 @@ def _read(match: re.Match[str]) -> tuple[Shape, _Line]:
         kind in ("roman", "upper") or ending[-1:] not in (".", ";", ",") or ending == "..."
     )
     sign = re.sub("[–—]", "-", match["sign"] or "")
-    return (kind, len(numbers), sign), _Line(match.start("number"), match.start("rest"), match.end(), numbers, is_title)
+    line = _NumberedLine(match.start("number"), match.start("rest"), match.end(), numbers, is_title)
+    return (kind, len(numbers), sign), line
 
 
 def _roman(written: str) -> int:
     values = [_ROMAN[letter] for letter in written]
-    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
+    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
 
 
-def _runs(shape: Shape, lines: list[_Line]) -> Iterator[_Run]:
+def _group_runs(shape: Shape, lines: list[_NumberedLine]) -> Iterator[_Run]:
     waiting: list[_Run] = []
     runs: list[_Run] = []
     for line in lines:
@@ -152,8 +152,8 @@ def _runs(shape: Shape, lines: list[_Line]) -> Iterator[_Run]:
         yield run
 
 
-def _marks(text: str, run: _Run) -> Iterator[Mark]:
-    """Yield the marks of a run, if it is one and its texts are long enough for sections."""
+def _marks_of_run(text: str, run: _Run) -> Iterator[Mark]:
+    """Yield the marks of a run, unless it is too short for numbering or its texts for sections."""
     kind, size, sign = run.shape
     first, last = run.lines[0], run.lines[-1]
     is_title = 2 * sum(line.is_title for line in run.lines) > len(run.lines)
@@ -190,7 +190,7 @@ def _mean_chars(run: _Run) -> float:
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞŒŸ", "a-zß-öø-ÿœ"
 _END = r"[ \t\u00a0\u202f\r]{0,4}$"
-_LINE = rf"[^\n]{{0,{HEADING_CHARS}}}$"  # the rest of a line that is no paragraph
+_LINE = rf"[^\n]{{0,{HEADING_CHARS}}}$"  # the rest of a line too short for a paragraph
 
 
 class Rule(NamedTuple):
@@ -208,11 +208,11 @@ def _rule(rank: int, pattern: str, accepts: Callable[[Match], bool] = lambda mat
     return Rule(rank, re.compile(pattern, re.MULTILINE), accepts, **flags)
 
 
-# Further words in capitals; the last is no beginning of one in small letters.
+# Further words in capitals; the last is complete, not the capital of a lower-case word.
 _MORE = rf"(?:,?{BLANK}{{1,2}}(?:[{_UPPER}'’/]{{2,30}}|[AÀ])(?![\w'’])){{0,16}}"
 
 
-def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, deciding: bool = False) -> Rule:
+def _known_rule(rank: int, phrases: str, *, more: bool = False, alone: bool = False, deciding: bool = False) -> Rule:
     """Make a rule for known headings: in capitals anywhere in a line, in lower case only as a whole line.
 
     Args:
@@ -223,7 +223,7 @@ def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, 
         deciding: They open the operative part.
     """
     known = phrases.split(" | ")
-    _SPELT.update((_letters(words), words) for words in known)
+    _SPELT.update((_plain_capitals(words), words) for words in known)
     spelt = "|".join(map(_phrase, known))
     capitals = rf"(?:{spelt})(?![\w'’]|{BLANK}QU[E'’]){_MORE if more else ''}{BLANK}?[:,.]?"
     line, led = rf"(?i:{spelt}){BLANK}?[:;,.]?(?={_END})", rf"(?i:{spelt}){BLANK}?:"
@@ -233,13 +233,12 @@ def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, 
 _SPELT: dict[str, str] = {}  # known headings, by their letters
 
 
-def _letters(words: str) -> str:
+def _plain_capitals(words: str) -> str:
     return "".join(filter(str.isalpha, words)).upper().translate(str.maketrans("ÉÈÔ", "EEO"))
 
 
 def _respace(title: str) -> str:
-    """Return a known heading with its usual spacing; another title unchanged."""
-    return _SPELT.get(_letters(title), title)
+    return _SPELT.get(_plain_capitals(title), title)
 
 
 def _phrase(words: str) -> str:
@@ -250,7 +249,7 @@ def _phrase(words: str) -> str:
 
 
 def _is_open(match: Match) -> bool:
-    """Does the line end as no sentence does?"""
+    """Does the line end unlike a sentence?"""
     line = match.group().rstrip()
     return line[-1] not in ".;," or line.endswith("...")
 
@@ -270,7 +269,7 @@ _NO_HEADING = re.compile(
 
 
 def _in_capitals(match: Match) -> bool:
-    """Is a line in capitals words, not the letterhead of a court, a party or a signature?"""
+    """Is a line in capitals made of words, not the letterhead of a court, a party or a signature?"""
     line = match.group()
     letters = sum(map(str.isalpha, line))
     return letters >= 5 and letters >= 0.6 * len(line.strip()) and not _NO_HEADING.match(line) and "..." not in line
@@ -290,7 +289,7 @@ _SAYS = re.compile(
 
 
 def _names_a_part(match: Match) -> bool:
-    """Does a short line name what follows, rather than state something?"""
+    """Is a short line a label of what follows, rather than a statement?"""
     first, *others = match.group().split()
     small = sum(word[0].islower() for word in others)
     return (
@@ -317,26 +316,26 @@ RULES: tuple[Rule, ...] = (
     _rule(MESSAGE, rf"(?:De|From|Expéditeur){BLANK}?:{_LINE}(?=\n{_MAIL}{BLANK}?:)"),
     _rule(CAPITALS, rf"(?:Objet|OBJET|Subject|Sujet){BLANK}?:{BLANK}?\S{_LINE}"),
     *(_rule(BOOK + n, rf"(?i:{book}){BLANK}{{1,3}}{_ORDER_TITLE}{_LINE}", _is_title) for n, book in enumerate(_BOOKS)),
-    _known(PART, "PAR CES MOTIFS", deciding=True),
+    _known_rule(PART, "PAR CES MOTIFS", deciding=True),
     _rule(PART, rf"Par{BLANK}ces{BLANK}motifs\b", deciding=True),
-    _known(PART, "LE CONSEIL CONSTITUTIONNEL DÉCIDE | DÉCIDE | ORDONNE | DISPOSITIF", alone=True, deciding=True),
+    _known_rule(PART, "LE CONSEIL CONSTITUTIONNEL DÉCIDE | DÉCIDE | ORDONNE | DISPOSITIF", alone=True, deciding=True),
     _rule(PART, rf"(?i:moyens? (?:de cassation )?annex[ée]e?s?)\b{_LINE}(?:\s{{1,4}}Moyens? produits?\b{_LINE})?"),
     _rule(PART, rf"(?i:moyens? produits?)\b{_LINE}", _is_title),
-    _known(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT | MOTIFS | VISAS | DISCUSSION", more=True),
-    _known(
+    _known_rule(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT | MOTIFS | VISAS | DISCUSSION", more=True),
+    _known_rule(
         PART,
         "FAITS ET PROCÉDURE | EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | EXPOSÉ | RAPPEL DES FAITS | LES FAITS | FAITS",
         more=True,
     ),
-    _known(PART, "LA PROCÉDURE | PROCÉDURE | PRÉTENTIONS DES PARTIES | PRÉTENTIONS", more=True),
-    _known(PART, "EXAMEN DU MOYEN | EXAMEN DES MOYENS | EXAMEN DES QUESTIONS | EXAMEN DU POURVOI"),
-    _known(PART, "PORTÉE ET CONSÉQUENCES DE LA CASSATION | SUR CE | SUR QUOI | CONSIDÉRANT CE QUI SUIT"),
+    _known_rule(PART, "LA PROCÉDURE | PROCÉDURE | PRÉTENTIONS DES PARTIES | PRÉTENTIONS", more=True),
+    _known_rule(PART, "EXAMEN DU MOYEN | EXAMEN DES MOYENS | EXAMEN DES QUESTIONS | EXAMEN DU POURVOI"),
+    _known_rule(PART, "PORTÉE ET CONSÉQUENCES DE LA CASSATION | SUR CE | SUR QUOI | CONSIDÉRANT CE QUI SUIT"),
     _rule(PART, rf"(?:ANNEXE|Annexe)S?(?:{BLANK}{_ORDER_TITLE})?{_LINE}", _is_title),
-    _known(STEP, "ÉNONCÉ DU MOYEN | ÉNONCÉ DES MOYENS | RÉPONSE DE LA COUR"),
-    _known(STEP, "RECEVABILITÉ DU MOYEN | BIEN-FONDÉ DU MOYEN"),
-    _known(WEAK, "APPELANT | APPELANTE | APPELANTS | APPELANTES | INTIMÉ | INTIMÉE | INTIMÉS | INTIMÉES"),
-    _known(WEAK, "DEMANDEUR | DEMANDEURS | DEMANDERESSE | DÉFENDEUR | DÉFENDEURS | DÉFENDERESSE | PARTIES"),
-    _known(WEAK, "COMPOSITION DE LA COUR | COMPOSITION DU TRIBUNAL | DÉBATS", more=True),
+    _known_rule(STEP, "ÉNONCÉ DU MOYEN | ÉNONCÉ DES MOYENS | RÉPONSE DE LA COUR"),
+    _known_rule(STEP, "RECEVABILITÉ DU MOYEN | BIEN-FONDÉ DU MOYEN"),
+    _known_rule(WEAK, "APPELANT | APPELANTE | APPELANTS | APPELANTES | INTIMÉ | INTIMÉE | INTIMÉS | INTIMÉES"),
+    _known_rule(WEAK, "DEMANDEUR | DEMANDEURS | DEMANDERESSE | DÉFENDEUR | DÉFENDEURS | DÉFENDERESSE | PARTIES"),
+    _known_rule(WEAK, "COMPOSITION DE LA COUR | COMPOSITION DU TRIBUNAL | DÉBATS", more=True),
     _rule(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_END})", _is_title),
     _rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_END})){_LINE}", _is_title),
     _rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
@@ -353,9 +352,9 @@ RULES: tuple[Rule, ...] = (
 
 # Known headings within a line of a text that lost its line breaks: in capitals, after a sentence.
 INLINE: tuple[Rule, ...] = (
-    _known(PART, "PAR CES MOTIFS", deciding=True),
-    _known(PART, "EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | FAITS ET PROCÉDURE | SUR QUOI | SUR CE"),
-    _known(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT"),
+    _known_rule(PART, "PAR CES MOTIFS", deciding=True),
+    _known_rule(PART, "EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | FAITS ET PROCÉDURE | SUR QUOI | SUR CE"),
+    _known_rule(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT"),
     _rule(PART, "(?:MOYENS? ANNEXES?|Moyens? annexés?) au présent arrêt"),
 )
 
@@ -377,10 +376,10 @@ class _Table:
 
     def first(self, text: str, start: int) -> tuple[Rule, int] | None:
         """Return the first rule by which a heading begins at `start`, and the heading's end."""
-        found = self._any.match(text, start)
-        if found is None or found.lastindex is None:
+        any_match = self._any.match(text, start)
+        if any_match is None or any_match.lastindex is None:
             return None
-        for rule in self._rules[found.lastindex - 1 :]:
+        for rule in self._rules[any_match.lastindex - 1 :]:
             match = rule.pattern.match(text, start)
             if match and rule.accepts(match):
                 return rule, match.end()
@@ -393,29 +392,29 @@ _LINES, _WITHIN = _Table(RULES), _Table(INLINE)
 def headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
     """Return the marks of a text's headings, in order; lines in `numbered` are not headings of another kind."""
     ranks = {mark.start: mark.rank for mark in numbered}
-    found: list[tuple[int, Rule, int]] = []
+    candidates: list[tuple[int, Rule, int]] = []
     for match in _TEXT_LINE.finditer(text):
         start = match.end()
-        within = found and start < found[-1][2]
+        within = candidates and start < candidates[-1][2]
         if start not in ranks and not within and (heading := _LINES.first(text, start)):
-            found.append((start, *heading))
-    if is_dense(len(found), text):
+            candidates.append((start, *heading))
+    if is_dense(len(candidates), text):
         return []
-    body = _body(found, numbered)
+    body = _body_start(candidates, numbered)
     kept: list[Mark] = []
-    for start, rule, end in reversed(found):
+    for start, rule, end in reversed(candidates):
         if not rule.over_text or (start >= body and _precedes_text(text, end, rule.rank, ranks)):
             ranks[start] = rule.rank
             kept.append(_mark(text, start, end, rule))
-    return sorted([*kept, *(mark for mark in _inline(text) if mark.start not in ranks)])
+    return sorted([*kept, *(mark for mark in _inline_marks(text) if mark.start not in ranks)])
 
 
-def _body(found: Sequence[tuple[int, Rule, int]], numbered: Sequence[Mark]) -> int:
+def _body_start(candidates: Sequence[tuple[int, Rule, int]], numbered: Sequence[Mark]) -> int:
     """Return where a decision's first known part or numbered title begins; 0 for other texts.
 
-    What looks like a heading before it names the court, its judges or the parties.
+    Before it, what looks like a heading names the court, its judges or the parties.
     """
-    parts = [(start, rule.deciding) for start, rule, _ in found if rule.rank == PART]
+    parts = [(start, rule.deciding) for start, rule, _ in candidates if rule.rank == PART]
     if not any(deciding for _, deciding in parts):
         return 0
     starts = [mark.start for mark in numbered if mark.kind == "heading"]
@@ -435,7 +434,7 @@ def _precedes_text(text: str, end: int, rank: int, ranks: Mapping[int, int]) -> 
     return len(line) >= _TEXT_CHARS and (line[0].isupper() or line[0] in '«"“-–—(') and not line.isupper()
 
 
-def _inline(text: str) -> Iterator[Mark]:
+def _inline_marks(text: str) -> Iterator[Mark]:
     for match in _BEHIND.finditer(text):
         if heading := _WITHIN.first(text, match.end()):
             yield _mark(text, match.end(), heading[1], heading[0])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import split_sentences
 from legal_rag.corpus.structure.decision import operative_part
 from legal_rag.corpus.structure.headings import (
@@ -53,7 +54,7 @@ def build_tree(text: str, paragraphs: Sequence[Paragraph] | None = None) -> Tree
         paragraphs: Its paragraphs, if `read_paragraphs` has read them already.
     """
     parts = main_parts(read_paragraphs(text) if paragraphs is None else paragraphs, len(text))
-    return _node(text, _nested(_all_marks(text, parts), len(text)), 0, count())
+    return _make_node(text, _nest_marks(_all_marks(text, parts), len(text)), 0, count())
 
 
 @dataclass
@@ -69,23 +70,23 @@ class _Draft:
 def _all_marks(text: str, main: Sequence[Part]) -> list[Mark]:
     numbered = numbered_marks(text)
     titled = headings(text, numbered)
-    found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
-    parts = [_main_part(text, part, found) for part in main]
-    if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: a section of all of it tells nothing
+    by_start = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
+    parts = [_main_part(text, part, by_start) for part in main]
+    if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: one section for all of it is useless
         parts = []
-    following = pairwise([*sorted([*parts, *found.values()], key=lambda mark: (mark.start, mark.rank)), _END])
+    following = pairwise([*sorted([*parts, *by_start.values()], key=lambda mark: (mark.start, mark.rank)), _END])
     marks = [mark._replace(end=min(mark.end, after.start)) for mark, after in following]
     has_front = marks and text[: marks[0].start].strip()
     return [*([Mark(0, 0, FRONT, _LOWEST)] if has_front else []), *_with_rests(text, marks)]
 
 
-def _main_part(text: str, part: Part, found: dict[int, Mark]) -> Mark:
-    """Return the mark of a main part; its own heading is taken out of the marks `found`."""
-    near = next((at for at in range(part.start, part.start + _BULLET_CHARS) if at in found), None)
+def _main_part(text: str, part: Part, by_start: dict[int, Mark]) -> Mark:
+    """Return the mark of a main part; its own heading is removed from `by_start`."""
+    near = next((at for at in range(part.start, part.start + _BULLET_CHARS) if at in by_start), None)
     mark = Mark(part.start, part.start, PART_TITLES[part.kind], _MAIN, part.kind, deciding=part.kind == "ruling")
     if near is None or not is_part_heading(part.kind, text, part.start):
         return mark
-    heading = found.pop(near)
+    heading = by_start.pop(near)
     return mark._replace(end=heading.end, title=heading.title)
 
 
@@ -97,10 +98,10 @@ def _separated(text: str) -> list[Mark]:
 def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
     """Yield the mark of the text after the operative part, or of an agreement's last lines."""
     part = operative_part(text)
-    found = _BEHIND_PART.match(text, part.end) if part else _SIGNED.search(text)
+    match = _BEHIND_PART.match(text, part.end) if part else _SIGNED.search(text)
     articles = [mark.start for mark in titled if mark.rank == ARTICLE] if part and part.in_articles else []
-    if found and max([*articles, -1]) < found.end() < len(text):
-        yield _part(text, found.end(), len(text), PART)
+    if match and max([*articles, -1]) < match.end() < len(text):
+        yield _part(text, match.end(), len(text), PART)
 
 
 def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
@@ -116,20 +117,20 @@ def _part(text: str, start: int, end: int, rank: int) -> Mark:
     return Mark(start, start, title_of(text, start, end, TITLE_CHARS), rank, "part")
 
 
-def _nested(marks: list[Mark], length: int) -> _Draft:
+def _nest_marks(marks: list[Mark], length: int) -> _Draft:
     document = _Draft(Mark(0, 0, "", -1, "document"), -1, length)
     open_ones = [document]
     for mark in marks:
         if (mark.rank == WEAK or mark.deciding) and any(draft.mark.deciding for draft in open_ones):
             continue
-        rank = _close(open_ones, mark)
+        rank = _close_sections(open_ones, mark)
         draft = _Draft(mark, rank, length)
         open_ones[-1].children.append(draft)
         open_ones.append(draft)
     return document
 
 
-def _close(open_ones: list[_Draft], mark: Mark) -> int:
+def _close_sections(open_ones: list[_Draft], mark: Mark) -> int:
     """Close the sections that end at a mark, and return its rank among those that stay open."""
     rank = mark.rank
     if mark.family:
@@ -141,9 +142,9 @@ def _close(open_ones: list[_Draft], mark: Mark) -> int:
     return rank
 
 
-def _node(text: str, draft: _Draft, level: int, numbers: "count[int]") -> TreeNode:
+def _make_node(text: str, draft: _Draft, level: int, numbers: "count[int]") -> TreeNode:
     node_id = f"{next(numbers):04d}"
-    children = [_node(text, child, level + 1, numbers) for child in _with_parts(text, draft)]
+    children = [_make_node(text, child, level + 1, numbers) for child in _with_parts(text, draft)]
     mark = draft.mark
     heading = (mark.start, mark.end)
     return TreeNode(node_id, mark.title, level, mark.start, draft.end, heading, mark.kind, tuple(children))
@@ -158,19 +159,18 @@ def _with_parts(text: str, draft: _Draft) -> Iterator[_Draft]:
     yield from draft.children
 
 
-def _split_long(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a span, at most `PART_CHARS` long."""
+def _split_long(text: str, start: int, end: int) -> Iterator[Span]:
     while end - start > PART_CHARS:
-        cut = _cut(text, start, start + PART_CHARS)
+        cut = _part_end(text, start, start + PART_CHARS)
         yield start, cut
         start = cut
     yield start, end
 
 
-def _cut(text: str, start: int, limit: int) -> int:
+def _part_end(text: str, start: int, limit: int) -> int:
     """Return where a part that begins at `start` ends, at `limit` at the latest."""
-    if found := _PARAGRAPH.search(text, start + _LEAST_CHARS, limit):
-        return found.end()
+    if match := _PARAGRAPH.search(text, start + _LEAST_CHARS, limit):
+        return match.end()
     for begun in (limit - _NEAR, start):
         sentences = split_sentences(text[begun:limit])
         if len(sentences) > 1:

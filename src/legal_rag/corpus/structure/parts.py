@@ -42,10 +42,10 @@ _CONCLUDES = re.compile(cues("concludes"))
 _QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
 _COURT_NAMED, _COURT_TOLD = re.compile(cues("court_named")), re.compile(cues("court_told"))
 _PLEADS, _COURT_FORM = re.compile(cues("pleads")), re.compile(rf"{REASON.pattern}|(?:Vu|VU)\b", re.IGNORECASE)
-_HEAD_CHARS = 4000  # in which a court is named: a summary may stand before its name
-_QUOTE_CHARS = 2000  # before a line, in which a quotation that holds it begins
-_ACCOUNT_CHARS = 80  # of a sentence that tells what happened, at least
-_ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
+_HEAD_CHARS = 4000  # in which a court is named: a summary may precede its name
+_QUOTE_CHARS = 2000  # before a line, searched for the start of a quotation around it
+_ACCOUNT_CHARS = 80  # of a sentence of narrative, at least
+_ANNEX_FROM = 6  # no annex begins in the first sixth of a decision's lines
 
 ZONES: dict[str, PartKind] = {
     "introduction": "header", "expose": "statement", "moyens": "claims", "motivations": "reasons",
@@ -57,13 +57,13 @@ _HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "r
 
 
 def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
-    """Does the heading of a main part stand at `start`, rather than one of what it is about?"""
+    """Is the heading at `start` that of the main part itself, rather than of its subject?"""
     pattern = _HEADINGS.get(kind)
     return pattern is not None and pattern.match(text, start) is not None
 
 
 def split_lines(text: str) -> Iterator[Span]:
-    """Yield the lines that are not blank, without white space around, cut where a known heading stands within one."""
+    """Yield the lines that are not blank, without white space around, cut before a known heading within a line."""
     for match in _LINE.finditer(text):
         start, end = match.span()
         for within in _INLINE.finditer(text, start + 1, end):
@@ -74,12 +74,12 @@ def split_lines(text: str) -> Iterator[Span]:
 
 
 def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItself) -> list[PartKind]:
-    """Return the main part that each line stands in.
+    """Return the main part of each line.
 
     Args:
-        text: A decision; in another text no line opens reasons or a ruling.
+        text: A decision; in other texts no line opens reasons or a ruling.
         lines: As `split_lines` yields them.
-        is_own_reason: Tells, of a line that begins as a reason does, whether the court speaks in it for itself.
+        is_own_reason: Whether a line that begins like a reason is the court's own reasoning.
     """
     operative = operative_part(text)
     ruling, annex = _ruling(text, lines, operative)
@@ -93,7 +93,7 @@ def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItsel
 
 
 def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[PartKind] | None:
-    """Return the main part of each line by the zones of a Judilibre record; None where they do not fit the text.
+    """Return the main part of each line by the zones of a Judilibre record; None if they do not fit the text.
 
     Args:
         zones: Lists of {"start", "end"}, in characters, by the names in `ZONES`, as the Cour de cassation's Judilibre
@@ -103,7 +103,7 @@ def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[Pa
     """
     spans = sorted(_zone_spans(zones))
     fits = all(0 <= start < end <= n_chars for start, end, _ in spans)
-    if not spans or not fits or any(one[1] > other[0] for one, other in pairwise(spans)):
+    if not spans or not fits or any(zone[1] > other[0] for zone, other in pairwise(spans)):
         return None
     starts = [start for start, _, _ in spans]
     return [spans[max(0, bisect_right(starts, end - 1) - 1)][2] for _, end in lines]
@@ -111,17 +111,17 @@ def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[Pa
 
 def _zone_spans(zones: object) -> Iterator[tuple[int, int, PartKind]]:
     for name, part in ZONES.items():
-        found = zones.get(name) if isinstance(zones, Mapping) else None
-        for one in found if isinstance(found, list | tuple) else ():
-            start, end = (one.get("start"), one.get("end")) if isinstance(one, Mapping) else (None, None)
+        entries = zones.get(name) if isinstance(zones, Mapping) else None
+        for entry in entries if isinstance(entries, list | tuple) else ():
+            start, end = (entry.get("start"), entry.get("end")) if isinstance(entry, Mapping) else (None, None)
             yield (start, end, part) if isinstance(start, int) and isinstance(end, int) else (-1, -1, part)
 
 
 def is_decision(text: str, lines: Sequence[Span]) -> bool:
     """Is a text a court's decision, by positive evidence: its court's name, reasons in a court's form, its ruling?
 
-    Two of the three are asked for, and of a ruling a formula, unless the court's name stands at the head. What is
-    quoted proves nothing, and in what a lawyer pleads no court speaks.
+    Two of the three are required, and the ruling must be a formula unless the head names the court. Quotations do not
+    count, and pleadings are never decisions.
 
     Args:
         text: Any text.
@@ -134,20 +134,20 @@ def is_decision(text: str, lines: Sequence[Span]) -> bool:
     has_form = any(_has_courts_form(text, line) for line in lines)
     if is_named and has_form:
         return True
-    rulings = [line for line in lines if RULES_ON.match(text, *line) and not _is_quoted(text, line[0])]
+    rulings = [line for line in lines if RULES_ON.match(text, *line) and not _is_inside_quotation(text, line[0])]
     if is_named or not has_form:
         return is_named and bool(rulings)
-    told = _COURT_TOLD.search(head) is not None  # authorities that are no court decide too
-    return any(_is_formula(text, line) and (told or "MOTIFS" in _letters(text, line)) for line in rulings)
+    names_court = _COURT_TOLD.search(head) is not None  # administrative authorities decide too
+    return any(_is_formula(text, line) and (names_court or "MOTIFS" in _first_letters(text, line)) for line in rulings)
 
 
 def _has_courts_form(text: str, line: Span) -> bool:
-    found = _COURT_FORM.match(text, *line) or _REASONS.match(text, *line)
-    return found is not None and not _is_quoted(text, line[0])
+    match = _COURT_FORM.match(text, *line) or _REASONS.match(text, *line)
+    return match is not None and not _is_inside_quotation(text, line[0])
 
 
-def _is_quoted(text: str, start: int) -> bool:
-    """Does a quotation that is not closed begin before `start`?"""
+def _is_inside_quotation(text: str, start: int) -> bool:
+    """Is a quotation still open at `start`?"""
     near = max(0, start - _QUOTE_CHARS)
     return text.rfind("«", near, start) > text.rfind("»", near, start)
 
@@ -166,11 +166,11 @@ def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tu
 
 
 def _is_formula(text: str, line: Span) -> bool:
-    letters = _letters(text, line)
+    letters = _first_letters(text, line)
     return "MOTIFS" in letters or "DECIDE" in letters or letters == "ORDONNE:"
 
 
-def _letters(text: str, line: Span) -> str:
+def _first_letters(text: str, line: Span) -> str:
     """Return the first letters of a line, in capitals without accents or spaces."""
     return re.sub(r"\s", "", text[line[0] : min(line[1], line[0] + 120)]).upper().replace("É", "E")
 
@@ -185,30 +185,30 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
     reasons = first(_REASONS.match, _GROUND.match, *([_OF_COUNCIL.match] if by_council else []))
     is_vague = reasons is not None and not by_council and not _OF_A_GROUND.search(words[reasons])
     if reasons is not None and is_vague:
-        motifs = first(_MOTIFS.match, after=reasons)  # what a party argues may have headings too
+        motifs = first(_MOTIFS.match, after=reasons)  # a party's argument may have headings too
         reasons, is_vague = (reasons, True) if motifs is None else (motifs, False)
     titled = first(_STATEMENT.match, before=reasons)
-    told = first(_SEIZES.match, REASON.match, _tells, before=reasons)
-    is_earlier = told is not None and titled is not None and told < titled and _SEIZES.match(words[told])
-    statement = told if titled is None or is_earlier else titled
+    account = first(_SEIZES.match, REASON.match, _is_account, before=reasons)
+    is_earlier = account is not None and titled is not None and account < titled and _SEIZES.match(words[account])
+    statement = account if titled is None or is_earlier else titled
     after = -1 if statement is None else statement
     if reasons is None:
         reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
     elif is_vague:  # reasons that begin without a heading may have some further on
-        own = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
-        reasons = reasons if own is None else own
+        own_reasons = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
+        reasons = reasons if own_reasons is None else own_reasons
     if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
         reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
         reasons = quashes if reported is None else reported
     if reasons is None:
         reasons = first(_CONCLUDES.match, after=after)
     claims = first(_CLAIMS.match, after=after, before=reasons)
-    found: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
-    return {number: kind for number, kind in found.items() if number is not None}
+    opened: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
+    return {number: kind for number, kind in opened.items() if number is not None}
 
 
-def _tells(words: str) -> bool:
-    """Does a line tell what happened, in a whole sentence?"""
+def _is_account(words: str) -> bool:
+    """Is a line a whole sentence of past events?"""
     is_sentence = len(words) >= _ACCOUNT_CHARS and words[0].isupper() and not REASON.match(words)
     return is_sentence and _HAPPENED.search(words) is not None and not _PRESENTS.search(words[:400])
 

@@ -1,8 +1,8 @@
-"""Who speaks in each paragraph of a decision, by headings and verbs of reporting, no model.
+"""Who speaks in each paragraph of a decision, by headings and reporting verbs, without a model.
 
-A decision reports what the parties argued and what the judges below held before it says what it holds itself. The
-heading above a paragraph says who is expected to speak; then each clause is somebody's by its verb, and the one who
-speaks in most characters speaks in the paragraph.
+A decision reports what the parties argued and what the judges below held before its own reasoning. The heading above a
+paragraph sets the expected speaker; each clause is then attributed by its verb, and the speaker of most characters is
+the paragraph's.
 """
 
 import re
@@ -17,18 +17,18 @@ from legal_rag.corpus.structure.tree import BEFORE_HEADING, NUMBER, Paragraph, P
 
 
 def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
-    """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length.
+    """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
     Args:
-        text: Any text; one that is no decision has neither parts nor speakers.
-        zones: Of a Judilibre record: they say the main parts where they fit the text, see `part_of_zones`.
+        text: Any text; other texts than decisions have neither parts nor speakers.
+        zones: Of a Judilibre record: they give the main parts if they fit the text, see `part_of_zones`.
     """
     lines = list(split_lines(text))
     parts = part_of_zones(zones, lines, len(text))
     if parts is None:
         parts = []
         if is_decision(text, lines):
-            parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
+            parts = part_of_each(text, lines, lambda words: _paragraph_speaker(words, "reasons", "court") == "court")
         if not {"reasons", "ruling"} & set(parts):
             return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
@@ -38,8 +38,8 @@ def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
 
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
-    """Join paragraphs to main parts, which cover a decision of `length` characters; none in another text."""
-    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda one: one.part) if kind]
+    """Group paragraphs into main parts, which cover a decision of `length` characters; none for other texts."""
+    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
     borders = [0, *(start for _, start in firsts[1:]), length]
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
@@ -71,7 +71,7 @@ _COURT_HOLDS = re.compile(cues("court_holds"))
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
 _GOES_ON = re.compile(rf"\W*{NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
 _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
-_STATES = re.compile(  # a text is told
+_STATES = re.compile(  # a legal text is reported
     rf"\W*{NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
     rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
     rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
@@ -97,19 +97,19 @@ _GROUND_TITLE = re.compile(
     rf"{BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
     r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
 )
-_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # however long
+_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # of any length
 _VERB = re.compile(
     r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
     r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
 )
 _NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
-_ENUMERATED = re.compile(  # an item, or a clause that goes on
+_ENUMERATED = re.compile(  # an item, or the continuation of a clause
     r"(?!\d{1,3}\.\s[A-ZÀ-Þ])(?:[-–—•*]|\d{1,2}\s?[°o]?\s?[)/°.-]{1,2}\s?/?|[a-z]\s?[).])|[Qq]u['’e]|QU['’E]"
 )
 _ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
 _BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
 _TITLE_CHARS = 160
-_ITEM_CHARS = 60  # of an item of a list, at least, that is no heading
+_ITEM_CHARS = 60  # of a list item at least, else it is a heading
 _FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
 _NEAR = 120  # characters from a clause's beginning, or before its verb
 _CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
@@ -117,19 +117,19 @@ _LOOK_BACK = 6  # paragraphs before the one that quashes
 
 
 def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
-    reader = _Reader()
+    reader = _SpeakerReader()
     return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
 
 
-class _Reader:
-    """Reads lines in order, and keeps whose words may go on in the next."""
+class _SpeakerReader:
+    """Reads lines in order; remembers the speaker who may continue in the next."""
 
     def __init__(self) -> None:
         self._part: PartKind = "header"
-        self._expected: Speaker = "court"  # under the heading, where nothing tells
-        self._last: Speaker | None = None  # of the line before, if it was no heading
-        self._quoted: Speaker | None = None  # whose grounds or reasons are set out, each line wholly theirs
-        self._ended = True  # the line before ended as a sentence does
+        self._expected: Speaker = "court"  # under the heading, without other evidence
+        self._last: Speaker | None = None  # of the line before, unless it was a heading
+        self._quoted: Speaker | None = None  # author of the grounds or reasons being set out
+        self._ended = True  # the line before ended a sentence
         self._numbered = False  # the paragraph before had a number
 
     def read(self, words: str, part: PartKind) -> Speaker | None:
@@ -140,9 +140,9 @@ class _Reader:
         if part in ("header", "ruling"):
             formula = len(words) <= _FORMULA_CHARS and RULES_ON.match(words)
             return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
-        title = _titled(words, part)
+        title = _speaker_of_heading(words, part)
         if title is not None:
-            self._under(words, title)
+            self._note_heading(words, title)
             return None
         if _is_formal(words, part):
             speaker = self._last = None
@@ -151,8 +151,8 @@ class _Reader:
         self._ended = words[-1] in ".;:!?»"
         return speaker
 
-    def _under(self, words: str, title: Speaker | Literal[""]) -> None:
-        """Take note of a heading; a name that a broken line leaves alone, or a party's own, changes nothing."""
+    def _note_heading(self, words: str, title: Speaker | Literal[""]) -> None:
+        """Update the state for a heading; a name isolated by a line break, or a party's own heading, is ignored."""
         if not title and (self._part == "statement" or not (self._ended or _GROUND_TITLE.match(words))):
             return
         self._expected, self._last, self._ended = title or self._expected, None, True
@@ -167,13 +167,13 @@ class _Reader:
         if self._quoted:
             self._last = self._quoted
         else:
-            told = self._last if self._last in ("party", "lower_court") else None
-            goes_on = goes_on or (told == "party" and self._part == "statement" and not REASON.match(words))
-            self._last = _of_paragraph(words, self._part, self._expected, told, goes_on=goes_on)
+            reported = self._last if self._last in ("party", "lower_court") else None
+            goes_on = goes_on or (reported == "party" and self._part == "statement" and not REASON.match(words))
+            self._last = _paragraph_speaker(words, self._part, self._expected, reported, goes_on=goes_on)
         return self._last
 
     def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
-        """Return whose grounds or reasons the line sets out, if it does."""
+        """Return the author of the grounds or reasons that the line sets out, if any."""
         if self._part not in ("reasons", "annex"):
             return None
         if _ON_GROUNDS.match(words):
@@ -185,7 +185,7 @@ class _Reader:
         return self._quoted if goes_on or self._part == "annex" else None
 
     def _continues_text(self, words: str) -> bool:
-        """Is a line an item of the text told before, or a paragraph of it that has no number of its own?"""
+        """Is a line an item of the legal text reported before, or an unnumbered paragraph of it?"""
         if _ITEM.match(words):
             return True
         opens = _NUMBERED.match(words) or REASON.match(words) or _VISA.match(words)
@@ -193,7 +193,7 @@ class _Reader:
 
 
 def _is_formal(words: str, part: PartKind) -> bool:
-    """Does a line cite what was filed, or is it a formal clause?"""
+    """Is a line a reference to filings, or a formal clause?"""
     if _FORMAL.match(words):
         return True
     if part == "statement" and _FILED.match(words):
@@ -202,8 +202,8 @@ def _is_formal(words: str, part: PartKind) -> bool:
     return bool(cites and _CASE.match(words) and not _VISA.match(words))
 
 
-def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
-    """Return, of a heading, whose words follow; "" if it does not say; None if it is none."""
+def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | None:
+    """Return who speaks below a heading, "" if it does not show; None for a line that is not a heading."""
     if len(words) > _TITLE_CHARS or _VISA.match(words):
         return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
     folded = words.strip(" :.-–—*").lower()
@@ -221,17 +221,17 @@ def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
     return "party" if part in ("claims", "annex") else ""
 
 
-def _of_paragraph(
-    words: str, part: PartKind, expected: Speaker, told: Speaker | None = None, *, goes_on: bool = False
+def _paragraph_speaker(
+    words: str, part: PartKind, expected: Speaker, reported: Speaker | None = None, *, goes_on: bool = False
 ) -> Speaker | None:
     """Return who speaks in most characters of a paragraph, clause by clause.
 
     Args:
-        words: Of the paragraph.
-        part: In which it stands.
-        expected: Who speaks where nothing tells.
-        told: Whose words the paragraph before told, which a pronoun may go on with.
-        goes_on: The paragraph goes on with those words from its beginning.
+        words: The paragraph's text.
+        part: Its main part.
+        expected: The speaker without other evidence.
+        reported: The speaker reported in the paragraph before, whom a pronoun may continue.
+        goes_on: The paragraph continues that report from its beginning.
     """
     if _VISA.match(words):
         return "text"
@@ -241,7 +241,7 @@ def _of_paragraph(
         return "party"
     reports = _TO_DECIDE.match(words) if part == "reasons" else None
     spoken: Counter[Speaker] = Counter()
-    voice: Speaker = told if told and goes_on else expected
+    voice: Speaker = reported if reported and goes_on else expected
     ended = False  # the clause before ended a sentence
     for match in _CLAUSE.finditer(words):
         if clause := match.group():
@@ -249,14 +249,14 @@ def _of_paragraph(
                 voice = expected
             ended = clause.rstrip().endswith(".")
             is_report = reports is not None and not _QUASHES.search(clause)
-            voice = "lower_court" if is_report else _voice(clause, voice, part, told)
-            told = voice if voice in ("party", "lower_court") else told
+            voice = "lower_court" if is_report else _voice(clause, voice, part, reported)
+            reported = voice if voice in ("party", "lower_court") else reported
             spoken[voice] += len(clause)
     return spoken.most_common(1)[0][0] if spoken else None
 
 
-def _voice(clause: str, before: Speaker, part: PartKind, told: Speaker | None) -> Speaker:
-    """Return who speaks in a clause after one that `before` spoke in."""
+def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
+    """Return the speaker of a clause that follows one by `before`."""
     if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
         return "court"
     if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
@@ -269,8 +269,8 @@ def _voice(clause: str, before: Speaker, part: PartKind, told: Speaker | None) -
         return "court" if _APPROVES.search(clause) else "lower_court"
     if argues and not _is_answered(clause, argues.start()):
         return "party"
-    if told and _TELLS_ON.match(clause):
-        return told
+    if reported and _TELLS_ON.match(clause):
+        return reported
     if part in ("statement", "claims"):
         return _in_account(clause, before, part)
     if _STATES.match(clause) and not _APPLIES.search(clause):
@@ -279,33 +279,33 @@ def _voice(clause: str, before: Speaker, part: PartKind, told: Speaker | None) -
 
 
 def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
-    """Return who speaks in a clause of the facts, the procedure and the claims, whose verbs do not tell."""
+    """Return the speaker of a clause of the facts, the procedure or the claims whose verb is inconclusive."""
     if part == "statement" and _ORDERED.match(clause):
         return "lower_court"
     return "court" if _PROCEEDINGS.search(clause[:_NEAR]) else before
 
 
 def _is_answered(clause: str, verb: int) -> bool:
-    """Is what a party argues, by the verb at `verb`, told only to be answered, or is it no party's?"""
+    """Is the argument with the verb at `verb` quoted only to be answered, or not a party's?"""
     return bool(_ANSWERED.search(clause, 0, verb) or _EXPERT.search(clause, max(0, verb - _NEAR), verb))
 
 
 def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speakers: list[Speaker | None]) -> set[int]:
     """Return the numbers of the lines with reasoning of the judges below that the court then quashes.
 
-    Those lines become the lower court's in `speakers`, where their verbs alone did not tell.
+    Sets their speaker to the lower court in `speakers`, where verbs alone were inconclusive.
     """
-    found: set[int] = set()
+    censured: set[int] = set()
     for number, line in enumerate(lines):
         if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
             for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
                 if not _is_held_below(text, lines[before], parts[before], speakers[before]):
                     break
                 speakers[before] = "lower_court"
-                found.add(before)
+                censured.add(before)
                 if _TO_DECIDE.match(text[slice(*lines[before])]):
                     break
-    return found
+    return censured
 
 
 def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:

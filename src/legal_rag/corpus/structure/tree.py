@@ -1,4 +1,4 @@
-"""What an outline is made of: sections, a decision's main parts, who speaks in its paragraphs."""
+"""Data types of an outline: sections, a decision's main parts, the speakers of its paragraphs."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 from legal_rag.corpus.cleaning import read_words
+from legal_rag.corpus.folding import Span
 
 PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
@@ -30,7 +31,7 @@ Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes
 
 
 def speaker_in_french(speaker: Speaker | None, *, censured: bool) -> str:
-    """Say in French who speaks; '' for nobody."""
+    """Format a speaker in French; '' for nobody."""
     return CENSURED_IN_FRENCH if censured else SPEAKERS_IN_FRENCH[speaker] if speaker else ""
 
 
@@ -39,8 +40,8 @@ class Paragraph(NamedTuple):
 
     start: int  # characters, white space at the ends left out
     end: int
-    part: PartKind | None  # None: of a text that is no decision
-    speaker: Speaker | None  # None: nobody reasons, as in a list of names, or in a text that is no decision
+    part: PartKind | None  # None outside decisions
+    speaker: Speaker | None  # None: nobody reasons, as in a list of names or outside decisions
     censured: bool  # reasoning of the judges below that the court then quashes
 
     @property
@@ -69,7 +70,7 @@ class TreeNode:
     level: int  # 0: the document; a child's is one more than its parent's
     char_start: int  # of the whole section, heading included
     char_end: int
-    heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
+    heading: Span  # span of its title or number in the text; empty if it has none
     kind: Kind
     children: tuple["TreeNode", ...] = ()
     summary: str = ""  # where one was written
@@ -85,7 +86,7 @@ def walk(tree: TreeNode) -> Iterator[TreeNode]:
 
 
 def with_summaries(tree: TreeNode, summary_of: Callable[[TreeNode], str]) -> TreeNode:
-    """Return a tree with other summaries."""
+    """Return a tree with its summaries replaced."""
     children = tuple(with_summaries(child, summary_of) for child in tree.children)
     return replace(tree, summary=summary_of(tree), children=children)
 
@@ -103,12 +104,12 @@ def section_titles(tree: TreeNode, start: int) -> tuple[str, ...]:
 
 def path_to(tree: TreeNode, start: int) -> tuple[TreeNode, ...]:
     """Return the sections that hold a character, from a child of the document down; empty outside the text."""
-    found: list[TreeNode] = []
+    path: list[TreeNode] = []
     inside: TreeNode | None = tree
     while inside is not None:
         inside = next((child for child in inside.children if child.char_start <= start < child.char_end), None)
-        found += [inside] if inside else []
-    return tuple(found)
+        path += [inside] if inside else []
+    return tuple(path)
 
 
 BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
@@ -118,15 +119,15 @@ _FORMS = {"É": "[EÉÈ]", "È": "[EÉÈ]", "Ê": "[EÊÉ]", "Ô": "[OÔ]", "Ç"
 
 def cues(*names: str) -> str:
     """Return one pattern of the alternatives in some lists; a blank in them is any white space."""
-    found = [one for name in names for one in read_words("legal_rag.corpus.structure", "cues.toml")[name]]
-    return f"(?:{'|'.join(found)})".replace(" ", r"\s")
+    phrases = [phrase for name in names for phrase in read_words("legal_rag.corpus.structure", "cues.toml")[name]]
+    return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
 
 
 def heading_letters(phrase: str) -> str:
     """Return a pattern for a phrase in capitals, whose letters may be spaced, lack accents or be pseudonymised."""
     words = [[_FORMS.get(letter, re.escape(letter)) for letter in word] for word in phrase.split()]
     unread = r"|[A-Z]\.{3}"
-    spelt = [[f"(?:{one}{unread if n or m else ''})" for m, one in enumerate(word)] for n, word in enumerate(words)]
+    spelt = [[f"(?:{form}{unread if n or m else ''})" for m, form in enumerate(word)] for n, word in enumerate(words)]
     return r"\s{1,4}".join(r"\s?".join(word) for word in spelt)
 
 
