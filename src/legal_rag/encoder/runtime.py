@@ -1,4 +1,4 @@
-"""Runtime of the encoders: device, cores, number format, and the process's one OpenVINO core."""
+"""What encoding runs on: device, cores, number format, and OpenVINO's one runtime."""
 
 import ctypes
 import os
