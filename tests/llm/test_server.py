@@ -347,8 +347,8 @@ def test_a_server_is_asked_over_tls_if_its_certificate_holds(tmp_path, monkeypat
         with pytest.raises(ModelError, match="CERTIFICATE_VERIFY_FAILED"):
             send(serving.api_base)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        server._pool.cache_clear()
+        server._connection_pool.cache_clear()
         try:
             assert send(serving.api_base).text == "Aucun passage pertinent."
         finally:
-            server._pool.cache_clear()
+            server._connection_pool.cache_clear()

@@ -1,4 +1,4 @@
-"""Abstention: are the passages found nearer to a question than any are to questions that the corpus cannot answer?"""
+"""Abstention: are the retrieved passages relevant enough to answer? Measured against off-topic questions."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class Background(NamedTuple):
 
 
 def is_relevant(mean_maxsim: float, background: Background) -> bool:
-    """Tell whether passages are relevant enough to quote: nearer to the question than to questions of other fields."""
+    """Return whether passages are relevant enough to quote: nearer to the question than to off-topic ones."""
     return background.nearness(mean_maxsim) >= THRESHOLD
 
 
@@ -67,7 +67,7 @@ def _kept_in(retriever: Retriever) -> Path | None:
 
 def _measured(retriever: Retriever) -> Background:
     by_words: Mode | None = "bm25" if retriever.corpus.lexical_index() is not None else None
-    found, anything = [], None
+    values, anything = [], None
     for question in OFF_TOPIC:
         try:
             query = retriever.query(question)
@@ -75,14 +75,14 @@ def _measured(retriever: Retriever) -> Background:
             continue
         if hits := retriever.search(query, 1, mode=by_words) or retriever.search(query, 1):
             read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-            found.append(mean_maxsim(query, hits, read))
+            values.append(mean_maxsim(query, hits, read))
         elif isinstance(retriever.corpus, Library):  # no word in common with any passage
             if anything is None:
                 anything = retriever.document_tokens(next(iter(retriever.corpus)))
-            found.append(_nearness(query, anything.vectors))
-    if not found:
+            values.append(_nearness(query, anything.vectors))
+    if not values:
         return Background(-1.0, 1.0)  # nothing is known: all is quoted
-    return Background(float(np.mean(found)), max(float(np.std(found)), 1e-3))
+    return Background(float(np.mean(values)), max(float(np.std(values)), 1e-3))
 
 
 def mean_maxsim(query: EncodedQuery, hits: Sequence[SearchHit], read: Sequence[TokenVectors]) -> float:

@@ -144,8 +144,8 @@ class LegalReActAgent(Agent):
         self.lm, self._budget, self._match_words = lm, budget, match_words
         self._extra_tools, self._search_k, self._tags = tuple(extra_tools), search_k, tags
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
-        # Only their descriptions are used: each answer brings its own tools, which write to its log.
-        tools, asks_for_tags = self._tools(EventLog()), tags.single_pass_extraction_enabled
+        # Only their descriptions are used: each answer has tools of its own, which write to its log.
+        tools, asks_for_tags = self._build_tools(EventLog()), tags.single_pass_extraction_enabled
         self.react = LegalReAct(instructions, tools, budget.steps, asks_for_tags=asks_for_tags)
 
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
@@ -153,13 +153,13 @@ class LegalReActAgent(Agent):
         from legal_rag.llm import ModelCalls
 
         calls = ModelCalls(self.lm, self._budget)
-        tools = self._tools(log, calls.tracker)
+        tools = self._build_tools(log, calls.tracker)
         failure: Status
         try:
             work = yield from self.react.steps(query.text, calls, log, tools)
-            draft, said = self._draft(query.text, work, calls, log)
-            prediction = yield from self._checked(query, log, calls, work, draft)
-            return self._recorded(prediction, said, log.sources)
+            draft, extraction = self._write_draft(query.text, work, calls, log)
+            prediction = yield from self._check_citations(query, log, calls, work, draft)
+            return self._record_tags(prediction, extraction, log.sources)
         except BudgetExceededError as error:
             failure, reason = "exhausted", error.notice
         except ModelError as error:
@@ -177,63 +177,63 @@ class LegalReActAgent(Agent):
             )
         )
 
-    def _tools(self, log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
+    def _build_tools(self, log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
         """Return the tools for one answer: they write to its log, and extra ones are charged to its tracker."""
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log, self._search_k), *filter(None, extra)]
 
-    def _draft(
+    def _write_draft(
         self, question: str, work: "Work", calls: "ModelCalls", log: EventLog
     ) -> tuple[Completion, ExtractionResult]:
-        """Have the answer written, and rewritten once for each kind of problem; return it with what its tags said."""
+        """Have the answer written, and rewritten once for each kind of problem; return it with its parsed tags."""
         written = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
-        draft, said = self._untagged(written, log)
+        draft, extraction = self._strip_tags(written, log)
         requests: list[str] = []
         while (request := _request_for(draft.text)) and request not in requests:
             requests.append(request)
             again = self.react.write(question, work.trajectory, calls, request)
             usage, seconds = draft.usage.plus(again.usage), draft.seconds + again.seconds
-            draft, said = self._untagged(again._replace(usage=usage, seconds=seconds), log)
+            draft, extraction = self._strip_tags(again._replace(usage=usage, seconds=seconds), log)
         if request == WRITE_AGAIN and work.last_thought:
-            draft, said = self._untagged(draft._replace(text=work.last_thought), log)
+            draft, extraction = self._strip_tags(draft._replace(text=work.last_thought), log)
             request = _request_for(draft.text) and request
         if request:
             raise ModelError("empty") if request == WRITE_AGAIN else UnusableAnswerError(NOT_FRENCH)
-        return draft, said
+        return draft, extraction
 
-    def _untagged(self, draft: Completion, log: EventLog) -> tuple[Completion, ExtractionResult]:
-        """Take the tags out of a draft before anything looks at it, if they are asked for."""
+    def _strip_tags(self, draft: Completion, log: EventLog) -> tuple[Completion, ExtractionResult]:
+        """Take the tags out of a draft, if they are asked for."""
         if not self._tags.single_pass_extraction_enabled:
             return draft, ExtractionResult()
         from legal_rag.agent.step_parsing import clean_answer
 
-        said, text = take_tags(draft.text, map(self._retriever.corpus.document, log.sources))
+        extraction, text = take_tags(draft.text, map(self._retriever.corpus.document, log.sources))
         text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags
-        return draft._replace(text=text), said
+        return draft._replace(text=text), extraction
 
-    def _recorded(self, prediction: Prediction, said: ExtractionResult, read: Sequence[str]) -> Prediction:
-        """Give the graph what the tags of an answer said, unless it abstains; return the answer with both."""
-        said = said.confident(self._tags.extraction_confidence_threshold)
-        if not said or prediction.status == "abstained":
+    def _record_tags(self, prediction: Prediction, extraction: ExtractionResult, read: Sequence[str]) -> Prediction:
+        """Save an answer's confident tags in the graph, unless it abstains; return the answer with both."""
+        extraction = extraction.confident(self._tags.extraction_confidence_threshold)
+        if not extraction or prediction.status == "abstained":
             return prediction
-        return replace(prediction, extraction=said, graph=self._taken(prediction.answer_id, said, read))
+        return replace(prediction, extraction=extraction, graph=self._save_tags(prediction.answer_id, extraction, read))
 
-    def _taken(self, answer_id: str, said: ExtractionResult, read: Sequence[str]) -> AnswerFacts | None:
+    def _save_tags(self, answer_id: str, extraction: ExtractionResult, read: Sequence[str]) -> AnswerFacts | None:
         corpus = self._retriever.corpus
         if not isinstance(corpus, Library) or corpus.read_only:
             return None
         try:
-            return add_answer(corpus, answer_id, said, read)
-        # The answer stands whatever becomes of its tags: a disk that is only read, a lock, an index that was replaced.
+            return add_answer(corpus, answer_id, extraction, read)
+        # A read-only disk, a lock or a replaced index must not cost the reader the answer.
         except Exception as error:
             is_expected = isinstance(error, OSError | sqlite3.Error | ValueError | LookupError)
             logger.warning("the graph took nothing from this answer: %s", error, exc_info=not is_expected)
             return None
 
-    def _checked(
+    def _check_citations(
         self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: Completion
     ) -> Steps[Prediction]:
-        """Check the draft's citations; it stands if one of them holds, or if it abstains before the steps ran out."""
+        """Check the draft's citations; accept it if one of them holds, or if it abstains within the steps."""
         started = time.perf_counter()
         corpus = self._retriever.corpus
         answer = CitationEnricher(corpus).enrich(draft.text, read=log.sources, seen=frozenset(log.sources))

@@ -1,4 +1,4 @@
-"""One side of a comparison: a decision's articles, outcome, court and own words, and how alike two passages are."""
+"""Analyse a decision for comparison: its articles, outcome, court and own words; similarity of two passages."""
 
 import re
 from collections.abc import Iterable
@@ -81,7 +81,7 @@ class ArticleMention(NamedTuple):
 
 @dataclass(frozen=True)
 class AnalysedDecision:
-    """A decision with what comparing it takes: outcome, court, operative part, articles."""
+    """A decision analysed for comparison: outcome, court, operative part, articles."""
 
     document: Document
     outcome: Outcome
@@ -104,7 +104,7 @@ class AnalysedDecision:
     @property
     def decided_by(self) -> list[ArticleMention]:
         """The articles that it probably decided by: those in its visa for a cassation, else all mentioned."""
-        in_visa = [one for one in self.mentions if one.in_visa] if CASSATION in self.outcome.kinds else []
+        in_visa = [mention for mention in self.mentions if mention.in_visa] if CASSATION in self.outcome.kinds else []
         return in_visa or self.mentions
 
     @property
@@ -119,10 +119,10 @@ class AnalysedDecision:
         )
 
     def shown_at(self, mention: ArticleMention) -> ComparedDecision:
-        """Return what a reader is shown, with one of its mentions."""
-        one, span = self.document, (mention.start, mention.end)
-        said_of = (one.id, one.title, one.decision_date, one.juridiction, one.formation, self.outcome.words)
-        return ComparedDecision(*said_of, *span, one.content[slice(*span)], legal_citation(one).text)
+        """Return the decision's display fields, with the place of a mention."""
+        doc, span = self.document, (mention.start, mention.end)
+        metadata = (doc.id, doc.title, doc.decision_date, doc.juridiction, doc.formation, self.outcome.words)
+        return ComparedDecision(*metadata, *span, doc.content[slice(*span)], legal_citation(doc).text)
 
     def around(self, mention: ArticleMention, context: int) -> str:
         """Return a mention with `context` characters on either side."""
@@ -141,7 +141,7 @@ class AnalysedDecision:
         spans = [(max(start - AROUND, 0), min(end, start + AROUND) + AROUND) for start, end in cited]
         if self.part is not None:
             spans.append((self.part.start, min(self.part.end, self.part.start + DISPOSED)))
-        return CUT.join(text[start:end].strip() for start, end in _joined(sorted(spans)))
+        return CUT.join(text[start:end].strip() for start, end in _merge_spans(sorted(spans)))
 
 
 def day_of(written: str) -> date | None:
@@ -161,17 +161,17 @@ def find_mentions(text: str, part: Operative | None = None) -> list[ArticleMenti
     body = text[: part.start] if part else text
     grounds = find_grounds(body)
     return [
-        _mention(body, one)
-        for one in find_identifiers(body)
-        if one.kind == "article"
-        and one.code
-        and not re.fullmatch(_OF_EVERY_CASE.get(one.code, "$^"), one.value)
-        and not _PART_OF_ARTICLE.search(body[max(one.start - 12, 0) : one.start])
-        and not any(start <= one.start < end for start, end in grounds)
+        _build_mention(body, identifier)
+        for identifier in find_identifiers(body)
+        if identifier.kind == "article"
+        and identifier.code
+        and not re.fullmatch(_OF_EVERY_CASE.get(identifier.code, "$^"), identifier.value)
+        and not _PART_OF_ARTICLE.search(body[max(identifier.start - 12, 0) : identifier.start])
+        and not any(start <= identifier.start < end for start, end in grounds)
     ]
 
 
-def find_grounds(text: str) -> list[tuple[int, int]]:
+def find_grounds(text: str) -> list[Span]:
     """Find the spans that report the grounds of appeal: the parties' words, not the court's."""
     return [match.span() for match in _GROUNDS.finditer(text)]
 
@@ -193,11 +193,11 @@ class PassageSimilarity:
 
     def __call__(self, one: str, other: str) -> float:
         """Return the weighted share of words in common, 0 to 1."""
-        words, others = self._terms(one), self._terms(other)
-        both = self._weight(words) + self._weight(others)
-        return 2 * self._weight(words & others) / both if both else 0.0
+        words, others = self._stem_terms(one), self._stem_terms(other)
+        both = self._sum_idf(words) + self._sum_idf(others)
+        return 2 * self._sum_idf(words & others) / both if both else 0.0
 
-    def _terms(self, text: str) -> set[str]:
+    def _stem_terms(self, text: str) -> set[str]:
         terms: set[str] = set()
         for word in set(content_words(text)):
             if word not in self._stems:
@@ -207,18 +207,18 @@ class PassageSimilarity:
             terms.update(self._stems[word])
         return terms
 
-    def _weight(self, terms: Iterable[str]) -> float:
+    def _sum_idf(self, terms: Iterable[str]) -> float:
         return sum(self._idf[term] for term in terms)
 
 
-def _mention(text: str, one: Identifier) -> ArticleMention:
-    numbered = _NUMBERED_PART.match(text, one.end)
+def _build_mention(text: str, ref: Identifier) -> ArticleMention:
+    numbered = _NUMBERED_PART.match(text, ref.end)
     part = numbered[1].casefold().replace("premier", "1") if numbered else ""
-    in_visa = _VISA.match(text, text.rfind("\n", 0, one.start) + 1, one.start) is not None
-    return ArticleMention(canonical_key(one), article_name(one.value, one.code), one.start, one.end, part, in_visa)
+    in_visa = _VISA.match(text, text.rfind("\n", 0, ref.start) + 1, ref.start) is not None
+    return ArticleMention(canonical_key(ref), article_name(ref.value, ref.code), ref.start, ref.end, part, in_visa)
 
 
-def _joined(spans: list[Span]) -> list[Span]:
+def _merge_spans(spans: list[Span]) -> list[Span]:
     joined = spans[:1]
     for start, end in spans[1:]:
         if start <= joined[-1][1]:

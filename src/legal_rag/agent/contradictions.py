@@ -25,6 +25,7 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import content_words
 from legal_rag.corpus.cleaning import json_safe
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction.outcomes import opposites_of
 from legal_rag.html import french_number
@@ -118,47 +119,43 @@ def contradictions(
     links = corpus.citation_links()
     if links is None:
         return Comparison(notice=NO_TABLES)
-    found = _Search(corpus, links, prediction.citations).comparison(most)
-    if lm is not None and found.pairs:
-        found = _ask_model(found, prediction.citations, corpus, lm, most)
-    return replace(found, seconds=time.perf_counter() - started)
+    comparison = _Search(corpus, links, prediction.citations).comparison(most)
+    if lm is not None and comparison.pairs:
+        comparison = _ask_model(comparison, prediction.citations, corpus, lm, most)
+    return replace(comparison, seconds=time.perf_counter() - started)
 
 
 def render_comparison(comparison: Comparison) -> str:
     """Write a comparison for a reader, in French: each pair with the reason, the two places and any quotations."""
-    lines = [f"{n}. {_written(pair)}" for n, pair in enumerate(comparison.pairs, start=1)]
+    lines = [f"{n}. {_format_pair(pair)}" for n, pair in enumerate(comparison.pairs, start=1)]
     head = [f"{TO_COMPARE.capitalize()} ({len(lines)})"] if lines else []
-    looked_at = [_scope(comparison)] if comparison.n_citing else []
+    looked_at = [_format_scope(comparison)] if comparison.n_citing else []
     notice = [comparison.notice] if comparison.notice else []
     return "\n\n".join([*head, *lines, *looked_at, *notice])
 
 
 class _Match(NamedTuple):
-    """A decision to compare with one that the answer cites."""
-
     other: AnalysedDecision
-    here: ArticleMention  # in the decision cited
-    there: ArticleMention
+    cited_mention: ArticleMention  # in the decision cited
+    other_mention: ArticleMention
     similarity: float  # of the two contexts, 0 to 1
 
 
 class _Search:
-    """One answer's decisions to compare."""
-
     def __init__(self, corpus: Corpus, links: CitationLinks, citations: Sequence[Citation]) -> None:
         self._corpus, self._links, self._citations = corpus, links, citations
         self._similarity = PassageSimilarity(corpus.lexical_index())
         self._n_citing = self._n_looked_at = self._n_read = 0
 
     def comparison(self, most: int) -> Comparison:
-        cited = self._cited()
+        cited = self._cited_decisions()
         if not cited:
             return Comparison(notice=NOTHING_CITED)
-        comparable = [one for one in cited if one.outcome.kinds and one.mentions]
+        comparable = [decision for decision in cited if decision.outcome.kinds and decision.mentions]
         if not comparable:
             return Comparison(notice=NO_OUTCOME)
         # One of each decision cited, then the second ones, and so on; two that are both cited make one pair.
-        rounds = zip_longest(*(self._pairs(one, most) for one in comparable))
+        rounds = zip_longest(*(self._pairs(decision, most) for decision in comparable))
         pairs: dict[frozenset[str], Pair] = {}
         for pair in filter(None, chain.from_iterable(rounds)):
             pairs.setdefault(frozenset((pair.cited.doc_id, pair.other.doc_id)), pair)
@@ -170,63 +167,66 @@ class _Search:
             notice=None if pairs else NONE_FOUND,
         )
 
-    def _cited(self) -> list[AnalysedDecision]:
-        found = []
-        for doc_id in dict.fromkeys(one.doc_id for one in self._citations if one.holds):
+    def _cited_decisions(self) -> list[AnalysedDecision]:
+        decisions = []
+        for doc_id in dict.fromkeys(citation.doc_id for citation in self._citations if citation.holds):
             try:
-                found.append(AnalysedDecision.of(self._corpus.document(doc_id), self._corpus))
+                decisions.append(AnalysedDecision.of(self._corpus.document(doc_id), self._corpus))
             except LookupError:  # removed since the answer was written
                 continue
-        return found
+        return decisions
 
     def _pairs(self, cited: AnalysedDecision, most: int) -> list[Pair]:
-        found = list(self._matches(cited))
-        closest = nlargest(most, found, key=lambda one: one.similarity)
+        matches = list(self._find_matches(cited))
+        closest = nlargest(most, matches, key=lambda match: match.similarity)
         return [
-            Pair(cited.shown_at(here), other.shown_at(there), there.name, _reason(cited, other, there.name))
-            for other, here, there, _ in (one for one in found if one in closest)
+            Pair(
+                cited.shown_at(here), other.shown_at(mention), mention.name, _format_reason(cited, other, mention.name)
+            )
+            for other, here, mention, _ in (match for match in matches if match in closest)
         ]
 
-    def _matches(self, cited: AnalysedDecision) -> Iterator[_Match]:
-        articles = self._articles(cited)
-        for row in self._candidates(cited, articles)[:MAX_READ]:
+    def _find_matches(self, cited: AnalysedDecision) -> Iterator[_Match]:
+        articles = self._articles_to_look_up(cited)
+        for row in self._citing_candidates(cited, articles)[:MAX_READ]:
             self._n_read += 1
             other = AnalysedDecision.of(self._corpus.document(row.doc_id), self._corpus)
             if cited.outcome.opposes(other.outcome) and not cited.is_of_same_case(other):
-                closest = max(self._meetings(cited, articles, other), key=lambda one: one.similarity, default=None)
+                closest = max(self._meetings(cited, articles, other), key=lambda match: match.similarity, default=None)
                 if closest is not None and closest.similarity >= LEAST_SIMILARITY:
                     yield closest
 
     def _meetings(
         self, cited: AnalysedDecision, articles: dict[str, ArticleMention], other: AnalysedDecision
     ) -> Iterator[_Match]:
-        """Yield the places where a decision cites one of the articles, as far as it decided by it."""
+        """Yield the mentions of the articles in `other`, among those that it decided by."""
         n_of: dict[str, int] = dict.fromkeys(articles, 0)
-        for there in reversed(other.decided_by):  # what the court says comes after what the parties say
-            here = articles.get(there.term)
-            if here is None or n_of[there.term] == MAX_MENTIONS or here.is_of_other_part(there):
+        for mention in reversed(other.decided_by):  # what the court says comes after what the parties say
+            cited_mention = articles.get(mention.term)
+            if cited_mention is None or n_of[mention.term] == MAX_MENTIONS or cited_mention.is_of_other_part(mention):
                 continue
-            n_of[there.term] += 1
-            near = self._similarity(cited.around(here, CONTEXT), other.around(there, CONTEXT))
-            yield _Match(other, here, there, near)
+            n_of[mention.term] += 1
+            near = self._similarity(cited.around(cited_mention, CONTEXT), other.around(mention, CONTEXT))
+            yield _Match(other, cited_mention, mention, near)
 
-    def _articles(self, cited: AnalysedDecision) -> dict[str, ArticleMention]:
+    def _articles_to_look_up(self, cited: AnalysedDecision) -> dict[str, ArticleMention]:
         """Return the articles to look up, each with one place in the decision cited, the rarest ones first."""
-        spans = [(one.char_start, one.char_end) for one in self._citations if one.doc_id == cited.document.id]
-        near = [one for one in cited.mentions if any(s - NEAR < one.end and one.start < e + NEAR for s, e in spans)]
-        mentions = {one.term: one for one in near or cited.decided_by}  # the last place of each
+        doc_id = cited.document.id
+        spans = [(citation.char_start, citation.char_end) for citation in self._citations if citation.doc_id == doc_id]
+        near = [m for m in cited.mentions if any(s - NEAR < m.end and m.start < e + NEAR for s, e in spans)]
+        mentions = {mention.term: mention for mention in near or cited.decided_by}  # the last place of each
         counts = {term: self._links.count_citing(term) for term in mentions}
         rarest = sorted((term for term in mentions if counts[term] > 1), key=lambda term: counts[term])[:MAX_ARTICLES]
         self._n_citing += sum(counts[term] - 1 for term in rarest)
         self._n_looked_at += sum(min(counts[term], MAX_CITING) - 1 for term in rarest)
         return {term: mentions[term] for term in rarest}
 
-    def _candidates(self, cited: AnalysedDecision, terms: Iterable[str]) -> list[CitingDecision]:
+    def _citing_candidates(self, cited: AnalysedDecision, terms: Iterable[str]) -> list[CitingDecision]:
         """Return the decisions that may be comparable, in reading order."""
         # "": where a source gives no outcome, the text may.
         solutions = ["", *opposites_of(cited.outcome.kinds, self._links.solutions())]
-        found = chain.from_iterable(self._links.citing(term, solutions, MAX_CITING) for term in terms)
-        courts = {row: court_of(row.juridiction, row.formation, row.title) for row in found}
+        rows = chain.from_iterable(self._links.citing(term, solutions, MAX_CITING) for term in terms)
+        courts = {row: court_of(row.juridiction, row.formation, row.title) for row in rows}
         comparable = (
             row for row, court in courts.items() if row.doc_id != cited.document.id and cited.court.compares_with(court)
         )
@@ -235,12 +235,12 @@ class _Search:
 
 def _reading_order(cited: AnalysedDecision, written: str, rank: int) -> tuple[bool, int, int]:
     """Sort key: later than the one cited first, then the higher court, then the latest."""
-    day, own = day_of(written), cited.day
-    later = day is not None and own is not None and day > own
+    day, cited_day = day_of(written), cited.day
+    later = day is not None and cited_day is not None and day > cited_day
     return not later, rank, -(day or date.min).toordinal()
 
 
-def _reason(cited: AnalysedDecision, other: AnalysedDecision, article: str) -> str:
+def _format_reason(cited: AnalysedDecision, other: AnalysedDecision, article: str) -> str:
     solutions = f"{as_said(cited.outcome.words)} / {as_said(other.outcome.words)}"
     higher = " ; formation de rang supérieur" if other.court.rank < cited.court.rank else ""
     return f"citent l'article {article} ; solutions opposées : {solutions} ; {_time_between(cited, other)}{higher}"
@@ -286,7 +286,7 @@ def _signature() -> "type[dspy.Signature]":
 def _ask_model(
     comparison: Comparison, citations: Sequence[Citation], corpus: Corpus, lm: "dspy.BaseLM", most: int
 ) -> Comparison:
-    """Ask a model about each pair, in `most` calls; after a failure the rest stays unasked, and the notice says so."""
+    """Ask a model about each pair, in `most` calls; stop at a failure, which the notice explains."""
     from legal_rag.llm import ModelCalls
 
     calls = ModelCalls(lm, Budget(steps=most, model_calls=most))
@@ -298,7 +298,7 @@ def _ask_model(
         except BudgetExceededError as reached:
             notice = f"{reached.notice} : les autres décisions restent à comparer."
             break
-        # Whatever fails here, the list of pairs stands without the model.
+        # The list of pairs is useful without the model, whatever fails here.
         except Exception as error:
             notice = f"{reason_in_french(error)} : les décisions restent à comparer."
             break
@@ -308,20 +308,21 @@ def _ask_model(
 def _ask_about(pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: "ModelCalls") -> Pair:
     import dspy
 
-    cited, other = (AnalysedDecision.of(corpus.document(one.doc_id), corpus) for one in (pair.cited, pair.other))
-    passages = [(one.char_start, one.char_end) for one in citations if one.doc_id == pair.cited.doc_id and one.holds]
+    cited, other = (AnalysedDecision.of(corpus.document(side.doc_id), corpus) for side in (pair.cited, pair.other))
+    verified = [citation for citation in citations if citation.doc_id == pair.cited.doc_id and citation.holds]
+    passages = [(citation.char_start, citation.char_end) for citation in verified]
     reply = calls.ask(
         dspy.Predict(_signature()),
         article=pair.article,
-        premiere_decision=_shown(cited, pair.cited, passages),
-        seconde_decision=_shown(other, pair.other, []),
+        premiere_decision=_format_excerpt(cited, pair.cited, passages),
+        seconde_decision=_format_excerpt(other, pair.other, []),
     )
     return pair._replace(quotations=_verified_quotations(reply.fields or {}, cited, other))
 
 
-def _shown(decision: AnalysedDecision, one: ComparedDecision, passages: Iterable[tuple[int, int]]) -> str:
-    head = " ; ".join(filter(None, (one.citation, f"solution : {one.outcome}")))
-    return block(f"{head}\n\n{decision.excerpt([(one.char_start, one.char_end), *passages])}")
+def _format_excerpt(decision: AnalysedDecision, compared: ComparedDecision, passages: Iterable[Span]) -> str:
+    head = " ; ".join(filter(None, (compared.citation, f"solution : {compared.outcome}")))
+    return block(f"{head}\n\n{decision.excerpt([(compared.char_start, compared.char_end), *passages])}")
 
 
 def _verified_quotations(
@@ -330,29 +331,29 @@ def _verified_quotations(
     """Return the two quotations, if the model says "oui" and each quotation is found in its decision alone."""
     if not YES.match(fields.get("contradiction", "")):
         return None
-    one = _quotation(fields.get("citation_premiere", ""), first)
-    other = _quotation(fields.get("citation_seconde", ""), second)
-    if one is None or other is None or _spans(one.quote, second) or _spans(other.quote, first):
+    quotation = _verify_quotation(fields.get("citation_premiere", ""), first)
+    other = _verify_quotation(fields.get("citation_seconde", ""), second)
+    if quotation is None or other is None or _find_spans(quotation.quote, second) or _find_spans(other.quote, first):
         return None
-    return one, other
+    return quotation, other
 
 
-def _quotation(written: str, decision: AnalysedDecision) -> Citation | None:
+def _verify_quotation(written: str, decision: AnalysedDecision) -> Citation | None:
     document = decision.document
     quotation = written.strip(MARKS + QUOTED_BLANKS)
     if len(content_words(quotation)) < QUOTED_WORDS or len(quotation) > LONGEST_QUOTATION:
         return None
-    for start, end in _spans(quotation, decision):
+    for start, end in _find_spans(quotation, decision):
         if decision.says((start, end)):
             return Citation(document.id, start, end, document.content[start:end], "verified")
     return None
 
 
-def _spans(quotation: str, decision: AnalysedDecision) -> list[tuple[int, int]]:
+def _find_spans(quotation: str, decision: AnalysedDecision) -> list[Span]:
     return SourceText(decision.document.id, decision.document.content).quotation_spans(quotation)
 
 
-def _scope(comparison: Comparison) -> str:
+def _format_scope(comparison: Comparison) -> str:
     looked_at, citing = french_number(comparison.n_looked_at), french_number(comparison.n_citing)
     return (
         f"Solutions examinées : {looked_at} sur {citing} citations des mêmes articles ; décisions lues : "
@@ -360,11 +361,11 @@ def _scope(comparison: Comparison) -> str:
     )
 
 
-def _written(pair: Pair) -> str:
+def _format_pair(pair: Pair) -> str:
     parts = [f"{pair.label.capitalize()} : {pair.reason}"]
-    for name, one in (("citée", pair.cited), ("autre", pair.other)):
-        marker = format_marker(one.doc_id, one.char_start, one.char_end)
-        parts.append(f"   {name} : {one.citation}, {as_said(one.outcome)} {marker}")
+    for name, decision in (("citée", pair.cited), ("autre", pair.other)):
+        marker = format_marker(decision.doc_id, decision.char_start, decision.char_end)
+        parts.append(f"   {name} : {decision.citation}, {as_said(decision.outcome)} {marker}")
     for quotation in pair.quotations or ():
         marker = format_marker(quotation.doc_id, quotation.char_start, quotation.char_end)
         parts.append(f"   « {' '.join(quotation.quote.split())} » {marker}")

@@ -1,4 +1,4 @@
-"""Event log of one answer, the stream that shows its events as they come, and what agents have in common."""
+"""Event log of one answer, the stream of its events, and the base class of agents."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ class EventLog:
 
     def titles(self) -> dict[str, str]:
         """Titles of the documents found or read, by id."""
-        return {one.doc_id: one.title for one in self.documents.values()}
+        return {document.doc_id: document.title for document in self.documents.values()}
 
     @contextmanager
     def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:
@@ -51,24 +51,24 @@ class EventLog:
         try:
             yield ids
         finally:
-            kept = _Kept(ARGUMENT_CHARS, ARGUMENT_ITEMS).of(arguments)
+            kept = _Truncator(ARGUMENT_CHARS, ARGUMENT_ITEMS).of(arguments)
             self.add(Event(kind, tool, kept, ids, time.perf_counter() - started))
 
     def add(self, event: Event) -> None:
-        """Record an event; of its input the beginning is kept, and what JSON cannot hold is replaced."""
-        kept = json_safe(_Kept(INPUT_CHARS, INPUT_ITEMS).of(event.input), keep_nan=True)
+        """Record an event; its input is cut, and values that JSON cannot hold are replaced."""
+        kept = json_safe(_Truncator(INPUT_CHARS, INPUT_ITEMS).of(event.input), keep_nan=True)
         self.events.append(event._replace(tool=storable(event.tool[:INPUT_CHARS]), input=kept))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
         """Record the check of an answer's citations."""
         counts = {**answer.counts, "removed": len(answer.removed)}
-        self.add(Event("cite", "citations", counts, _cited(answer), seconds))
+        self.add(Event("cite", "citations", counts, _cited_doc_ids(answer), seconds))
 
     def answered(
         self, tool: str, question: str, answer: EnrichedResponse, seconds: float, usage: Usage | None = None
     ) -> None:
         """Record that the answer was written; `usage` is of the model calls for it."""
-        self.add(Event("answer", tool, {"question": question}, _cited(answer), seconds, usage))
+        self.add(Event("answer", tool, {"question": question}, _cited_doc_ids(answer), seconds, usage))
 
     def failed(self, error: str, usage: Usage, seconds: float) -> None:
         """Record the model calls that no event accounts for, if any; `usage` and `seconds` are of all calls."""
@@ -132,7 +132,7 @@ class EventLog:
         notice: str | None,
         usage: Usage | None = None,
     ) -> Prediction:
-        """Put everything together; `corpus` knows the documents, `usage` is of all model calls."""
+        """Build the prediction; `corpus` holds the documents, `usage` is of all model calls."""
         citations = located(answer.citations, corpus)
         notice = " ".join(filter(None, [notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
@@ -158,7 +158,7 @@ class AnswerStream(Iterator[Event], AbstractContextManager["AnswerStream"]):
     """Events of an answer as they come; `prediction` works to the end. Closing it, or its block, stops the work."""
 
     def __init__(self, steps: Steps[Prediction], log: EventLog) -> None:
-        """Begin nothing yet; `steps` is the work, which records its events in the log."""
+        """`steps` is the work, which records its events in the log; it does not start yet."""
         self._steps, self._log = steps, log
         self._prediction: Prediction | None = None
         self._stopped = False
@@ -177,7 +177,7 @@ class AnswerStream(Iterator[Event], AbstractContextManager["AnswerStream"]):
 
     @property
     def prediction(self) -> Prediction:
-        """The finished answer; what is left of the work is done first.
+        """The finished answer; the rest of the work is done first.
 
         Raises:
             RuntimeError: If the stream was stopped before its end.
@@ -234,14 +234,13 @@ class Agent(ABC):
             raise
 
 
-class _Kept:
-    """What of an input is kept: characters, items, and lists within lists have their limits."""
+class _Truncator:
+    """Cuts an input to limits of characters, items and nesting."""
 
     def __init__(self, chars: int, items: int) -> None:
         self._chars, self._items = chars, items
 
     def of(self, value: Any, depth: int = 0) -> Any:
-        """Return a value, or its beginning."""
         if isinstance(value, str):
             text = value[: self._chars]
             self._chars -= len(text)
@@ -249,21 +248,21 @@ class _Kept:
         if isinstance(value, Mapping | list | tuple | set | frozenset):
             if depth == INPUT_DEPTH:
                 return "…"
-            some = list(islice(value.items() if isinstance(value, Mapping) else value, max(0, self._items)))
-            self._items -= len(some)
+            items = list(islice(value.items() if isinstance(value, Mapping) else value, max(0, self._items)))
+            self._items -= len(items)
             if not isinstance(value, Mapping):
-                return [self.of(one, depth + 1) for one in some]
-            return {_shown(name)[:NAME_CHARS]: self.of(one, depth + 1) for name, one in some}
+                return [self.of(item, depth + 1) for item in items]
+            return {_text_of_value(name)[:NAME_CHARS]: self.of(item, depth + 1) for name, item in items}
         is_number = isinstance(value, int) and value.bit_length() <= 64
-        return value if value is None or is_number or isinstance(value, float) else self.of(_shown(value))
+        return value if value is None or is_number or isinstance(value, float) else self.of(_text_of_value(value))
 
 
-def _shown(value: Any) -> str:
+def _text_of_value(value: Any) -> str:
     try:
         return str(value)
     except ValueError:  # a number of thousands of digits
         return type(value).__name__
 
 
-def _cited(answer: EnrichedResponse) -> list[str]:
+def _cited_doc_ids(answer: EnrichedResponse) -> list[str]:
     return list(dict.fromkeys(citation.doc_id for citation in answer.citations))

@@ -35,7 +35,7 @@ DOCUMENTS_WEIGHED = 3
 
 
 class Findings(NamedTuple):
-    """The passages found for a question, and what decides on abstention."""
+    """Hits of a question, with the score that decides on abstention."""
 
     hits: list[SearchHit]  # each of another document
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
@@ -76,7 +76,7 @@ class EvidenceAgent(Agent):
         notice: str | None = None,
         usage: Usage | None = None,
     ) -> Steps[Prediction]:
-        """Answer a question; what the log has already recorded stays part of the answer.
+        """Answer a question; events already in the log stay part of the answer.
 
         With mode 'fallback' a model should have answered: `failure` is the answer's status, `usage` of its calls.
         """
@@ -85,8 +85,8 @@ class EvidenceAgent(Agent):
         with log.record("search", "search_legal_docs", **asked) as ids:
             findings = self.find(query)
             ids += [hit.chunk_id for hit in findings.hits]
-        found = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
-        log.trajectory.add("", "search_legal_docs", asked, found)
+        observation = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
+        log.trajectory.add("", "search_legal_docs", asked, observation)
         yield
         relevant = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
         started = time.perf_counter()
@@ -128,43 +128,43 @@ class EvidenceAgent(Agent):
         return background_of(self._retriever)
 
     def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
-        """Quote the passages of the hits' documents that answer best; return the answer, and the chunks around them."""
+        """Quote the best passages of the hits' documents; return the answer, and the chunks that contain them."""
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
         hits = findings.hits
         documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
-        contents, zones = [one.content for one in documents], [one.extra.get("zones") for one in documents]
+        contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
         # Only hybrid scores are in standard deviations; else each rank counts as one.
         is_hybrid = self._retriever.default_mode == "hybrid"
         most, scores = self._n_passages, [hit.score if is_hybrid else -float(hit.rank) for hit in hits]
         lines, citations, quoted = [INTRODUCTION], [], []
-        for rank, (of, one) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):
-            hit, content = hits[of], contents[of]
+        for rank, (of, passage) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):
+            hit, quote = hits[of], contents[of][passage.start : passage.end]
             lines += [SEE_ALSO] if rank == 2 else []
-            lines.append(_quotation(rank, documents[of], one))
-            citations.append(Citation(hit.doc_id, one.start, one.end, content[one.start : one.end], "verified"))
-            quoted.append(self._around(hit, one.start))
+            lines.append(_format_quotation(rank, documents[of], passage))
+            citations.append(Citation(hit.doc_id, passage.start, passage.end, quote, "verified"))
+            quoted.append(self._hit_around(hit, passage.start))
         return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
 
-    def _around(self, hit: SearchHit, start: int) -> SearchHit:
-        """Return the hit as the chunk of its document in which a passage begins."""
+    def _hit_around(self, hit: SearchHit, start: int) -> SearchHit:
+        """Move a hit to the chunk of its document in which a passage begins."""
         chunks = self._retriever.corpus.chunks_of(hit.doc_id)
-        chunk = next((one for one in chunks if one.char_start <= start < one.char_end), None)
+        chunk = next((chunk for chunk in chunks if chunk.char_start <= start < chunk.char_end), None)
         if chunk is None:
             return hit
-        found = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
-        return found._replace(char_start=chunk.char_start, char_end=chunk.char_end)
+        located = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
+        return located._replace(char_start=chunk.char_start, char_end=chunk.char_end)
 
 
-def _quotation(rank: int, document: Document, passage: WeighedPassage) -> str:
-    """Write a passage under its document's citation, with who speaks; marks outside it say where a paragraph is cut."""
+def _format_quotation(rank: int, document: Document, passage: WeighedPassage) -> str:
+    """Format a passage under its document's citation and speaker; "[…]" marks a paragraph that is cut."""
     start, end, paragraph, _ = passage
     content = document.content
-    said = f", {paragraph.in_french}" if paragraph.in_french else ""
+    speaker = f", {paragraph.in_french}" if paragraph.in_french else ""
     before, after = (CUT * cut for cut in is_cut(content, passage))
     marker = format_marker(document.id, start, end)
     quote = " ".join(filter(None, [before, f"« {content[start:end]} »", marker, after]))
-    return f"{rank}. {legal_citation(document).with_name}{said}\n{quote}"
+    return f"{rank}. {legal_citation(document).with_name}{speaker}\n{quote}"
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:

@@ -72,5 +72,5 @@ def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
     if answer.cut:
         reasons = (*reasons, "La réponse, trop longue pour être vérifiée, a été coupée")
     counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
-    cited = [one if n == 1 else many.format(n) for n, (one, many) in counted if n]
+    cited = [singular if n == 1 else plural.format(n) for n, (singular, plural) in counted if n]
     return ". ".join(filter(None, [*reasons, *cited])) or None

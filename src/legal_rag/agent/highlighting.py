@@ -10,6 +10,7 @@ import numpy as np
 from legal_rag.agent.prediction import Passage, TokenMatch
 from legal_rag.citations.checks import Citation
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.encoder.encoder import Encoder, TokenVectors
 from legal_rag.library.corpus import Corpus
@@ -27,7 +28,7 @@ class WordVectors(NamedTuple):
 
     vectors: np.ndarray  # (n_tokens, dim): the tokens that belong to words
     first: np.ndarray  # (n_words,): the row of each word's first token
-    spans: list[tuple[int, int]]  # characters of each word
+    spans: list[Span]  # of each word
 
 
 class EncodingCache:
@@ -49,8 +50,8 @@ class EncodingCache:
         new = [text for text in dict.fromkeys(texts) if text not in self._passages]
         if new:
             with ThreadPoolExecutor(min(THREADS, len(new)), thread_name_prefix="encode") as threads:
-                found = list(threads.map(self.encoder.encode_with_offsets, new))
-            self._passages |= {text: TokenVectors(*one) for text, one in zip(new, found, strict=True)}
+                encoded = list(threads.map(self.encoder.encode_with_offsets, new))
+            self._passages |= {text: TokenVectors(*pair) for text, pair in zip(new, encoded, strict=True)}
         return [self._passages[text] for text in texts]
 
 
@@ -70,19 +71,19 @@ def complete_evidence(
 
     Returns:
         By score, then the passages that were cited but not found. A passage of a document that is gone or has changed
-        stays as it is; citations of such documents, or of no text, add none.
+        is left unchanged; citations of such documents, or of no text, add none.
     """
-    shown = sorted(passages, key=lambda one: (one.score is None, -(one.score or 0.0)))
-    shown = [_surrounded(one, corpus) for one in shown]
-    wanted = [number for number, one in enumerate(shown) if number < most or any(map(one.is_cited_by, citations))]
+    shown = sorted(passages, key=lambda passage: (passage.score is None, -(passage.score or 0.0)))
+    shown = [_surrounded(passage, corpus) for passage in shown]
+    matched = [n for n, passage in enumerate(shown) if n < most or any(map(passage.is_cited_by, citations))]
     for citation in citations:
-        shown += _missing(citation, shown, corpus)
+        shown += _passages_of_uncited(citation, shown, corpus)
     if encoded is None:
         return shown
-    matches = match_words(question, [shown[number].text for number in wanted], corpus, encoded)
-    for number, found in zip(wanted, matches, strict=True):
-        one = shown[number]
-        shown[number] = one._replace(matches=tuple(_moved(match, one.char_start) for match in found))
+    matches = match_words(question, [shown[number].text for number in matched], corpus, encoded)
+    for number, in_passage in zip(matched, matches, strict=True):
+        passage = shown[number]
+        shown[number] = passage._replace(matches=tuple(_moved(match, passage.char_start) for match in in_passage))
     return shown
 
 
@@ -95,54 +96,54 @@ def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: En
     if not texts:
         return []
     lexical = corpus.lexical_index()
-    asked = _words(question, *encoded.question(question), lambda word: lexical is None or lexical.rarity(word) > 0)
-    parts = [(number, *part) for number, text in enumerate(texts) for part in _parts(text, encoded.encoder)]
+    asked = _per_word(question, *encoded.question(question), lambda word: lexical is None or lexical.rarity(word) > 0)
+    parts = [(number, *part) for number, text in enumerate(texts) for part in _cut_windows(text, encoded.encoder)]
     read = encoded.passages([text for _, _, text in parts])
-    found: list[list[list[TokenMatch]]] = [[] for _ in texts]
+    by_text: list[list[list[TokenMatch]]] = [[] for _ in texts]
     for (number, start, text), tokens in zip(parts, read, strict=True):
-        found[number].append([_moved(one, start) for one in _nearest(asked, _words(text, *tokens))])
+        by_text[number].append([_moved(match, start) for match in _nearest_words(asked, _per_word(text, *tokens))])
     # The best match of each word of the question over the parts of a text.
-    of_words = [zip(*filter(None, of_parts), strict=True) for of_parts in found]
-    return [[max(matches, key=lambda one: one.similarity) for matches in of_text] for of_text in of_words]
+    of_words = [zip(*filter(None, of_parts), strict=True) for of_parts in by_text]
+    return [[max(matches, key=lambda match: match.similarity) for matches in of_text] for of_text in of_words]
 
 
 def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
-    document = _document(passage.doc_id, corpus)
+    document = _document_or_none(passage.doc_id, corpus)
     start, end = passage.char_start, passage.char_end
     if document is None or document.content[start:end] != passage.text:
         return passage
-    before, after = _around(document.content, start, end)
+    before, after = _surroundings_of(document.content, start, end)
     return passage._replace(before=before, after=after)
 
 
-def _missing(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> Iterator[Passage]:
+def _passages_of_uncited(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> Iterator[Passage]:
     """Yield the passage of a citation, unless one already shows it with its surroundings."""
-    document = _document(citation.doc_id, corpus)
+    document = _document_or_none(citation.doc_id, corpus)
     start, end = citation.char_start, citation.char_end
     if document is None or not 0 <= start < end <= len(document.content):
         return
     content = document.content
     first, last = max(0, start - SURROUNDINGS), min(len(content), end + SURROUNDINGS)
-    for one in shown:
-        shows = one.char_start - len(one.before) <= first and last <= one.char_end + len(one.after)
-        if one.doc_id == citation.doc_id and shows:
+    for passage in shown:
+        shows = passage.char_start - len(passage.before) <= first and last <= passage.char_end + len(passage.after)
+        if passage.doc_id == citation.doc_id and shows:
             return
-    text, around = content[start:end], _around(content, start, end)
+    text, around = content[start:end], _surroundings_of(content, start, end)
     yield Passage(document.id, "", start, end, text, None, document.title, document.decision_date, *around)
 
 
-def _document(doc_id: str, corpus: Corpus) -> Document | None:
+def _document_or_none(doc_id: str, corpus: Corpus) -> Document | None:
     try:
         return corpus.document(doc_id)
     except (LookupError, UnicodeError):  # an id may hold half a surrogate pair, which no store takes
         return None
 
 
-def _around(content: str, start: int, end: int) -> tuple[str, str]:
+def _surroundings_of(content: str, start: int, end: int) -> tuple[str, str]:
     return content[max(0, start - SURROUNDINGS) : start], content[end : end + SURROUNDINGS]
 
 
-def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
+def _cut_windows(text: str, encoder: Encoder) -> list[tuple[int, str]]:
     """Return the whole text, or its first windows, cut between words, each with its offset."""
     if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
         return [(0, text)]
@@ -150,12 +151,12 @@ def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
     return [(start, text[start:end]) for start, end in windows]
 
 
-def _words(
+def _per_word(
     text: str, vectors: np.ndarray, offsets: np.ndarray, counts: Callable[[str], bool] = lambda word: True
 ) -> WordVectors:
     """Group a text's token vectors (n_tokens, dim) by words, with the tokens' character offsets (n_tokens, 2).
 
-    Tokens outside words are left out: signs, special tokens, expansion. `counts` tells whether a word is kept.
+    Tokens outside words are left out: punctuation, special tokens, expansion. `counts` selects the words kept.
     """
     spans = [match.span() for match in WORD.finditer(text) if counts(match.group())]
     bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
@@ -169,7 +170,7 @@ def _words(
     return WordVectors(vectors[order], first, [spans[number] for number in present])
 
 
-def _nearest(asked: WordVectors, read: WordVectors) -> list[TokenMatch]:
+def _nearest_words(asked: WordVectors, read: WordVectors) -> list[TokenMatch]:
     """Match each word of the question with the most similar word of the text, by mean over its tokens."""
     if not asked.spans or not read.spans:
         return []
@@ -179,10 +180,10 @@ def _nearest(asked: WordVectors, read: WordVectors) -> list[TokenMatch]:
     means = np.add.reduceat(best_piece, asked.first, axis=0) / pieces[:, None]
     nearest = means.argmax(axis=1)
     best = np.clip(means.max(axis=1), -1.0, 1.0)
-    found = [read.spans[word] for word in nearest]
+    spans = [read.spans[word] for word in nearest]
     return [
         TokenMatch(query_start, query_end, start, end, similarity)
-        for (query_start, query_end), (start, end), similarity in zip(asked.spans, found, best.tolist(), strict=True)
+        for (query_start, query_end), (start, end), similarity in zip(asked.spans, spans, best.tolist(), strict=True)
     ]
 
 

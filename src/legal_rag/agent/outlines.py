@@ -1,4 +1,4 @@
-"""Compact outlines as text: what a model is shown of documents' sections, within a budget."""
+"""Compact outlines as text: documents' sections as a model is shown them, within a budget."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,14 +49,14 @@ class OutlineView:
 
     def known(self, document: int) -> dict[str, ShownSection]:
         """Return the sections of a document that can be named, by id."""
-        return {one.node.node_id: one for _, one in _walk(self.sections.get(document, []))}
+        return {section.node.node_id: section for _, section in _walk(self.sections.get(document, []))}
 
     def text(self, documents: Mapping[int, DocumentOutline]) -> str:
         """Write the outlines, a line for each document and section."""
         lines = []
         for number, shown in self.sections.items():
             lines.append(_header(number, documents[number]))
-            lines += [f"{'  ' * depth}{one.line()}" for depth, one in _walk(shown)]
+            lines += [f"{'  ' * depth}{section.line()}" for depth, section in _walk(shown)]
         return "\n".join(lines)
 
 
@@ -66,36 +66,36 @@ def _header(number: int, outline: DocumentOutline) -> str:
 
 
 def outline_view(groups: Sequence[tuple[int, Sequence[TreeNode]]]) -> OutlineView:
-    """Choose what fits: of each group of siblings a fair share, then lower levels in the order of the groups."""
+    """Choose the sections that fit: a fair share of each group of siblings, then lower levels in the same order."""
     by_document: dict[int, list[TreeNode]] = {}
     for number, nodes in groups:
-        by_document.setdefault(number, []).extend(one for one in nodes if len(one.node_id) <= ID_CHARS)
+        by_document.setdefault(number, []).extend(node for node in nodes if len(node.node_id) <= ID_CHARS)
     left = OUTLINE_TOKENS * CHARS_PER_TOKEN - HEADER_CHARS * len(by_document)
     share = left // max(len(by_document), 1)
     sections = {number: _sampled(nodes, share) for number, nodes in by_document.items()}
-    left -= sum(_cost(shown, 0) for shown in sections.values())
-    frontiers = {number: shown for number, shown in sections.items() if not any(one.skipped for one in shown)}
+    left -= sum(_count_chars(shown, 0) for shown in sections.values())
+    frontiers = {number: shown for number, shown in sections.items() if not any(section.skipped for section in shown)}
     depth = 1
     while frontiers:
         deeper = {}
         for number, frontier in frontiers.items():
-            opened = [(one, [ShownSection(child) for child in _nameable(one.node)]) for one in frontier]
-            cost = sum(_cost(children, depth) for _, children in opened)
+            opened = [(section, [ShownSection(child) for child in _nameable(section.node)]) for section in frontier]
+            cost = sum(_count_chars(children, depth) for _, children in opened)
             if 0 < cost <= left:
                 left -= cost
-                for one, children in opened:
-                    one.children = children
+                for section, children in opened:
+                    section.children = children
                 deeper[number] = [child for _, children in opened for child in children]
         frontiers, depth = deeper, depth + 1
     return OutlineView(sections)
 
 
 def _sampled(nodes: Sequence[TreeNode], most: int) -> list[ShownSection]:
-    """Show siblings within some characters; of too many, every second, third… one."""
+    """Show siblings within `most` characters; if they are too many, every second, third… one."""
     step = 1
     while True:
         shown = [ShownSection(nodes[at], tuple(nodes[at + 1 : at + step])) for at in range(0, len(nodes), step)]
-        cost = _cost(shown, 0)
+        cost = _count_chars(shown, 0)
         if cost <= most or len(shown) <= 1:
             return shown
         step = max(step + 1, step * cost // max(most, 1))
@@ -105,14 +105,14 @@ def _nameable(node: TreeNode) -> list[TreeNode]:
     return [child for child in node.children if len(child.node_id) <= ID_CHARS]
 
 
-def _cost(shown: Iterable[ShownSection], depth: int) -> int:
-    return sum(2 * depth + len(one.line()) + 1 for one in shown)
+def _count_chars(shown: Iterable[ShownSection], depth: int) -> int:
+    return sum(2 * depth + len(section.line()) + 1 for section in shown)
 
 
 def _walk(shown: Sequence[ShownSection], depth: int = 0) -> Iterator[tuple[int, ShownSection]]:
-    for one in shown:
-        yield depth, one
-        yield from _walk(one.children, depth + 1)
+    for section in shown:
+        yield depth, section
+        yield from _walk(section.children, depth + 1)
 
 
 def cut_line(text: str, most: int) -> str:

@@ -16,12 +16,12 @@ from legal_rag.encoder.encoder import TokenVectors
 
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
 LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings
-# Beside the first passage another is quoted if its weight is at most this much lower. Chosen by benchmarks/answers.py.
+# A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
 MARGIN = 1.0
 _ENDS = ".;:!?»)…"  # of a sentence or an item of a list
 _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 
-# What a passage is worth besides its nearness to the question, in standard deviations of that: a logistic regression of
+# Weights of a passage's features, in standard deviations of its nearness to the question: a logistic regression of
 # whether a passage overlaps the expected answer, fitted by benchmarks/passages.py.
 NEARNESS = 1.0
 OF_SPEAKER: dict[Speaker | None, float] = {"court": 1.0, "party": -0.65, "lower_court": -0.3, "text": 0.2, None: -0.3}
@@ -29,7 +29,7 @@ OF_PART: dict[PartKind | None, float] = {
     "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15, None: 0.0,
 }  # fmt: skip
 STATES_RULE, LATE_IN_REASONS = 0.65, 0.35
-CENSURED, FORMULA = -1.0, -1.0  # not fitted: what the court quashes is no answer, nor is that it does
+CENSURED, FORMULA = -1.0, -1.0  # not fitted: quashed reasoning and formulas answer nothing
 _FORMULA = re.compile(  # "En statuant ainsi, la cour d'appel a violé le texte susvisé", without a reason
     r"\W*(?:\d+\s?\.\s)?(?:(?:Qu['’])?en (?:statuant|se déterminant) ainsi(?!.{0,40}(?:alors|sans))|casse et annule)",
     re.IGNORECASE,
@@ -37,7 +37,7 @@ _FORMULA = re.compile(  # "En statuant ainsi, la cour d'appel a violé le texte 
 
 
 class WeighedPassage(NamedTuple):
-    """A passage of a document, with what it is worth as an answer."""
+    """A passage of a document with its weight as an answer."""
 
     start: int  # characters of the document
     end: int
@@ -56,12 +56,12 @@ def weigh_documents(
         zones: Of each document, see `read_paragraphs`; none by default.
 
     Returns:
-        For each document, its passages: what they weigh compares across documents.
+        For each document, its passages; weights are comparable across documents.
     """
-    candidates = [list(_candidates(content, of)) for (content, _), of in zip_longest(documents, zones)]
+    candidates = [list(_sentence_candidates(content, of)) for (content, _), of in zip_longest(documents, zones)]
     near = [
-        _mean_maxsim(question, read, [span for span, _, _ in found])
-        for (_, read), found in zip(documents, candidates, strict=True)
+        _mean_maxsim(question, read, [span for span, _, _ in rows])
+        for (_, read), rows in zip(documents, candidates, strict=True)
     ]
     nearness = iter(_standardised(np.concatenate([np.empty(0), *near])).tolist())
     weighed = [
@@ -69,19 +69,19 @@ def weigh_documents(
             WeighedPassage(
                 *span, paragraph, NEARNESS * next(nearness) + _worth(content[slice(*span)], paragraph, place)
             )
-            for span, paragraph, place in found
+            for span, paragraph, place in rows
         ]
-        for (content, _), found in zip(documents, candidates, strict=True)
+        for (content, _), rows in zip(documents, candidates, strict=True)
     ]
-    return [sorted(some, key=lambda one: (-one.weight, one.start)) for some in weighed]
+    return [sorted(passages, key=lambda passage: (-passage.weight, passage.start)) for passages in weighed]
 
 
 def choose_passages(
     weighed: Sequence[Sequence[WeighedPassage]], scores: Sequence[float], most: int, chars: int
 ) -> list[tuple[int, WeighedPassage]]:
-    """Choose what is quoted: the passage that is worth most, then what is worth nearly as much.
+    """Choose the passages to quote: the one with the highest weight, then those within `MARGIN` of it.
 
-    A passage counts for less by as much as its document's score is lower than the best one's. Reasoning that the court
+    A passage's weight is lowered by the gap between its document's score and the best one. Reasoning that the court
     quashes is not chosen, unless there is nothing else.
 
     Args:
@@ -94,30 +94,30 @@ def choose_passages(
         Passages with the numbers of their documents, from 0; those of one document do not overlap.
     """
     best = max(scores, default=0.0)
-    all_passages = [(one.weight - best + scores[n], n, one) for n, some in enumerate(weighed) for one in some]
-    all_passages.sort(key=lambda other: (-other[0], other[1], other[2].start))
-    standing = [one for one in all_passages if not one[2].paragraph.censured] or all_passages
+    ranked = [(passage.weight - best + scores[n], n, passage) for n, group in enumerate(weighed) for passage in group]
+    ranked.sort(key=lambda other: (-other[0], other[1], other[2].start))
+    eligible = [entry for entry in ranked if not entry[2].paragraph.censured] or ranked
     chosen: list[tuple[int, WeighedPassage]] = []
-    for worth, n, one in standing:
-        is_worth = worth >= standing[0][0] - MARGIN and one.end - one.start >= LEAST_CHARS
-        has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + one.end - one.start <= chars
-        is_apart = all(n != m or one.end <= c.start or c.end <= one.start for m, c in chosen)
+    for worth, n, passage in eligible:
+        is_worth = worth >= eligible[0][0] - MARGIN and passage.end - passage.start >= LEAST_CHARS
+        has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + passage.end - passage.start <= chars
+        is_apart = all(n != m or passage.end <= c.start or c.end <= passage.start for m, c in chosen)
         if not chosen or (is_worth and has_room and is_apart):
-            chosen.append((n, one))
+            chosen.append((n, passage))
     return chosen
 
 
 def is_cut(content: str, passage: WeighedPassage) -> tuple[bool, bool]:
-    """Tell whether a passage begins, and ends, amid a paragraph or a sentence that lines break."""
+    """Return whether a passage begins, and whether it ends, within a paragraph or a sentence broken over lines."""
     start, end, paragraph, _ = passage
     before, text = content[:start].rstrip()[-1:], content[start:end]
     begins = start == paragraph.start and not (text[:1].islower() and before not in _ENDS)
     return not begins, end != paragraph.end or text[-1:] not in _ENDS
 
 
-def _candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, float]]:
+def _sentence_candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, float]]:
     """Yield spans with their paragraph and its place in its part, from 0 to 1."""
-    for _, group in groupby(read_paragraphs(content, zones), key=lambda one: one.part):
+    for _, group in groupby(read_paragraphs(content, zones), key=lambda paragraph: paragraph.part):
         paragraphs = list(group)
         for number, paragraph in enumerate(paragraphs):
             for span in _sentence_runs(content, paragraph.start, paragraph.end):
@@ -145,8 +145,8 @@ def _sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
 def _mean_maxsim(question: TokenVectors, read: TokenVectors, spans: Sequence[Span]) -> np.ndarray:
     """Return for each span the mean over the question's tokens of the best cosine in it; NaN without tokens."""
     asked = question.vectors[question.offsets[:, 0] < question.offsets[:, 1]]
-    own = read.offsets[:, 0] < read.offsets[:, 1]
-    offsets, cosines = read.offsets[own], asked @ read.vectors[own].T
+    in_text = read.offsets[:, 0] < read.offsets[:, 1]
+    offsets, cosines = read.offsets[in_text], asked @ read.vectors[in_text].T
     first = np.searchsorted(offsets[:, 0], [start for start, _ in spans])
     last = np.searchsorted(offsets[:, 0], [end for _, end in spans])
     return np.array([cosines[:, a:b].max(axis=1).mean() if a < b else np.nan for a, b in zip(first, last, strict=True)])

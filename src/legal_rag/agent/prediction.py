@@ -87,7 +87,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """An answer in French, and what it takes to check it."""
+    """An answer in French, with the evidence to check it."""
 
     question: str
     answer: str
@@ -157,6 +157,6 @@ def _adapter() -> "TypeAdapter[list[Prediction]]":
 
 def _first_problem(error: Any) -> str:
     problem = error.errors(include_url=False)[0]
-    place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in problem["loc"][1:]).lstrip(".")
+    place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in problem["loc"][1:]).lstrip(".")
     message = problem["msg"].removeprefix("Input ").replace("Field required", "is missing")
     return f"{place or 'it'} {message}, got {reprlib.repr(problem['input'])}"

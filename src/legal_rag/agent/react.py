@@ -54,8 +54,8 @@ class LegalReAct(dspy.ReAct):
     ) -> None:
         """Build the predictors of steps and answer; `tools` have French docstrings, `max_iters` is for `forward`.
 
-        With `asks_for_tags` the model is told of tags where it writes its answer: they stay in what `steps` and `write`
-        return as its answer, and nowhere else.
+        With `asks_for_tags` the prompt for the answer describes the tags: they stay in the answers that `steps` and
+        `write` return, and nowhere else.
         """
         self.asks_for_tags = asks_for_tags
         signature = dspy.Signature("question: str -> answer: str", instructions)
@@ -72,8 +72,8 @@ class LegalReAct(dspy.ReAct):
             .append("next_tool_name", dspy.OutputField(), type_=str)
             .append("next_tool_args", dspy.OutputField(desc="un objet JSON", default=""), type_=str)
         )
-        told = [instructions, *([tag_instructions()] if asks_for_tags else []), WRITING]
-        writing = dspy.Signature("question: str, trajectory: str -> answer: str", "\n\n".join(told))
+        parts = [instructions, *([tag_instructions()] if asks_for_tags else []), WRITING]
+        writing = dspy.Signature("question: str, trajectory: str -> answer: str", "\n\n".join(parts))
         self.extract = dspy.ChainOfThought(writing)
 
     def forward(self, **input_args: Any) -> "dspy.Prediction":
@@ -107,11 +107,11 @@ class LegalReAct(dspy.ReAct):
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
         while calls.tracker.take_step():
-            reply = self._ask(self.react, calls, question, loop.trajectory)
+            reply = self._ask_within_context(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
-            shown = self._shown(step)
-            said = {"thought": shown.thought[:SHOWN_THOUGHT_CHARS], "arguments": shown.arguments}
-            log.add(Event("think", step.tool, said, [], reply.seconds, reply.usage))
+            shown = self._strip_step_tags(step)
+            event_input = {"thought": shown.thought[:SHOWN_THOUGHT_CHARS], "arguments": shown.arguments}
+            log.add(Event("think", step.tool, event_input, [], reply.seconds, reply.usage))
             yield
             if step.answer or step.tool == FINISH:
                 return Work(loop.trajectory, step.answer, last_thought=clean_answer(step.thought, only_clear=True))
@@ -126,8 +126,8 @@ class LegalReAct(dspy.ReAct):
             raise ModelError("unreadable" if reply.text.strip() else "empty")
         return Work(loop.trajectory)
 
-    def _shown(self, step: Step) -> Step:
-        """Return a step as the trajectory and the events show it: without tags, if they are asked for."""
+    def _strip_step_tags(self, step: Step) -> Step:
+        """Strip the tags, if they are asked for, from a step that the trajectory and the events show."""
         if not self.asks_for_tags:
             return step
         names = ("thought", "arguments", "problem", "remark")
@@ -135,11 +135,11 @@ class LegalReAct(dspy.ReAct):
 
     def write(self, question: str, trajectory: Trajectory, calls: ModelCalls, request: str = "") -> Completion:
         """Have the model write its answer; `request`, in French, asks to correct the last one. Raises as `steps`."""
-        reply = self._ask(self.extract, calls, question, trajectory, request)
+        reply = self._ask_within_context(self.extract, calls, question, trajectory, request)
         written = clean_answer(reply.fields["answer"] if reply.fields else reply.text)
         return Completion(written, reply.usage, reply.seconds, reply.cut_off)
 
-    def _ask(
+    def _ask_within_context(
         self, predictor: "dspy.Module", calls: ModelCalls, question: str, trajectory: Trajectory, request: str = ""
     ) -> Reply:
         """Call the model, shortening older observations while the context overflows."""
@@ -154,8 +154,6 @@ class LegalReAct(dspy.ReAct):
 
 
 class _Loop:
-    """State of the loop for one answer."""
-
     def __init__(self, tools: dict[str, Callable[..., str]], trajectory: Trajectory) -> None:
         self.tools, self.trajectory = tools, trajectory
         self.unusable = 0  # steps in a row
@@ -167,16 +165,15 @@ class _Loop:
         return self.unusable >= MAX_UNUSABLE or self._repeats >= MAX_REPEATS
 
     def take(self, step: Step, reply: Reply) -> None:
-        """Call the step's tool, and append the observation."""
         if step.problem:
             self.unusable += 1
             seen = expected_form(self.tools, cut_off=True) if reply.cut_off else step.problem
         else:
             self.unusable = 0
-            seen = self._call(step)
+            seen = self._call_tool(step)
         self.trajectory.add(step.thought, step.tool, step.arguments, seen)
 
-    def _call(self, step: Step) -> str:
+    def _call_tool(self, step: Step) -> str:
         key = json.dumps([step.tool, step.arguments], sort_keys=True, ensure_ascii=False, default=str)
         number = len(self.trajectory.turns)
         if (before := self._done.setdefault(key, number)) < number:

@@ -1,4 +1,4 @@
-"""Who speaks in what an answer cites and a tool shows; quashed reasoning is never shown without saying so."""
+"""Speakers of cited passages and search hits; quashed reasoning is never shown without a warning."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -16,25 +16,26 @@ STRETCHES = 6  # shown of a passage
 
 
 def located(citations: Iterable[Citation], corpus: Corpus) -> list[Citation]:
-    """Complete citations with the section they stand in and who speaks in most of their characters."""
+    """Complete citations with their section and the speaker of most of their characters."""
     outline = cache(lambda doc_id: whole_outline_of(corpus, doc_id))
-    return [_located(one, outline(one.doc_id)) for one in citations]
+    return [_located(citation, outline(citation.doc_id)) for citation in citations]
 
 
 def _located(citation: Citation, outline: Outline) -> Citation:
     start, end = citation.char_start, citation.char_end
-    inside = [one for one in outline.passages if one.start < end and start < one.end]
+    inside = [passage for passage in outline.passages if passage.start < end and start < passage.end]
     if not inside:
         return citation
-    most = max(inside, key=lambda one: min(one.end, end) - max(one.start, start))
+    most = max(inside, key=lambda passage: min(passage.end, end) - max(passage.start, start))
     sections = section_titles(outline.tree, max(start, most.start))
-    return citation._replace(speaker=most.speaker, censured=any(one.censured for one in inside), section=sections)
+    censured = any(passage.censured for passage in inside)
+    return citation._replace(speaker=most.speaker, censured=censured, section=sections)
 
 
 def warning_of_censured(citations: Sequence[Citation], corpus: Corpus) -> str | None:
-    """Say in French which citations quote reasoning that the court quashes, and what it answers; None for none."""
-    told = [_warning(one, corpus) for one in dict.fromkeys(citations) if one.censured and one.holds]
-    return " ".join(told) or None
+    """Warn in French of citations that quote quashed reasoning, with the court's answer; None without any."""
+    warnings = [_warning(cited, corpus) for cited in dict.fromkeys(citations) if cited.censured and cited.holds]
+    return " ".join(warnings) or None
 
 
 def _warning(citation: Citation, corpus: Corpus) -> str:
@@ -49,8 +50,8 @@ def _warning(citation: Citation, corpus: Corpus) -> str:
 
 def answer_to_quashed(start: int, content: str, passages: Iterable[Paragraph]) -> "CourtAnswer | None":
     """Return the court's first words after the quashed reasoning at `start` in a document; None if there are none."""
-    after = (one for one in passages if one.start >= start and not one.censured)
-    answer = next((one for one in after if one.speaker == "court"), None)
+    after = (paragraph for paragraph in passages if paragraph.start >= start and not paragraph.censured)
+    answer = next((paragraph for paragraph in after if paragraph.speaker == "court"), None)
     if answer is None:
         return None
     end = answer.end
@@ -60,7 +61,7 @@ def answer_to_quashed(start: int, content: str, passages: Iterable[Paragraph]) -
 
 
 class CourtAnswer(NamedTuple):
-    """What the court answers to reasoning that it quashes."""
+    """The court's answer to reasoning that it quashes."""
 
     char_start: int
     char_end: int
@@ -74,7 +75,7 @@ class CourtAnswer(NamedTuple):
 
 
 def spoken_in(hit: SearchHit, corpus: Corpus) -> str:
-    """Write who speaks where in a passage found, for a model; '' of a text that is no decision."""
-    said = [one for one in passages_in(corpus, hit.doc_id, hit.char_start, hit.char_end) if one.said.in_french]
-    shown = [f"{one.char_start}-{one.char_end} {one.said.in_french}" for one in said[:STRETCHES]]
-    return f"Qui parle : {' ; '.join(shown)}{' ; …' * (len(said) > STRETCHES)}" if shown else ""
+    """Write who speaks where in a search hit, for a model; '' for a text other than a decision."""
+    spoken = [part for part in passages_in(corpus, hit.doc_id, hit.char_start, hit.char_end) if part.said.in_french]
+    shown = [f"{part.char_start}-{part.char_end} {part.said.in_french}" for part in spoken[:STRETCHES]]
+    return f"Qui parle : {' ; '.join(shown)}{' ; …' * (len(spoken) > STRETCHES)}" if shown else ""

@@ -59,9 +59,9 @@ class FittedArguments(NamedTuple):
 
 def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, Tool]) -> Step:
     """Parse a step from the fields of DSPy's signature or, if these could not be parsed (None), from the raw reply."""
-    found = _fields_in(fields) if fields else _fields_of_text(without_thoughts(text), tools)
-    thought, name = found.get("next_thought", ""), found.get("next_tool_name", "")
-    tool, arguments = match_tool(name, tools), read_arguments(found.get("next_tool_args"))
+    step_fields = _fields_in(fields) if fields else _fields_of_text(without_thoughts(text), tools)
+    thought, name = step_fields.get("next_thought", ""), step_fields.get("next_tool_name", "")
+    tool, arguments = match_tool(name, tools), read_arguments(step_fields.get("next_tool_args"))
     if not tool and (inner := _fields_in(arguments)).get("next_tool_name"):  # the step is nested in its arguments
         tool, arguments = match_tool(inner["next_tool_name"], tools), read_arguments(inner.get("next_tool_args"))
     elif "(" in name and not arguments:
@@ -71,10 +71,10 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
     except RecursionError:  # lists in lists, which no tool takes
         arguments = {}
     if tool == FINISH:
-        return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(found))
+        return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(step_fields))
     if not tool:
-        answer = _clear_answer(found) or clean_answer("" if fields else text, only_clear=True)
-        problem = f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». Outils : {_names(tools)}."
+        answer = _clear_answer(step_fields) or clean_answer("" if fields else text, only_clear=True)
+        problem = f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». Outils : {_list_tool_names(tools)}."
         shown = thought or ("" if answer else text[:MAX_SHOWN_CHARS])
         return Step(shown, "", arguments, answer, problem if name else expected_form(tools))
     return _fitted(thought, tool, arguments, tools[tool])
@@ -83,7 +83,7 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
 def clean_answer(text: str, *, only_clear: bool = False) -> str:
     """Strip thoughts, field marks, fences, « Réponse : » and JSON around an answer.
 
-    With `only_clear`, a text that neither cites nor abstains is no answer: empty.
+    With `only_clear`, a text that neither cites nor abstains gives ''.
     """
     text = _unfenced(storable(without_thoughts(text[:MAX_ANSWER_CHARS])).strip())
     if text.startswith("{"):
@@ -97,15 +97,15 @@ def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
     cut = "Votre réponse a été coupée avant la fin : soyez plus bref. " if cut_off else ""
     return (
         f"{cut}Cette étape est illisible. Écrivez exactement trois champs : [[ ## next_thought ## ]] suivi de votre "
-        f"raisonnement, [[ ## next_tool_name ## ]] suivi d'un nom parmi {_names(tools)}, puis "
+        f"raisonnement, [[ ## next_tool_name ## ]] suivi d'un nom parmi {_list_tool_names(tools)}, puis "
         '[[ ## next_tool_args ## ]] suivi d\'un objet JSON, par exemple {"query": "délai de recours"}.'
     )
 
 
 def match_tool(name: str, tools: Iterable[str]) -> str:
     """Return the tool, or `FINISH`, that a name means up to case, accents, synonyms and typing errors; else empty."""
-    key = _key(name.split("(")[0][:200])
-    known = {_key(tool): tool for tool in (*tools, FINISH)}
+    key = _fold_tool_key(name.split("(")[0][:200])
+    known = {_fold_tool_key(tool): tool for tool in (*tools, FINISH)}
     if key in known:
         return known[key]
     for tool, words in SYNONYMS["tools"].items():
@@ -113,7 +113,7 @@ def match_tool(name: str, tools: Iterable[str]) -> str:
             return tool
     if close := difflib.get_close_matches(key, known, n=1, cutoff=CLOSE):
         return known[close[0]]
-    within = [one for one in known if one in key and one != FINISH]
+    within = [tool_key for tool_key in known if tool_key in key and tool_key != FINISH]
     return known[max(within, key=len)] if within else ""
 
 
@@ -125,16 +125,16 @@ def read_arguments(written: object) -> dict[str, Any]:
     if isinstance(written, dict):
         return {str(name): value for name, value in written.items()}
     if isinstance(written, list):
-        if dicts := [one for one in written if isinstance(one, dict)]:
+        if dicts := [item for item in written if isinstance(item, dict)]:
             return read_arguments(dicts[0])
-        return {UNNAMED: _joined(written)} if written else {}
+        return {UNNAMED: _join_as_text(written)} if written else {}
     if not isinstance(written, str):
         return {} if written is None else {UNNAMED: written}
     text = _unfenced(written[:MAX_ARGUMENT_CHARS]).strip()
     if not text or text.casefold() in ("none", "null", "{}", "n/a", "aucun"):
         return {}
-    found = _parsed(text)
-    return {UNNAMED: text} if found is None or found == written else read_arguments(found)
+    parsed = _parse_any_form(text)
+    return {UNNAMED: text} if parsed is None or parsed == written else read_arguments(parsed)
 
 
 def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> FittedArguments:
@@ -143,13 +143,13 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> FittedArguments:
     values: dict[str, Any] = {}
     unknown: list[str] = []
     for name, value in arguments.items():
-        free = [one for one in parameters if one not in values and (one == name or one not in arguments)]
-        fitting = _parameter(name, free)
+        free = [key for key in parameters if key not in values and (key == name or key not in arguments)]
+        fitting = _match_parameter(name, free)
         if fitting is None:
             unknown.append(name)
         elif value is not None:
-            values[fitting] = _joined(value) if parameters[fitting].annotation is str else value
-    required = (name for name, one in parameters.items() if one.default is inspect.Parameter.empty)
+            values[fitting] = _join_as_text(value) if parameters[fitting].annotation is str else value
+    required = (name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty)
     return FittedArguments(values, unknown, [name for name in required if name not in values])
 
 
@@ -171,7 +171,7 @@ def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Too
     return Step(thought, tool, values, problem=problem, remark=remark)
 
 
-def _names(tools: Mapping[str, Tool]) -> str:
+def _list_tool_names(tools: Mapping[str, Tool]) -> str:
     return ", ".join((*tools, FINISH))
 
 
@@ -182,22 +182,22 @@ def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
         inner = folded.get(name)
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, dict):
-            return _fields_in({one: value for one, value in folded.items() if one != name} | inner)
-    found: dict[str, Any] = {}
+            return _fields_in({key: value for key, value in folded.items() if key != name} | inner)
+    fields: dict[str, Any] = {}
     for field, synonyms in SYNONYMS["fields"].items():
         given = (folded.get(name) for name in synonyms.split())
         if field == "next_tool_args":
-            found[field] = next((one for one in given if one is not None), None)
-        elif texts := [one.strip() for one in given if isinstance(one, str) and one.strip()]:
-            found[field] = texts[0]
-    return found
+            fields[field] = next((value for value in given if value is not None), None)
+        elif texts := [text.strip() for text in given if isinstance(text, str) and text.strip()]:
+            fields[field] = texts[0]
+    return fields
 
 
 def _fields_of_text(text: str, tools: Mapping[str, Tool]) -> dict[str, Any]:
     """Parse a step from a JSON object, labelled lines, or a call in Python's syntax."""
-    for found in (_fields_in(_json_object(text)), _fields_in(_labelled(text))):
-        if "next_tool_name" in found or "answer" in found:
-            return found
+    for fields in (_fields_in(_json_object(text)), _fields_in(_labelled(text))):
+        if "next_tool_name" in fields or "answer" in fields:
+            return fields
     for match in _CALL.finditer(text[:MAX_ANSWER_CHARS]):
         if match[1] in (*tools, FINISH):
             thought = text[: match.start()].strip()
@@ -210,10 +210,10 @@ def _labelled(text: str) -> dict[str, str]:
     text = text[:MAX_ANSWER_CHARS]
     labels = [match for match in _LABEL.finditer(text) if any(sign in match.group() for sign in "#*[]:")]
     ends = [*(match.start() for match in labels), len(text)][1:]
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for match, end in zip(labels, ends, strict=True):
-        found.setdefault(folded_key(match["name"]), text[match.end() : end].strip())
-    return found
+        fields.setdefault(folded_key(match["name"]), text[match.end() : end].strip())
+    return fields
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -236,20 +236,20 @@ def _is_clearly_answer(text: str) -> bool:
     return bool(_MARKER.search(text)) or (len(text) < 300 and is_abstention(text))
 
 
-def _parameter(name: str, free: list[str]) -> str | None:
+def _match_parameter(name: str, free: list[str]) -> str | None:
     if name == UNNAMED:
         return free[0] if free else None
-    key = _key(name)
-    for one in free:
-        if key == _key(one):
-            return one
-    for one in free:
-        if key in SYNONYMS["parameters"].get(one, "").split():
-            return one
+    key = _fold_tool_key(name)
+    for parameter in free:
+        if key == _fold_tool_key(parameter):
+            return parameter
+    for parameter in free:
+        if key in SYNONYMS["parameters"].get(parameter, "").split():
+            return parameter
     return next(iter(difflib.get_close_matches(key[:100], free, n=1, cutoff=CLOSE)), None)
 
 
-def _parsed(text: str) -> Any:
+def _parse_any_form(text: str) -> Any:
     for read in (json.loads, _python_arguments, _repaired):
         try:
             value = read(text)
@@ -267,7 +267,7 @@ def _python_arguments(text: str) -> Any:
     call = ast.parse(f"f{inside}", mode="eval").body
     if not isinstance(call, ast.Call) or not (call.keywords or call.args):
         return None
-    named = {one.arg or UNNAMED: ast.literal_eval(one.value) for one in call.keywords}
+    named = {keyword.arg or UNNAMED: ast.literal_eval(keyword.value) for keyword in call.keywords}
     if not call.args:
         return named
     first = ast.literal_eval(call.args[0])
@@ -279,8 +279,7 @@ def _repaired(text: str) -> Any:
     return value if isinstance(value, dict) else None
 
 
-def _joined(value: Any) -> str:
-    """Write a value as text, a list's items separated by blanks."""
+def _join_as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
@@ -300,6 +299,6 @@ def folded_key(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 
-def _key(name: str) -> str:
+def _fold_tool_key(name: str) -> str:
     """Fold a name without the namespaces that models prefix."""
     return re.sub(r"^(?:functions?|tools?|default_api|outil)_", "", folded_key(name))

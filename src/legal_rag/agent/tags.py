@@ -1,4 +1,4 @@
-"""Tags in the answer: what a model is told of them, and how they are taken out of what it writes."""
+"""Tags in the answer: the model's instructions for them, and their removal from its text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from legal_rag.graph.types import (
     ExtractionResult,
 )
 
-SHIELD = "\ufdd0"  # stands for "<" while tags are read: no text has this character
+SHIELD = "\ufdd0"  # replaces "<" while tags are parsed: no text has this character
 _FENCED = re.compile(
     r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)*+"
     r"(?:(?![ \t]*(?:```|~~~))[^\n]++\Z)?)(?:[ \t]*(?P=mark)[ \t]*$|\Z)",
@@ -29,28 +29,28 @@ _QUOTATION = re.compile(r"«\s*([^«»]*+)»")
 
 @dataclass(frozen=True, kw_only=True)
 class TagSettings:
-    """Whether an answer's tags are asked for, and which count."""
+    """Settings of an answer's tags: whether they are asked for, and which count."""
 
-    single_pass_extraction_enabled: bool = True  # else the model is told nothing of them, and its answer is left as is
+    single_pass_extraction_enabled: bool = True  # else the prompt does not mention them, and the answer is left as is
     extraction_confidence_threshold: float = 0.7  # 0 to 1; entities and relationships below it are dropped
 
     def __post_init__(self) -> None:
         if not 0 <= self.extraction_confidence_threshold <= 1:
-            found = self.extraction_confidence_threshold
-            raise ValueError(f"extraction_confidence_threshold must be from 0 to 1, got {found}")
+            threshold = self.extraction_confidence_threshold
+            raise ValueError(f"extraction_confidence_threshold must be from 0 to 1, got {threshold}")
 
 
 def tag_instructions() -> str:
-    """Return what a model is told of the tags, in French; part of its instructions."""
+    """Return the part of a model's instructions about tags, in French."""
     names = {"node_types": NODE_TYPES, "edge_types": EDGE_TYPES, "statuses": EPISODE_STATUSES}
     text = (files("legal_rag.agent") / "tags_prompt.md").read_text("utf-8").strip()
     return text.format(**{name: ", ".join(values) for name, values in names.items()})
 
 
 def take_tags(text: str, read: Iterable[Document]) -> tuple[ExtractionResult, str]:
-    """Take the tags out of a model's text; return what they say, and the text without them.
+    """Take the tags out of a model's text; return their extraction, and the text without them.
 
-    A tag that stands in a document is the document's text, not the model's word: it says nothing, and is left where the
+    A tag that occurs in a document is the document's text, not the model's: it is not extracted, and is left where the
     model quotes it.
 
     Args:
@@ -62,60 +62,60 @@ def take_tags(text: str, read: Iterable[Document]) -> tuple[ExtractionResult, st
     if clean == text:
         return result, given
     tagged = [
-        (one.content, said)
-        for one in read
-        for said, rest in [parse_extraction_tags(one.content)]
-        if rest != one.content
+        (document.content, planted)
+        for document in read
+        for planted, rest in [parse_extraction_tags(document.content)]
+        if rest != document.content
     ]
     if not tagged:
         return result, clean
     result, clean = parse_extraction_tags(_shielded(text, [content for content, _ in tagged]))
-    return _less(result, [said for _, said in tagged]), clean.replace(SHIELD, "<")
+    return _without_planted(result, [extraction for _, extraction in tagged]), clean.replace(SHIELD, "<")
 
 
 def without_tags(value: Any) -> Any:
     """Return a text without tags; of lists and dictionaries, those in their texts."""
     if isinstance(value, dict):
-        return {name: without_tags(one) for name, one in value.items()}
+        return {name: without_tags(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_tags(one) for one in value]
+        return [without_tags(item) for item in value]
     return parse_extraction_tags(value)[1] if isinstance(value, str) else value
 
 
 def _unfenced_tags(block: re.Match[str]) -> str:
-    """Return the code of a block if tags are in it, as many models put them, closed or cut off; else the block."""
+    """Drop the fence around a block that contains tags, closed or cut off, as many models write them."""
     return block[0] if parse_extraction_tags(block["code"])[1] == block["code"] else block["code"]
 
 
 def _shielded(text: str, contents: Sequence[str]) -> str:
-    """Return a text in which nothing that it quotes word for word from some others begins a tag."""
+    """Mask the "<" of quotations that occur word for word in `contents`."""
     known = [" ".join(content.split()) for content in contents]
 
     def shield(match: re.Match[str]) -> str:
-        is_quoted = any(" ".join(match[1].split()) in one for one in known)
+        is_quoted = any(" ".join(match[1].split()) in content for content in known)
         return match[0].replace("<", SHIELD) if is_quoted else match[0]
 
     return _QUOTATION.sub(shield, text.replace(SHIELD, ""))
 
 
-def _less(result: ExtractionResult, planted: Iterable[ExtractionResult]) -> ExtractionResult:
-    """Return what tags say without what others say too, whatever the confidence."""
+def _without_planted(result: ExtractionResult, planted: Iterable[ExtractionResult]) -> ExtractionResult:
+    """Drop what is in the planted tags too, whatever its confidence."""
     known = {
         key
-        for said in planted
-        for some in (said.entities, said.relationships, said.episodes)
-        for key in (_key(one) for one in some)
+        for extraction in planted
+        for items in (extraction.entities, extraction.relationships, extraction.episodes)
+        for key in (_extraction_key(item) for item in items)
     }
     return ExtractionResult(
-        [one for one in result.entities if _key(one) not in known],
-        [one for one in result.relationships if _key(one) not in known],
-        [one for one in result.episodes if _key(one) not in known],
+        [item for item in result.entities if _extraction_key(item) not in known],
+        [item for item in result.relationships if _extraction_key(item) not in known],
+        [item for item in result.episodes if _extraction_key(item) not in known],
     )
 
 
-def _key(one: ExtractedEntity | ExtractedRelationship | ExtractedEpisode) -> tuple[str, ...]:
-    if isinstance(one, ExtractedEntity):
-        return one.type, one.name.casefold()
-    if isinstance(one, ExtractedRelationship):
-        return one.type, one.source.casefold(), one.target.casefold()
-    return one.decision.casefold(), one.context.casefold()
+def _extraction_key(item: ExtractedEntity | ExtractedRelationship | ExtractedEpisode) -> tuple[str, ...]:
+    if isinstance(item, ExtractedEntity):
+        return item.type, item.name.casefold()
+    if isinstance(item, ExtractedRelationship):
+        return item.type, item.source.casefold(), item.target.casefold()
+    return item.decision.casefold(), item.context.casefold()

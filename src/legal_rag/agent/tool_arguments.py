@@ -29,7 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Bound(NamedTuple):
-    """What an argument may hold."""
+    """Limits of an argument."""
 
     text: int  # characters, where it is one text
     items: int = 1000  # of its lists and dictionaries, in all
@@ -82,7 +82,7 @@ def bounded(refuse: Callable[[str], str] | None = None, **bounds: Bound) -> Call
     """Check a function's arguments by `BOUNDS` before anything reads, logs or caches them; see `within_bound`.
 
     Args:
-        refuse: Makes what the function returns instead of raising ValueError.
+        refuse: Builds the return value from the problem, instead of raising ValueError.
         bounds: Of parameters, instead of those in `BOUNDS`.
     """
 
@@ -96,7 +96,7 @@ def bounded(refuse: Callable[[str], str] | None = None, **bounds: Bound) -> Call
         def checked(*arguments: Any, **named: Any) -> Any:
             rest = arguments[len(names) :]  # too many of them, as Python will say
             try:
-                arguments = tuple(read(*one) for one in zip(names, arguments, strict=False))
+                arguments = tuple(read(*pair) for pair in zip(names, arguments, strict=False))
                 named = {name: read(name[:SHOWN_CHARS], value) for name, value in named.items()}
             except ValueError as error:
                 if refuse is None:
@@ -110,12 +110,12 @@ def bounded(refuse: Callable[[str], str] | None = None, **bounds: Bound) -> Call
 
 
 def refused(problem: str) -> str:
-    """Say to a model that a tool was not called."""
+    """Format a refusal to call a tool, for a model."""
     return f"Appel refusé : {problem}."
 
 
 def within_bound(name: str, value: object, bound: Bound) -> object:
-    """Return a value that is plain and within a bound; what only iterates is returned as a list.
+    """Check a value against a bound and return it, as a list if it is another kind of iterable.
 
     Raises:
         ValueError: If it is not; the French message quotes nothing of it.
@@ -125,22 +125,22 @@ def within_bound(name: str, value: object, bound: Bound) -> object:
     chars = items = 0
     rest: list[tuple[object, int]] = [(value, 0)]
     while rest:
-        one, depth = rest.pop()
-        one = _unwrapped(one) if bound.are_ids else one
-        if isinstance(one, str):
-            chars += len(one)
-            _require_few(name, len(one), (depth and bound.item) or bound.text, "caractères")
+        item, depth = rest.pop()
+        item = _unwrapped(item) if bound.are_ids else item
+        if isinstance(item, str):
+            chars += len(item)
+            _require_few(name, len(item), (depth and bound.item) or bound.text, "caractères")
             _require_few(name, chars, (depth and bound.listed) or bound.text, "caractères")
-        elif isinstance(one, Mapping | list | tuple):
-            items += len(one)
+        elif isinstance(item, Mapping | list | tuple):
+            items += len(item)
             _require_few(name, items, bound.items, "éléments")
             _require_few(name, depth + 1, DEEPEST, "listes l'une dans l'autre")
-            inside = one if bound.are_ids or not isinstance(one, Mapping) else (*one, *one.values())
+            inside = item if bound.are_ids or not isinstance(item, Mapping) else (*item, *item.values())
             rest += [(part, depth + 1) for part in inside]
-        elif isinstance(one, int):
-            _require_few(name, one.bit_length(), LARGEST_BITS, "bits")
-        elif not isinstance(one, float | date | None):
-            raise ValueError(f"{name} n'est pas compris : {type(one).__name__[:SHOWN_CHARS]} au lieu d'un texte")
+        elif isinstance(item, int):
+            _require_few(name, item.bit_length(), LARGEST_BITS, "bits")
+        elif not isinstance(item, float | date | None):
+            raise ValueError(f"{name} n'est pas compris : {type(item).__name__[:SHOWN_CHARS]} au lieu d'un texte")
     return value
 
 
@@ -204,13 +204,13 @@ def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
     short = text[:LONGEST_CONDITION]
     bare = short.strip(AROUND)
     plain = bare.translate(PLAIN_DASHES)
-    exact = (one for one in (bare, plain, plain.upper()) if _exact(one, corpus))
+    exact = (candidate for candidate in (bare, plain, plain.upper()) if _exact(candidate, corpus))
     return (
         next(exact, None)
-        or _in_marker(short, corpus)
-        or _among_words(short, corpus)
-        or _titled(short, titles)
-        or _numbered(short, corpus)
+        or _find_in_marker(short, corpus)
+        or _find_in_words(short, corpus)
+        or _find_by_title(short, titles)
+        or _find_by_number(short, corpus)
         or text.strip(AROUND)
         or text
     )
@@ -227,18 +227,18 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     sent = named[:LONGEST_CONDITION]
     number = re.match(r"\W*(\d{1,6})(?!\d)", sent)
     ids = {sent.strip(AROUND), number.group(1).zfill(4) if number else ""}
-    wanted = fold_text(" ".join(sent.split())).strip(AROUND)
+    title = fold_text(" ".join(sent.split())).strip(AROUND)
     nodes = [node for node in walk(tree) if node.node_id in ids]
-    nodes = nodes or [node for node in walk(tree) if fold_text(node.title).strip(AROUND) == wanted]
-    nodes = nodes or [node for node in walk(tree) if len(wanted) > 2 and wanted in fold_text(node.title)]
+    nodes = nodes or [node for node in walk(tree) if fold_text(node.title).strip(AROUND) == title]
+    nodes = nodes or [node for node in walk(tree) if len(title) > 2 and title in fold_text(node.title)]
     if len(nodes) == 1:
         return nodes[0]
     known = nodes or list(walk(tree))[1:]
     listed = ", ".join(f"{node.node_id} « {shown(node.title[:SHOWN_CHARS])} »" for node in known[:MAX_SHOWN])
     more = ", etc." if len(known) > MAX_SHOWN else ""
     problem = "Plusieurs sections répondent" if nodes else "Aucune section ne répond"
-    there = f" {'Ce sont' if nodes else 'Il y a'} : {listed}{more}." if known else " Ce texte n'a pas de sections."
-    raise LookupError(f"{problem} à « {shown(sent[:SHOWN_CHARS])} ».{there}")
+    hint = f" {'Ce sont' if nodes else 'Il y a'} : {listed}{more}." if known else " Ce texte n'a pas de sections."
+    raise LookupError(f"{problem} à « {shown(sent[:SHOWN_CHARS])} ».{hint}")
 
 
 def find_node(sent: object, graph: KnowledgeGraph, titles: Titles = dict) -> Node:
@@ -286,7 +286,7 @@ def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:
         LookupError: If there is none; the French message gives the nearest id.
     """
     sent = _unwrapped(sent)
-    if isinstance(sent, str) and holds(corpus, sent):  # a program's ids are documents': "2001-25" is no chunk of "2001"
+    if isinstance(sent, str) and holds(corpus, sent):  # a program passes document ids: "2001-25" is one
         return sent
     return _named_chunk(resolve_id(sent, corpus, titles), corpus).doc_id
 
@@ -302,12 +302,12 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
     """
     if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
         return [sent]
-    names = [_unwrapped(one) for one in items_of(sent)]
-    exact = library.contents().known([one for one in names if isinstance(one, str) and storable(one) == one])
-    meant: dict[str, str] = {}  # ids by what stands for them
-    for one in names:
+    names = [_unwrapped(item) for item in items_of(sent)]
+    exact = library.contents().known([name for name in names if isinstance(name, str) and storable(name) == name])
+    meant: dict[str, str] = {}  # ids by the names that mean them
+    for name in names:
         check()
-        text = one if isinstance(one, str) else text_of(one)
+        text = name if isinstance(name, str) else text_of(name)
         if text in exact or text in meant:
             continue
         if len(meant) == MAX_GUESSED:
@@ -317,7 +317,7 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
         if known is None and not keep_unknown:
             known = _named_chunk(resolved, library)
         meant[text] = known.doc_id if known else text
-    texts = (one if isinstance(one, str) else text_of(one) for one in names)
+    texts = (name if isinstance(name, str) else text_of(name) for name in names)
     return list(dict.fromkeys(meant.get(text, text) for text in texts))
 
 
@@ -327,17 +327,17 @@ def items_of(sent: object) -> list[Any]:
         return _items_in(sent.strip())
     if isinstance(sent, Mapping):
         return [sent] if any(key in sent for key in ID_KEYS) else list(sent)
-    if _is_row(sent) or not isinstance(sent, Iterable):
+    if _is_result_row(sent) or not isinstance(sent, Iterable):
         return [sent]
     return list(sent)
 
 
 def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
-    """Parse a number, clipped to `most`; no value gives the default; ValueError if it is none, or below `least`."""
+    """Parse a number, clipped to `most`; no value gives the default; ValueError if not a number, or below `least`."""
     value = only_one(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
         return default
-    number = _number(value)
+    number = _parse_whole_number(value)
     if number is None or number < least:
         raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {quoted(value, 20)} »")
     return min(number, most)
@@ -355,13 +355,13 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
     """Parse filters one by one; the ValueError names the invalid one."""
     read: dict[str, Any] = {}
     for name, value in asked.items():
-        one = {"entity": parts_of(value, ";")} if name == "entites" else {name: value}
+        condition = {"entity": parts_of(value, ";")} if name == "entites" else {name: value}
         try:
-            Filters(**one)
+            Filters(**condition)
         except ValueError as error:
             expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
             raise ValueError(f"{name} n'est pas compris : « {shown(value[:SHOWN_CHARS])} »{expected}") from error
-        read |= one
+        read |= condition
     return Filters(**read)
 
 
@@ -369,7 +369,7 @@ def text_of(value: object, sign: str = " ; ") -> str:
     """Parse a text: a list's items are joined by `sign`, and ways to write "no value" are empty."""
     value = only_one(value)
     if isinstance(value, list | tuple):
-        return sign.join(filter(None, (text_of(one, sign) for one in value[:50])))
+        return sign.join(filter(None, (text_of(item, sign) for item in value[:50])))
     # Tokenizers and stores refuse half surrogate pairs.
     text = str(value).encode(errors="ignore").decode().strip() if value else ""
     return "" if text.casefold() in NOTHING else text
@@ -377,7 +377,7 @@ def text_of(value: object, sign: str = " ; ") -> str:
 
 def parts_of(text: str, sign: str) -> list[str]:
     """Split a list written as text."""
-    return [part for one in text.split(sign) if (part := one.strip())]
+    return [part for piece in text.split(sign) if (part := piece.strip())]
 
 
 def only_one(value: object) -> object:
@@ -430,7 +430,7 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
     raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
 
 
-def _in_marker(text: str, corpus: Corpus) -> str | None:
+def _find_in_marker(text: str, corpus: Corpus) -> str | None:
     """Return the id of the chunk that a citation marker points to, or of its document if it has no offsets."""
 
     def doc_id_of(name: str) -> str | None:
@@ -438,39 +438,40 @@ def _in_marker(text: str, corpus: Corpus) -> str | None:
         return named.doc_id if named else None
 
     marked = take_out_markers(text if "[" in text else f"[Source: {text}]", doc_id_of)
-    found = [one for marker in marked.markers for one in marker.references]
-    if len({one.doc_id for one in found}) != 1:
+    references = [reference for marker in marked.markers for reference in marker.references]
+    if len({reference.doc_id for reference in references}) != 1:
         return None
-    doc_id, offsets = found[0].doc_id, found[0].place
+    doc_id, offsets = references[0].doc_id, references[0].place
     chunks = corpus.chunks_of(doc_id) if offsets else []
-    return next((chunk_id(doc_id, one.chunk_index) for one in chunks if offsets and one.char_end > offsets[0]), doc_id)
+    ends_later = (chunk_id(doc_id, chunk.chunk_index) for chunk in chunks if offsets and chunk.char_end > offsets[0])
+    return next(ends_later, doc_id)
 
 
-def _among_words(text: str, corpus: Corpus) -> str | None:
+def _find_in_words(text: str, corpus: Corpus) -> str | None:
     """Return the only id in a text such as 'la décision JURITEXT000007022836-0'."""
     words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text.translate(PLAIN_DASHES))[:MAX_WORDS])
-    found = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
-    return next(iter(found.values())) if len(found) == 1 else None
+    by_id = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
+    return next(iter(by_id.values())) if len(by_id) == 1 else None
 
 
-def _titled(text: str, titles: Titles) -> str | None:
-    wanted = fold_text(text.strip(AROUND))
-    found = [doc_id for doc_id, title in titles().items() if wanted and fold_text(title.strip(AROUND)) == wanted]
-    return found[0] if len(found) == 1 else None
+def _find_by_title(text: str, titles: Titles) -> str | None:
+    folded = fold_text(text.strip(AROUND))
+    doc_ids = [doc_id for doc_id, title in titles().items() if folded and fold_text(title.strip(AROUND)) == folded]
+    return doc_ids[0] if len(doc_ids) == 1 else None
 
 
-def _numbered(text: str, corpus: Corpus) -> str | None:
+def _find_by_number(text: str, corpus: Corpus) -> str | None:
     """Return the document whose own decision number or article is in a text."""
     without_index = text.strip(AROUND).rpartition("-")[0] if text.rstrip(AROUND).endswith("-0") else text
-    found = _documents_numbered(without_index, corpus)
-    if len(found) > 1:
-        ids = ", ".join(f"« {one} »" for one in found[:MAX_SHOWN])
-        more = "" if len(found) <= MAX_SHOWN else ", etc."
+    doc_ids = _ids_with_number(without_index, corpus)
+    if len(doc_ids) > 1:
+        ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN])
+        more = "" if len(doc_ids) <= MAX_SHOWN else ", etc."
         raise LookupError(f"Plusieurs documents répondent à « {shown(text[:SHOWN_CHARS])} » : {ids}{more}.")
-    return found[0] if found else None
+    return doc_ids[0] if doc_ids else None
 
 
-def _documents_numbered(text: str, corpus: Corpus) -> list[str]:
+def _ids_with_number(text: str, corpus: Corpus) -> list[str]:
     places = corpus.positions_named(text).exact
     if places is None:
         try:
@@ -479,19 +480,19 @@ def _documents_numbered(text: str, corpus: Corpus) -> list[str]:
             return []
     if sum(map(len, places)) > MAX_PLACES:
         return []
-    wanted = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
-    return list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(wanted)))
+    chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
+    return list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
 
 
 def _unwrapped(sent: Any) -> object:
     """Take the id out of a row that a function returned: metadata, a passage, (id, score, summary)."""
     if isinstance(sent, Mapping):
         return next((sent[key] for key in ID_KEYS if key in sent), sent)
-    return sent[0] if _is_row(sent) else sent
+    return sent[0] if _is_result_row(sent) else sent
 
 
-def _is_row(sent: Any) -> bool:
-    """Tell whether a value is a row such as (id, score, summary), not a list of ids."""
+def _is_result_row(sent: Any) -> bool:
+    """Tell a row such as (id, score, summary) from a list of ids."""
     is_list = isinstance(sent, list | tuple) and len(sent) > 1 and isinstance(sent[0], str)
     return is_list and isinstance(sent[1], int | float)
 
@@ -499,14 +500,14 @@ def _is_row(sent: Any) -> bool:
 def _items_in(text: str) -> list[str]:
     if text.startswith("["):
         try:
-            return [str(one) for one in json.loads(text)]
+            return [str(item) for item in json.loads(text)]
         except (ValueError, RecursionError):
             pass  # another form of list, or an id in brackets
     sign = next((sign for sign in LIST_SIGNS if sign in text), None)
     return parts_of(text, sign) if sign else [text]
 
 
-def _number(value: object) -> int | None:
+def _parse_whole_number(value: object) -> int | None:
     """Return a number, or the first one of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
     if isinstance(value, str):
         text = value[:LONGEST_CONDITION]

@@ -63,7 +63,7 @@ class Trajectory:
         self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self, question: str) -> bool:
-        """Halve each observation, to what is closest to the question; return whether one could be."""
+        """Halve each observation to the sentences closest to the question; return whether any was shortened."""
         before = [turn.observation for turn in self.turns]
         after = [relevant_part(text, question, max(LEAST_CHARS, len(text) // 2)) for text in before]
         self.turns = [replace(turn, observation=text) for turn, text in zip(self.turns, after, strict=True)]
@@ -88,7 +88,7 @@ class Trajectory:
 
 
 def relevant_part(text: str, question: str, most: int) -> str:
-    """Return what of a text is closest to a question, in its order, with a line that says so.
+    """Keep the sentences of a text that are closest to a question, in its order, with a line that says so.
 
     Sentences are ranked by the question's words in them, rare ones first; marks of passages and sources go before.
     """
@@ -96,16 +96,16 @@ def relevant_part(text: str, question: str, most: int) -> str:
         return text
     text = CUT.sub("", text)
     sentences = [text[start:end] for start, end in split_sentences(text)]
-    wanted = frozenset(lexical_words(question))
-    words = [wanted.intersection(lexical_words(one)) for one in sentences]
-    n_with = Counter(word for some in words for word in some)
-    rank = [(not FRAME.match(one), -sum(1 / n_with[word] for word in words[at])) for at, one in enumerate(sentences)]
+    terms = frozenset(lexical_words(question))
+    words = [terms.intersection(lexical_words(sentence)) for sentence in sentences]
+    n_with = Counter(word for in_sentence in words for word in in_sentence)
+    rank = [(not FRAME.match(part), -sum(1 / n_with[word] for word in words[at])) for at, part in enumerate(sentences)]
     kept, left = set(), most
     for at in sorted(range(len(sentences)), key=rank.__getitem__):
         if len(sentences[at]) <= left:
             kept.add(at)
             left -= len(sentences[at])
-    shown = "".join(one for at, one in enumerate(sentences) if at in kept) or text[:most]
+    shown = "".join(sentence for at, sentence in enumerate(sentences) if at in kept) or text[:most]
     return f"{shown.rstrip()}\n{CUT_IN_FRENCH.format(len(kept), len(sentences))}"
 
 
@@ -125,15 +125,15 @@ def block(text: str) -> str:
 
 
 def hit_text(hit: SearchHit, document: Document, spoken: str = "") -> str:
-    """Write one result of a search: how its document is cited, its marker, who speaks in it and an excerpt."""
+    """Write one search result: its document's citation, its marker, the speakers and an excerpt."""
     marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
-    excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut(hit.text, EXCERPT_CHARS)
+    excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut_at_word(hit.text, EXCERPT_CHARS)
     head = f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {legal_citation(document).plain}"
     return "\n".join(filter(None, [head, spoken, marker, f"« {excerpt} »"]))
 
 
 def passages_text(document: Document, found: FoundChunks) -> list[str]:
-    """Write what a decision is, then the passages of it, each with its id and marker; the one asked for says so."""
+    """Write a decision's metadata, then its passages, each with id and marker; the requested one is labelled."""
     texts = [_head(document, most=FIELD_CHARS)]
     for chunk in found.chunks:
         marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
@@ -159,19 +159,19 @@ def window_text(document: Document, window: Window) -> str:
 
 def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:
     """Write the entities of a decision, all or those of some classes, each with its marker."""
-    wanted = {class_named(name) for name in classes}
-    kept = [one for one in entities if not wanted or one["extraction_class"] in wanted]
+    allowed = {class_named(name) for name in classes}
+    kept = [entity for entity in entities if not allowed or entity["extraction_class"] in allowed]
     if not kept:
-        known = ", ".join(sorted({one["extraction_class"] for one in entities})) or "aucune"
+        known = ", ".join(sorted({entity["extraction_class"] for entity in entities})) or "aucune"
         return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
-    lines = [_entity_line(document.id, one) for one in kept[:MAX_ENTITIES]]
+    lines = [_entity_line(document.id, entity) for entity in kept[:MAX_ENTITIES]]
     rest = len(kept) - len(lines)
     more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
     return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])
 
 
 def facts_around(node: Node, graph: KnowledgeGraph, edge_type: str = "") -> tuple[list[Edge], bool]:
-    """Return at most `MAX_EDGES` facts around a node, of those out of it and into it, and whether there are more."""
+    """Return at most `MAX_EDGES` outgoing and incoming edges of a node, and whether there are more."""
     types = [edge_type] if edge_type else []
     out = graph.neighbours(node, types=types, direction="out", most=MAX_EDGES + 1)
     into = graph.neighbours(node, types=types, direction="in", most=MAX_EDGES + 1)
@@ -180,39 +180,39 @@ def facts_around(node: Node, graph: KnowledgeGraph, edge_type: str = "") -> tupl
 
 
 def edges_text(node: Node, edges: Sequence[Edge], *, more: bool = False) -> str:
-    """Write edges of the knowledge graph, a line each, with the marker of the text that says so."""
+    """Write edges of the knowledge graph, one a line, each with the marker of its source text."""
     if not edges:
         return "Aucun lien de ce genre : les textes du corpus n'en montrent pas."
     rest = "\n[D'autres liens ne sont pas montrés : précisez type, par exemple « cites ».]" if more else ""
-    lines = [f"Liens de {CENTRE} : {_node_text(node)}", *(_edge_line(one, node) for one in edges)]
+    lines = [f"Liens de {CENTRE} : {_node_text(node)}", *(_edge_line(edge, node) for edge in edges)]
     return f"{block(chr(10).join(lines))}\nLisez le texte à la place indiquée avant de le citer.{rest}"
 
 
 def _edge_line(edge: Edge, centre: Node) -> str:
-    detail = f" ({_shortened(edge.detail, ENTITY_CHARS)})" if edge.detail else ""
+    detail = f" ({_shorten_line(edge.detail, ENTITY_CHARS)})" if edge.detail else ""
     in_text = edge.char_start >= 0
     place = format_marker(edge.doc_id, edge.char_start, edge.char_end) if in_text else f"[notice de {edge.doc_id}]"
-    source, target = (_node_text(one, centre) for one in (edge.source, edge.target))
+    source, target = (_node_text(end, centre) for end in (edge.source, edge.target))
     return f"- {source} {EDGE_TYPES[edge.type]} : {target}{detail} {place}"
 
 
 def _node_text(node: Node, centre: Node | None = None) -> str:
-    """Write a node's name and the id of the document that it is; the node that edges are around is one sign."""
+    """Write a node's name and document id; the centre of the edges is written `CENTRE`."""
     if centre and (node.key == centre.key or (node.doc_id and node.doc_id == centre.doc_id)):
         return CENTRE
     doc_id = f" ({node.doc_id})" if node.doc_id and node.doc_id != node.name else ""
-    return _shortened(node.name, ENTITY_CHARS) + doc_id
+    return _shorten_line(node.name, ENTITY_CHARS) + doc_id
 
 
-def _entity_line(doc_id: str, one: Entity) -> str:
-    attributes = ", ".join(f"{name} : {value}" for name, value in one["attributes"].items())[:ENTITY_CHARS]
-    marker = format_marker(doc_id, one["char_start"], one["char_end"])
-    shown = _shortened(one["extraction_text"], ENTITY_CHARS)
-    return f"- {one['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
+def _entity_line(doc_id: str, entity: Entity) -> str:
+    attributes = ", ".join(f"{name} : {value}" for name, value in entity["attributes"].items())[:ENTITY_CHARS]
+    marker = format_marker(doc_id, entity["char_start"], entity["char_end"])
+    shown = _shorten_line(entity["extraction_text"], ENTITY_CHARS)
+    return f"- {entity['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
 
 
 def _head(document: Document, score: float | None = None, most: int | None = None) -> str:
-    """Write what is known of a decision, a line each, of at most so many characters of the corpus."""
+    """Write a decision's metadata, one field a line, each value cut to `most` characters."""
     cited = legal_citation(document)
     named = {"Citation": cited.plain} if cited.court else {"Titre": document.title, "Date": document.decision_date}
     known = {
@@ -224,13 +224,13 @@ def _head(document: Document, score: float | None = None, most: int | None = Non
         "Droit appliqué": " ; ".join(document.applied_laws),
         "Score": "" if score is None else f"{score:.2f}",
     }
-    return "\n".join(f"{label} : {_shortened(text, most) if most else text}" for label, text in known.items() if text)
+    return "\n".join(f"{name} : {_shorten_line(text, most) if most else text}" for name, text in known.items() if text)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten_line(text: str, most: int) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= most else _cut(line, most)
+    return line if len(line) <= most else _cut_at_word(line, most)
 
 
-def _cut(text: str, most: int) -> str:
+def _cut_at_word(text: str, most: int) -> str:
     return text[:most].rsplit(" ", 1)[0] + " […]"

@@ -1,4 +1,4 @@
-"""The agent's tools over an index: search, read, look up entities, outlines and sections, what the graph knows."""
+"""The agent's tools over an index: search, read, look up entities, outlines and sections, graph."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -73,8 +73,6 @@ def build_tools(
 
 
 class _Tools:
-    """The tools for one answer."""
-
     def __init__(self, corpus: Corpus, retriever: Retriever, log: EventLog, search_k: int) -> None:
         self._corpus, self._retriever, self._log, self._search_k = corpus, retriever, log, search_k
 
@@ -116,14 +114,14 @@ class _Tools:
         k = self._search_k if k is None else k
         with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
-                hits = self._search(query, k, asked)
+                hits = self._search_corpus(query, k, asked)
             except ValueError as error:
                 return f"{error}."
             ids += [hit.chunk_id for hit in hits]
         for hit in hits:
             self._log.saw(hit)
         nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
-        return _blocks(map(self._hit_text, hits)) or nothing
+        return _join_blocks(map(self._hit_text, hits)) or nothing
 
     def _hit_text(self, hit: SearchHit) -> str:
         return hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus))
@@ -160,17 +158,17 @@ class _Tools:
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
-                found = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
+                context = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in found.chunks]
-        document = self._corpus.document(found.chunks[0].doc_id)
+            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in context.chunks]
+        document = self._corpus.document(context.chunks[0].doc_id)
         self._log.read(document)
-        if len(found.chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
+        if len(context.chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
             return window_text(document, window_at(document.content))
-        return _blocks(passages_text(document, found))
+        return _join_blocks(passages_text(document, context))
 
     @bounded(refused)
     def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:
@@ -233,35 +231,35 @@ class _Tools:
         """
         with self._log.record("search", "graph_neighbours", name=name, type=type) as ids:
             try:
-                node = find_node(name, self._graph, self._log.titles)
-                edges, more = facts_around(node, self._graph, edge_type_of(type))
+                node = find_node(name, self._knowledge_graph, self._log.titles)
+                edges, more = facts_around(node, self._knowledge_graph, edge_type_of(type))
             except FileNotFoundError:
                 return NO_GRAPH
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return as_data(f"Recherche impossible : {error}.")
-            found = (one.doc_id for edge in edges for one in (edge, edge.source, edge.target) if one.doc_id)
-            ids += dict.fromkeys(found)
+            doc_ids = (part.doc_id for edge in edges for part in (edge, edge.source, edge.target) if part.doc_id)
+            ids += dict.fromkeys(doc_ids)
         for doc_id in ids:
             self._log.found(self._corpus.document(doc_id))
         return edges_text(node, edges, more=more)
 
     @cached_property
-    def _graph(self) -> KnowledgeGraph:
+    def _knowledge_graph(self) -> KnowledgeGraph:
         return KnowledgeGraph(self._corpus)
 
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
-        """Resolve a document and one of its sections, the whole if none is named; LookupError in French."""
+        """Resolve a document and one of its sections (none named: all of it); LookupError in French."""
         document = find_document(resolve_id(doc_id, self._corpus, self._log.titles), self._corpus)
         tree = outline_of(self._corpus, document.id)
         return document, find_section(text_of(section), tree)
 
-    def _search(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
+    def _search_corpus(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
         try:
             text, filters = question_of(query), filters_of(asked)
-            wanted = whole_number("k", k, 1, MAX_HITS, self._search_k)
+            n_hits = whole_number("k", k, 1, MAX_HITS, self._search_k)
         except ValueError as error:
             raise ValueError(f"Recherche impossible : {error}") from error
         try:
@@ -269,10 +267,10 @@ class _Tools:
         except ValueError as error:  # the encoder's message is not for the model
             raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
         with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
-            return self._retriever.search(parsed, wanted, filters=filters)
+            return self._retriever.search(parsed, n_hits, filters=filters)
 
 
-def _blocks(texts: Iterable[str]) -> str:
+def _join_blocks(texts: Iterable[str]) -> str:
     return "\n".join(map(block, texts))
 
 

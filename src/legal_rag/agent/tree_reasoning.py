@@ -44,15 +44,16 @@ def choose_nodes(question: str, outlines: Sequence[DocumentOutline], calls: Mode
     documents = dict(enumerate(outlines[:MAX_DOCUMENTS], start=1))
     if not documents:
         return []
-    view = outline_view([(number, one.tree.children or (one.tree,)) for number, one in documents.items()])
-    chosen = _asked(question, documents, view, calls)
-    below = [(one.document, view.known(one.document)[one.node_id].hidden) for one in chosen]
+    view = outline_view([(number, outline.tree.children or (outline.tree,)) for number, outline in documents.items()])
+    chosen = _ask_for_choices(question, documents, view, calls)
+    below = [(choice.document, view.known(choice.document)[choice.node_id].hidden) for choice in chosen]
     if any(hidden for _, hidden in below):
-        finer = _asked(question, documents, outline_view([pair for pair in below if pair[1]]), calls)
-        refined = {one.document for one in finer}
-        kept = (one for one, (_, hidden) in zip(chosen, below, strict=True) if not (hidden and one.document in refined))
+        finer = _ask_for_choices(question, documents, outline_view([pair for pair in below if pair[1]]), calls)
+        refined = {choice.document for choice in finer}
+        pairs = zip(chosen, below, strict=True)
+        kept = (choice for choice, (_, hidden) in pairs if not (hidden and choice.document in refined))
         chosen = [*finer, *kept]
-    return [ChosenNode(documents[one.document].doc_id, one.node_id, one.reason) for one in chosen[:MAX_CHOSEN]]
+    return [ChosenNode(documents[node.document].doc_id, node.node_id, node.reason) for node in chosen[:MAX_CHOSEN]]
 
 
 class _Choice(NamedTuple):
@@ -61,19 +62,19 @@ class _Choice(NamedTuple):
     reason: str
 
 
-def _asked(
+def _ask_for_choices(
     question: str, documents: Mapping[int, DocumentOutline], view: OutlineView, calls: ModelCalls
 ) -> list[_Choice]:
-    """Ask once; nothing where the model fails, or says nothing that can be read."""
+    """Ask once; empty if the model fails or its reply cannot be parsed."""
     try:
         asked = without_marks(question[:QUESTION_CHARS])
         reply = calls.ask(_predictor(), question=asked, plans=block(view.text(documents)))
     except (BudgetExceededError, ModelError) as error:
         logger.warning("the model named no section: %s", error)
         return []
-    choices = (_choice(one, documents, view) for one in _objects(reply.text))
-    found = {(one.document, one.node_id): one for one in choices if one is not None}
-    return list(found.values())[:MAX_CHOSEN]
+    choices = (_choice(item, documents, view) for item in _parse_objects(reply.text))
+    by_node = {(choice.document, choice.node_id): choice for choice in choices if choice is not None}
+    return list(by_node.values())[:MAX_CHOSEN]
 
 
 def _predictor() -> "dspy.Predict":
@@ -81,27 +82,27 @@ def _predictor() -> "dspy.Predict":
     return dspy.Predict(dspy.Signature("question: str, plans: str -> sections: str", prompt))
 
 
-def _objects(reply: str) -> list[dict[str, Any]]:
-    """Return the objects of a reply: a JSON array, in code fences or not, broken or inside another object."""
+def _parse_objects(reply: str) -> list[dict[str, Any]]:
+    """Parse the objects of a reply: a JSON array, in code fences or not, broken or inside another object."""
     value = json_in(reply[:REPLY_CHARS])
     if isinstance(value, dict):
-        value = next((one for one in value.values() if isinstance(one, list)), [value])
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        value = next((items for items in value.values() if isinstance(items, list)), [value])
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _choice(said: Mapping[str, Any], documents: Mapping[int, DocumentOutline], view: OutlineView) -> _Choice | None:
+def _choice(item: Mapping[str, Any], documents: Mapping[int, DocumentOutline], view: OutlineView) -> _Choice | None:
     named, node_id, reason = (
-        str(next((said[key] for key in keys if key in said), "")).strip() for keys in (_DOCUMENT, _NODE, _REASON)
+        str(next((item[key] for key in keys if key in item), "")).strip() for keys in (_DOCUMENT, _NODE, _REASON)
     )
-    number = _document(named, documents, view)
+    number = _resolve_document(named, documents, view)
     if number is None:
         return None
     known = view.known(number)
-    written = next((one for one in (node_id, node_id[:4].zfill(4)) if one in known), None)
+    written = next((key for key in (node_id, node_id[:4].zfill(4)) if key in known), None)
     return None if written is None else _Choice(number, written, cut_line(reason, REASON_CHARS))
 
 
-def _document(named: str, documents: Mapping[int, DocumentOutline], view: OutlineView) -> int | None:
+def _resolve_document(named: str, documents: Mapping[int, DocumentOutline], view: OutlineView) -> int | None:
     """Return the number of a document named by number or id; of the only one, if none is named."""
     shown = list(view.sections)
     by_id = next((number for number in shown if documents[number].doc_id == named), None)

@@ -82,17 +82,17 @@ class _Graph:
     def _layer(self, states: Any, bias: Any, name: str) -> Any:
         op = self._op
         query, key, value = (
-            self._split(self._dense(states, f"{name}attention.self.{part}")) for part in ("query", "key", "value")
+            self._to_heads(self._affine(states, f"{name}attention.self.{part}")) for part in ("query", "key", "value")
         )
         mixed = op.transpose(op.scaled_dot_product_attention(query, key, value, bias), _i64([0, 2, 1, 3]))
         mixed = op.reshape(mixed, _i64([0, 0, self._width(name)]), True)
         states = self._norm(
-            op.add(states, self._dense(mixed, f"{name}attention.output.dense")), f"{name}attention.output.LayerNorm"
+            op.add(states, self._affine(mixed, f"{name}attention.output.dense")), f"{name}attention.output.LayerNorm"
         )
-        wide = op.gelu(self._dense(states, f"{name}intermediate.dense"), "erf")
-        return self._norm(op.add(states, self._dense(wide, f"{name}output.dense")), f"{name}output.LayerNorm")
+        wide = op.gelu(self._affine(states, f"{name}intermediate.dense"), "erf")
+        return self._norm(op.add(states, self._affine(wide, f"{name}output.dense")), f"{name}output.LayerNorm")
 
-    def _split(self, states: Any) -> Any:
+    def _to_heads(self, states: Any) -> Any:
         """Give each head its part: (n_texts, n_heads, n_tokens, width / n_heads)."""
         heads = self._op.reshape(states, _i64([0, 0, self._n_heads, -1]), True)
         return self._op.transpose(heads, _i64([0, 2, 1, 3]))
@@ -100,7 +100,7 @@ class _Graph:
     def _width(self, name: str) -> int:
         return len(self._weights[f"{name}attention.self.value.weight"])
 
-    def _dense(self, states: Any, name: str) -> Any:
+    def _affine(self, states: Any, name: str) -> Any:
         product = self._op.matmul(states, _f32(self._weights[f"{name}.weight"]), False, True)
         return self._op.add(product, _f32(self._weights[f"{name}.bias"]))
 

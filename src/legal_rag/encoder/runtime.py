@@ -81,15 +81,15 @@ def compile_model(model: Any, *, kept_in: Path | None = None) -> Any:
             "INFERENCE_NUM_THREADS": n_lanes(),
             "INFERENCE_PRECISION_HINT": rest,
         }
-        if kept_in and _made(kept_in):
+        if kept_in and _make_folder(kept_in):
             settings |= {"CACHE_DIR": str(kept_in), "CACHE_MODE": "OPTIMIZE_SIZE"}
         return openvino_core().compile_model(model, "CPU", settings)
     except (ImportError, RuntimeError) as error:
         raise OpenVinoError(f"OpenVINO does not run {model}: {first_line(error)}") from error
 
 
-def _made(folder: Path) -> bool:
-    # Where nothing can be written in it, OpenVINO only reads; a damaged file there it makes anew.
+def _make_folder(folder: Path) -> bool:
+    # OpenVINO only reads a folder it cannot write to; it replaces a damaged file.
     try:
         folder.mkdir(exist_ok=True)
     except OSError:

@@ -53,7 +53,7 @@ class TokenSettings:
 
 @cache
 def known_encoders() -> Mapping[str, Mapping[str, Any]]:
-    """Return what `encoders.toml` says of encoders, by name."""
+    """Return the settings of known encoders in `encoders.toml`, by name."""
     return tomllib.loads(Path(__file__).with_name("encoders.toml").read_text(encoding="utf-8"))
 
 
@@ -82,7 +82,7 @@ class Tokens:
 
     def encode(self, texts: Sequence[str], kind: Kind) -> "list[Encoding]":
         """Tokenize texts without special tokens and without truncation; white space around them is not read."""
-        return self._encoded([self._input(text, kind).strip() for text in texts])
+        return self._encode_inputs([self._input(text, kind).strip() for text in texts])
 
     def count(self, texts: Sequence[str], kind: Kind) -> list[int]:
         """Count each text's tokens, white space around it included, so that counts of parts add up; see `length_of`."""
@@ -96,7 +96,7 @@ class Tokens:
         return len(encoding) + self._n_special + (self.settings.prefix_id(kind) is not None)
 
     def offsets(self, text: str, kind: Kind) -> np.ndarray:
-        """Return the characters of `text` that each token stands for, shape (n_tokens, 2), int64; equal if none."""
+        """Return each token's character span in `text`, shape (n_tokens, 2), int64; start equals end if none."""
         # In one pass: a second one would trim byte-level offsets again.
         read = self._input(text, kind).strip()
         encoding = self.vocabulary.tokenizer([read]).encode(read)
@@ -112,7 +112,7 @@ class Tokens:
         return np.array(offsets, dtype=np.int64).reshape(-1, 2)
 
     def batch(self, encodings: "Sequence[Encoding]", kind: Kind) -> TokenBatch:
-        """Truncate, mark and pad tokenized texts; their encodings are used up."""
+        """Truncate, mark and pad tokenized texts; their encodings are truncated in place."""
         settings, prefix_id, limit = self.settings, self.settings.prefix_id(kind), self.settings.length(kind)
         rows = []
         for encoding in encodings:
@@ -132,7 +132,7 @@ class Tokens:
         kept = attention.astype(bool)
         return TokenBatch(batch, attention, kept & ~np.isin(batch, self._skipped) if kind == "document" else kept)
 
-    def _encoded(self, inputs: Sequence[str]) -> "list[Encoding]":
+    def _encode_inputs(self, inputs: Sequence[str]) -> "list[Encoding]":
         return self.vocabulary.tokenizer(inputs).encode_batch(inputs, add_special_tokens=False)
 
     def _input(self, text: str, kind: Kind) -> str:

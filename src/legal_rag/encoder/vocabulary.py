@@ -75,26 +75,26 @@ class UnigramSubset:
         with self._lock:
             if self._is_whole:
                 return self._tokenizer
-            words = {word for text in texts for word in self._split(text)} - self._words
-            # A special token in a text cuts it first, so that other words begin.
-            special = any(one in text for text in texts for one in self._specials)
+            words = {word for text in texts for word in self._split_words(text)} - self._words
+            # A special token in a text splits it first, which changes the words.
+            special = any(token in text for text in texts for token in self._specials)
             if special or len(words) + len(self._words) > FEW_WORDS:
                 self._tokenizer = self.whole()
                 self._ids, self._is_whole = self._tokenizer.get_vocab(), True
             elif words:
-                self._add(words)
+                self._add_pieces_of(words)
             return self._tokenizer
 
     def ids(self, encoding: "Encoding") -> list[int]:
         """Return the ids, in the whole vocabulary, of the tokens of an encoding by any tokenizer that this returned."""
         return [self._ids.get(token, self._unknown) for token in encoding.tokens]
 
-    def _split(self, text: str) -> Iterator[str]:
+    def _split_words(self, text: str) -> Iterator[str]:
         normalized = self._tokenizer.normalizer.normalize_str(text)
         return (word for word, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(normalized))
 
-    def _add(self, words: set[str]) -> None:
-        parts = {part for word in words for part in _parts(word, self._longest)} - self._ids.keys()
+    def _add_pieces_of(self, words: set[str]) -> None:
+        parts = {part for word in words for part in _substrings(word, self._longest)} - self._ids.keys()
         with closing(connect_snapshot(self._folder / PIECES_FILE)) as connection:
             for piece, number, score in connection.execute(FIND, (json.dumps(list(parts)),)):
                 self._ids[piece] = number
@@ -149,7 +149,7 @@ def write_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
     (folder / FRAME_FILE).write_text(json.dumps(frame), encoding="utf-8")
 
 
-def _parts(word: str, longest: int) -> Iterator[str]:
+def _substrings(word: str, longest: int) -> Iterator[str]:
     for start in range(len(word)):
         for end in range(start + 1, min(start + longest, len(word)) + 1):
             yield word[start:end]

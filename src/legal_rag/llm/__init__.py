@@ -1,4 +1,4 @@
-"""One way to ask a language model: endpoint, request, budget, retries, stored replies, readers of what comes back."""
+"""The one way to ask a language model: endpoint, request, budget, retries, stored replies, parsing."""
 
 from typing import TYPE_CHECKING
 

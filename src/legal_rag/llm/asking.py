@@ -54,7 +54,7 @@ def ask(
         DeadlineError: If the time of the work around the call is over.
     """
     started, tracker = time.perf_counter(), tracker or UsageTracker(UNLIMITED)
-    messages = [{"role": one["role"], "content": storable(one["content"])} for one in messages]
+    messages = [{"role": message["role"], "content": storable(message["content"])} for message in messages]
     key = request_key(model, known_as or messages, attempt) if model.cache else ""
     if key and (stored := store.get(key)):
         tracker.add(stored.usage)
@@ -95,12 +95,12 @@ def ask(
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A model, and what counts its calls; thread-safe."""
+    """A model and the tracker of its calls; thread-safe."""
 
     model: Endpoint
     tracker: UsageTracker
     within: Budget | None = None  # a tighter budget than the tracker's
-    on_call: Callable[[str, Completion, str], None] = lambda prompt, reply, error: None  # told of each `query`
+    on_call: Callable[[str, Completion, str], None] = lambda prompt, reply, error: None  # called after each `query`
 
     @property
     def name(self) -> str:
@@ -191,7 +191,7 @@ class Throttle:
             yield
 
     def call(self, work: Callable[[], T]) -> T:
-        """Do in its turn what makes a request otherwise than by `ask`, and count how it ends."""
+        """Run a request that does not go through `ask` in its turn, and count its outcome."""
         with self.turn():
             try:
                 done = work()
@@ -206,7 +206,7 @@ class Throttle:
         self._stop.wait(max(0.0, min(seconds, deadline.seconds_left())))
 
     def count(self, failure: Exception | None) -> None:
-        """Count how a request ended; `failure` has the kind of a `ModelError`, or none."""
+        """Count a request's outcome; `failure` has the kind of a `ModelError`, or none."""
         kind = getattr(failure, "kind", "")
         with self._lock:
             self._failures = self._failures + 1 if failure else 0

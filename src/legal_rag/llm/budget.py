@@ -51,7 +51,7 @@ class Completion(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits of one answer, checked before each request: the reply to the last one may go beyond tokens and cost.
+    """Limits of one answer, checked before each request: the last reply may exceed tokens and cost.
 
     At a limit the agent answers with what it has found so far, and says so.
     """
@@ -100,7 +100,7 @@ class Budget:
     def in_french(self) -> str:
         """Say what it allows at most: « 30 appels au modèle, 400 000 jetons lus et écrits, 600 secondes »."""
         limits: tuple[Limit, ...] = ("model_calls", "tokens", "seconds", "cost")
-        return ", ".join(_in_french(one, value) for one in limits if (value := getattr(self, one)) is not None)
+        return ", ".join(_in_french(limit, value) for limit in limits if (value := getattr(self, limit)) is not None)
 
 
 UNLIMITED = Budget(model_calls=10**9, tokens=10**15, seconds=math.inf)
@@ -129,10 +129,10 @@ class UsageTracker:
     @property
     def seconds_left(self) -> float:
         """Seconds until the budget's limit, or the deadline around this work; negative past it."""
-        return min(self.budget.seconds - self._seconds, deadline.seconds_left())
+        return min(self.budget.seconds - self._seconds_used, deadline.seconds_left())
 
     @property
-    def _seconds(self) -> float:
+    def _seconds_used(self) -> float:
         return time.monotonic() - self._started
 
     def add(self, usage: Usage) -> None:
@@ -141,7 +141,7 @@ class UsageTracker:
             self.usage = self.usage.plus(usage)
 
     def take_step(self) -> bool:
-        """Count a step; false, and nothing is counted, where the budget has none left."""
+        """Count a step; False, without counting, if the budget has none left."""
         with self._lock:
             has_left = self.steps < self.budget.steps
             self.steps += has_left
@@ -155,7 +155,7 @@ class UsageTracker:
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:
-        """Let the block work until the budget's time is over: what loops or waits within it asks `deadline`.
+        """Run the block until the budget's time is over; loops and waits within it check `deadline`.
 
         Raises:
             BudgetExceededError: If no time is left, or the deadline interrupted the block.
@@ -177,7 +177,7 @@ class UsageTracker:
         self.check_seconds()
         with self._lock:
             counted = self.usage.plus(Usage(self._under_way))
-            if limit := (within or self.budget).reached(counted, self._seconds):
+            if limit := (within or self.budget).reached(counted, self._seconds_used):
                 raise BudgetExceededError(limit, self.budget, self.usage)
             self._under_way += 1
         try:
@@ -191,7 +191,7 @@ def _reached_in_french(limit: Limit, budget: Budget, usage: Usage) -> str:
     if limit == "cost" and usage.cost is None:
         return "le prix de ce modèle est inconnu, le coût ne peut donc pas être limité"
     used = {"tokens": usage.tokens, "cost": usage.cost or 0.0}.get(limit, 0)
-    beyond = f" ({_number(used)} avec la dernière réponse)" if used > getattr(budget, limit) else ""
+    beyond = f" ({_number_in_french(used)} avec la dernière réponse)" if used > getattr(budget, limit) else ""
     return _in_french(limit, getattr(budget, limit)) + beyond
 
 
@@ -204,8 +204,8 @@ def _in_french(limit: Limit, value: float) -> str:
         "seconds": "secondes" if many else "seconde",
         "cost": "dollars" if many else "dollar",
     }[limit]
-    return f"{_number(value)} {unit}"
+    return f"{_number_in_french(value)} {unit}"
 
 
-def _number(value: float) -> str:
+def _number_in_french(value: float) -> str:
     return f"{value:,.6f}".rstrip("0").rstrip(".").replace(",", "\u202f").replace(".", ",")

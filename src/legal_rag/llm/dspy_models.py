@@ -1,4 +1,4 @@
-"""DSPy's side of asking: `dspy.LM`s whose requests go through `ask`, predictors called within a budget."""
+"""Models for DSPy: `dspy.LM`s whose requests go through `ask`, predictors called within a budget."""
 
 import asyncio
 import json
@@ -83,19 +83,19 @@ def build_language_model(
     model = student_model or os.environ.get("GENERATOR_MODEL_ID") or DEFAULT_MODEL
     api_base = api_base or os.environ.get("GENERATOR_API_BASE") or None
     api_key = api_key or os.environ.get("GENERATOR_API_KEY") or None
-    own: dict[str, Any] = {"timeout": timeout, "num_retries": num_retries, "cache": cache, "seed": seed}
-    endpoint = endpoint_of(model, api_key, api_base, window=window, **own)
+    settings: dict[str, Any] = {"timeout": timeout, "num_retries": num_retries, "cache": cache, "seed": seed}
+    endpoint = endpoint_of(model, api_key, api_base, window=window, **settings)
     model = endpoint.model if endpoint else model
     if not is_reasoning(model):
         max_tokens = MAX_TOKENS if max_tokens is None else max_tokens
         temperature = TEMPERATURE if temperature is None else temperature
     elif temperature not in (None, 1.0) or (max_tokens or SMALLEST_LIMIT) < SMALLEST_LIMIT:
-        found = f"temperature {temperature}, max_tokens {max_tokens}"
-        raise ValueError(f"{model} does not take {found} (expected temperature 1, 16000 tokens, or none)")
+        sampling = f"temperature {temperature}, max_tokens {max_tokens}"
+        raise ValueError(f"{model} does not take {sampling} (expected temperature 1, 16000 tokens, or none)")
     if endpoint is not None:
         return lm_of(endpoint, max_tokens=max_tokens, temperature=temperature)
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it would fetch its list when it is imported
-    given = {name: value for name, value in {**own, "api_key": api_key}.items() if value is not None}
+    given = {name: value for name, value in {**settings, "api_key": api_key}.items() if value is not None}
     return dspy.LM(model, max_tokens=max_tokens, temperature=temperature, **given)
 
 
@@ -113,27 +113,27 @@ def _asked_by_a_program(endpoint: Endpoint, messages: Sequence[Message]) -> Comp
 
 
 def model_of(lm: "dspy.BaseLM", **settings: Any) -> Endpoint:
-    """Return what `ask` asks for a language model of DSPy's; `settings` replace those of its `Endpoint`.
+    """Return the `Endpoint` of a language model of DSPy's; `settings` replace its own.
 
-    One that is not asked by us (somebody's own, or of a provider that only LiteLLM knows) is waited for no longer than
-    until the deadline, but the size of its replies is its client's affair.
+    A model that another client calls (the user's own, or of a provider that only LiteLLM knows) is waited for until the
+    deadline at most; the size of its replies is up to that client.
     """
     kwargs: dict[str, Any] = getattr(lm, "kwargs", None) or {}
     engine = getattr(lm, "engine", None)
     limit = kwargs.get("max_completion_tokens") or kwargs.get("max_tokens")
-    own: dict[str, Any] = {"max_tokens": limit, "temperature": kwargs.get("temperature"), **settings}
+    fields: dict[str, Any] = {"max_tokens": limit, "temperature": kwargs.get("temperature"), **settings}
     if isinstance(engine, _Engine):
-        return replace(engine.endpoint, **own)
-    # A model of one's own may say something else each time.
+        return replace(engine.endpoint, **fields)
+    # A model of the user's own may reply differently each time.
     is_known = isinstance(lm, dspy.LM) and isinstance(engine, str)
-    own = {"num_retries": getattr(lm, "num_retries", 0), "cache": is_known and lm.cache, **own}
-    own |= {"seed": kwargs.get("seed"), "sender": partial(_sent, lm)}
+    fields = {"num_retries": getattr(lm, "num_retries", 0), "cache": is_known and lm.cache, **fields}
+    fields |= {"seed": kwargs.get("seed"), "sender": partial(_sent, lm)}
     base, key, name = kwargs.get("api_base"), kwargs.get("api_key"), str(getattr(lm, "model", "model"))
-    return Endpoint(model=name, name=name, api_base=str(base or ""), api_key=str(key or ""), **own)
+    return Endpoint(model=name, name=name, api_base=str(base or ""), api_key=str(key or ""), **fields)
 
 
 def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
-    """Send a model a short request; return None if it replies, else a French sentence: what failed, what to mend."""
+    """Send a model a short request; return None if it replies, else a French sentence: what failed, how to fix it."""
     model, prompt = model_of(lm, cache=False, num_retries=0), "Répondez par un seul mot : prêt."
     try:
         with deadline.within(seconds):
@@ -146,7 +146,7 @@ def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
 
 
 class _Engine:
-    """DSPy's engine: makes one request of a `dspy.LM` by a function."""
+    """DSPy's engine: passes each request of a `dspy.LM` to a function."""
 
     def __init__(self, endpoint: Endpoint, asking: Asking) -> None:
         self.endpoint, self._asking = endpoint, asking
@@ -155,17 +155,16 @@ class _Engine:
         return self  # DSPy deep-copies modules with their models
 
     def complete(self, request: lm15.Request) -> lm15.Response:
-        """Make a request."""
-        texts = [("system", request.system), *((one.role, one.text) for one in request.messages)]
-        said = [{"role": role, "content": text} for role, text in texts if isinstance(text, str)]
+        texts = [("system", request.system), *((message.role, message.text) for message in request.messages)]
+        messages = [{"role": role, "content": text} for role, text in texts if isinstance(text, str)]
         config = request.config
-        if request.tools or config.response_format or len(said) < len(request.messages):
+        if request.tools or config.response_format or len(messages) < len(request.messages):
             raise lm15.UnsupportedFeatureError("only text is sent to this model, no tools, forms or files")
-        own = {name: getattr(config, name) for name in ("max_tokens", "temperature", "seed")}
+        named = {name: getattr(config, name) for name in ("max_tokens", "temperature", "seed")}
         extra = {"top_p": config.top_p, "stop": list(config.stop) or None, **(config.extensions or {})}
-        own, extra = ({name: value for name, value in one.items() if value is not None} for one in (own, extra))
+        named, extra = ({name: value for name, value in part.items() if value is not None} for part in (named, extra))
         try:
-            done = self._asking(replace(self.endpoint, **own, extra={**self.endpoint.extra, **extra}), said)
+            done = self._asking(replace(self.endpoint, **named, extra={**self.endpoint.extra, **extra}), messages)
         except ModelError as error:
             kind = getattr(lm15, ERRORS.get(error.kind, "ProviderError"))
             raise kind(str(error), retry_after=error.retry_after) from error
@@ -180,7 +179,7 @@ class _Engine:
         )
 
     def stream(self, request: lm15.Request) -> Iterator[Any]:
-        """Make a request, and give its reply in one piece."""
+        """Make a request, and return its whole reply as events."""
         return iter(lm15.response_to_events(self.complete(request)))
 
 
@@ -196,7 +195,7 @@ class _AsyncEngine:
 
 
 def _sent(lm: Any, endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
-    """Call a model that DSPy connects to, or that is somebody's own."""
+    """Call a model that DSPy connects to, or the user's own."""
     changed = {name: value for name, value in endpoint.sampling.items() if lm.kwargs.get(name) != value}
     copied, entries = lm.copy(num_retries=0, cache=False, **changed), list[dict[str, Any]]()
     copied.update_history = entries.append  # a history would hold every prompt in memory
@@ -207,26 +206,26 @@ def _sent(lm: Any, endpoint: Endpoint, messages: Sequence[Message]) -> Completio
 
     keys = keys_of_environment() | {endpoint.api_key}
     try:
-        outputs = _in_time(asked)
+        outputs = _run_until_deadline(asked)
     except ModelError:
         raise
     # Models that are not DSPy's raise errors of any class: from here on they are the model's failures, not bugs.
     except Exception as error:
-        kind = next((KINDS_OF[one.__name__] for one in type(error).__mro__ if one.__name__ in KINDS_OF), "client")
-        said = mask_keys(storable(f"{type(error).__name__}: {error}"[:MAX_CHARS]), keys)
-        raise ModelError(kind, said, retry_after=getattr(error, "retry_after", None)) from error
+        kind = next((KINDS_OF[base.__name__] for base in type(error).__mro__ if base.__name__ in KINDS_OF), "client")
+        detail = mask_keys(storable(f"{type(error).__name__}: {error}"[:MAX_CHARS]), keys)
+        raise ModelError(kind, detail, retry_after=getattr(error, "retry_after", None)) from error
     first = next(iter(outputs or [""]))
     text = mask_keys(storable(str((first.get("text") if isinstance(first, dict) else first) or "")[:MAX_CHARS]), keys)
     entry = entries[-1] if entries else {}
     usage, response = entry.get("usage") or {}, entry.get("response")  # which is DSPy's own, or OpenAI's, or several
     ends = response if isinstance(response, list | tuple) else getattr(response, "choices", None) or [response]
     read, written = usage.get("prompt_tokens") or tokens_in(messages), usage.get("completion_tokens") or tokens_in(text)
-    cut_off = any(getattr(one, "finish_reason", None) == "length" for one in ends)
+    cut_off = any(getattr(choice, "finish_reason", None) == "length" for choice in ends)
     return Completion(text, Usage(1, 0, read, written), cut_off=cut_off)
 
 
-def _in_time(work: Callable[[], Any]) -> Any:
-    """Return what a function returns, from a thread that is left alone at the deadline."""
+def _run_until_deadline(work: Callable[[], Any]) -> Any:
+    """Run a function in a thread, which is abandoned at the deadline; return its result."""
     left, done = deadline.seconds_left(), queue.SimpleQueue[tuple[Any, BaseException | None]]()
 
     def run() -> None:
@@ -264,7 +263,7 @@ class ModelCalls:
         self.seconds = 0.0  # of all calls, failed ones included
         self._replied = (Usage(), 0.0)  # usage and seconds at the last reply
         self._last = Completion()
-        self._lm = lm_of(model_of(lm), self._asked)
+        self._lm = lm_of(model_of(lm), self._ask_and_keep)
         # A trace per call is dropped with it: DSPy's would hold every prompt.
         self._settings: dict[str, Any] = {} if keeps_trace else {"trace": []}
 
@@ -286,16 +285,16 @@ class ModelCalls:
         last = self._last
         return Reply(fields, last.text, last.cut_off, self.tracker.usage.minus(usage), self.seconds - seconds)
 
-    def _asked(self, endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
+    def _ask_and_keep(self, endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
         self._last = ask(endpoint, messages, tracker=self.tracker)
         return self._last
 
 
 def _cause(error: BaseException) -> BaseException:
-    found: BaseException | None = error
-    while found and not isinstance(found, ModelError | BudgetExceededError | deadline.DeadlineError):
-        found = found.__cause__
-    return found or error
+    cause: BaseException | None = error
+    while cause and not isinstance(cause, ModelError | BudgetExceededError | deadline.DeadlineError):
+        cause = cause.__cause__
+    return cause or error
 
 
 class LenientAdapter(dspy.ChatAdapter):
@@ -310,9 +309,9 @@ class LenientAdapter(dspy.ChatAdapter):
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:
-            if not isinstance(found := json_in(completion[completion.find("{") :]), dict):
+            if not isinstance(value := json_in(completion[completion.find("{") :]), dict):
                 raise
             try:
-                return dspy.JSONAdapter().parse(signature, json.dumps(found))
+                return dspy.JSONAdapter().parse(signature, json.dumps(value))
             except (RecursionError, ValueError):  # nested too deeply
                 raise error from None

@@ -1,4 +1,4 @@
-"""Models: where they are asked, by which key, what they cost and take at most, and what can go wrong with them."""
+"""Models: endpoints, keys, prices, context windows and errors."""
 
 import json
 import os
@@ -28,7 +28,7 @@ Message = Mapping[str, str]  # "role" and "content", as OpenAI's API has them
 
 
 class Words(NamedTuple):
-    """How a kind of failure is called."""
+    """Names of a kind of failure."""
 
     english: str
     french: str
@@ -104,7 +104,7 @@ class TextModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A model and where it is asked: a server that speaks OpenAI's chat completions, or a `sender` of its own."""
+    """A model and its server, which speaks OpenAI's chat completions, or a `sender` of its own."""
 
     model: str  # its id, with its provider: "openai/gpt-5"
     name: str  # as the server knows it
@@ -134,7 +134,7 @@ Sender = Callable[[Endpoint, Sequence[Message]], Completion]  # makes one reques
 def endpoint_of(
     model: str, api_key: str | None = None, api_base: str | None = None, **settings: Any
 ) -> Endpoint | None:
-    """Return where a model is asked; None where only LiteLLM knows its provider.
+    """Return a model's endpoint; None where only LiteLLM knows its provider.
 
     Args:
         model: An id; with a provider before it (`openai/…`), or a name that begins as one of a provider's do (`gpt-5`),
@@ -182,7 +182,7 @@ def has_endpoint(api_key: str | None = None, api_base: str | None = None, model:
 
 
 def is_asked(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
-    """Tell whether a model is to be asked, see `has_endpoint`; refuse one that is named and cannot be.
+    """Return whether a model is configured, see `has_endpoint`; reject a named one without an endpoint.
 
     Raises:
         ValueError: If a model is named, by `model` or GENERATOR_MODEL_ID, and there is no endpoint.
@@ -196,7 +196,7 @@ def is_asked(api_key: str | None = None, api_base: str | None = None, model: str
 
 
 def is_reasoning(model: str) -> bool:
-    """Tell whether a model is one of OpenAI's that take no temperature but their own, and no small limit."""
+    """Return whether a model is one of OpenAI's with a fixed temperature and no small token limit."""
     return _REASONING.match(model.rpartition("/")[2]) is not None
 
 
@@ -207,38 +207,38 @@ class Price(NamedTuple):
     completion: float
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what so many tokens cost, in dollars."""
+        """Return the price of some tokens, in dollars."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
 def price_of(model: str) -> Price | None:
-    """Return what a model costs by LiteLLM's list; None where it is not on it, or the list is not installed."""
-    return _listed().get(model, (None, None))[0]
+    """Return a model's price in LiteLLM's list; None if it is not listed, or the list is not installed."""
+    return _read_price_list().get(model, (None, None))[0]
 
 
 def window_of(model: Endpoint) -> int | None:
-    """Return the tokens that a model takes at most, as set, said by its server, or listed; None if nobody knows."""
-    told = told_windows.get((model.api_base, model.model))
-    return model.window or told or _listed().get(model.model, (None, None))[1]
+    """Return a model's context window as set, reported by its server, or listed; None if unknown."""
+    reported = told_windows.get((model.api_base, model.model))
+    return model.window or reported or _read_price_list().get(model.model, (None, None))[1]
 
 
 def tokens_in(messages: Sequence[Message] | str) -> int:
     """Estimate the tokens of a conversation or a text."""
-    texts = [messages] if isinstance(messages, str) else [one["content"] for one in messages]
+    texts = [messages] if isinstance(messages, str) else [message["content"] for message in messages]
     return sum(round(len(text.encode("utf-8", "replace")) / TOKEN_BYTES) for text in texts)
 
 
-told_windows: dict[tuple[str, str], int] = {}  # by address and model, as servers said when they refused a prompt
+told_windows: dict[tuple[str, str], int] = {}  # by address and model, as reported by servers that refused a prompt
 
 
 @cache
-def _listed() -> Mapping[str, tuple[Price | None, int | None]]:
+def _read_price_list() -> Mapping[str, tuple[Price | None, int | None]]:
     """Read price and window of each model, by its id with its provider, from LiteLLM's list; LiteLLM stays unloaded."""
-    found = find_spec("litellm")
-    if found is None or found.origin is None:
+    spec = find_spec("litellm")
+    if spec is None or spec.origin is None:
         return {}
     try:
-        rows = json.loads(Path(found.origin).with_name(TABLE).read_bytes())
+        rows = json.loads(Path(spec.origin).with_name(TABLE).read_bytes())
     except (OSError, ValueError):
         return {}
     return {_listed_id(name, row): (_price(row), row.get("max_input_tokens")) for name, row in rows.items()}
@@ -258,7 +258,7 @@ def _provider_of(model: str) -> tuple[str, str]:
     """Split an id into its provider and the name that the provider's server knows."""
     provider, slash, name = model.partition("/")
     if not slash:
-        known = (one for one, row in _ROWS.items() if model.startswith(tuple(row.get("bare", ()))))
+        known = (candidate for candidate, row in _ROWS.items() if model.startswith(tuple(row.get("bare", ()))))
         return next(known, HUB), model
     if provider in LITELLM or (provider in _ROWS and provider != HUB):
         return provider, name

@@ -1,4 +1,4 @@
-"""Replies: stored by the hash of their request, and read, however models write them."""
+"""Replies: stored by the hash of their request; tolerant parsing."""
 
 import hashlib
 import json
@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 def request_key(model: Endpoint, messages: Sequence[Message], attempt: int = 0) -> str:
     """Return the hash of a request; `attempt` tells deliberate repetitions of one apart."""
-    said = [(one["role"], one["content"]) for one in messages]
-    request = [model.model, model.api_base, model.sampling, said, attempt]
+    turns = [(message["role"], message["content"]) for message in messages]
+    request = [model.model, model.api_base, model.sampling, turns, attempt]
     return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
 
 
@@ -69,9 +69,9 @@ class ReplyStore:
 
     def put(self, key: str, reply: Completion) -> None:
         """Store the reply to a request."""
-        self._try(lambda db: self._put(db, (key, time.time(), reply.text, reply.cut_off)))
+        self._try(lambda db: self._insert_row(db, (key, time.time(), reply.text, reply.cut_off)))
 
-    def _put(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
+    def _insert_row(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
         connection.execute(SCHEMA)
         with transaction(connection):
             connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
@@ -119,13 +119,13 @@ def json_in(text: str, *, repair: bool = True) -> dict[str, Any] | list[Any] | N
 
 def without_thoughts(text: str) -> str:
     """Strip reasoning between <think> and </think>; if it is never closed, a field begun within it is the reply."""
-    said, thinking, part = "", False, ""
+    reply, thinking, part = "", False, ""
     for part in _THOUGHT_TAG.split(text):
         if not _THOUGHT_TAG.fullmatch(part):
-            said += "" if thinking else part
+            reply += "" if thinking else part
         elif "/" not in part:
             thinking = True
         else:  # one that was never opened ends all before it
-            said, thinking = said if thinking else "", False
+            reply, thinking = reply if thinking else "", False
     begun = FIELD_MARK.search(part) if thinking else None
-    return said + part[begun.start() :] if begun else said
+    return reply + part[begun.start() :] if begun else reply

@@ -53,7 +53,7 @@ def complete(endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
         raise ModelError("configuration", endpoint.key_variable)
     place, keys = (endpoint.api_base, endpoint.model), keys_of_environment() | {endpoint.api_key}
     refused = _refused.setdefault(place, set())
-    asked = _body(endpoint, messages, refused)
+    asked = _request_body(endpoint, messages, refused)
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "legal-rag"}
     if endpoint.api_key:
         headers["Authorization"] = f"Bearer {endpoint.api_key}"
@@ -68,14 +68,14 @@ def complete(endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
             logger.warning("%s takes no %s: it is left out", endpoint.model, ", ".join(sorted(named)))
             refused |= named
             return complete(endpoint, messages)
-        if error.kind == "context" and (found := _WINDOW.search(error.said)) and place not in told_windows:
-            told_windows[place] = int(found[1].replace(",", ""))
+        if error.kind == "context" and (match := _WINDOW.search(error.said)) and place not in told_windows:
+            told_windows[place] = int(match[1].replace(",", ""))
             if tokens_in(messages) < told_windows[place]:  # then it was the length of the reply that was refused
                 return complete(endpoint, messages)
         raise
 
 
-def _body(endpoint: Endpoint, messages: Sequence[Message], refused: set[str]) -> dict[str, Any]:
+def _request_body(endpoint: Endpoint, messages: Sequence[Message], refused: set[str]) -> dict[str, Any]:
     limit, window = endpoint.max_tokens, window_of(endpoint)
     if limit and window:
         limit = max(1, min(limit, window - tokens_in(messages)))
@@ -98,12 +98,12 @@ class _Reply(NamedTuple):
 
 def _posted(url: str, headers: Mapping[str, str], body: bytes, keys: frozenset[str]) -> _Reply:
     try:
-        pool, wait = _pool(os.getpid(), _proxy_for(url)), {"timeout": {"pool": _left()}}
+        pool, wait = _connection_pool(os.getpid(), _proxy_for(url)), {"timeout": {"pool": _socket_timeout()}}
         written = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         with pool.stream("POST", url, headers=written, content=body, extensions=wait) as response:
-            said = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+            response_headers = {name.lower(): value.decode("latin-1") for name, value in response.headers}
             most, data = (MAX_ERROR if response.status >= 400 else MAX_BODY), bytearray()
-            for chunk in _decoded(response.iter_stream(), said.get(b"content-encoding", ""), most + 1):
+            for chunk in _decoded(response.iter_stream(), response_headers.get(b"content-encoding", ""), most + 1):
                 data += chunk
                 if len(data) > most:
                     break
@@ -116,11 +116,11 @@ def _posted(url: str, headers: Mapping[str, str], body: bytes, keys: frozenset[s
         raise ModelError("transport", mask_keys(str(error)[:MAX_MESSAGE], keys)) from None
     if response.status < 400 and len(data) > most:
         raise ModelError("unreadable", f"more than {most:,} bytes")
-    return _Reply(response.status, _wait_in(said.get(b"retry-after", "")), data)
+    return _Reply(response.status, _wait_in(response_headers.get(b"retry-after", "")), data)
 
 
 def _decoded(chunks: Iterable[bytes], coding: str, most: int) -> Iterator[bytes]:
-    """Undo a body's compression; each part is as long as `most` at the most."""
+    """Decompress a body; each part has at most `most` bytes."""
     if coding in ("", "identity"):
         yield from chunks
         return
@@ -149,25 +149,25 @@ def _completion(reply: _Reply, messages: Sequence[Message], keys: frozenset[str]
         content = choice["message"].get("content")
         if isinstance(content, list):
             content = "".join(part["text"] for part in content if part.get("type") == "text")
-        said = mask_keys(storable((content or "")[:MAX_TEXT]), keys)
+        answer = mask_keys(storable((content or "")[:MAX_TEXT]), keys)
     except (LookupError, TypeError, AttributeError):
         raise ModelError("server", f"no completion: {mask_keys(text[:200], keys)!r}") from None
     usage = usage if isinstance(usage, dict) else {}
-    read = _count(usage.get("prompt_tokens"), tokens_in(messages))
-    written = _count(usage.get("completion_tokens"), tokens_in(said))
-    return Completion(said, Usage(1, 0, read, written), cut_off=choice.get("finish_reason") == "length")
+    read = _check_token_count(usage.get("prompt_tokens"), tokens_in(messages))
+    written = _check_token_count(usage.get("completion_tokens"), tokens_in(answer))
+    return Completion(answer, Usage(1, 0, read, written), cut_off=choice.get("finish_reason") == "length")
 
 
-def _count(said: Any, estimated: int) -> int:
-    is_sound = isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= MAX_TOKENS
-    return said if is_sound else estimated
+def _check_token_count(reported: Any, estimated: int) -> int:
+    is_sound = isinstance(reported, int) and not isinstance(reported, bool) and 0 <= reported <= MAX_TOKENS
+    return reported if is_sound else estimated
 
 
 def _failure(reply: _Reply, value: Any, text: str, keys: frozenset[str]) -> ModelError:
     error = value.get("error") if isinstance(value, dict) else None
     error = error if isinstance(error, dict) else {"message": error}
-    said = str(error.get("message") or text)[:MAX_MESSAGE]
-    said = mask_keys(storable(" ".join(said.split())), keys)
+    detail = str(error.get("message") or text)[:MAX_MESSAGE]
+    detail = mask_keys(storable(" ".join(detail.split())), keys)
     code, status = error.get("code"), reply.status
     if status < 400 and isinstance(code, int) and 400 <= code < 600:  # some gateways send errors as successes
         status = code
@@ -177,9 +177,9 @@ def _failure(reply: _Reply, value: Any, text: str, keys: frozenset[str]) -> Mode
         kind = _CODES[code]
     else:
         kind = _KINDS.get(status) or ("request" if 400 <= status < 500 else "server")
-        if kind == "request" and (_TOO_LONG.search(said) or code == "context_length_exceeded"):
+        if kind == "request" and (_TOO_LONG.search(detail) or code == "context_length_exceeded"):
             kind = "context"
-    return ModelError(kind, said, status=status, retry_after=reply.retry_after)
+    return ModelError(kind, detail, status=status, retry_after=reply.retry_after)
 
 
 def _wait_in(after: str) -> float | None:
@@ -190,22 +190,22 @@ def _wait_in(after: str) -> float | None:
 
 
 class _Stream(httpcore.NetworkStream):
-    """Connection that waits for its server no longer than until the deadline around the call."""
+    """Connection whose timeouts end at the deadline around the call."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left())
+        return self._stream.read(max_bytes, _socket_timeout())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left())
+        self._stream.write(buffer, _socket_timeout())
 
     def close(self) -> None:
         self._stream.close()
 
     def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> Any:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _left()))
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _socket_timeout()))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
@@ -213,19 +213,19 @@ class _Stream(httpcore.NetworkStream):
 
 class _Network(httpcore.SyncBackend):
     def connect_tcp(self, host: str, port: int, timeout: float | None = None, *rest: Any, **more: Any) -> Any:
-        most = min(_left() or CONNECT_SECONDS, CONNECT_SECONDS)
+        most = min(_socket_timeout() or CONNECT_SECONDS, CONNECT_SECONDS)
         return _Stream(super().connect_tcp(host, port, most, *rest, **more))
 
 
-def _left() -> float | None:
-    """Return the seconds until the deadline, as a socket takes them."""
+def _socket_timeout() -> float | None:
+    """Return the seconds until the deadline; None if a socket cannot wait that long."""
     deadline.check()
     left = deadline.seconds_left()
     return left if left < threading.TIMEOUT_MAX else None
 
 
 @cache
-def _pool(_process: int, proxy: str | None) -> httpcore.ConnectionPool:
+def _connection_pool(_process: int, proxy: str | None) -> httpcore.ConnectionPool:
     """Return the connections of this process, which are kept for further requests."""
     settings: dict[str, Any] = {
         "ssl_context": httpcore.default_ssl_context(),
@@ -245,8 +245,8 @@ def _proxy_for(url: str) -> str | None:
     target, proxies = urlsplit(url), urllib.request.getproxies()
     if not proxies or urllib.request.proxy_bypass(target.netloc.rpartition("@")[2]):
         return None
-    found = proxies.get(target.scheme) or proxies.get("all")
-    return (found if "://" in found else f"http://{found}") if found else None
+    proxy = proxies.get(target.scheme) or proxies.get("all")
+    return (proxy if "://" in proxy else f"http://{proxy}") if proxy else None
 
 
 # --- keys
@@ -274,18 +274,18 @@ def mask_keys(text: str, keys: Iterable[str]) -> str:
     if not secrets:
         return text
     pattern, forms = _search_for(secrets)
-    plain = text.encode("ascii", "ignore").translate(None, b" \t\r\n\v\f").lower()  # tells that most texts hold none
+    plain = text.encode("ascii", "ignore").translate(None, b" \t\r\n\v\f").lower()  # rules most texts out quickly
     return pattern.sub(MASK, text) if _ESCAPE.search(plain) or any(form in plain for form in forms) else text
 
 
 def _is_key(text: str) -> bool:
-    """Tell keys from placeholders, which stand in ordinary text: "none", "EMPTY", "placeholder", "********"."""
+    """Tell keys from placeholders, which occur in ordinary text: "none", "EMPTY", "placeholder", "********"."""
     return len(text) >= (20 if text.isalpha() else 8) and len(set(text)) >= 4
 
 
 @lru_cache(maxsize=32)
 def _search_for(keys: frozenset[str]) -> tuple[re.Pattern[str], tuple[bytes, ...]]:
-    """Return a pattern of keys in all forms, and what a text without blanks holds if it may match one."""
+    """Return a pattern of keys in all forms, and substrings that any text it matches has, blanks aside."""
     forms = [form for key in sorted(keys, key=len, reverse=True) for form in _forms(key)]
     pattern = "|".join(_GAP.join(map(_sign, form)) for form in forms)
     return re.compile(pattern), tuple(form.encode("ascii", "ignore").lower() for form in forms)

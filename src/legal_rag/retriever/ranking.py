@@ -42,7 +42,7 @@ Subsets = Sequence[np.ndarray]  # for each shard, rising positions
 
 
 class QueryFeatures(NamedTuple):
-    """What ranking uses of one query."""
+    """Features of one query that ranking uses."""
 
     query: ParsedQuery
     vectors: np.ndarray | None  # (n_query_tokens, dim); None in mode bm25
@@ -119,53 +119,53 @@ class Ranker:
         """Keep `BOOSTED_CHUNKS` of each document: rare entities may mislead, so others must stay in sight."""
         if self._links is None:
             return ranked
-        documents = self._links.documents_at({one[:2] for one in ranked})
+        documents = self._links.documents_at({hit[:2] for hit in ranked})
         seen: Counter[int] = Counter()
         kept: Ranked = []
-        for one in ranked:
-            seen[documents[one[:2]]] += 1
-            if seen[documents[one[:2]]] <= BOOSTED_CHUNKS:
-                kept.append(one)
+        for hit in ranked:
+            seen[documents[hit[:2]]] += 1
+            if seen[documents[hit[:2]]] <= BOOSTED_CHUNKS:
+                kept.append(hit)
         return kept
 
     def _rank_all(self, question: QueryFeatures, k: int, mode: Mode, named: Subsets) -> Ranked:
         """Rank all given places; those without a score come last, with score 0."""
         (ranked,) = self._by_mode([question], k, mode, named)
-        found = {one[:2] for one in ranked}
-        places = ((shard, int(position)) for shard, some in enumerate(named) for position in some)
-        rest = (place for place in places if place not in found)
+        ranked_places = {hit[:2] for hit in ranked}
+        places = ((shard, int(position)) for shard, positions in enumerate(named) for position in positions)
+        rest = (place for place in places if place not in ranked_places)
         return tiered_merge([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
 
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
         check()
         if mode == "colbert":
-            ranked = self._like_fewer(questions, k, subsets, ALONE * self._settings.n_candidates)
-            return [one[:k] for one in ranked]
+            ranked = self._rank_prefix_stable(questions, k, subsets, ALONE * self._settings.n_candidates)
+            return [hits[:k] for hits in ranked]
         if mode == "bm25":
             return self._by_bm25(questions, k, subsets)
         if mode == "bm25+rerank":
-            found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
-            return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        maxsim = self._like_fewer(questions, k, subsets, self._settings.n_candidates)
+            candidates = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
+            return [self._reranked(*pair)[:k] for pair in zip(questions, candidates, strict=True)]
+        maxsim = self._rank_prefix_stable(questions, k, subsets, self._settings.n_candidates)
         bm25 = self._by_bm25(questions, max(k, WORD_CANDIDATES), subsets)
-        return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
+        return [self._fused(*parts, subsets)[:k] for parts in zip(questions, maxsim, bm25, strict=True)]
 
     def _by_maxsim(
         self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
     ) -> list[Ranked]:
-        queries, shards = [_vectors(one) for one in questions], self._open_shards()
+        queries, shards = [_require_vectors(question) for question in questions], self._open_shards()
         vectors = self._open_vectors()
         if vectors is None:
             return search_shards(shards, queries, k, subsets)
         n = max(n_candidates, CANDIDATES_PER_HIT * k)
         return [rescore(shards, query, vectors.nearest(query, n, subsets))[:k] for query in queries]
 
-    def _like_fewer(
+    def _rank_prefix_stable(
         self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
     ) -> list[Ranked]:
-        """Rank by MaxSim, the first ones the same way whatever `k` is; append what a larger `k` adds."""
+        """Rank by MaxSim so that a larger `k` only appends to the ranking of a smaller one."""
         few = max(FUSED_CHUNKS, n_candidates // CANDIDATES_PER_HIT)
-        if self._open_vectors() is None:  # all are ranked, whatever `k` is: once
+        if self._open_vectors() is None:  # all are ranked, whatever `k` is
             return self._by_maxsim(questions, max(k, few), subsets, n_candidates)
         first = self._by_maxsim(questions, few, subsets, n_candidates)
         if k <= few:
@@ -174,22 +174,22 @@ class Ranker:
         return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
-        return [self._lexicon.search(one.query, k, subsets) for one in questions]
+        return [self._lexicon.search(question.query, k, subsets) for question in questions]
 
     @property
     def _lexicon(self) -> LexicalIndex:
         assert self._lexical is not None  # noqa: S101 - `checked` lets no mode through that would need it
         return self._lexical
 
-    def _reranked(self, question: QueryFeatures, found: Ranked) -> Ranked:
+    def _reranked(self, question: QueryFeatures, bm25: Ranked) -> Ranked:
         """Re-rank the top `RERANKED_CHUNKS` of BM25 by MaxSim; the rest keep their order below."""
-        places = [one[:2] for one in found[:RERANKED_CHUNKS]]
-        return tiered_merge([_ordered(places, self._max_sim(question, places)), found[RERANKED_CHUNKS:]])
+        places = [hit[:2] for hit in bm25[:RERANKED_CHUNKS]]
+        return tiered_merge([_ordered(places, self._score_places(question, places)), bm25[RERANKED_CHUNKS:]])
 
     def _fused(self, question: QueryFeatures, maxsim: Ranked, bm25: Ranked, subsets: Subsets | None) -> Ranked:
         """Score the union of candidates by both indexes; then add what the best of them cite, with citation gains."""
-        first = {one[:2] for part in (maxsim, bm25) for one in part[:FUSED_CHUNKS]}
-        known = PartialScores({one[:2]: one[2] for one in maxsim}, {one[:2]: one[2] for one in bm25}, {})
+        first = {hit[:2] for part in (maxsim, bm25) for hit in part[:FUSED_CHUNKS]}
+        known = PartialScores({hit[:2]: hit[2] for hit in maxsim}, {hit[:2]: hit[2] for hit in bm25}, {})
         places = sorted(known.maxsim.keys() | known.bm25.keys())
         scores = self._by_all_parts(question, places, known, first)
         if self._links is None or not places:
@@ -205,8 +205,8 @@ class Ranker:
         self, question: QueryFeatures, places: Sequence[Place], known: PartialScores, first: Set[Place]
     ) -> np.ndarray:
         """Return the fused scores of places, computing partial scores that are missing."""
-        no_maxsim, no_bm25, no_document = ([place for place in places if place not in some] for some in known)
-        known.maxsim.update(zip(no_maxsim, self._max_sim(question, no_maxsim).tolist(), strict=True))
+        no_maxsim, no_bm25, no_document = ([place for place in places if place not in scores] for scores in known)
+        known.maxsim.update(zip(no_maxsim, self._score_places(question, no_maxsim).tolist(), strict=True))
         known.bm25.update(zip(no_bm25, self._lexicon.scores(question.query, no_bm25).tolist(), strict=True))
         scores, n_chunks = self._lexicon.document_scores(question.query, no_document)
         known.document_bm25.update(zip(no_document, zip(scores.tolist(), n_chunks.tolist(), strict=True), strict=True))
@@ -220,14 +220,14 @@ class Ranker:
     ) -> dict[Place, float]:
         """Return the citation gains of the chunks of documents that the best ones cite, largest first."""
         best = _best_by_document(links.documents_at(first), scores)
-        found = links.links_from(best)
-        shares = {name: self._lexicon.share_citing(name) for name in {link.name for link in found}}
-        gained = propagate_citations(best, found, shares)
+        outgoing = links.links_from(best)
+        shares = {name: self._lexicon.share_citing(name) for name in {link.name for link in outgoing}}
+        gained = propagate_citations(best, outgoing, shares)
         places = links.places_of(list(gained))
         most = sorted(gained, key=lambda document: (-gained[document], document))
         return {place: gained[document] for document in most for place in places[document]}
 
-    def _max_sim(self, question: QueryFeatures, places: Sequence[Place]) -> np.ndarray:
+    def _score_places(self, question: QueryFeatures, places: Sequence[Place]) -> np.ndarray:
         """Score places by MaxSim, shape (n_places,)."""
         if not places:
             return np.empty(0, dtype=np.float32)  # shards may be on other machines: no empty calls
@@ -235,8 +235,8 @@ class Ranker:
         positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
-        ranked = rescore(shards, _vectors(question), [np.array(some, dtype=np.int64) for some in positions])
-        scores = {one[:2]: one[2] for one in ranked}
+        ranked = rescore(shards, _require_vectors(question), [np.array(rows, dtype=np.int64) for rows in positions])
+        scores = {hit[:2]: hit[2] for hit in ranked}
         return np.array([scores[place] for place in places], dtype=np.float32)
 
 
@@ -297,8 +297,8 @@ def tiered_merge(tiers: Sequence[Ranked]) -> Ranked:
     above: set[Place] = set()
     distinct: list[Ranked] = []
     for tier in tiers:
-        distinct.append([one for one in tier if one[:2] not in above])
-        above |= {one[:2] for one in tier}
+        distinct.append([hit for hit in tier if hit[:2] not in above])
+        above |= {hit[:2] for hit in tier}
     result: Ranked = []
     for tier in reversed([tier for tier in distinct if tier]):
         lift = max(result[0][2] - tier[-1][2] + 1.0, 0.0) if result else 0.0
@@ -317,7 +317,7 @@ def idf_weighted_query(
     Args:
         question: The question.
         vectors: Shape (n_rows, dim), unit rows.
-        offsets: Shape (n_tokens, 2): the characters that the first rows stand for.
+        offsets: Shape (n_tokens, 2): the character span of each of the first rows.
         rarity: Returns the inverse document frequency of a word, 0 for a stop word.
 
     Returns:
@@ -349,18 +349,18 @@ class OnTheFlyReranker:
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Encode all candidates, each once, and return their MaxSim scores."""
         places = sorted(
-            {(shard, int(one)) for shard, own in enumerate(candidates) for hits in own for one in hits.positions}
+            {(shard, int(row)) for shard, lists in enumerate(candidates) for hits in lists for row in hits.positions}
         )
-        vectors = dict(zip(places, self._encoder.encode_documents(self._texts(places)), strict=True))
+        vectors = dict(zip(places, self._encoder.encode_documents(self._texts_to_encode(places)), strict=True))
         return [
             [
                 ShardHits(
                     hits.positions,
-                    np.array([_max_sim(query, vectors[shard, int(one)]) for one in hits.positions], dtype=np.float32),
+                    np.array([_max_sim(query, vectors[shard, int(row)]) for row in hits.positions], dtype=np.float32),
                 )
-                for query, hits in zip(queries, own, strict=True)
+                for query, hits in zip(queries, by_query, strict=True)
             ]
-            for shard, own in enumerate(candidates)
+            for shard, by_query in enumerate(candidates)
         ]
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
@@ -368,8 +368,8 @@ class OnTheFlyReranker:
 
     best = _refuse
 
-    def _texts(self, places: Sequence[Place]) -> list[str]:
-        """Return the texts to encode of chunks, with the document's header where the index has it."""
+    def _texts_to_encode(self, places: Sequence[Place]) -> list[str]:
+        """Return the chunks' texts, each with the document's header where the index has it."""
         texts = []
         for chunk in self._library.chunks_at(places):
             header = ""
@@ -397,20 +397,19 @@ def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
 
 
 def _append_new(first: Ranked, more: Ranked) -> Ranked:
-    """Append to a ranking the places that only another has; scores stay as they are."""
-    there = {one[:2] for one in first}
-    return [*first, *(one for one in more if one[:2] not in there)]
+    places = {hit[:2] for hit in first}
+    return [*first, *(hit for hit in more if hit[:2] not in places)]
 
 
 def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:
     ranked = [(*place, float(score)) for place, score in zip(places, scores, strict=True)]
-    return sorted(ranked, key=lambda one: (-one[2], one[:2]))
+    return sorted(ranked, key=lambda hit: (-hit[2], hit[:2]))
 
 
-def _intersection(some: Subsets, others: Subsets | None) -> Subsets:
+def _intersection(subsets: Subsets, others: Subsets | None) -> Subsets:
     if others is None:
-        return some
-    return [np.intersect1d(one, other, assume_unique=True) for one, other in zip(some, others, strict=True)]
+        return subsets
+    return [np.intersect1d(rows, other, assume_unique=True) for rows, other in zip(subsets, others, strict=True)]
 
 
 def _is_among(place: Place, subsets: Subsets | None) -> bool:
@@ -421,6 +420,6 @@ def _is_among(place: Place, subsets: Subsets | None) -> bool:
     return bool(i < len(subsets[shard]) and subsets[shard][i] == position)
 
 
-def _vectors(question: QueryFeatures) -> np.ndarray:
+def _require_vectors(question: QueryFeatures) -> np.ndarray:
     assert question.vectors is not None  # noqa: S101 - the mode says whether questions are encoded
     return question.vectors

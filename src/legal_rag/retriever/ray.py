@@ -83,11 +83,11 @@ class RayShards:
         try:
             self._stack.enter_context(ray_cluster(address))
             self._actors = [self._start_actor(corpus, group) for group in self._groups]
-            dims = self._ask("dim", [() for _ in self._groups])
+            dims = self._call_actors("dim", [() for _ in self._groups])
             if len(set(dims)) > 1:
                 raise ValueError(f"shards of different dims: {sorted(set(dims))} (expected one)")
             self.dim: int = dims[0] if dims else 0
-            self.sizes: list[ShardSize] = self._by_shard("sizes")
+            self.sizes: list[ShardSize] = self._gather_by_shard("sizes")
         except BaseException:  # an interruption, too, must not leave actors behind
             self.close()
             raise
@@ -98,13 +98,13 @@ class RayShards:
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
-        return self._by_shard("scores", list(queries), own=candidates)
+        return self._gather_by_shard("scores", list(queries), args=candidates)
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages; see `Shards`."""
-        return self._by_shard("best", list(queries), k, own=subsets)
+        return self._gather_by_shard("best", list(queries), k, args=subsets)
 
     def _start_actor(self, corpus: Corpus, group: Sequence[int]) -> Any:
         import ray
@@ -121,15 +121,15 @@ class RayShards:
         self._stack.callback(ray.kill, actor)
         return actor
 
-    def _by_shard(self, question: str, *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
+    def _gather_by_shard(self, question: str, *shared: Any, args: Sequence[Any] | None = None) -> list[Any]:
         """Call a method of `PlaidShards` on all actors, each with its own shards' arguments; merge answers by shard."""
-        asked = [(*shared, [own[shard] for shard in group]) if own is not None else shared for group in self._groups]
+        asked = [(*shared, [args[shard] for shard in group]) if args is not None else shared for group in self._groups]
         answers: dict[int, Any] = {}
-        for group, answer in zip(self._groups, self._ask(question, asked), strict=True):
+        for group, answer in zip(self._groups, self._call_actors(question, asked), strict=True):
             answers.update(zip(group, answer, strict=True))
         return [answers[shard] for shard in range(len(answers))]
 
-    def _ask(self, question: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def _call_actors(self, question: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         import ray
 
         calls = [actor.ask.remote(question, *values) for actor, values in zip(self._actors, arguments, strict=True)]
@@ -138,7 +138,7 @@ class RayShards:
 
 
 class ShardActor:
-    """A Ray actor with some shards of a Library, opened on the first call, so that this raises what is wrong."""
+    """A Ray actor with some shards of a Library, opened on the first call, which raises any error."""
 
     def __init__(
         self,
@@ -161,12 +161,12 @@ class ShardActor:
 
     @cached_property
     def _shards(self) -> PlaidShards:
-        self._check()  # a restarted actor may find another build; or it comes while the shards are opened
+        self._check_build()  # a restarted actor may find another build; or it comes while the shards are opened
         shards = PlaidShards(self._folders, "cpu", self._excluded)
-        self._check()
+        self._check_build()
         return shards
 
-    def _check(self) -> None:
+    def _check_build(self) -> None:
         if self._build_id is not None and Library(self._library).build_id != self._build_id:
             raise ValueError(f"{self._library} was built anew since it was opened: open it again")
 

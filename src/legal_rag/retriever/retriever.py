@@ -42,7 +42,7 @@ NEAR = 0.6  # Jaccard similarity of shingles from which one text is a near-dupli
 
 
 class SearchHit(NamedTuple):
-    """A ranked chunk, with what a list of results shows."""
+    """A ranked chunk with its display fields."""
 
     rank: int  # from 1
     chunk_id: str
@@ -117,12 +117,12 @@ class Retriever:
             return self._encoder
 
     @cached_property
-    def _lexical(self) -> LexicalIndex | None:
+    def _lexical_index(self) -> LexicalIndex | None:
         return self.corpus.lexical_index()
 
     @cached_property
     def _ranker(self) -> Ranker:
-        lexical, links = self._lexical, self.corpus.citation_links()
+        lexical, links = self._lexical_index, self.corpus.citation_links()
         self.corpus.check_unchanged()  # once all is open, so that all is of one build
         searchable = self._library_without_plaid is None
         return Ranker(
@@ -170,7 +170,7 @@ class Retriever:
             _ = self.encoder
 
     def _load_shards(self) -> None:
-        """Open what MaxSim needs, and let it rank one passage, so that numba's code is there."""
+        """Open what MaxSim needs, and rank one passage so that numba compiles its code."""
         shards = self._open_shards()
         first = [np.arange(number == 0 and size.n_passages > 0) for number, size in enumerate(shards.sizes)]
         query = np.zeros((1, shards.dim), dtype=np.float32)
@@ -258,21 +258,21 @@ class Retriever:
         mode = self._ranker.checked(mode)
         questions = self._questions(queries, mode)
         subsets = self.corpus.positions(filters) if filters else None
-        wanted = k * 4 if by_document or diverse else k
+        n_ranked = k * 4 if by_document or diverse else k
         answers = []
-        for question, ranked in zip(questions, self._ranker.rank(questions, wanted, mode, subsets), strict=True):
-            n, hits = wanted, self._hits(ranked, by_document=by_document, diverse=diverse)
+        for question, ranked in zip(questions, self._ranker.rank(questions, n_ranked, mode, subsets), strict=True):
+            n, hits = n_ranked, self._build_hits(ranked, by_document=by_document, diverse=diverse)
             while len(hits) < k and len(ranked) == n:
                 n *= 4
                 (ranked,) = self._ranker.rank([question], n, mode, subsets)
-                hits = self._hits(ranked, by_document=by_document, diverse=diverse)
+                hits = self._build_hits(ranked, by_document=by_document, diverse=diverse)
             answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
         return answers
 
     def document_tokens(self, doc_id: str, near: int = 0) -> TokenVectors:
         """Return the token vectors of a document, with their characters in its content, in order.
 
-        As the index stores them; encoded anew where it does not give them out, or has pooled them.
+        As stored in the index; re-encoded where the index cannot return them or has pooled them.
 
         Args:
             doc_id: The document.
@@ -282,28 +282,29 @@ class Retriever:
             LookupError: If there is no such document.
         """
         positions = self.corpus.positions(Filters(doc_ids=(doc_id,)))
-        places = [(shard, int(one)) for shard, some in enumerate(positions) for one in some]
+        places = [(shard, int(row)) for shard, rows in enumerate(positions) for row in rows]
         if not places:
             raise LookupError(f"no chunk of {doc_id!r:.200} in {self.corpus.path}")
-        chunks = sorted(zip(self.corpus.chunks_at(places), places, strict=True), key=lambda one: one[0].chunk_index)
+        chunks = sorted(zip(self.corpus.chunks_at(places), places, strict=True), key=lambda pair: pair[0].chunk_index)
         at = next((n for n, (chunk, _) in enumerate(chunks) if near < chunk.char_end), 0)
         first = max(0, min(at - CHUNKS_READ // 2, len(chunks) - CHUNKS_READ))
         chunks = chunks[first : first + CHUNKS_READ]
         read = [self._chunk_tokens(chunk, place) for chunk, place in chunks]
-        offsets = np.concatenate([one.offsets + chunk.char_start for one, (chunk, _) in zip(read, chunks, strict=True)])
+        pairs = zip(read, chunks, strict=True)
+        offsets = np.concatenate([tokens.offsets + chunk.char_start for tokens, (chunk, _) in pairs])
         order = np.argsort(offsets[:, 0], kind="stable")
-        return TokenVectors(np.concatenate([one.vectors for one in read])[order], offsets[order])
+        return TokenVectors(np.concatenate([tokens.vectors for tokens in read])[order], offsets[order])
 
     def _chunk_tokens(self, chunk: StoredChunk, place: Place) -> TokenVectors:
-        """Return the token vectors of a chunk's own text; those of its header and special tokens are left out."""
+        """Return the token vectors of a chunk's text, without its header and special tokens."""
         shards = self._open_shards()
         stored = shards.token_vectors(place) if isinstance(shards, PlaidShards) else None
         offsets = self.encoder.document_offsets(chunk.text)
         vectors = stored[len(stored) - len(offsets) :] if stored is not None and len(stored) >= len(offsets) else None
         if vectors is None or self.encoder.identity.pool_factor > 1:
             vectors, offsets = self.encoder.encode_with_offsets(chunk.text)
-        own = offsets[:, 0] < offsets[:, 1]
-        return TokenVectors(vectors[own], offsets[own])
+        in_text = offsets[:, 0] < offsets[:, 1]
+        return TokenVectors(vectors[in_text], offsets[in_text])
 
     def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[QueryFeatures]:
         parsed = [bounded_query(query) for query in queries]
@@ -312,31 +313,31 @@ class Retriever:
                 check_text(query.text)
         vectors = [None] * len(parsed) if mode == "bm25" else self._query_vectors(parsed)
         questions = []
-        for query, some in zip(parsed, vectors, strict=True):
+        for query, query_vectors in zip(parsed, vectors, strict=True):
             matches = self.corpus.positions_named(query)
             tiers = [tier for tier in (matches.exact, matches.citing) if tier is not None]
-            questions.append(QueryFeatures(query, some, tiers, matches.facts))
+            questions.append(QueryFeatures(query, query_vectors, tiers, matches.facts))
         return questions
 
     def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
         """Encode questions; where the corpus has a lexical index, weigh their tokens by IDF."""
-        lexical, found = self._lexical, self._encoded(queries)
+        lexical, encoded = self._lexical_index, self._encode_queries(queries)
         if lexical is None:
-            return found
+            return encoded
         # Not the offsets of `EncodedQuery.tokens`, which include the encoder's expansion: its rows weigh 1.
         return [
             idf_weighted_query(query.text, vectors, self.encoder.query_offsets(query.text), lexical.rarity)
-            for query, vectors in zip(queries, found, strict=True)
+            for query, vectors in zip(queries, encoded, strict=True)
         ]
 
-    def _encoded(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
+    def _encode_queries(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
         """Return the questions' token vectors; new ones are checked, and encoded in one batch."""
         self.load()
         new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
         encoded = iter(self.encoder.encode_queries(new) if new else [])
         return [query.tokens.vectors if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
 
-    def _hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
+    def _build_hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
         chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])
         hits = [
             SearchHit(
@@ -430,13 +431,13 @@ def deduplicate_near_duplicates(texts: Sequence[str]) -> list[int]:
     """Return the rising indices of the texts that are not near-duplicates of an earlier one kept."""
     kept: list[tuple[int, set[str]]] = []
     for number, text in enumerate(texts):
-        shingles = _shingles(text)
+        shingles = _word_shingles(text)
         if not any(jaccard(shingles, others) >= NEAR for _, others in kept):
             kept.append((number, shingles))
     return [number for number, _ in kept]
 
 
-def _shingles(text: str) -> set[str]:
+def _word_shingles(text: str) -> set[str]:
     words = re.findall(r"\w+", text.lower())
     return {" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(len(words) - SHINGLE_WORDS + 1, 1))}
 

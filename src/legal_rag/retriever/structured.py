@@ -71,12 +71,12 @@ class StructuredResult(NamedTuple):
 
 
 class Health(NamedTuple):
-    """Which parts a provider has; without one of them it goes on with the others."""
+    """Which parts a provider has; it works with those that are present."""
 
     entities: bool  # indexed by their words: 'legal-rag rebuild --only entities'
     outlines: bool  # stored; without them they are made from the text when asked for
     chunks: bool
-    model: bool  # there is one to ask, whether or not it answers
+    model: bool  # configured, whether or not it answers
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -85,9 +85,7 @@ class Health(NamedTuple):
 
 
 @dataclass
-class _Found:
-    """A span found, with the parts that found it."""
-
+class _Candidate:
     doc_id: str
     span: Span
     source: Source
@@ -112,7 +110,7 @@ class StructuredProvider:
 
         Args:
             retriever: Searches the chunks.
-            reasoner: Asks a model, see `legal_rag.agent.tree_reasoning`; None goes on without.
+            reasoner: Asks a model, see `legal_rag.agent.tree_reasoning`; None skips the outlines.
             mode: How chunks are ranked; see `Retriever.search`.
         """
         self.retriever, self.reasoner, self._mode = retriever, reasoner, mode
@@ -123,18 +121,18 @@ class StructuredProvider:
         return self.retriever.corpus
 
     def health_check(self) -> Health:
-        """Tell which parts are there; nothing is loaded, and no model is asked."""
+        """Report which parts are present; nothing is loaded, and no model is called."""
         corpus = self.corpus
         library = corpus if isinstance(corpus, Library) else None
         return Health(
-            entities=library is not None and _has_words(library),
+            entities=library is not None and _has_entity_words(library),
             outlines=library is not None and count_outlines(library.path, library.path / STORE) > 0,
             chunks=bool(corpus.manifest["shards"]),
             model=self.reasoner is not None,
         )
 
     def retrieve(self, question: str, top_k: int = 5, filters: Filters | None = None) -> list[StructuredResult]:
-        """Return the spans that answer a question best, by all parts that are there.
+        """Return the spans that answer a question best, by all parts that are present.
 
         Args:
             question: The question.
@@ -148,15 +146,16 @@ class StructuredProvider:
             raise ValueError(f"top_k must be at least 1, got {top_k}")
         hits = self.retriever.search(question, max(CHUNKS, top_k), mode=self._mode, filters=filters)
         by_entities = self._by_entities(question, max(ENTITIES, top_k), filters)
-        documents = list(dict.fromkeys([hit.doc_id for hit in hits] + [one.doc_id for one in by_entities]))[:OUTLINED]
-        found = [*self._by_outlines(question, documents, hits, filters), *by_entities, *self._by_chunks(question, hits)]
-        best = sorted(_merged(found), key=lambda one: -one.merged_score)[:top_k]
-        return [self._result(one) for one in best]
+        doc_ids = [hit.doc_id for hit in hits] + [candidate.doc_id for candidate in by_entities]
+        by_outlines = self._by_outlines(question, list(dict.fromkeys(doc_ids))[:OUTLINED], hits, filters)
+        candidates = [*by_outlines, *by_entities, *self._by_chunks(question, hits)]
+        best = sorted(_merge_results(candidates), key=lambda candidate: -candidate.merged_score)[:top_k]
+        return [self._result(candidate) for candidate in best]
 
-    def _by_chunks(self, question: str, hits: Sequence[SearchHit]) -> list[_Found]:
+    def _by_chunks(self, question: str, hits: Sequence[SearchHit]) -> list[_Candidate]:
         named = self._documents_named(question)
         return [
-            _Found(
+            _Candidate(
                 hit.doc_id,
                 (hit.char_start, hit.char_end),
                 "chunk",
@@ -168,108 +167,108 @@ class StructuredProvider:
 
     def _documents_named(self, question: str) -> set[str]:
         exact = self.corpus.positions_named(question).exact or []
-        places = [(shard, int(one)) for shard, some in enumerate(exact) for one in some[:MAX_NAMED]]
+        places = [(shard, int(position)) for shard, positions in enumerate(exact) for position in positions[:MAX_NAMED]]
         return {chunk.doc_id for chunk in self.corpus.chunks_at(places[:MAX_NAMED])}
 
-    def _by_entities(self, question: str, most: int, filters: Filters | None) -> list[_Found]:
-        found = []
-        for one in self.corpus.entities_like(question, most, filters):
-            content, entity = self.corpus.document(one.doc_id).content, one.entity
+    def _by_entities(self, question: str, most: int, filters: Filters | None) -> list[_Candidate]:
+        candidates = []
+        for match in self.corpus.entities_like(question, most, filters):
+            content, entity = self.corpus.document(match.doc_id).content, match.entity
             span = _sentence_around(content, entity["char_start"], entity["char_end"])
-            if self._passes(one.doc_id, span, filters):
-                said = ", ".join(f"{name} : {value}" for name, value in entity["attributes"].items())
-                reason = f"{entity['extraction_class']}{f' ({said})' if said else ''}"
-                found.append(_Found(one.doc_id, span, "entity", BEST["entity"] * one.score, [reason]))
-        return found
+            if self._passes(match.doc_id, span, filters):
+                attributes = ", ".join(f"{name} : {value}" for name, value in entity["attributes"].items())
+                reason = f"{entity['extraction_class']}{f' ({attributes})' if attributes else ''}"
+                candidates.append(_Candidate(match.doc_id, span, "entity", BEST["entity"] * match.score, [reason]))
+        return candidates
 
     def _by_outlines(
         self, question: str, doc_ids: Sequence[str], hits: Sequence[SearchHit], filters: Filters | None
-    ) -> list[_Found]:
+    ) -> list[_Candidate]:
         if self.reasoner is None or not doc_ids:
             return []
         documents = {doc_id: self.corpus.document(doc_id) for doc_id in doc_ids}
         trees = {doc_id: outline_of(self.corpus, doc_id) for doc_id in doc_ids}
-        outlines = [_outline(documents[doc_id], tree) for doc_id, tree in trees.items()]
-        found: list[_Found] = []
+        outlines = [_describe_outline(documents[doc_id], tree) for doc_id, tree in trees.items()]
+        candidates: list[_Candidate] = []
         for chosen in self.reasoner(question, outlines):
             nodes = walk(trees[chosen.doc_id]) if chosen.doc_id in trees else iter(())
-            node = next((one for one in nodes if one.node_id == chosen.node_id), None)
-            span = _span_of(node, documents[chosen.doc_id], hits) if node is not None else (0, 0)
+            node = next((node for node in nodes if node.node_id == chosen.node_id), None)
+            span = _section_span(node, documents[chosen.doc_id], hits) if node is not None else (0, 0)
             if span[0] < span[1] and self._passes(chosen.doc_id, span, filters):
-                score = BEST["tree"] * NEXT_NODE ** len(found)
-                found.append(_Found(chosen.doc_id, span, "tree", score, [chosen.reason or "section choisie"]))
-        return found
+                score = BEST["tree"] * NEXT_NODE ** len(candidates)
+                candidates.append(_Candidate(chosen.doc_id, span, "tree", score, [chosen.reason or "section choisie"]))
+        return candidates
 
     def _passes(self, doc_id: str, span: Span, filters: Filters | None) -> bool:
         """Check the filters on passages; those on documents were checked when the document was found."""
         if filters is None or (filters.speaker is None and filters.section is None):
             return True
         return any(
-            filters.speaker in (None, one.said.speaker)
-            and filters.section in (None, one.said.part)
-            and one.char_end - one.char_start >= min(LEAST_CHARS, one.said.end - one.said.start)
-            for one in passages_in(self.corpus, doc_id, *span)
+            filters.speaker in (None, passage.said.speaker)
+            and filters.section in (None, passage.said.part)
+            and passage.char_end - passage.char_start >= min(LEAST_CHARS, passage.said.end - passage.said.start)
+            for passage in passages_in(self.corpus, doc_id, *span)
         )
 
-    def _result(self, one: _Found) -> StructuredResult:
-        document, (start, end) = self.corpus.document(one.doc_id), one.span
+    def _result(self, candidate: _Candidate) -> StructuredResult:
+        document, (start, end) = self.corpus.document(candidate.doc_id), candidate.span
         return StructuredResult(
-            doc_id=one.doc_id,
+            doc_id=candidate.doc_id,
             char_start=start,
             char_end=end,
             text=document.content[start:end],
-            score=round(one.merged_score, 4),
-            source=one.source,
+            score=round(candidate.merged_score, 4),
+            source=candidate.source,
             title=document.title,
-            sections=section_titles(outline_of(self.corpus, one.doc_id), start),
-            reason=" ; ".join(dict.fromkeys(one.reasons)),
+            sections=section_titles(outline_of(self.corpus, candidate.doc_id), start),
+            reason=" ; ".join(dict.fromkeys(candidate.reasons)),
         )
 
 
-def _outline(document: Document, tree: TreeNode) -> DocumentOutline:
+def _describe_outline(document: Document, tree: TreeNode) -> DocumentOutline:
     opening = document.summary or document.content[:OPENING_CHARS]
     return DocumentOutline(document.id, document.title, tree, opening)
 
 
-def _has_words(library: Library) -> bool:
+def _has_entity_words(library: Library) -> bool:
     try:
         return library.entities is not None and library.entities.has_words
     except (sqlite3.DatabaseError, ValueError):  # damaged, or a later version's
         return False
 
 
-def _merged(found: Iterable[_Found]) -> list[_Found]:
-    """Join spans that are mostly the same; the best one stands for them."""
-    kept: dict[str, list[_Found]] = {}
-    for one in sorted(found, key=lambda one: -one.score):
-        others = kept.setdefault(one.doc_id, [])
-        same = next((other for other in others if _is_same(other.span, one.span)), None)
+def _merge_results(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    """Merge overlapping spans into the one with the highest score."""
+    kept: dict[str, list[_Candidate]] = {}
+    for candidate in sorted(candidates, key=lambda candidate: -candidate.score):
+        others = kept.setdefault(candidate.doc_id, [])
+        same = next((other for other in others if _is_same(other.span, candidate.span)), None)
         if same is None:
-            others.append(one)
-        elif one.source != same.source:
-            same.also[one.source] = max(one.score, same.also.get(one.source, 0.0))
-            same.reasons += one.reasons
-    return [one for some in kept.values() for one in some]
+            others.append(candidate)
+        elif candidate.source != same.source:
+            same.also[candidate.source] = max(candidate.score, same.also.get(candidate.source, 0.0))
+            same.reasons += candidate.reasons
+    return [candidate for group in kept.values() for candidate in group]
 
 
-def _is_same(one: Span, other: Span) -> bool:
-    shared = min(one[1], other[1]) - max(one[0], other[0])
-    return shared > 0 and shared >= SAME * min(one[1] - one[0], other[1] - other[0])
+def _is_same(span: Span, other: Span) -> bool:
+    shared = min(span[1], other[1]) - max(span[0], other[0])
+    return shared > 0 and shared >= SAME * min(span[1] - span[0], other[1] - other[0])
 
 
 def _sentence_around(content: str, start: int, end: int) -> Span:
-    """Return the sentence that holds a span, without blanks at its ends; the span itself if it is in several."""
+    """Return the stripped sentence around a span; the span itself if it crosses sentences."""
     first = max(0, start - SENTENCE_CHARS)
     window = content[first : end + SENTENCE_CHARS]
     for begun, ended in split_sentences(window):
         if first + begun <= start and end <= first + ended:
-            return _trimmed(content, first + begun, first + ended)
+            return _trim_span(content, first + begun, first + ended)
     return start, end
 
 
-def _span_of(node: TreeNode, document: Document, hits: Sequence[SearchHit]) -> Span:
-    """Return a section's span; of a long section its best chunk, else its beginning."""
-    start, end = _trimmed(document.content, node.char_start, node.char_end)
+def _section_span(node: TreeNode, document: Document, hits: Sequence[SearchHit]) -> Span:
+    """Return a section's span; for a long section, its best chunk or else its beginning."""
+    start, end = _trim_span(document.content, node.char_start, node.char_end)
     if end - start <= RESULT_CHARS:
         return start, end
     inside = (hit for hit in hits if hit.doc_id == document.id and start <= hit.char_start and hit.char_end <= end)
@@ -280,6 +279,6 @@ def _span_of(node: TreeNode, document: Document, hits: Sequence[SearchHit]) -> S
     return start, blank if blank > start else start + RESULT_CHARS
 
 
-def _trimmed(content: str, start: int, end: int) -> Span:
+def _trim_span(content: str, start: int, end: int) -> Span:
     text = content[start:end]
     return end - len(text.lstrip()), start + len(text.rstrip())

@@ -17,11 +17,11 @@ def default_instructions(name: str = "jurisprudence") -> str:
 
 def instruction_names() -> list[str]:
     """Return the names of the package's instructions, sorted."""
-    found = (file.name for file in files(__name__).iterdir())
-    return sorted(name.removesuffix(".md") for name in found if name.endswith(".md"))
+    file_names = (file.name for file in files(__name__).iterdir())
+    return sorted(name.removesuffix(".md") for name in file_names if name.endswith(".md"))
 
 
 def instructions_of(corpus: Corpus) -> str:
     """Return the instructions in an index's folder, or the default ones."""
-    own = corpus.path / INSTRUCTIONS
-    return own.read_text(encoding="utf-8").strip() if own.is_file() else default_instructions()
+    path = corpus.path / INSTRUCTIONS
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else default_instructions()
