@@ -100,13 +100,13 @@ def test_subsets_are_searched_without_removed_chunks(whole, n):
 
 
 def test_a_narrow_filter_reads_its_own_rows_only(whole, monkeypatch):
-    read, kernel = [], chunk_vectors._products
+    read, kernel = [], chunk_vectors._multiply_rows
 
     def counted(vectors, rows, query, out):
         read.extend(rows.tolist())
         kernel(vectors, rows, query, out)
 
-    monkeypatch.setattr(chunk_vectors, "_products", counted)
+    monkeypatch.setattr(chunk_vectors, "_multiply_rows", counted)
     none = np.array([], dtype=np.int64)
     ChunkVectors(*whole, SIZES).nearest(random_query(), 1, [none, None, np.array([7, 200]), none])
     assert sorted(read) == [69, 77]  # chunk 70 + 200 is row 69 of the last segment
