@@ -38,7 +38,7 @@ NO_TEXT = "-"  # in place of a row's text: no document is without one
 
 
 def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
-    """Build a Library from a source; it replaces one in its place when it is complete.
+    """Build a Library from a source; it replaces an existing one when it is complete.
 
     A build that was killed is resumed by the next one with the same settings, and gives the same index.
 
@@ -49,7 +49,7 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.
         ValueError: If no document is left, a column is unknown, or the folder holds something else than a Library.
-        OSError: If the disk is full; what was there before is untouched.
+        OSError: If the disk is full; the previous Library is untouched.
     """
     report = IndexReport()
     watch = Stopwatch(report.seconds)
@@ -84,7 +84,7 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
         with watch.timed("open"):
             documents = open_documents(cfg, report)
         with updating(cfg.index_folder, cfg.index_name) as update:
-            _add(documents, update, cfg, encoder, report, watch)
+            _add_to_library(documents, update, cfg, encoder, report, watch)
     return report
 
 
@@ -128,8 +128,8 @@ class IncrementalIndexer:
             ValueError: If it holds no text, or another process is writing to the Library.
         """
         row = source.row() if isinstance(source, Document) else source
-        given = [row] if isinstance(row, Mapping) else row
-        return add_documents(IndexConfig(source=given, index_folder=self._folder, index_name=self._name))
+        rows = [row] if isinstance(row, Mapping) else row
+        return add_documents(IndexConfig(source=rows, index_folder=self._folder, index_name=self._name))
 
     def remove_document(self, doc_id: str) -> None:
         """Remove a document.
@@ -186,7 +186,7 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
 
 
 def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
-    """Make a Library of a store and its shards, and report its counts.
+    """Make a Library from a store and its shards, and report its counts.
 
     Raises:
         ValueError: If no document held any text.
@@ -219,7 +219,7 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
             fill_index(scratch, manifest["lineage"], manifest["commit"])
 
 
-def _add(
+def _add_to_library(
     documents: Iterable[Document],
     update: LibraryUpdate,
     cfg: IndexConfig,

@@ -73,8 +73,8 @@ class Stopwatch:
 
     def add(self, seconds: Mapping[str, float]) -> None:
         """Add the times of another watch."""
-        for stage, one in seconds.items():
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + one
+        for stage, spent in seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     def timing(self, stage: str, items: Iterable[T]) -> Iterator[T]:
         """Yield items, adding the time that each takes to arrive to a stage."""
@@ -96,7 +96,7 @@ def fill_shards(
     watch: Stopwatch,
     codec_folder: Path | None = None,
 ) -> None:
-    """Store documents and write their shards into `folder`, resuming what is there.
+    """Store documents and write their shards into `folder`, resuming an earlier attempt.
 
     `codec_folder` holds the codec of the shards; without it, one is trained.
 
@@ -154,7 +154,7 @@ def prepare_codebook(
 ) -> Path:
     """Train the codec of all `shards` of a build in its `folder`, unless an attempt did; return the codec's folder.
 
-    The sample is some whole batches, which `encode_shards` takes over: nothing is encoded twice.
+    The sample is some whole batches, which `encode_shards` reuses: nothing is encoded twice.
     """
     target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
     trained_on = note.read_text(encoding="utf-8") if note.is_file() else ""
@@ -201,7 +201,7 @@ def encode_shards(
     watch: Stopwatch,
     sampled: Path,
 ) -> Iterator[EncodedBatch]:
-    """Encode, batch by batch, what is not encoded yet of each incomplete shard; batches in `sampled` are taken over."""
+    """Encode, batch by batch, what is not encoded yet of each incomplete shard; batches in `sampled` are reused."""
     for shard in shards:
         home = shard_home(folder, shard.number)
         if is_complete(home, shard.n_chunks):
