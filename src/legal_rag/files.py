@@ -80,7 +80,7 @@ def written_in(folder: Path) -> Iterator[None]:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the hidden place beside `path` for what belongs to it."""
+    """Return the hidden path next to `path` for what belongs to it."""
     return path.parent / f".{path.name}.{suffix}"
 
 
@@ -188,7 +188,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-class _Lines:
+class _LineStream:
     """A stream for tqdm without a terminal: each state of a bar becomes a line on stderr."""
 
     def __init__(self) -> None:
@@ -216,7 +216,7 @@ def progress(what: str, **settings: Any) -> "tqdm":
         return tqdm(desc=what, file=getattr(sys.stderr, "raw", sys.stderr), **settings)  # a bar moves the cursor
     lines = type("LineProgress", (tqdm,), {"monitor_interval": 0})  # no thread: later forks would not survive it
     pace = {"delay": LINE_SECONDS, "mininterval": LINE_SECONDS, "miniters": 1}
-    bar: tqdm = lines(desc=what, file=_Lines(), position=0, bar_format=LINE, **pace, **settings)
+    bar: tqdm = lines(desc=what, file=_LineStream(), position=0, bar_format=LINE, **pace, **settings)
     return bar
 
 

@@ -136,7 +136,6 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
 
 
 def _announce_replacement(cfg: IndexConfig) -> None:
-    """Say on stderr which index a build replaces."""
     try:
         library = open_library(str(cfg.index_folder), cfg.index_name)
     except (OSError, ValueError):  # none, or a damaged one, which a build repairs

@@ -102,7 +102,6 @@ def _has_lexical_index(library: Library) -> bool:
 
 
 def _has_vectors(library: Library) -> bool:
-    """Tell whether the Library's chunk vectors exist and are whole."""
     return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
 
 

@@ -122,7 +122,7 @@ def write_dataset(
                 _write_batch(writers[split], batches[split])
         for split, batch in batches.items():
             _write_batch(writers[split], batch)
-    _save({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
+    _save_splits({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
     _replace_dataset(scratch, folder)
     return dict(counts), n_repeated
 
@@ -166,9 +166,9 @@ def key_entities(content: str, span: tuple[int, int]) -> list[str]:
     start, end = max(0, span[0] - ENTITY_CHARS), span[1] + ENTITY_CHARS
     first = max(0, start - MARGIN_CHARS)
     text = content[first : end + MARGIN_CHARS]
-    found = [(one.start, one.end) for one in find_identifiers(text)]
-    found += [(one.start, one.end) for one in find_dates(text)]
-    around = sorted(name for name in found if start - first <= name[0] and name[1] <= end - first)
+    spans = [(match.start, match.end) for match in find_identifiers(text)]
+    spans += [(match.start, match.end) for match in find_dates(text)]
+    around = sorted(name for name in spans if start - first <= name[0] and name[1] <= end - first)
     return list(dict.fromkeys(text[slice(*name)] for name in around))[:MAX_ENTITIES]
 
 
@@ -188,22 +188,22 @@ class SeenQuestions:
 
     def is_new(self, question: str) -> bool:
         """Tell whether no question so far is nearly this one, and remember it if so."""
-        shingles, words = _shingles(question), _words(question)
+        shingles, words = _character_shingles(question), _content_words(question)
         minhash = self._empty.copy()
         minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])
         for other in self._index.query(minhash):
-            if words == _words(other) and jaccard(shingles, _shingles(other)) >= NEAR:
+            if words == _content_words(other) and jaccard(shingles, _character_shingles(other)) >= NEAR:
                 return False
         self._index.insert(question, minhash)
         return True
 
 
-def _shingles(question: str) -> set[str]:
+def _character_shingles(question: str) -> set[str]:
     text = fold_text(question)
     return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
 
 
-def _words(question: str) -> set[str]:
+def _content_words(question: str) -> set[str]:
     """Return the stems of content words, and negations, which a search engine drops."""
     return {*lexical_words(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
 
@@ -216,7 +216,7 @@ def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
         batch.clear()
 
 
-def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
+def _save_splits(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
     """Save the splits in the format of `datasets`, without its progress bars."""
     import datasets
 
@@ -229,7 +229,7 @@ def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
             else datasets.Dataset.from_dict({name: [] for name in features}, features=features)
             for split, path in files.items()
         }
-        one_file = dict.fromkeys(files, 1)  # else none is written of a split without rows, and nothing reads that
+        one_file = dict.fromkeys(files, 1)  # else a split without rows gets no file and cannot be read
         datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"), num_shards=one_file)
     finally:
         if had_bars:
@@ -237,7 +237,7 @@ def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
 
 
 def _replace_dataset(scratch: Path, folder: Path) -> None:
-    """Replace the dataset in a folder: without its file of splits, which comes last, it is none."""
+    """Replace the dataset in a folder: without its file of splits, written last, it does not count as one."""
     (folder / DATASET_FILE).unlink(missing_ok=True)
     for name in (*SPLITS, PARQUET_FOLDER):
         shutil.rmtree(folder / name, ignore_errors=True)
