@@ -86,7 +86,7 @@ def connect_as_allowed(path: Path, patience: float | None = None) -> sqlite3.Con
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Write a file with all that another holds at one moment, replacing what is there.
+    """Write a snapshot of a database file to `target`, replacing what is there.
 
     Raises:
         sqlite3.DatabaseError: If the source is damaged; then there is no target.

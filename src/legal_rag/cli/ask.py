@@ -178,7 +178,7 @@ def page_to_write(html: str | None) -> Path | None:
     """Return the file to write the page to, checked before any model call.
 
     Raises:
-        ValueError: If it is a folder or a device, or lies in no folder.
+        ValueError: If it is a folder or a device, or its folder does not exist.
         OSError: If nothing can be written there.
     """
     if html is None:
@@ -201,7 +201,6 @@ def write_page(page: Path, html: str) -> None:
 
 
 def _write_papers(prediction: "Prediction", docx: Path | None, bibtex: Path | None, library: "Library | None") -> None:
-    """Write an answer's Word document and BibTeX entries, where asked for."""
     from legal_rag.files import write_whole
     from legal_rag.report.brief import answer_bibtex, answer_docx
 

@@ -330,7 +330,6 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
 
 
 def _entity_counts(library: Any) -> list[dict[str, Any]]:
-    """Count the documents with entities, by model and schema."""
     if library.entities is None:
         return []
     counts: Counter[tuple[str, str]] = Counter()

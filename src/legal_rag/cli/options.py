@@ -196,7 +196,7 @@ def refuse_unknown_values(library: Any, filters: Filters) -> None:
 
 
 def filter_at_fault(library: Any, filters: Filters) -> str:
-    """Name the first filter that no document meets by itself, or else say that they were applied."""
+    """Name the first filter that alone excludes every document, or else say that filters were applied."""
     for name in (field.name for field in fields(filters)):
         value = getattr(filters, name)
         if value is not None and not library.ids(type(filters)(**{name: value})):

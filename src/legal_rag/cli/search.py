@@ -224,7 +224,6 @@ def lookup_command(
 
 
 def _show_outline(library: "Library", doc_id: str, page: "Path | None", *, as_text: bool, as_json: bool) -> None:
-    """Print a document's outline, and write its page, where these are asked for."""
     from legal_rag.cli.ask import write_page
     from legal_rag.library.outlines import whole_outline_of
     from legal_rag.report.outline import format_outline, list_sections, render_outline

@@ -129,14 +129,15 @@ def write_run(path: str | Path, run: Run, run_name: str = "legal_rag") -> None:
     lines = []
     for qid, ranked in run.items():
         for rank, (doc_id, score) in enumerate(falling(ranked), start=1):
-            lines.append(f"{_column(qid)} Q0 {_column(doc_id)} {rank} {score:.4f} {_column(run_name)}\n")
+            ids = f"{_check_column(qid)} Q0 {_check_column(doc_id)}"
+            lines.append(f"{ids} {rank} {score:.4f} {_check_column(run_name)}\n")
     write_whole(Path(path).expanduser(), "".join(lines))
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
     """Write `qid 0 doc_id relevance`, one line a judgement; ValueError if an id contains a blank."""
     lines = [
-        f"{_column(qid)} 0 {_column(doc_id)} {relevance}\n"
+        f"{_check_column(qid)} 0 {_check_column(doc_id)} {relevance}\n"
         for qid, judged in qrels.items()
         for doc_id, relevance in judged.items()
     ]
@@ -175,7 +176,7 @@ def _read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _column(value: str) -> str:
+def _check_column(value: str) -> str:
     if not value or any(letter.isspace() for letter in value):
         raise ValueError(f"not a column of a TREC file: {value!r} (expected no blank in it)")
     return value
@@ -216,7 +217,7 @@ def trec_eval(qrels: Qrels, run: Run) -> dict[str, float]:
 
     Raises:
         FileNotFoundError: If no Python with pyserini is found; see `find_trec_python`.
-        OSError: If it prints no figures, for want of pyserini or of a Java runtime.
+        OSError: If it prints no figures, such as without pyserini or a Java runtime.
     """
     python = trec_python()
     with TemporaryDirectory() as folder:

@@ -34,7 +34,7 @@ from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
 
-NO_TEXT = "-"  # in place of a row's text: no document is without one
+NO_TEXT = "-"  # replaces an empty text: a document must have one
 
 
 def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
@@ -44,7 +44,7 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
 
     Args:
         cfg: What to build, and where.
-        encoder: One already loaded, in place of the one `cfg` names.
+        encoder: A loaded one, instead of the one `cfg` names.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.

@@ -408,7 +408,7 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
         OSError: If the disk is full; the Library stays as it was.
     """
     target = Path(index_folder).expanduser() / index_name
-    Library(target)  # before the lock, whose file would stay where there is none
+    Library(target)  # before the lock, whose file would stay behind without a Library
     with library_locked(target), _recording(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
@@ -418,7 +418,7 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 
 @contextmanager
 def _recording(folder: Path) -> Iterator[None]:
-    """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them.
+    """Record what a commit, or an attempt at one, changed; other parts are recorded by their writers.
 
     After a kill in between, the next commit, or attempt at one, records all files: any part may have been changed.
     """

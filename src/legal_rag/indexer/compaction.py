@@ -103,7 +103,7 @@ def compact_index(
     """
     report = CompactionReport()
     target = Path(index_folder).expanduser() / index_name
-    Library(target)  # before the lock, whose file would stay where there is none
+    Library(target)  # before the lock, whose file would stay behind without a Library
     with Stopwatch(report.seconds).timed("total"), library_locked(target):
         library = Library(target)
         refuse_damage(library)  # carried-over files get new checksums, which would hide damage

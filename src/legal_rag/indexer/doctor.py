@@ -41,8 +41,8 @@ CUT_OFF = "a commit was cut off: the next 'legal-rag add' or 'legal-rag remove' 
 def examine(library: Library) -> list[str]:
     """Verify an index; return its problems, none if it is sound.
 
-    Every byte of every file is compared with the checksums recorded when it was last written, and what files say of one
-    another is checked. Not verified are a user's instructions, locks, and older Libraries: see `unverified`.
+    Every byte of every file is compared with the checksums recorded when it was last written, and files are checked
+    against one another. Not verified are a user's instructions, locks, and older Libraries: see `unverified`.
     """
     by_file = dict(_checksum_problems(library))
     was_cut_off = (library.path / UNRECORDED).is_file()

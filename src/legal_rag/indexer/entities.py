@@ -37,7 +37,7 @@ Keep = Literal["none", "models", "all"]
 
 
 class EntityWriter:
-    """Writes the entities of a Library, also where the Library is replaced meanwhile; close it at the end.
+    """Writes the entities of a Library, even while the Library is being replaced; close it at the end.
 
     `keep` is what is not extracted again with other settings: nothing, what a model gave, or all.
     """
@@ -76,7 +76,7 @@ class EntityWriter:
         """Extract one document; safe for threads."""
         try:
             return self._extractor.extract(text, doc_name)
-        except sqlite3.OperationalError:  # its store was replaced meanwhile
+        except sqlite3.OperationalError:  # its store was replaced
             if not self._was_replaced():
                 raise
             return Extractor(self.settings, None).extract(text, doc_name)
@@ -192,7 +192,7 @@ def extract_library(
 ) -> ExtractReport:
     """Extract the documents of a Library that are not yet extracted, and export all.
 
-    Where the Library changes or is replaced meanwhile, its new documents are extracted too.
+    If the Library changes or is replaced during extraction, its new documents are extracted too.
 
     Args:
         library: Its folder is written to.
@@ -210,7 +210,7 @@ def extract_library(
         while True:
             documents, n = writer.library.documents(), writer.library.n_documents
             report.documents, report.unchanged = n, 0
-            _fill_entities(writer, progress("Extracting", iterable=documents, total=n, unit=" documents"), report)
+            _extract_documents(writer, progress("Extracting", iterable=documents, total=n, unit=" documents"), report)
             if not writer.follow():
                 break
         writer.delete_others()
@@ -231,7 +231,7 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     report = ExtractReport(settings.model_id, settings.schema)
     ids = list(dict.fromkeys(doc_ids))
     with closing(EntityWriter(library, settings, keep="all")) as writer:
-        _fill_entities(writer, map(library.document, ids), report)
+        _extract_documents(writer, map(library.document, ids), report)
         report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
     if report.extracted:
         renew_graph(library.path, ids)
@@ -306,7 +306,7 @@ def extracted(
         pool.shutdown(cancel_futures=True)
 
 
-def _fill_entities(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
+def _extract_documents(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
     def missing() -> Iterator[Document]:
         for document in documents:
             if writer.holds(document):

@@ -176,7 +176,7 @@ def prepare_codebook(
 
 
 def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwatch) -> None:
-    """Train a codec on token vectors, of which it takes what it needs, and write it into a folder of its own."""
+    """Train a codec on a sample of token vectors, and write it into the new folder `target`."""
     from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
 
     with watch.timed("train"), made_once(target) as scratch:
@@ -187,7 +187,7 @@ def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwa
 def discard_codebook(folder: Path) -> None:
     """Delete the codebook of a build, after all shards that were made with it."""
     discard_shards(folder, 0)
-    with suppress(FileNotFoundError):  # a half-deleted codec must not be taken for a whole one
+    with suppress(FileNotFoundError):  # a half-deleted codec must not pass for a whole one
         os.replace(folder / CODEBOOK / CODEC, folder / CODEBOOK / f".{CODEC}")
     shutil.rmtree(folder / CODEBOOK, ignore_errors=True)
 

@@ -152,7 +152,7 @@ def build_index_on_ray(
 
     Args:
         cfg: What to build, and where: on storage that all machines share.
-        encoder: One already loaded, in place of the one `cfg` names; workers load it again by its identity.
+        encoder: A loaded one, instead of the one `cfg` names; workers load it again by its identity.
         address: The cluster's, as for `ray.init`; None takes the one that `RAY_ADDRESS` names, or this machine alone.
         workers: Shards made at once; None makes one for each GPU, or, where there is none, for each machine.
 
@@ -252,7 +252,7 @@ def _missing_shards(shards: Iterable[FullShard], plan: BuildPlan) -> Iterator[Fu
 
 
 def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:
-    """Let workers make shards; a worker that dies is restarted with its shard."""
+    """Make shards on workers; a worker that dies is restarted with its shard."""
     if not shards:
         return
     import ray.data

@@ -104,7 +104,7 @@ def install_shard(made: Path, home: Path, n_chunks: int) -> None:
     """Move a complete shard from `made`, where a worker wrote it, to its own folder, unless another worker was first.
 
     Raises:
-        FileNotFoundError: If there is none in `made`, as when it was discarded meanwhile.
+        FileNotFoundError: If `made` holds none, such as after it was discarded.
     """
     if is_complete(home, n_chunks):
         return
@@ -155,7 +155,7 @@ def discard_plaid(home: Path) -> None:
 
 
 def discard_attempts(library: Path) -> None:
-    """Delete the workers' folders, so that a worker given up on has nothing to install."""
+    """Delete the workers' folders, so that an abandoned worker has nothing to install."""
     shutil.rmtree(library / ATTEMPTS, ignore_errors=True)
 
 

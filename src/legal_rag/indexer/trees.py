@@ -183,7 +183,6 @@ class _Throttled:
         return self.throttle.call(lambda: self._model.query(prompt))
 
     def require_replies(self) -> None:
-        """Raise ConnectionError if the model is no longer asked."""
         if self.throttle.is_stopped:
             raise ConnectionError(
                 f"the model failed too often: {self.throttle.error}"

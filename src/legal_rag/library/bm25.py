@@ -246,7 +246,7 @@ def _boost(query: tantivy.Query, times: int) -> tantivy.Query:
 
 
 def _match_term(field: str, term: str) -> tantivy.Query:
-    return tantivy.Query.term_query(_schema(), field, term, "freq")
+    return tantivy.Query.term_query(_bm25_schema(), field, term, "freq")
 
 
 def _match_any(queries: Sequence[tantivy.Query]) -> tantivy.Query:
@@ -255,9 +255,10 @@ def _match_any(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 
 def _match_places(places: np.ndarray) -> tantivy.Query:
     if len(places) <= FEW_TERMS:
-        query = _match_any([tantivy.Query.term_query(_schema(), "place", place, "basic") for place in places.tolist()])
+        terms = [tantivy.Query.term_query(_bm25_schema(), "place", place, "basic") for place in places.tolist()]
+        query = _match_any(terms)
     else:
-        query = tantivy.Query.term_set_query(_schema(), "place", places.tolist())
+        query = tantivy.Query.term_set_query(_bm25_schema(), "place", places.tolist())
     return tantivy.Query.const_score_query(query, 0.0)
 
 
@@ -267,7 +268,7 @@ def _match_all(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 
 def _match_shards(first: int, end: int | None = None) -> tantivy.Query:
     last = None if end is None else _encode_place(end, 0) - 1
-    return tantivy.Query.range_query(_schema(), "place", tantivy.FieldType.Unsigned, _encode_place(first, 0), last)
+    return tantivy.Query.range_query(_bm25_schema(), "place", tantivy.FieldType.Unsigned, _encode_place(first, 0), last)
 
 
 def _read_cited_keys(document_key: int, connection: sqlite3.Connection) -> set[str]:
@@ -283,7 +284,7 @@ def _make_entry(
     row = document.row()
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
     numbers = {"place": place, "document": _encode_place(*chunks[0][2:]), "n_chunks": len(chunks)}
-    return tantivy.Document.from_dict({"text": [header, text], "names": list(names), **numbers}, _schema())
+    return tantivy.Document.from_dict({"text": [header, text], "names": list(names), **numbers}, _bm25_schema())
 
 
 def _read_chunk_rows(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:
@@ -324,7 +325,7 @@ def _check_files(folder: Path) -> None:
 def _open_bm25(folder: Path) -> tantivy.Index:
     folder.mkdir(parents=True, exist_ok=True)
     _check_files(folder)
-    index = tantivy.Index(_schema(), path=str(folder))
+    index = tantivy.Index(_bm25_schema(), path=str(folder))
     index.register_tokenizer("french", _analyzer())
     return index
 
@@ -341,7 +342,7 @@ def _open_bm25_to_read(folder: Path) -> tantivy.Index:
 
 
 @cache
-def _schema() -> tantivy.Schema:
+def _bm25_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", tokenizer_name="french", index_option="freq")
     builder.add_text_field("names", tokenizer_name="raw", index_option="freq")

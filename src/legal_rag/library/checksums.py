@@ -2,7 +2,7 @@
 
 The file is one that `sha256sum -c` reads, under a first line with the checksum of the others. It holds every file but
 those whose checksums are in the manifest (shards and chunk vectors), the manifest, which holds its own, a user's
-instructions, and locks. Whoever changes a file records it with `record_checksums` once it is closed. After a kill in
+instructions, and locks. A writer records its file with `record_checksums` once it is closed. After a kill in
 between, a file differs from its record until the next run that writes it; for commits, `UNRECORDED` remembers that.
 """
 
@@ -45,7 +45,7 @@ def record_checksums(folder: Path, *names: str) -> None:
     An older Library without checksums gets none: they would certify files that nobody checked.
 
     Args:
-        folder: The Library's; nobody else writes the files meanwhile but databases, which are locked.
+        folder: The Library's; only databases, which are locked, may have other writers.
         names: Paths in it; a file that is gone is no longer recorded.
 
     Raises:

@@ -44,7 +44,7 @@ def fit_frame(means: np.ndarray) -> Frame:
         means: Shape (n, dim), float32: means of the chunks' token vectors; their lengths do not matter.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If `means` is empty.
     """
     if not len(means):
         raise ValueError("no chunk to fit a frame to (expected at least one)")
@@ -64,7 +64,7 @@ def read_frame(folder: Path) -> Frame:
     """Read a frame.
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If it is missing.
         ValueError: If it is damaged.
     """
     stored = _map_vectors(folder / FRAME, np.dtype(np.float32), 1)
@@ -83,7 +83,7 @@ def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: 
         frame: The Library's.
 
     Returns:
-        What a manifest says of it: `file`, `chunks`, `sha256`.
+        Its manifest entry: `file`, `chunks`, `sha256`.
 
     Raises:
         OSError: If it cannot be written.

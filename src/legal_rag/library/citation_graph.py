@@ -110,7 +110,7 @@ class CitationLinks:
         return {name: keys for name, keys in held.items() if 0 < len(keys) <= MAX_HOLDERS}
 
     def _drop_absent_kinds(self, names: Iterable[str]) -> list[str]:
-        """Leave out keys of kinds that no document goes by, as articles are where only decisions are indexed; sort."""
+        """Drop keys of kinds that identify no document, such as articles where only decisions are indexed; sort."""
         by_kind: dict[str, list[str]] = defaultdict(list)
         for name in names:
             by_kind[name.partition(":")[0]].append(name)

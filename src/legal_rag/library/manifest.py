@@ -1,4 +1,4 @@
-"""`manifest.json`: reading it, whoever wrote it, and writing it with a checksum of itself."""
+"""`manifest.json`: read as untrusted input, written with a checksum of itself."""
 
 import hashlib
 import json
@@ -137,7 +137,7 @@ def _name_type(kind: type) -> str:
 
 
 def _check_shards(manifest: Mapping[str, Any]) -> None:
-    """Refuse shards that lie elsewhere, twice at one place, or hold less than what is counted."""
+    """Refuse shards outside the folder, two in one folder, or fewer chunks or tokens than counted."""
     shards = manifest["shards"]
     for shard in shards:
         if not _is_plain_path(shard["path"]):

@@ -139,7 +139,7 @@ class LibraryOutlines:
         """Return this thread's connection to the Library's store, with the schema `outlines`.
 
         Raises:
-            UnsupportedFilterError: If there are no outlines.
+            UnsupportedFilterError: If the Library has no outlines.
         """
         if not self._file.is_file():
             raise UnsupportedFilterError(f"no outlines in {self._file.parent}: {MAKE_COMMAND}")

@@ -83,7 +83,7 @@ class Checkpoint:
         self._file.seek(0)
         first = self._file.readline()
         header = _json_line({"settings": self._settings})
-        if not first.endswith(b"\n") and header.startswith(first):  # new, or killed while it was begun
+        if not first.endswith(b"\n") and header.startswith(first):  # new, or killed while its header was written
             self._file.truncate(0)
             self._append_line(header)
             sync(self._path.parent)

@@ -75,7 +75,7 @@ class QuestionSettings:
     tries: int = 3  # for each document, at most
     threshold: float = 1.0  # of `qa_reward`, above 0.5 and at most 1
     context_chars: int = 8000  # of a document that the model is shown
-    must_retrieve: int = 0  # the document is among the first so many that the question finds; 0: not checked
+    must_retrieve: int = 0  # the question must find its document within this rank; 0: not checked
     hard_negatives: int = 0  # ids kept of other documents that the question finds
 
     def __post_init__(self) -> None:

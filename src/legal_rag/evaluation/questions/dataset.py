@@ -33,7 +33,7 @@ N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band 
 NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
 
-MODEL_NAME: Final = f"{NO_MODEL} (sommaires officiels)"  # in place of a model's, where questions are made without one
+MODEL_NAME: Final = f"{NO_MODEL} (sommaires officiels)"  # of questions made without a model
 
 # What ids are derived from: the same document, span and question have the same id, whenever and wherever.
 ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")
@@ -173,7 +173,7 @@ def key_entities(content: str, span: tuple[int, int]) -> list[str]:
 
 
 class SeenQuestions:
-    """Questions met so far, to drop near-duplicates.
+    """Questions seen so far, to drop near-duplicates.
 
     Two questions are one when they share most of their character shingles (Jaccard) and all content words: another
     number, name or negation makes another question. MinHash with banding finds the pairs to compare (Broder, 1997;
@@ -187,7 +187,7 @@ class SeenQuestions:
         self._index = MinHashLSH(num_perm=N_PERMUTATIONS, params=(BANDS, N_PERMUTATIONS // BANDS))
 
     def is_new(self, question: str) -> bool:
-        """Tell whether no question so far is nearly this one, and remember it if so."""
+        """Tell whether a question is no near-duplicate of an earlier one, and remember it if so."""
         shingles, words = _character_shingles(question), _content_words(question)
         minhash = self._empty.copy()
         minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])

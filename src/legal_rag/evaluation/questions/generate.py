@@ -232,7 +232,7 @@ def _ask_in_threads(
     def work(doc_id: str) -> None:
         try:
             record = None if throttle.is_stopped else make(doc_id)
-            if record and not (record.status == "failed" and throttle.is_stopped):  # for want of time, perhaps
+            if record and not (record.status == "failed" and throttle.is_stopped):  # perhaps it ran out of time
                 keep(record)
         except Exception as error:  # raised below
             throttle.stop(error)

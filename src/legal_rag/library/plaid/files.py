@@ -112,7 +112,7 @@ def _check_arrays(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.
         f"{len(files.bucket_weights)} bucket weights for {files.n_bits} bits a dimension": len(files.bucket_weights)
         == 2**files.n_bits,
         f"{tokens} tokens announced, {coded} found": all(
-            # Each by itself first: a sum may overflow.
+            # Each value first: a sum may overflow.
             bool((part <= len(data.codes)).all()) and part.sum() == len(data.codes)
             for part, data in zip(lengths, files.parts, strict=True)
         ),

@@ -144,7 +144,6 @@ class _Emitter:
         self._arguments = list(zip(signature.args, arguments, strict=True))
 
     def array(self, number: int) -> Any:
-        """Return the array that is an argument of the intrinsic."""
         kind, value = self._arguments[number]
         return self.context.make_array(kind)(self.context, self.builder, value)
 
@@ -168,7 +167,6 @@ class _Emitter:
         self.builder.store(value, self.builder.bitcast(at, value.type.as_pointer()), align=1)
 
     def splat(self, value: ir.Value, n: int = LANES) -> ir.Value:
-        """Return a vector with `value` in all lanes."""
         single = self.builder.insert_element(ir.VectorType(value.type, n)(ir.Undefined), value, I32(0))
         return self.lanes(single, [0] * n)
 
