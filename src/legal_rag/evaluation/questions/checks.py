@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from legal_rag.corpus.cleaning import normalized, storable
-from legal_rag.corpus.folding import cuts_number, find_exact, find_folded, fold_text, is_whole, widened
+from legal_rag.corpus.folding import Span, cuts_number, find_exact, find_folded, fold_text, is_whole, widened
 from legal_rag.corpus.language import is_french
 from legal_rag.library.bm25 import lexical_words
 
@@ -113,12 +113,12 @@ class QAPair(BaseModel):
 class Verdict(NamedTuple):
     """What a reply is worth."""
 
-    span: tuple[int, int] | None  # of the answer, in the text that was shown, widened to whole words
+    span: Span | None  # of the answer, in the text that was shown, widened to whole words
     problems: tuple[Problem, ...]  # the gravest first
     score: float  # 0 to 1
 
 
-def find_span(context: str, answer: str) -> tuple[int, int] | None:
+def find_span(context: str, answer: str) -> Span | None:
     """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.corpus.folding`).
 
     The first occurrence that neither begins nor ends within a word wins, else the first of all. Blanks and quotation
@@ -196,7 +196,7 @@ def _faults(question: str, answer: str, topic: str) -> set[str]:
     return set()
 
 
-def _find_grounded(context: str, answer: str) -> tuple[int, int] | None:
+def _find_grounded(context: str, answer: str) -> Span | None:
     """Find an answer's span, widened to whole words where a model cut a long one; part of a number does not count."""
     span = find_span(context, answer)
     if span is None or cuts_number(context, span):

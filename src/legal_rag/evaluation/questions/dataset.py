@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.folding import Span, fold_text
 from legal_rag.corpus.patterns import find_dates, find_identifiers
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import QuestionSettings
@@ -137,7 +137,7 @@ def split_of(doc_id: str, seed: int) -> str:
     raise AssertionError("the shares are a hundred")
 
 
-def make_row(document: Document, question: str, span: tuple[int, int], **columns: Any) -> dict[str, Any]:
+def make_row(document: Document, question: str, span: Span, **columns: Any) -> dict[str, Any]:
     """Make a row, whose answer is a span of the document's text.
 
     `columns` are `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
@@ -156,12 +156,12 @@ def make_row(document: Document, question: str, span: tuple[int, int], **columns
     }
 
 
-def question_id(doc_id: str, span: tuple[int, int], question: str) -> str:
+def question_id(doc_id: str, span: Span, question: str) -> str:
     """Return the id of a question: UUID version 5 (RFC 9562) of document, span and question."""
     return str(uuid.uuid5(ID_NAMESPACE, f"{doc_id}\n{span[0]}-{span[1]}\n{question}"))
 
 
-def key_entities(content: str, span: tuple[int, int]) -> list[str]:
+def key_entities(content: str, span: Span) -> list[str]:
     """Return the decisions, articles and dates named around an answer, as the text writes them, in its order."""
     start, end = max(0, span[0] - ENTITY_CHARS), span[1] + ENTITY_CHARS
     first = max(0, start - MARGIN_CHARS)
