@@ -81,7 +81,7 @@ def extract_command(
 
 
 def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_models: bool) -> None:
-    """Extract what a new Library's documents lack; see `legal_rag.indexer.extract_library`."""
+    """Extract missing entities of a new Library's documents; see `legal_rag.indexer.extract_library`."""
     from legal_rag.indexer.entities import extract_library
 
     report = extract_library(library, settings, keep_models=keep_models)
@@ -111,13 +111,13 @@ def _html_page(report: "ExtractReport") -> str:
 
 
 def extract_after_answer(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:
-    """Extract what the documents that an answer cites lack; a failure is a message, for the answer is out."""
+    """Extract missing entities of the documents that an answer cites; a failure is only a message."""
     with _failure_as_message("documents cited"):
         _extract_missing(library, doc_ids, settings, "documents cited")
 
 
 def extract_before_reading(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:
-    """Extract what the documents to be read lack, those named or all, after saying what that takes.
+    """Extract missing entities of the documents to be read, those named or all, after printing the cost.
 
     A failure is a message: the documents are read without.
     """

@@ -206,7 +206,7 @@ def filter_at_fault(library: Any, filters: Filters) -> str:
 
 
 def suggest(command: str, index_folder: str, index_name: str) -> None:
-    """Print the command to run next on stderr, with the place of the Library where it is not the default."""
+    """Print the command to run next on stderr, with the options of a Library that is not the default."""
     places = (("--index-folder", index_folder, DEFAULT_FOLDER), ("--index-name", index_name, DEFAULT_NAME))
     flags = "".join(f" {option} {quote(given)}" for option, given, default in places if given != default)
     click.echo(click.style(f"next: legal-rag {command}{flags}", dim=True), err=True)

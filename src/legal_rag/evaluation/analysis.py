@@ -62,7 +62,7 @@ def first_hit_ranks(qrels: Qrels, run: Run) -> dict[str, int | None]:
 
 
 def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list[tuple[int, float]]:
-    """Return for each depth the mean share of a question's relevant documents that are ranked so high."""
+    """Return for each depth the mean share of a question's relevant documents that are ranked within it."""
     curve = []
     for depth in depths:
         shares = []
@@ -75,7 +75,7 @@ def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list
 
 
 def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Outcome]:
-    """Return the `n` questions that are answered last, those never answered first, each with what was returned."""
+    """Return the `n` questions that are answered last, those never answered first, each with the documents returned."""
     ranks = first_hit_ranks(qrels, run)
     worst = sorted(ranks, key=lambda qid: (-(ranks[qid] or float("inf")), qid))[:n]
     return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]

@@ -166,7 +166,7 @@ def preprocess(sample: Mapping[str, Any], id_column: str = ID_COLUMN) -> dict[st
 
 @contextmanager
 def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, StoreWriter]]:
-    """Open the scratch folder and the store of a build, which resumes an attempt that would give the same."""
+    """Open the scratch folder and the store of a build, resuming an attempt with the same outcome."""
     key = {
         **{name: getattr(cfg, name) for name in ("limit", *PLAID_SETTINGS)},
         "source": str(source_label(cfg)),

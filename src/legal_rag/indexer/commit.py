@@ -133,7 +133,7 @@ def _discard(scratch: Path, note: Path) -> None:
 
 
 def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> dict[str, Any]:
-    """Make a Library of a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
+    """Make a Library from a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
 
     `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned.
     """
@@ -391,7 +391,7 @@ class LibraryUpdate:
 
 
 class Rows(NamedTuple):
-    """How many documents, and how many chunks and token vectors of theirs."""
+    """Counts of documents, and of their chunks and token vectors."""
 
     documents: int
     chunks: int

@@ -94,7 +94,7 @@ def damage_of(path: Path) -> str | None:
 
 
 def refuse_damage(library: Library) -> None:
-    """Refuse a Library of which a file differs from its record, unless a commit was cut off, or the record is damaged.
+    """Refuse a Library with a file that differs from its record, unless a commit was cut off, or the record is damaged.
 
     A file without a record is accepted: a database locked by another process gets none.
 

@@ -56,7 +56,7 @@ BATCHES_PER_COMMIT = 8  # stored in one transaction, and lost by a kill
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
-    """What workers need of a build."""
+    """What workers need to know about a build."""
 
     cfg: IndexConfig  # without its source, which may not be picklable
     identity: EncoderIdentity  # of the encoder that the build began with

@@ -95,7 +95,7 @@ class SummaryReport(NamedTuple):
 
 
 def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
-    """Let a model summarise the long sections that have no summary, and store what it writes by content hash.
+    """Summarise the long sections that have no summary by a model, and store the summaries by content hash.
 
     What was written before a kill or a failure stays and is not asked for again; sections of which the model gave
     nothing usable stay without a summary, and the next call asks for theirs alone.

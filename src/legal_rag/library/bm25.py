@@ -40,7 +40,7 @@ ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
 
 
 def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
-    """Index all documents and chunks of a store in `folder`, where entries from `first_shard` on are replaced.
+    """Index all documents and chunks of a store in `folder`, replacing entries from `first_shard` on.
 
     Raises:
         OSError: If the disk is full; what the folder held before is untouched.
@@ -157,7 +157,7 @@ class LexicalIndex:
         return self._score_places(self._documents, query, documents), n_chunks
 
     def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
-        """Return the place of the first chunk of each document that has all terms of one of some sets.
+        """Return the place of the first chunk of each document that has all terms of at least one set.
 
         Args:
             alternatives: Sets of terms, as `lexical_words` gives them.

@@ -30,7 +30,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def record_all(folder: Path, others: Iterable[str]) -> None:
-    """Record all files of a folder that is to become a Library, but `others`, by their paths in it."""
+    """Record all files of a future Library's folder except `others`, by their paths in it."""
     left_out, records = set(others), {}
     for name in _files_in(folder, ""):
         with _hold_still(folder / name) as is_still:
@@ -62,14 +62,14 @@ def record_checksums(folder: Path, *names: str) -> None:
 
 
 def read_checksums(folder: Path) -> dict[str, str]:
-    """Return what is recorded of a Library: SHA-256 by path, of the lines that can be read."""
+    """Return the recorded SHA-256 of a Library's files by path; lines that cannot be read are skipped."""
     text = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace")
     matches = (_LINE.fullmatch(line) for line in text.splitlines()[1:])
     return {match[2]: match[1] for match in matches if match and _is_inside_folder(match[2])}
 
 
 def checksum_problems(folder: Path, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each file of a Library that is not as it was recorded, and what is wrong with it.
+    """Yield each file of a Library that differs from its record, and its problem.
 
     `parts` are files and folders which, where they exist, must be recorded.
     """

@@ -31,7 +31,7 @@ BLOCK_ROWS = 64  # scores of which only the best is looked at first
 
 
 class Frame(NamedTuple):
-    """What turns rows into int8, one for the life of a Library: a row is `scale` times its numbers, plus `mean`."""
+    """Quantisation of rows to int8, fixed for a Library's life: a row is `scale` times its numbers, plus `mean`."""
 
     mean: np.ndarray  # (dim,), float32
     scale: float  # above 0

@@ -365,9 +365,9 @@ class PylateIndex(NamedTuple):
 
 
 def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
-    """Write a Library as one PLAID index of PyLate's form, ids those of chunks, with a `doc_mapping.json` at its root.
+    """Write a Library as one PLAID index in PyLate's format, with chunk ids and a `doc_mapping.json` at its root.
 
-    A Library of one codebook gives the same scores there; of several, which are put together, nearly the same.
+    A Library with one codebook gives the same scores there; with several, which are merged, nearly the same.
 
     Args:
         library: An open Library; what was removed from it is left out.

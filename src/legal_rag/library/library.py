@@ -317,7 +317,7 @@ class Library(Corpus):
 
     @property
     def codebooks(self) -> list[str]:
-        """Return an id of each shard's codebook: shards with equal ones can share what is computed of it."""
+        """Return an id of each shard's codebook: shards with equal ones can share what is computed from it."""
         return [codebook_id(shard) for shard in self.manifest["shards"]]
 
     @property

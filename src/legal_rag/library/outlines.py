@@ -86,7 +86,7 @@ def whole_outline_of(corpus: Corpus, doc_id: str) -> Outline:
 
 
 def passages_in(corpus: Corpus, doc_id: str, start: int, end: int) -> list["LocatedPassage"]:
-    """Return who speaks in a span of a document, and under which headings, in order; empty of a text without outline.
+    """Return who speaks in a span of a document, and under which headings, in order; empty for a text without outline.
 
     Raises:
         LookupError: If there is no such document.

@@ -56,7 +56,7 @@ Place = tuple[int, int]  # shard, position
 
 
 def present_at(commit: int, alias: str = "") -> str:
-    """Return the SQL condition that a document was in the corpus at a commit; `alias` is the query's of `documents`."""
+    """Return the SQL condition that a document is present at a commit; `alias` names `documents` in the query."""
     table = f"{alias}." if alias else ""
     return f"({table}added <= {commit:d} AND ({table}removed IS NULL OR {table}removed > {commit:d}))"
 

@@ -29,7 +29,7 @@ class CheckpointRecord:
 
     @property
     def usage(self) -> Usage:
-        """Of the model, as the agent counts it."""
+        """The model's usage, as the agent counts it."""
         return Usage(self.replies, 0, self.prompt_tokens, self.completion_tokens, self.cost)
 
 

@@ -60,7 +60,7 @@ def read_blocks(vectors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def map_blocks(function: Callable[[np.ndarray], T], blocks: Iterable[np.ndarray]) -> Iterator[T]:
-    """Yield what `function`, which releases the GIL, makes of each block, in order; all cores work a little ahead."""
+    """Yield `function` of each block, in order; it releases the GIL, so all cores work a little ahead."""
     with ThreadPoolExecutor(n_lanes(), thread_name_prefix="pack") as pool:
         ahead: deque[Future[T]] = deque()
         for block in blocks:
@@ -84,7 +84,7 @@ def sample_vectors(vectors: np.ndarray, size: int, seed: int) -> np.ndarray:
 
 
 def train_codec(sample: np.ndarray, *, n_bits: int, seed: int, n_centroids: int | None = None) -> Codec:
-    """Train a codebook: spherical k-means (Dhillon and Modha, 2001), then buckets for what it leaves.
+    """Train a codebook: spherical k-means (Dhillon and Modha, 2001), then buckets for the residuals.
 
     Args:
         sample: Shape (n_tokens, dim), unit rows, float16 or float32; in memory.

@@ -230,7 +230,7 @@ class MappedShard:
         return self._codebooks.get(self.codebook, self._files)
 
     def run(self, kernel: Callable[..., bool], positions: np.ndarray, job: Job, *arguments: object) -> None:
-        """Call a kernel with what is packed of some passages, and `arguments`.
+        """Call a kernel with the packed codes and residuals of some passages, and `arguments`.
 
         Raises:
             ValueError: If it says that a centroid does not exist.

@@ -148,7 +148,7 @@ def pack_residuals(
     stored: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Quantise what a token's centroid leaves of it, and pack it.
+    """Quantise and pack the residuals of tokens: vector less centroid.
 
     Args:
         vectors: Shape (n, dim), float32.

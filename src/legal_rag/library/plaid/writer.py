@@ -75,7 +75,7 @@ def _link_codec(source: Path, folder: Path) -> None:
 
 
 def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
-    """Write a shard of passages of others, whose codebook is one and the same; codes and residuals stay as they are.
+    """Write a shard of passages from shards with one codebook; codes and residuals stay as they are.
 
     Args:
         folders: Of the shards.
