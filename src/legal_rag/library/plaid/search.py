@@ -205,7 +205,7 @@ def fast_plaid_build(torch: str) -> str | None:
 
 
 def install_fast_plaid() -> str:
-    """Install the build of fast-plaid for the installed PyTorch, which stays as it is.
+    """Install the build of fast-plaid for the PyTorch that is there, which stays as it is.
 
     Returns:
         A French sentence for the notebook: what was installed or, where nothing was, why, and what happens instead.
