@@ -84,16 +84,16 @@ def prepare_assets(
     named = encoder in (AUTO, *PROJECTIONS) or HUB_ID.fullmatch(str(encoder))
     encoder_root = encoder
     if encoder is not None and not (named and not Path(encoder).expanduser().exists()):
-        encoder_root = find_encoder_root(_unpacked(encoder, target, "encoder"))
+        encoder_root = find_encoder_root(_unpack_source(encoder, target, "encoder"))
     if index is None:
         return Assets(encoder_root, None)
-    index_root = find_index_root(_unpacked(index, target, "index"), index_name)
+    index_root = find_index_root(_unpack_source(index, target, "index"), index_name)
     for folder in Library(index_root).shard_folders if is_library(index_root) else [plaid_folder_of(index_root)]:
         open_files(folder)
     return Assets(encoder_root, index_root)
 
 
-def _unpacked(source: str | Path, target: Path, what: str) -> Path:
+def _unpack_source(source: str | Path, target: Path, what: str) -> Path:
     if "://" in str(source):
         return extract_zip(fetch_zip(str(source), target / "downloads"), target / what / _stem_of(str(source)))
     path = Path(source).expanduser()
@@ -111,12 +111,12 @@ def find_encoder_root(folder: str | Path) -> Path:
         FileNotFoundError: If there is none, or it has no weights.
         ValueError: If there are several at one depth, or weights exist as pickles only.
     """
-    found = [
+    roots = [
         path
         for path, files in _folders(folder)
         if "modules.json" in files or ("config.json" in files and re.search(r"\.(safetensors|bin)\b", " ".join(files)))
     ]
-    root = _topmost(found, f"encoder in {folder} (expected modules.json, or config.json beside *.safetensors)")
+    root = _topmost(roots, f"encoder in {folder} (expected modules.json, or config.json beside *.safetensors)")
     for pickled in sorted(root.rglob("pytorch_model*.bin")):
         if not any(pickled.parent.glob("*.safetensors")):
             raise ValueError(f"pickled weights are not read: {pickled} (expected model.safetensors in its place)")
@@ -132,10 +132,10 @@ def find_index_root(folder: str | Path, index_name: str = DEFAULT_NAME) -> Path:
         FileNotFoundError: If there is none.
         ValueError: If there are several at one depth, none of that name.
     """
-    found = [path for path, _ in _folders(folder) if is_library(path) or (plaid_folder_of(path) / CENTROIDS).is_file()]
+    roots = [path for path, _ in _folders(folder) if is_library(path) or (plaid_folder_of(path) / CENTROIDS).is_file()]
     expected = f"a Library's {MANIFEST}, or {index_name}/{PLAID_FOLDER}/{CENTROIDS}"
-    named = [path for path in found if path.name == index_name]
-    root = _topmost(named or found, f"index in {folder} (expected {expected})")
+    named = [path for path in roots if path.name == index_name]
+    root = _topmost(named or roots, f"index in {folder} (expected {expected})")
     return root.parent if root.name == PLAID_FOLDER else root
 
 
@@ -150,8 +150,8 @@ def _folders(folder: str | Path) -> Iterator[tuple[Path, list[str]]]:
         subfolders[:] = sorted(sub for sub in subfolders if sub not in hidden and not sub.startswith("."))
 
 
-def _topmost(found: Sequence[Path], what: str) -> Path:
-    top = [path for path in found if len(path.parts) == min(len(path.parts) for path in found)]
+def _topmost(roots: Sequence[Path], what: str) -> Path:
+    top = [path for path in roots if len(path.parts) == min(len(path.parts) for path in roots)]
     if not top:
         raise FileNotFoundError(f"no {what}")
     if len(top) > 1:
@@ -174,55 +174,55 @@ def fetch_zip(address: str, target_folder: str | Path) -> Path:
     from huggingface_hub import constants, hf_hub_download
 
     if (scheme := urlsplit(address).scheme) not in ("http", "https"):
-        raise ValueError(f"cannot fetch {_shown(address)}: {scheme} (expected http, https, or a local path)")
+        raise ValueError(f"cannot fetch {_redact_address(address)}: {scheme} (expected http, https, or a local path)")
     if hub := HUB_FILE.fullmatch(address.removeprefix(constants.ENDPOINT)):
         kind, repository, revision, path = hub.groups()
         try:
             return Path(hf_hub_download(repository, unquote(path), repo_type=kind, revision=unquote(revision)))
         except Exception as error:  # those of its HTTP library too: requests or, from version 1, httpx
-            raise ConnectionError(f"cannot fetch {_shown(address)}: {first_line(error)}") from error
+            raise ConnectionError(f"cannot fetch {_redact_address(address)}: {first_line(error)}") from error
     target = Path(target_folder).expanduser().absolute() / f"{_stem_of(address)}.zip"
     with locked(target):
         if not target.is_file():
             part = _download(address, target)
             if not zipfile.is_zipfile(part):
-                found = _content(part)
+                content = _describe_content(part)
                 part.unlink()
-                raise ValueError(f"not a whole zip: {_shown(address)} ({found})")
+                raise ValueError(f"not a whole zip: {_redact_address(address)} ({content})")
             os.replace(part, target)
     return target
 
 
 def _download(address: str, target: Path) -> Path:
-    """Download into a file beside `target`, on from where an earlier download of the same version broke off."""
-    with _reply(address, HEADERS) as response:
+    """Download into a file next to `target`, resuming an earlier download of the same version."""
+    with _open_response(address, HEADERS) as response:
         version = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
         part = target.with_suffix(f".{hashlib.sha256(version.encode()).hexdigest()[:8]}.part")
         begun = part.stat().st_size if version and part.is_file() else 0
         if begun == int(response.headers.get("Content-Length", 0)) > 0:
             return part
         if not begun:
-            return _written(response, part, 0)
-    with _reply(address, HEADERS | {"Range": f"bytes={begun}-", "If-Range": version}) as response:
-        return _written(response, part, begun if response.status_code == 206 else 0)
+            return _write_response(response, part, 0)
+    with _open_response(address, HEADERS | {"Range": f"bytes={begun}-", "If-Range": version}) as response:
+        return _write_response(response, part, begun if response.status_code == 206 else 0)
 
 
 @contextmanager
-def _reply(address: str, headers: Mapping[str, str]) -> "Iterator[requests.Response]":
+def _open_response(address: str, headers: Mapping[str, str]) -> "Iterator[requests.Response]":
     import requests
 
     try:
         with requests.get(address, headers=headers, stream=True, timeout=TIMEOUT) as response:
             if response.status_code not in (200, 206):
-                found = f"the server answers {response.status_code} {response.reason}"
-                raise ConnectionError(f"cannot fetch {_shown(address)}: {found} (expected 200)")
+                answer = f"the server answers {response.status_code} {response.reason}"
+                raise ConnectionError(f"cannot fetch {_redact_address(address)}: {answer} (expected 200)")
             yield response
     except requests.RequestException as error:
         reason = getattr(error.args[0], "reason", error)  # the outer error quotes the address, with its keys
-        raise ConnectionError(f"cannot fetch {_shown(address)}: {first_line(reason)}") from None
+        raise ConnectionError(f"cannot fetch {_redact_address(address)}: {first_line(reason)}") from None
 
 
-def _written(response: "requests.Response", part: Path, begun: int) -> Path:
+def _write_response(response: "requests.Response", part: Path, begun: int) -> Path:
     left = int(response.headers.get("Content-Length", 0))
     require_space(part.parent, left)
     with part.open("ab" if begun else "wb") as file, byte_bar(f"Downloading {part.stem}", begun + left or None) as bar:
@@ -239,12 +239,12 @@ def _stem_of(address: str) -> str:
     return f"{stem}-{hashlib.sha256(address.encode()).hexdigest()[:8]}"
 
 
-def _shown(address: str) -> str:
+def _redact_address(address: str) -> str:
     """Return an address without what may hold a key: user, password, query."""
     return re.sub(r"//[^/?#]*@", "//", address).partition("?")[0].partition("#")[0]
 
 
-def _content(path: Path) -> str:
+def _describe_content(path: Path) -> str:
     with path.open("rb") as file:
         return f"{path.stat().st_size:,} bytes that begin with {file.read(16)!r}"
 
@@ -272,17 +272,17 @@ def extract_zip(zip_path: str | Path, target: str | Path, limits: ZipLimits | No
         shutil.rmtree(scratch, ignore_errors=True)  # what a killed extraction left
         try:
             with zipfile.ZipFile(zip_path) as archive:
-                _extract(archive, scratch, status.st_size, limits or ZipLimits())
+                _extract_entries(archive, scratch, status.st_size, limits or ZipLimits())
             (scratch / RECORD).write_text(record, encoding="utf-8")
             put_in_place(scratch, target)
         except (*DAMAGE, FileExistsError, NotADirectoryError, IsADirectoryError) as error:  # these: a file as a folder
-            raise ValueError(f"cannot unpack {zip_path} ({_content(zip_path)}): {error}") from error
+            raise ValueError(f"cannot unpack {zip_path} ({_describe_content(zip_path)}): {error}") from error
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 
-def _extract(archive: zipfile.ZipFile, folder: Path, packed: int, limits: ZipLimits) -> None:
+def _extract_entries(archive: zipfile.ZipFile, folder: Path, packed: int, limits: ZipLimits) -> None:
     entries = archive.infolist()
     total = sum(info.file_size for info in entries)
     if len(entries) > limits.entries:
@@ -295,8 +295,8 @@ def _extract(archive: zipfile.ZipFile, folder: Path, packed: int, limits: ZipLim
         if UNSAFE_PATH.fullmatch(info.filename) or info.header_offset < 0:
             raise ValueError(f"its entry {info.orig_filename!r} is damaged, or no plain path within the folder")
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.compress_type not in METHODS:
-            found = f"is of kind {kind:o} and packed by method {info.compress_type}"
-            raise ValueError(f"its entry {info.filename!r} {found} (expected a file, stored or deflated)")
+            problem = f"is of kind {kind:o} and packed by method {info.compress_type}"
+            raise ValueError(f"its entry {info.filename!r} {problem} (expected a file, stored or deflated)")
     require_space(folder.parent, total)
     folder.mkdir()
     with byte_bar(f"Unpacking {Path(archive.filename or '').name}", total) as bar:

@@ -1,6 +1,6 @@
 """One deadline for a piece of work, known to every blocking call within it.
 
-Whoever limits work opens `within`; whatever loops or waits calls `check`, or waits no longer than `seconds_left`.
+Work is limited with `within`; code that loops or waits calls `check`, or waits no longer than `seconds_left`.
 A deadline belongs to its context (PEP 567): threads started within it know it where they run in a copy of the context.
 """
 

@@ -44,7 +44,7 @@ def require_space(folder: Path, needed: int) -> None:
 
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
-    """Keep other processes from making `target` meanwhile; its folder is created.
+    """Lock `target` against other processes that would make it; its folder is created.
 
     Raises:
         ValueError: If another process is making it.
@@ -80,7 +80,7 @@ def written_in(folder: Path) -> Iterator[None]:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the hidden place beside `path` for what belongs to it."""
+    """Return the hidden path next to `path` for what belongs to it."""
     return path.parent / f".{path.name}.{suffix}"
 
 
@@ -100,9 +100,9 @@ def put_in_place(new: Path, target: Path) -> None:
 
 @contextmanager
 def made_once(target: Path) -> Iterator[Path]:
-    """Give a folder to fill, which on leaving becomes `target`, unless another process made that meanwhile.
+    """Yield a folder to fill, which on leaving becomes `target`, unless another process has made that.
 
-    After an error or a kill there is nothing at `target` that could be mistaken for the whole.
+    After an error or a kill, `target` holds nothing incomplete.
     """
     with written_in(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -126,14 +126,14 @@ def restore(target: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that whoever reads it meets the old content or the new one, also after a power cut."""
+    """Write a file atomically: a reader sees the old content or the new one, also after a power cut."""
     with written_whole(path) as file:
         file.write(content if isinstance(content, bytes) else content.encode())
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write that takes the place of `path` on leaving; after an error the old content stays."""
+    """Yield a file to write that replaces `path` on leaving; after an error the old content stays."""
     new = beside(path, "new")
     try:
         with written_in(path.parent):
@@ -149,7 +149,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Give a file a second name, or copy it where the disk knows no such thing."""
+    """Hard-link a file, or copy it where the disk has no hard links."""
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -161,7 +161,7 @@ def parse_json(text: str) -> Any:
     """Parse JSON that anyone may have written.
 
     Raises:
-        ValueError: If it is none, nested too deeply, or holds a number of more than 4,300 digits.
+        ValueError: If it is not JSON, nested too deeply, or holds a number of more than 4,300 digits.
     """
     try:
         return json.loads(text)
@@ -188,7 +188,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-class _Lines:
+class _LineStream:
     """A stream for tqdm without a terminal: each state of a bar becomes a line on stderr."""
 
     def __init__(self) -> None:
@@ -216,7 +216,7 @@ def progress(what: str, **settings: Any) -> "tqdm":
         return tqdm(desc=what, file=getattr(sys.stderr, "raw", sys.stderr), **settings)  # a bar moves the cursor
     lines = type("LineProgress", (tqdm,), {"monitor_interval": 0})  # no thread: later forks would not survive it
     pace = {"delay": LINE_SECONDS, "mininterval": LINE_SECONDS, "miniters": 1}
-    bar: tqdm = lines(desc=what, file=_Lines(), position=0, bar_format=LINE, **pace, **settings)
+    bar: tqdm = lines(desc=what, file=_LineStream(), position=0, bar_format=LINE, **pace, **settings)
     return bar
 
 

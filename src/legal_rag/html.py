@@ -29,7 +29,7 @@ def page_template(package: str, name: str) -> "Template":
 
 @cache
 def own_resource(package: str, name: str) -> "Markup":
-    """Return a script or a style of a package's folder `templates`, to stand in a page as it is."""
+    """Return a script or a style of a package's folder `templates`, to insert into a page as it is."""
     from markupsafe import Markup
 
     return Markup(files(package).joinpath("templates", name).read_text("utf-8"))  # noqa: S704 - our own
@@ -50,12 +50,12 @@ def own_script(package: str, *names: str) -> "Markup":
 
 def frame_of_page(heading: str, script: "Markup", style: "Markup") -> dict[str, Any]:
     """Return what every template asks for: heading, script, style, and the policy that lets these two through."""
-    policy = POLICY.format(_source(script), _source(style))
+    policy = POLICY.format(_policy_source(script), _policy_source(style))
     return {"heading": heading, "style": style, "script": script, "policy": policy}
 
 
 def plain_json(value: Any) -> str:
-    """Write JSON with its accents, or, where a lone surrogate stands in it, with nothing but ASCII."""
+    """Write JSON with its accents, or, where it holds a lone surrogate, as ASCII."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
@@ -65,7 +65,7 @@ def plain_json(value: Any) -> str:
 
 
 def safe_json(value: Any) -> "Markup":
-    """Write JSON that can stand in an HTML script block: nothing in it can end the block."""
+    """Write JSON for an HTML script block: nothing in it can end the block."""
     from markupsafe import Markup
 
     text = printable(json.dumps(value, ensure_ascii=False))
@@ -101,7 +101,7 @@ def french_decimal(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}f}".replace(".", ",")
 
 
-def _source(text: str) -> str:
+def _policy_source(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -41,7 +41,7 @@ class MissingExtraError(ModuleNotFoundError):
 
 
 def require(module: str, advice: str = "") -> None:
-    """Check that an optional package is there, before work that needs it; `advice` says what goes without it.
+    """Check that an optional package is installed, before work that needs it; `advice` says what goes without it.
 
     Raises:
         MissingExtraError: If it is not installed.

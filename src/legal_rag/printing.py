@@ -1,4 +1,4 @@
-"""Characters that text of strangers may not bring to a terminal or a page, and streams without them.
+"""Strip control characters from untrusted text before a terminal or a page shows it, also in streams.
 
 What steers a terminal instead of being shown: C0 controls but line feed and tab, DEL, C1 controls, and the characters
 that override the direction of text (Unicode 16, section 23.2). Half a surrogate pair is no character at all.
@@ -28,7 +28,7 @@ def one_line(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Write the unprintable characters of a JSON text as `\uXXXX`: they stand in its strings only, and stay the same.
+    r"""Write the unprintable characters of a JSON text as `\uXXXX`: they occur only in its strings, whose values stay.
 
     Those that JSON itself escapes are escaped already.
     """
@@ -71,7 +71,7 @@ class PrintableStream:
 def printable_streams() -> Iterator[None]:
     """Put a `PrintableStream` before stdout and stderr for a while."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (one if isinstance(one, PrintableStream) else PrintableStream(one) for one in before)
+    sys.stdout, sys.stderr = (raw if isinstance(raw, PrintableStream) else PrintableStream(raw) for raw in before)
     try:
         yield
     finally:

@@ -38,7 +38,7 @@ def connect_to_read(path: Path, *, cache_kb: int = READ_CACHE_KB, **attached: Pa
     Args:
         path: The file.
         cache_kb: Pages kept in memory, of it and of each attached file.
-        attached: Other files by schema name; those that are not there are left out.
+        attached: Other files by schema name; missing ones are left out.
 
     Raises:
         sqlite3.DatabaseError: If the file is missing or damaged.
@@ -69,24 +69,24 @@ def connect_to_write(path: Path, patience: float | None = None, *, create: bool 
     """
     timeout = PATIENCE_SECONDS if patience is None else patience
     address = str(path) if create else _address(path, "mode=rw")
-    return _connected(address, uri=not create, timeout=timeout)
+    return _new_connection(address, uri=not create, timeout=timeout)
 
 
 def connect_snapshot(path: Path) -> sqlite3.Connection:
     """Open a file that nobody writes to: without locks or a journal, which not every storage or user can have."""
-    return _connected(_address(path, "mode=ro&immutable=1"))
+    return _new_connection(_address(path, "mode=ro&immutable=1"))
 
 
 def connect_as_allowed(path: Path, patience: float | None = None) -> sqlite3.Connection:
-    """Open a file for reading and writing, or as a snapshot where this user can write neither into nor beside it."""
-    # Who cannot write beside a file cannot keep the journal that reading takes, either.
+    """Open a file for reading and writing, or as a snapshot where this user can write neither into nor next to it."""
+    # Without write access to its folder there is no place for the journal that reading takes.
     if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return connect_snapshot(path)
     return connect_to_write(path, patience)
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Write a file with all that another holds at one moment, in place of what is there.
+    """Write a snapshot of a database file to `target`, replacing what is there.
 
     Raises:
         sqlite3.DatabaseError: If the source is damaged; then there is no target.
@@ -101,7 +101,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def answers(connection: sqlite3.Connection) -> bool:
-    """Tell whether a connection can read: none can that was open when a writer was killed in the midst of a commit."""
+    """Tell whether a connection can read; one that was open when a writer was killed during a commit cannot."""
     try:
         connection.execute(ANY_ROW)
     except sqlite3.OperationalError:
@@ -146,23 +146,23 @@ class ThreadConnections:
     ) -> None:
         self._path, self._connect, self._is_usable = path, connect, is_usable
         self._local, self._lock = threading.local(), threading.Lock()
-        self._open: weakref.WeakSet[_Held] = weakref.WeakSet()
-        self._inherited: list[_Held] = []
+        self._open: weakref.WeakSet[_HeldConnection] = weakref.WeakSet()
+        self._inherited: list[_HeldConnection] = []
         self._is_closed = False
 
     def get(self) -> sqlite3.Connection:
         """Return this thread's connection; raise ValueError if all were closed."""
-        held: _Held | None = getattr(self._local, "held", None)
+        held: _HeldConnection | None = getattr(self._local, "held", None)
         if held is not None and held.process != os.getpid():  # must be neither used nor closed by a forked process
             self._inherited.append(held)
             held = None
         if held is None or not self._is_usable(held.connection):
-            held = self._local.held = self._opened()
+            held = self._local.held = self._open_connection()
         return held.connection
 
-    def _opened(self) -> "_Held":
+    def _open_connection(self) -> "_HeldConnection":
         self._require_open()
-        held = _Held(self._connect())
+        held = _HeldConnection(self._connect())
         with self._lock:
             self._require_open()
             self._open.add(held)
@@ -181,7 +181,7 @@ class ThreadConnections:
             self._open.clear()
 
 
-class _Held:
+class _HeldConnection:
     """A thread's connection, and the process that opened it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -189,10 +189,10 @@ class _Held:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    return _connected(_address(path, "mode=ro"))
+    return _new_connection(_address(path, "mode=ro"))
 
 
-def _connected(address: str, *, uri: bool = True, timeout: float = PATIENCE_SECONDS) -> sqlite3.Connection:
+def _new_connection(address: str, *, uri: bool = True, timeout: float = PATIENCE_SECONDS) -> sqlite3.Connection:
     connection = sqlite3.connect(
         address, uri=uri, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
     )
@@ -212,22 +212,22 @@ class _Connection(sqlite3.Connection):
 
 class _Cursor(sqlite3.Cursor):
     def execute(self, *arguments: Any) -> "_Cursor":
-        return _in_time(super().execute, *arguments)
+        return _call_in_time(super().execute, *arguments)
 
     def executemany(self, *arguments: Any) -> "_Cursor":
-        return _in_time(super().executemany, *arguments)
+        return _call_in_time(super().executemany, *arguments)
 
     def fetchone(self) -> Any:
-        return _in_time(super().fetchone)
+        return _call_in_time(super().fetchone)
 
     def fetchall(self) -> list[Any]:
-        return _in_time(super().fetchall)
+        return _call_in_time(super().fetchall)
 
     def __next__(self) -> Any:
-        return _in_time(super().__next__)
+        return _call_in_time(super().__next__)
 
 
-def _in_time(call: Callable[..., T], *arguments: Any) -> T:
+def _call_in_time(call: Callable[..., T], *arguments: Any) -> T:
     try:
         return call(*arguments)
     except sqlite3.OperationalError as error:

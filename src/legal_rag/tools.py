@@ -63,8 +63,8 @@ def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> 
         The passages in the order of the text, the one asked for marked; for an unknown id, a French sentence.
     """
     try:
-        found = find_chunks(chunk_id, context_chunks, dataset)
-        return "\n\n".join(passages_text(dataset.document(found.chunks[0].doc_id), found))
+        result = find_chunks(chunk_id, context_chunks, dataset)
+        return "\n\n".join(passages_text(dataset.document(result.chunks[0].doc_id), result))
     except LookupError as error:
         return str(error)
 

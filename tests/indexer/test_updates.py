@@ -353,7 +353,7 @@ def test_a_compaction_cut_off_is_taken_up(config, worn, tiny_encoder, monkeypatc
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.indexer.compaction._finish", full_disk)
+        patch.setattr("legal_rag.indexer.compaction._finish_compaction", full_disk)
         with pytest.raises(OSError, match="No space left"):
             compact_index(config.index_folder, retrain=retrain)
     assert hits(open_index(config), tiny_encoder) == hits(worn, tiny_encoder)

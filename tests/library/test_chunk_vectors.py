@@ -53,7 +53,7 @@ def stored(folder, segments):
 
 def by_hand(rows, query, n, allowed, sizes=SIZES):
     """Rank by a full sort; ties by row."""
-    numbers = chunk_vectors._summed(query).astype(np.int64)
+    numbers = chunk_vectors._quantise_query(query).astype(np.int64)
     order = sorted(np.flatnonzero(allowed), key=lambda row: (-int(rows[row] @ numbers), row))[:n]
     shard_rows = pairwise(np.cumsum([0, *sizes]))
     return [sorted(int(row - start) for row in order if start <= row < end) for start, end in shard_rows]
@@ -100,13 +100,13 @@ def test_subsets_are_searched_without_removed_chunks(whole, n):
 
 
 def test_a_narrow_filter_reads_its_own_rows_only(whole, monkeypatch):
-    read, kernel = [], chunk_vectors._products
+    read, kernel = [], chunk_vectors._multiply_rows
 
     def counted(vectors, rows, query, out):
         read.extend(rows.tolist())
         kernel(vectors, rows, query, out)
 
-    monkeypatch.setattr(chunk_vectors, "_products", counted)
+    monkeypatch.setattr(chunk_vectors, "_multiply_rows", counted)
     none = np.array([], dtype=np.int64)
     ChunkVectors(*whole, SIZES).nearest(random_query(), 1, [none, None, np.array([7, 200]), none])
     assert sorted(read) == [69, 77]  # chunk 70 + 200 is row 69 of the last segment
@@ -135,7 +135,7 @@ def test_the_largest_numbers_do_not_overflow(tmp_path, dim, size):
     vectors = ChunkVectors(tmp_path / "x", write_rows(tmp_path / "x", rows), [3])
     assert as_lists(vectors.nearest(np.full((2, dim), size), 1)) == [[1]]
     assert as_lists(vectors.nearest(np.full((2, dim), -size), 1)) == [[0]]
-    numbers = chunk_vectors._summed(np.full((2, dim), size)).astype(np.int64)
+    numbers = chunk_vectors._quantise_query(np.full((2, dim), size)).astype(np.int64)
     assert numbers.sum() * 128 <= 2**31 - 1
     assert numbers.max() >= min(32_767, 2**24 // dim - 2)
 

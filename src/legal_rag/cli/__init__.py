@@ -72,8 +72,8 @@ EXAMPLES = {  # of each command, shown by its --help
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
-MOST_SAID = 2000  # characters of an error: an id or a value in it may be of any length
-FAILED = {"verify": 2}  # status after an expected error, where 1 says something else
+MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length
+FAILED = {"verify": 2}  # status after an expected error, where 1 means something else
 
 
 class _LazyGroup(click.Group):
@@ -126,16 +126,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default of the process's own arguments; nothing that it prints steers a terminal.
 
     Returns:
-        0, or what the command gives; after an expected error, which is one line on stderr, 1, or what `FAILED` says.
+        0, or what the command gives; after an expected error, which is one line on stderr, 1, or as in `FAILED`.
     """
     with printable_streams():
-        return _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
+        return _run_command(list(sys.argv[1:] if argv is None else argv) or ["--help"])
 
 
-def _run(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    os.environ["RUST_BACKTRACE"] = "0"  # of the panic of a library, which is told in one line
+    os.environ["RUST_BACKTRACE"] = "0"  # a panic in Rust code is reported in one line
     failed = FAILED.get(arguments[0], 1)
     try:
         status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
@@ -151,22 +151,22 @@ def _run(arguments: list[str]) -> int:
             raise
         return _fail(str(missing), failed)
     except BaseException as error:
-        index = _index_of(arguments)
-        if not _is_expected(error, index) and (damage := _damage(error, index)):
+        index = _index_path(arguments)
+        if not _is_expected(error, index) and (damage := _explain_damage(error, index)):
             return _fail(damage, failed)
         if not isinstance(error, ValueError | LookupError | OSError | sqlite3.DatabaseError | OpenVinoError):
             raise
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
-            raise  # a bug, or a closed pipe, not something the user can mend
-        said = str(error) or type(error).__name__
-        mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(said) and "legal-rag" not in said else ""
-        return _fail(said + mends, failed)
+            raise  # a bug, or a closed pipe, not something the user can fix
+        text = str(error) or type(error).__name__
+        mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(text) and "legal-rag" not in text else ""
+        return _fail(text + mends, failed)
     return status or 0
 
 
 def _is_expected(error: BaseException, index: Path) -> bool:
-    """Tell an error that is raised with a line for the user from what a bug or a damaged index makes."""
-    if isinstance(error, OSError) and isinstance(error.filename, str):  # of the system, which names no remedy
+    """Tell whether an error was raised with a line for the user, not by a bug or a damaged index."""
+    if isinstance(error, OSError) and isinstance(error.filename, str):  # from the system: it names no remedy
         return not error.filename.startswith((f"{index}{os.sep}", str(beside(index, ""))))
     if isinstance(error, ValueError) and _raised_in(error).startswith("numpy."):
         return False
@@ -182,14 +182,14 @@ def _raised_in(error: BaseException) -> str:
     return str(frames[-1].f_globals.get("__name__")) if frames else ""
 
 
-def _index_of(arguments: Sequence[str]) -> Path:
+def _index_path(arguments: Sequence[str]) -> Path:
     from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
-    folder = Path(_given(arguments, "--index-folder", DEFAULT_FOLDER)).expanduser()
-    return folder.absolute() / _given(arguments, "--index-name", DEFAULT_NAME)
+    folder = Path(_option_value(arguments, "--index-folder", DEFAULT_FOLDER)).expanduser()
+    return folder.absolute() / _option_value(arguments, "--index-name", DEFAULT_NAME)
 
 
-def _damage(error: BaseException, index: Path) -> str | None:
+def _explain_damage(error: BaseException, index: Path) -> str | None:
     """Return what is wrong with the files of a command's index, if that may be why it failed."""
     # A panic in Rust code is no Exception.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -199,12 +199,12 @@ def _damage(error: BaseException, index: Path) -> str | None:
     return damage_of(index) if index.is_dir() else None
 
 
-def _given(arguments: Sequence[str], option: str, default: str) -> str:
-    given = [after for one, after in pairwise([*arguments, ""]) if one == option]
-    given += [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
-    return given[-1] if given else default
+def _option_value(arguments: Sequence[str], option: str, default: str) -> str:
+    values = [after for argument, after in pairwise([*arguments, ""]) if argument == option]
+    values += [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{option}=")]
+    return values[-1] if values else default
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo(f"legal-rag: {one_line(message[:MOST_SAID])}{'…' * (len(message) > MOST_SAID)}", err=True)
+    click.echo(f"legal-rag: {one_line(message[:MOST_CHARS])}{'…' * (len(message) > MOST_CHARS)}", err=True)
     return status

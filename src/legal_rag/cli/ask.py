@@ -132,8 +132,8 @@ def ask_command(
     library = open_library(index_folder, index_name)
     store = open_store(library, answers_folder, to_write=True) if save else None
     page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))
-    agent = _agent(library, agent_settings)
-    prediction = _answer(agent, question, stream=stream)
+    agent = _open_agent(library, agent_settings)
+    prediction = _run_agent(agent, question, stream=stream)
     comparison = None
     if compare:
         from legal_rag.agent.contradictions import contradictions
@@ -145,7 +145,7 @@ def ask_command(
     keep_answer(prediction, page, store, library)
     _write_papers(prediction, *papers, library)
     if extract or (extract is None and extraction.api_key):
-        extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
+        extract_after_answer(library, [citation.doc_id for citation in prediction.citations], extraction)
 
 
 def print_answer(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
@@ -178,7 +178,7 @@ def page_to_write(html: str | None) -> Path | None:
     """Return the file to write the page to, checked before any model call.
 
     Raises:
-        ValueError: If it is a folder or a device, or lies in no folder.
+        ValueError: If it is a folder or a device, or its folder does not exist.
         OSError: If nothing can be written there.
     """
     if html is None:
@@ -201,7 +201,6 @@ def write_page(page: Path, html: str) -> None:
 
 
 def _write_papers(prediction: "Prediction", docx: Path | None, bibtex: Path | None, library: "Library | None") -> None:
-    """Write an answer's Word document and BibTeX entries, where asked for."""
     from legal_rag.files import write_whole
     from legal_rag.report.brief import answer_bibtex, answer_docx
 
@@ -242,7 +241,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     named = settings["instructions"]
     return {name: settings[name] for name in ("model", "api_base", "api_key", "seed", "trust_remote_code")} | {
         "budget": budget_of(settings),
-        **{one.name: settings[one.name] for one in fields(TagSettings)},
+        **{field.name: settings[field.name] for field in fields(TagSettings)},
         "cache": not settings["no_cache"],
         "instructions": None if named is None else instructions_text(named),
         **sampling_settings(settings),
@@ -267,7 +266,7 @@ def instructions_text(named: str) -> str:
     return text
 
 
-def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
+def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent.agent import build_agent
     from legal_rag.llm import is_asked
 
@@ -278,7 +277,7 @@ def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | Evidenc
     return build_agent(library, extra_tools=[deep_read_tool], **settings)
 
 
-def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":
+def _run_agent(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":
     if not stream:
         return agent(question)
     with agent.stream(question) as answer:
@@ -333,12 +332,12 @@ def answers_command(
 def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
     if not answers:
         click.echo("no saved answers ('legal-rag ask --save' keeps one)", err=True)
-    for one in answers:
-        click.echo(f"{one.answer_id}  {in_one_line(one.question, QUESTION_CHARS)}")
-        counts = citations_in_french(one.citations, verbatim=one.mode in VERBATIM_MODES) or "aucune citation"
-        cost = "" if not one.cost else f", {one.cost:.4f} $"
-        calls = f", {one.model_calls} appel{'s' if one.model_calls > 1 else ''} du modèle" if one.model_calls else ""
-        click.echo(f"   {one.mode}, {one.status}, {counts}, {french_seconds(one.seconds)}{calls}{cost}")
+    for row in answers:
+        click.echo(f"{row.answer_id}  {in_one_line(row.question, QUESTION_CHARS)}")
+        counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
+        cost = "" if not row.cost else f", {row.cost:.4f} $"
+        calls = f", {row.model_calls} appel{'s' if row.model_calls > 1 else ''} du modèle" if row.model_calls else ""
+        click.echo(f"   {row.mode}, {row.status}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
 
 
 @click.command("verify")

@@ -97,11 +97,11 @@ def deep_read_command(
     library = open_library(index_folder, index_name)
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
-    models = _models(options)
+    models = _build_models(options)
     if extract or (extract is None and doc_ids and models):
         extract_before_reading(library, doc_ids, extraction)
     if models is None:
-        prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
+        prediction = _evidence(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
         from legal_rag.deep_read.reading import deep_read
         from legal_rag.retriever.retriever import Retriever
@@ -116,7 +116,7 @@ def deep_read_command(
             settings=settings,
             retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
             trace=Path(trace).expanduser() if trace else None,
-            on_start=lambda said: click.echo(said, err=True),
+            on_start=lambda message: click.echo(message, err=True),
             on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
         )
     print_answer(prediction, as_json=as_json)
@@ -142,7 +142,7 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
         write_page(page, render_trace(trace))
 
 
-def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
+def _build_models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     from legal_rag.llm import build_language_model, is_asked
 
     model, endpoint = options["model"], (options["api_key"], options["api_base"])
@@ -156,8 +156,8 @@ def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     return root, sub
 
 
-def _passages(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
-    """Answer by passages alone, and say why."""
+def _evidence(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
+    """Answer by passages alone, with a notice why."""
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.library.filters import Filters
     from legal_rag.retriever.retriever import build_retriever

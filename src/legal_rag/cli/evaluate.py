@@ -65,7 +65,7 @@ def evaluate_command(
         qrels = evaluation.read_qrels(settings["qrels"])
     if not qrels:
         raise ValueError(f"{settings['queries']} names no doc_id: give the judgements with --qrels")
-    files = _files(settings)
+    files = _output_files(settings)
     if settings["pyserini"]:
         evaluation.trec_python()  # before the work, too
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
@@ -80,17 +80,17 @@ def evaluate_command(
             evaluation.write_run(path, run, settings["run_name"])
         else:
             evaluation.write_qrels(path, qrels)
-    wanted = evaluation.measures(k)
-    measured = evaluation.evaluate_run(qrels, run, wanted)
-    others = [] if other is None else [evaluation.evaluate_run(qrels, other, wanted)]
-    compared = [one for against in others for one in evaluation.compare_runs(measured, against)]
+    measures = evaluation.measures(k)
+    measured = evaluation.evaluate_run(qrels, run, measures)
+    others = [] if other is None else [evaluation.evaluate_run(qrels, other, measures)]
+    compared = [test for against in others for test in evaluation.compare_runs(measured, against)]
     theirs = evaluation.trec_eval(qrels, run) if settings["pyserini"] else {}
     nothing = "" if any(run.values()) else f"no passage found{filter_at_fault(library, filters)}"
     caution = "; ".join(filter(None, [nothing, evaluation.caution(queries)])) or None
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
     if as_json:
-        figures = {one.measure: {"mean": one.mean, "low": one.low, "high": one.high} for one in measured.figures}
-        differences = {one.measure: {"difference": one.difference, "p_value": one.p_value} for one in compared}
+        figures = {name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in measured.figures}
+        differences = {test.measure: {"difference": test.difference, "p_value": test.p_value} for test in compared}
         print_json(
             {
                 "documents": len(library),
@@ -105,10 +105,10 @@ def evaluate_command(
         )
     else:
         click.echo(f"{len(measured.by_query)} queries over {len(library)} documents")
-        for one in evaluation.sampled(qrels, run, settings["show"]):
+        for question in evaluation.sampled(qrels, run, settings["show"]):
             texts = {query.qid: query.text for query in queries}
-            result = f"HIT {one.first_rank}" if one.first_rank else "MISS"
-            click.echo(f"{result:8} {one.qid}  {texts.get(one.qid, '')[:SHOWN_CHARS]}")
+            result = f"HIT {question.first_rank}" if question.first_rank else "MISS"
+            click.echo(f"{result:8} {question.qid}  {texts.get(question.qid, '')[:SHOWN_CHARS]}")
         print_figures(measured, compared, theirs)
         if caution:
             click.echo(f"caution: {caution}")
@@ -117,7 +117,7 @@ def evaluate_command(
             click.echo(f"{len(absent)} of the documents judged relevant are not in the index, e.g. {absent[0]}")
 
 
-def _files(settings: dict[str, Any]) -> dict[str, Path]:
+def _output_files(settings: dict[str, Any]) -> dict[str, Path]:
     """Return the files to write, by option; checked before the work, not after it."""
     given = {name: settings[name] for name in ("run_out", "qrels_out") if settings[name] is not None}
     files = {name: Path(path).expanduser() for name, path in given.items()}
@@ -139,11 +139,11 @@ def print_figures(
     theirs: Mapping[str, float] | None = None,
 ) -> None:
     """Print a line for each measure: mean, interval, difference from another run, trec_eval's own mean."""
-    differences = {one.measure: f"  {one.difference:+.4f} (p = {one.p_value:.4f})" for one in compared}
-    for one in measured.figures:
-        interval = f"[{one.low:.4f}, {one.high:.4f}]"
-        beside = f"  trec_eval {theirs[one.measure]:.4f}" if theirs and one.measure in theirs else ""
-        click.echo(f"{one.measure:10} {one.mean:.4f}  {interval}{beside}{differences.get(one.measure, '')}")
+    differences = {test.measure: f"  {test.difference:+.4f} (p = {test.p_value:.4f})" for test in compared}
+    for figure in measured.figures:
+        interval = f"[{figure.low:.4f}, {figure.high:.4f}]"
+        trec_mean = f"  trec_eval {theirs[figure.measure]:.4f}" if theirs and figure.measure in theirs else ""
+        click.echo(f"{figure.measure:10} {figure.mean:.4f}  {interval}{trec_mean}{differences.get(figure.measure, '')}")
 
 
 DEFAULT = QuestionSettings()
@@ -181,10 +181,10 @@ def questions_command(index_folder: str, index_name: str, as_json: bool, **optio
     from legal_rag.evaluation.questions.generate import estimate, generate_questions
     from legal_rag.llm import Price
 
-    settings = QuestionSettings(**{one.name: options[one.name] for one in fields(QuestionSettings)})
+    settings = QuestionSettings(**{field.name: options[field.name] for field in fields(QuestionSettings)})
     lm = _language_model(options)
-    doc_ids = _doc_ids(options["doc_ids"])
-    documents = _documents(index_folder, index_name, doc_ids, options)
+    doc_ids = _parse_doc_ids(options["doc_ids"])
+    documents = _open_documents(index_folder, index_name, doc_ids, options)
     drawn = {"limit": options["limit"], "doc_ids": doc_ids}
     if options["dry_run"]:
         if lm is None:
@@ -202,18 +202,18 @@ def questions_command(index_folder: str, index_name: str, as_json: bool, **optio
         trust_remote_code=options["trust_remote_code"],
         **asdict(settings),
     )
-    _print_report(report, as_json)
+    _print_question_report(report, as_json)
 
 
-def _doc_ids(given: str | None) -> set[str]:
+def _parse_doc_ids(value: str | None) -> set[str]:
     from legal_rag.indexer.config import read_ids
 
-    if given is not None and Path(given).expanduser().is_file():
-        return read_ids(given)
-    return {one.strip() for one in (given or "").split(",")} - {""}
+    if value is not None and Path(value).expanduser().is_file():
+        return read_ids(value)
+    return {doc_id.strip() for doc_id in (value or "").split(",")} - {""}
 
 
-def _documents(index_folder: str, index_name: str, doc_ids: set[str], options: dict[str, Any]) -> "Documents":
+def _open_documents(index_folder: str, index_name: str, doc_ids: set[str], options: dict[str, Any]) -> "Documents":
     from legal_rag.evaluation.questions.documents import SourceDocuments
 
     if options["source"] is None:
@@ -250,7 +250,7 @@ def _print_estimate(estimate: "Estimate", as_json: bool) -> None:
     click.echo(f"dollars            {dollars}")
 
 
-def _print_report(report: "QuestionReport", as_json: bool) -> None:
+def _print_question_report(report: "QuestionReport", as_json: bool) -> None:
     if as_json:
         print_json({**asdict(report), "folder": str(report.folder)})
         return

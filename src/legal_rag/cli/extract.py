@@ -61,7 +61,7 @@ def extract_command(
     else:
         if options["limit"] is not None or options["ids_file"] is not None:
             raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")
-        # What a model was paid for is not made anew by rules, unless these are asked for.
+        # What a model was paid for is not redone by rules, unless these are asked for.
         keep_models = options["extract_model"] is None
         report = extract_library(open_library(index_folder, index_name), settings, output, keep_models=keep_models)
     if as_json:
@@ -70,7 +70,7 @@ def extract_command(
         click.echo(
             f"{report.entities} entities in {count(report.documents, 'document')}: {Path(report.files[0]).parent}"
         )
-        click.echo(f"page: {_page_of(report)}", err=True)
+        click.echo(f"page: {_html_page(report)}", err=True)
     _print_limits_of_rules(report)
     print_losses(report)
     if view:
@@ -81,12 +81,12 @@ def extract_command(
 
 
 def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_models: bool) -> None:
-    """Extract what a new Library's documents lack; see `legal_rag.indexer.extract_library`."""
+    """Extract missing entities of a new Library's documents; see `legal_rag.indexer.extract_library`."""
     from legal_rag.indexer.entities import extract_library
 
     report = extract_library(library, settings, keep_models=keep_models)
-    found = f"{report.entities} entities in {report.documents} documents, by {report.model}, {report.seconds:.1f} s"
-    click.echo(f"{found}; page: {_page_of(report)}", err=True)
+    counts = f"{report.entities} entities in {report.documents} documents, by {report.model}, {report.seconds:.1f} s"
+    click.echo(f"{counts}; page: {_html_page(report)}", err=True)
     print_losses(report)
 
 
@@ -98,26 +98,26 @@ def _print_limits_of_rules(report: "ExtractReport") -> None:
     if report.model != RULES or report.schema == AUTO:
         return
     schema = get_schema(report.schema)
-    found = classes_found(schema)
-    if len(found) < len(schema.classes):
-        looked = f"looked for {len(found)} of the {len(schema.classes)} classes of {schema.name!r}: {', '.join(found)}"
+    names = classes_found(schema)
+    if len(names) < len(schema.classes):
+        looked = f"looked for {len(names)} of the {len(schema.classes)} classes of {schema.name!r}: {', '.join(names)}"
         click.echo(
             f"the rules know decisions and regulations; they {looked} (a model finds all: --extract-model)", err=True
         )
 
 
-def _page_of(report: "ExtractReport") -> str:
+def _html_page(report: "ExtractReport") -> str:
     return next(file for file in report.files if file.endswith(".html"))
 
 
 def extract_after_answer(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:
-    """Extract what the documents that an answer cites lack; a failure is a message, for the answer is out."""
+    """Extract missing entities of the documents that an answer cites; a failure is only a message."""
     with _failure_as_message("documents cited"):
-        _extract_some(library, doc_ids, settings, "documents cited")
+        _extract_missing(library, doc_ids, settings, "documents cited")
 
 
 def extract_before_reading(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:
-    """Extract what the documents to be read lack, those named or all, after saying what that takes.
+    """Extract missing entities of the documents to be read, those named or all, after printing the cost.
 
     A failure is a message: the documents are read without.
     """
@@ -128,7 +128,7 @@ def extract_before_reading(library: Any, doc_ids: Sequence[str], settings: "Extr
         if missing:
             cost = f", about {requests} requests" if requests else ""
             click.echo(f"extracting {len(missing)} documents first, by {settings.model_id}{cost}", err=True)
-            _extract_some(library, missing, settings, "documents")
+            _extract_missing(library, missing, settings, "documents")
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def _failure_as_message(what: str) -> Iterator[None]:
         click.echo(f"the {what} were not extracted: {error}", err=True)
 
 
-def _extract_some(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings", what: str) -> None:
+def _extract_missing(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings", what: str) -> None:
     from legal_rag.indexer.entities import complete_documents
 
     report = complete_documents(library, doc_ids, settings)
@@ -151,8 +151,8 @@ def _extract_some(library: Any, doc_ids: Sequence[str], settings: "ExtractionSet
 def print_missing_ids(missing: Sequence[str]) -> None:
     """Say which ids of an ids file have no document."""
     if missing:
-        some = ", ".join(missing[:LISTED_IDS])
-        click.echo(f"{len(missing)} ids of the ids file were not found, or not readable: {some}", err=True)
+        listed = ", ".join(missing[:LISTED_IDS])
+        click.echo(f"{len(missing)} ids of the ids file were not found, or not readable: {listed}", err=True)
 
 
 def print_losses(report: "ExtractReport") -> None:

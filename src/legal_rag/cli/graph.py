@@ -27,7 +27,7 @@ def _json_of_edge(edge: "Edge") -> dict[str, Any]:
 
 
 def _json_of_episode(episode: "Episode") -> dict[str, Any]:
-    return {**episode._asdict(), "nodes": [one._asdict() for one in episode.nodes]}
+    return {**episode._asdict(), "nodes": [node._asdict() for node in episode.nodes]}
 
 
 @click.group("graph")
@@ -52,7 +52,7 @@ def show_command(
     from legal_rag.graph.page import render_graph, view_node
 
     page = page_to_write(html)
-    graph = _open(index_folder, index_name)
+    graph = _open_graph(index_folder, index_name)
     node = graph.find(name)
     if as_json:
         print_json(_json_of_view(view_node(graph, node, with_all=with_all)))
@@ -68,14 +68,14 @@ def show_command(
 @click.argument("second", metavar="B")
 def path_command(first: str, second: str, index_folder: str, index_name: str, as_json: bool) -> None:
     """Show a shortest chain of facts from the node A to the node B, each with its words in the text."""
-    graph = _open(index_folder, index_name)
+    graph = _open_graph(index_folder, index_name)
     start = graph.find(first)
     end = graph.find(second)
     if start.key == end.key:
         raise ValueError(f"{first!r} and {second!r} name the same node: {start.name}")
     edges = graph.path(start, end)
     if as_json:
-        print_json([_json_of_edge(one) for one in edges])
+        print_json([_json_of_edge(edge) for edge in edges])
     elif not edges:
         click.echo("no chain of facts between them", err=True)
     else:
@@ -90,14 +90,14 @@ def most_cited_command(node_type: str, k: int, index_folder: str, index_name: st
     """List the articles, or other nodes, that most documents cite."""
     from legal_rag.graph.page import name_of
 
-    graph = _open(index_folder, index_name)
+    graph = _open_graph(index_folder, index_name)
     nodes = graph.most_cited(node_type, k)
     if as_json:
-        print_json([one._asdict() for one in nodes])
+        print_json([node._asdict() for node in nodes])
         return
     if not nodes:
         click.echo(f"nothing of the type {node_type} is cited", err=True)
-    _print_lines((f"{one.cited:>6}  ", name_of(graph, one), False) for one in nodes)
+    _print_lines((f"{node.cited:>6}  ", name_of(graph, node), False) for node in nodes)
 
 
 @graph_command.command("export")
@@ -115,10 +115,10 @@ def export_command(
 
     form = named or Path(file).suffix.lstrip(".").lower()
     if form not in EXPORTS:
-        expected = ", ".join(f".{one}" for one in EXPORTS)
+        expected = ", ".join(f".{suffix}" for suffix in EXPORTS)
         raise ValueError(f"no format for {file!r} (expected a name ending in one of {expected}, or --format)")
     target = page_to_write(file)
-    graph = _open(index_folder, index_name)
+    graph = _open_graph(index_folder, index_name)
     counts = EXPORTS[form](graph, target or file, SUPPORTS if with_all else SUPPORTS[:1])
     if as_json:
         print_json({"file": str(target), "format": form, **counts._asdict()})
@@ -126,7 +126,7 @@ def export_command(
         click.echo(f"{count(counts.nodes, 'node')}, {count(counts.edges, 'edge')}: {target}")
 
 
-def _open(index_folder: str, index_name: str) -> "KnowledgeGraph":
+def _open_graph(index_folder: str, index_name: str) -> "KnowledgeGraph":
     from legal_rag.graph.graph import KnowledgeGraph
 
     return KnowledgeGraph(open_library(index_folder, index_name))
@@ -142,14 +142,14 @@ def _print_lines(lines: Iterable[Line]) -> None:
 
 
 def _json_of_view(view: "NodeView") -> dict[str, Any]:
-    edges = {name: [_json_of_edge(one) for one in getattr(view, name)] for name in ("edges", "stated", "unsupported")}
+    edges = {name: [_json_of_edge(edge) for edge in getattr(view, name)] for name in ("edges", "stated", "unsupported")}
     return {
         "node": view.node._asdict(),
         "name": view.name,
         "cited_by": view.node.cited,
-        "rulings": [_json_of_edge(one) for one in view.rulings],
+        "rulings": [_json_of_edge(edge) for edge in view.rulings],
         **edges,
-        "episodes": [_json_of_episode(one) for one in view.episodes],
+        "episodes": [_json_of_episode(episode) for episode in view.episodes],
     }
 
 
@@ -158,8 +158,8 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iter
 
     yield "", view.name, False
     yield "", " · ".join(facts_about(view.node)), True
-    if said := treatment_in_french(view.node, view.rulings):
-        yield "", f"Traitement : {said}.", False
+    if treatment := treatment_in_french(view.node, view.rulings):
+        yield "", f"Traitement : {treatment}.", False
     yield from _lines_of_links(graph, view, most)
     for heading, edges in (
         ("Selon le modèle, non vérifié :", view.stated),
@@ -168,7 +168,7 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iter
         if edges:
             yield "\n", heading, False
             yield from _lines_of_edges(graph, edges[:most], "  ? ")
-            yield from _left_out(len(edges) - most)
+            yield from _lines_left_out(len(edges) - most)
     yield from _lines_of_episodes(view.episodes[:most])
 
 
@@ -180,11 +180,11 @@ def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Ite
         yield "\n", f"{says} ({len(ends)}{' au moins' if len(ends) >= view.most else ''}) :", False
         for edge, other in ends[:most]:
             detail = f" ({edge.detail})" if edge.detail else ""
-            yield "  - ", f"{name_of(graph, other)}{detail}  [{_place(edge)}]", False
-        yield from _left_out(len(ends) - most)
+            yield "  - ", f"{name_of(graph, other)}{detail}  [{_format_place(edge)}]", False
+        yield from _lines_left_out(len(ends) - most)
 
 
-def _left_out(n: int) -> Iterator[Line]:
+def _lines_left_out(n: int) -> Iterator[Line]:
     if n > 0:
         yield "  ", f"… et {n} autre{'s' if n > 1 else ''} (--most en montre plus)", True
 
@@ -193,10 +193,10 @@ def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"], lead: str)
     from legal_rag.graph.page import name_of, origin_in_french
 
     for number, edge in enumerate(edges):
-        said = f"{name_of(graph, edge.source)} {EDGE_TYPES.get(edge.type, edge.type)} {name_of(graph, edge.target)}"
+        fact = f"{name_of(graph, edge.source)} {EDGE_TYPES.get(edge.type, edge.type)} {name_of(graph, edge.target)}"
         yield (
             lead if number == 0 or lead.strip() == "?" else " " * len(lead),
-            f"{said} — {origin_in_french(edge)}",
+            f"{fact} — {origin_in_french(edge)}",
             False,
         )
 
@@ -204,11 +204,11 @@ def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"], lead: str)
 def _lines_of_episodes(episodes: Sequence["Episode"]) -> Iterator[Line]:
     if episodes:
         yield "\n", "Notes de travail du modèle, non vérifiées :", False
-    for one in episodes:
-        status = EPISODE_STATUSES.get(one.status, one.status)
-        context = f" ({one.context})" if one.context else ""
-        yield "  ? ", f"[{status}] {one.decision}{context} — réponse {one.answer_id}, {one.recorded[:10]}", False
-        for lesson in one.lessons:
+    for note in episodes:
+        status = EPISODE_STATUSES.get(note.status, note.status)
+        context = f" ({note.context})" if note.context else ""
+        yield "  ? ", f"[{status}] {note.decision}{context} — réponse {note.answer_id}, {note.recorded[:10]}", False
+        for lesson in note.lessons:
             yield "    ", f"leçon : {lesson}", True
 
 
@@ -223,8 +223,8 @@ def _lines_of_path(graph: "KnowledgeGraph", start: "Node", edges: Sequence["Edge
         says = (REVERSED_EDGE_TYPES if backward else EDGE_TYPES).get(edge.type, edge.type)
         yield "  ", f"{says} {name_of(graph, other)}", False
         quoted = quote(graph, edge)
-        yield "     ", f"[{_place(edge)}]{f' « {quoted.whole} »' if quoted else ''}", True
+        yield "     ", f"[{_format_place(edge)}]{f' « {quoted.whole} »' if quoted else ''}", True
 
 
-def _place(edge: "Edge") -> str:
+def _format_place(edge: "Edge") -> str:
     return edge.doc_id + (f", {edge.char_start}-{edge.char_end}" if edge.char_start >= 0 else ", métadonnées")

@@ -114,7 +114,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         name = cfg.encoder.name
         why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
         click.echo(f"encoder: {name} ({why})", err=True)
-    _tell_of_replacement(cfg)
+    _announce_replacement(cfg)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
 
@@ -123,11 +123,11 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         from legal_rag.indexer.build import build_index
 
         report = build_index(cfg)
-    _tell_of_empty_columns(cfg)
+    _warn_of_empty_columns(cfg)
     if as_json:
         print_json(report.to_json())
     else:
-        _print_report(report)
+        _print_index_report(report)
     if settings["extract"]:
         library = open_library(index_folder, index_name)
         extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
@@ -135,11 +135,10 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         suggest("ask 'QUESTION'", index_folder, index_name)
 
 
-def _tell_of_replacement(cfg: IndexConfig) -> None:
-    """Say on stderr which index a build replaces."""
+def _announce_replacement(cfg: IndexConfig) -> None:
     try:
         library = open_library(str(cfg.index_folder), cfg.index_name)
-    except (OSError, ValueError):  # none, or a damaged one, which a build mends
+    except (OSError, ValueError):  # none, or a damaged one, which a build repairs
         return
     source, changed = library.manifest["source"]["name"], bool(library.manifest["updates"])
     if source == source_label(cfg) and not changed:
@@ -152,7 +151,7 @@ def _tell_of_replacement(cfg: IndexConfig) -> None:
     )
 
 
-def _tell_of_empty_columns(cfg: IndexConfig) -> None:
+def _warn_of_empty_columns(cfg: IndexConfig) -> None:
     """Say on stderr which columns named by --header none of the first documents has."""
     lacking = {column for _, column in cfg.chunks.header_columns} - {column for _, column in CHUNKS.header_columns}
     columns: set[str] = set()
@@ -161,13 +160,13 @@ def _tell_of_empty_columns(cfg: IndexConfig) -> None:
         for document in islice(library.documents(), DOCUMENTS_TRIED):
             columns |= {name for name, value in document.row().items() if value}
     if unknown := sorted(lacking - columns):
-        there = ", ".join(sorted(columns))
-        click.echo(f"no document has the column {', '.join(unknown)} of --header (there are: {there})", err=True)
+        existing = ", ".join(sorted(columns))
+        click.echo(f"no document has the column {', '.join(unknown)} of --header (there are: {existing})", err=True)
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
     names = (*Overrides._fields, "pool_factor", "backend", "trust_remote_code")
-    return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{one: settings[one] for one in names})
+    return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{name: settings[name] for name in names})
 
 
 def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
@@ -179,10 +178,10 @@ def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((label.strip(), column.strip()) for label, _, column in pairs)
 
 
-def _print_report(report: IndexReport) -> None:
+def _print_index_report(report: IndexReport) -> None:
     counts = f"{count(report.documents, 'document')}, {count(report.chunks, 'chunk')}"
     click.echo(f"{counts}, {count(report.tokens, 'token vector')}: {report.path}")
-    stages, at_once = _spelled(report.stages()), _spelled(report.overlapping())
+    stages, at_once = _format_seconds(report.stages()), _format_seconds(report.overlapping())
     click.echo(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""), err=True)
     if report.bad:
         listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
@@ -192,8 +191,8 @@ def _print_report(report: IndexReport) -> None:
     print_missing_ids(report.missing_ids)
 
 
-def _spelled(seconds: dict[str, float]) -> str:
-    return ", ".join(f"{stage} {one:.1f} s" for stage, one in seconds.items())
+def _format_seconds(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{stage} {spent:.1f} s" for stage, spent in seconds.items())
 
 
 @click.command("add")
@@ -221,7 +220,7 @@ def add_command(
     if as_json:
         print_json(report.to_json())
     else:
-        _print_report(report)
+        _print_index_report(report)
         click.echo(f"{report.unchanged} documents were there already, {report.replaced} were replaced", err=True)
         if report.documents and open_library(index_folder, index_name).entities is not None:
             click.echo("the new documents have no entities yet", err=True)
@@ -278,14 +277,14 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
     from legal_rag.indexer.doctor import examine, unverified
 
     library = open_library(index_folder, index_name)
-    problems, not_vouched_for = examine(library), unverified(library)
+    problems, not_verified = examine(library), unverified(library)
     if as_json:
-        print_json({"problems": problems, "unverified": not_vouched_for})
-    elif not_vouched_for:
-        click.echo(not_vouched_for, err=True)
+        print_json({"problems": problems, "unverified": not_verified})
+    elif not_verified:
+        click.echo(not_verified, err=True)
     for problem in problems:
         click.echo(problem, err=True)
-    if not as_json and any("'legal-rag " not in one for one in problems):  # the others say it
+    if not as_json and any("'legal-rag " not in problem for problem in problems):  # the others say it
         click.echo("texts and vectors are mended by building the index again, all other parts by 'rebuild'", err=True)
         suggest("rebuild --force", index_folder, index_name)
     if not problems and not as_json:
@@ -303,8 +302,8 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
 
     library = open_library(index_folder, index_name)
     next(iter(library), None)  # the texts can be read, or the command fails
-    manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
-    outlined, linked = count_outlines(library.path, library.path / STORE), _graph(library)
+    manifest, extracted, indexed = library.manifest, _entity_counts(library), _corpus_index_counts(library)
+    outlined, linked = count_outlines(library.path, library.path / STORE), _graph_counts(library)
     if as_json:
         further = {"entities": extracted, "outlines": outlined, "graph": linked, "corpus_index": indexed}
         print_json({**manifest, **{name: value for name, value in further.items() if value}})
@@ -317,11 +316,11 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
     if n_bits := manifest["plaid"]["n_bits"]:
         lacking = "no chunk vectors, searched exhaustively: 'legal-rag rebuild --only vectors' makes them"
-        found = "found by chunk vectors" if CHUNK_VECTORS in manifest else lacking
-        click.echo(f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; {found}")
-    for one in extracted:
-        of = f"{one['documents']} of {counts['documents']} documents"
-        click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
+        search_mode = "found by chunk vectors" if CHUNK_VECTORS in manifest else lacking
+        click.echo(f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; {search_mode}")
+    for recipe in extracted:
+        of = f"{recipe['documents']} of {counts['documents']} documents"
+        click.echo(f"entities: of {of}, by {recipe['model']}, schema {recipe['schema']}")
     if outlined:
         click.echo(f"outlines: of {outlined} of {counts['documents']} documents")
     if linked:
@@ -330,8 +329,7 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
         click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
 
 
-def _extracted(library: Any) -> list[dict[str, Any]]:
-    """Count the documents with entities, by model and schema."""
+def _entity_counts(library: Any) -> list[dict[str, Any]]:
     if library.entities is None:
         return []
     counts: Counter[tuple[str, str]] = Counter()
@@ -340,7 +338,7 @@ def _extracted(library: Any) -> list[dict[str, Any]]:
     return [{"documents": n, "model": model, "schema": schema} for (model, schema), n in sorted(counts.items())]
 
 
-def _graph(library: Any) -> dict[str, int]:
+def _graph_counts(library: Any) -> dict[str, int]:
     from legal_rag.graph.graph import KnowledgeGraph
     from legal_rag.graph.store import DAMAGE
 
@@ -350,7 +348,7 @@ def _graph(library: Any) -> dict[str, int]:
         return {}
 
 
-def _corpus_index(library: Any) -> dict[str, Any]:
+def _corpus_index_counts(library: Any) -> dict[str, Any]:
     from legal_rag.corpus_index.index import CorpusIndex
 
     try:
@@ -384,7 +382,7 @@ def corpus_index_command(
     from legal_rag.corpus_index.building import CorpusIndexer
 
     library = open_library(index_folder, index_name)
-    sub_llm = _model(summaries, api_key, api_base) if summaries else None
+    sub_llm = _build_summary_model(summaries, api_key, api_base) if summaries else None
     index = CorpusIndexer(library, sub_llm).build_corpus_index(parallel, batch_size)
     n_documents, n_topics, sources = index.total_docs, len(index.topics), index.summary_sources()
     if as_json:
@@ -437,22 +435,22 @@ def rebuild_command(
     from legal_rag.indexer.rebuild import plan_rebuild, rebuild
     from legal_rag.indexer.trees import check_trees, import_trees, plan_summaries, summarise_trees
 
-    parts = _parts(only, trees_from, extract_only=extract_only, index_only=index_only)
+    parts = _parts_to_rebuild(only, trees_from, extract_only=extract_only, index_only=index_only)
     if summaries and "trees" not in parts:
         raise click.UsageError("--summaries goes with the part trees")
     settings = extraction_settings(options)
     library = open_library(index_folder, index_name)
-    model = _model(summaries, api_key, api_base, checked=not dry_run) if summaries else None
+    model = _build_summary_model(summaries, api_key, api_base, checked=not dry_run) if summaries else None
     plan = plan_rebuild(library, parts, settings, force=force)
     if trees_from:
         click.echo(f"trees: {len(check_trees(library, trees_from))} files to store", err=True)
-    for one in plan:
-        asked = _asked(settings.model_id, settings.api_key, settings.api_base, *one[2:]) if one.requests else ""
-        click.echo(f"{one.part}: {one.documents or 'no'} documents to read{asked}", err=True)
-    printed = {"done": not dry_run, "plan": [one._asdict() for one in plan]}
+    for part in plan:
+        asked = _estimate(settings.model_id, settings.api_key, settings.api_base, *part[2:]) if part.requests else ""
+        click.echo(f"{part.part}: {part.documents or 'no'} documents to read{asked}", err=True)
+    printed = {"done": not dry_run, "plan": [part._asdict() for part in plan]}
     if model is not None:
         summary_plan = plan_summaries(library)
-        asked = _asked(str(summaries), api_key, api_base, *summary_plan[1:]) if summary_plan.requests else ""
+        asked = _estimate(str(summaries), api_key, api_base, *summary_plan[1:]) if summary_plan.requests else ""
         click.echo(f"summaries: {summary_plan.documents or 'no'} documents to summarise{asked}", err=True)
         printed["summaries"] = summary_plan._asdict()
     report = None if dry_run else rebuild(library, plan, settings, force=force)
@@ -467,14 +465,14 @@ def rebuild_command(
     elif dry_run:
         click.echo("dry run: nothing was done")
     else:
-        made = [f"{one.part} of {count(one.documents, 'document')}" for one in plan if one.documents]
+        made = [f"{part.part} of {count(part.documents, 'document')}" for part in plan if part.documents]
         click.echo(f"made: {', '.join(made)}" if made else "nothing to do: all is there and up to date")
     if report is not None:
         print_losses(report)
     return 1 if report is not None and report.failed else 0
 
 
-def _parts(
+def _parts_to_rebuild(
     only: tuple[RebuiltPart, ...], trees_from: str | None, *, extract_only: bool, index_only: bool
 ) -> tuple[RebuiltPart, ...]:
     if sum((bool(only), extract_only, index_only, bool(trees_from))) > 1:
@@ -482,11 +480,11 @@ def _parts(
     if trees_from:
         return ("trees",)
     if extract_only or index_only:
-        return tuple(one for one in REBUILT_PARTS if (one == "entities") == extract_only)
+        return tuple(part for part in REBUILT_PARTS if (part == "entities") == extract_only)
     return only or REBUILT_PARTS
 
 
-def _asked(model_id: str, api_key: str | None, api_base: str | None, requests: int, characters: int) -> str:
+def _estimate(model_id: str, api_key: str | None, api_base: str | None, requests: int, characters: int) -> str:
     """Say what a model is asked; what it costs too, where LiteLLM lists its price."""
     from legal_rag.llm import endpoint_of, price_of
 
@@ -534,7 +532,7 @@ def export_command(
     click.echo(f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})")
 
 
-def _model(name: str, api_key: str | None, api_base: str | None, *, checked: bool = True) -> "ChatModel":
+def _build_summary_model(name: str, api_key: str | None, api_base: str | None, *, checked: bool = True) -> "ChatModel":
     """Describe a model that is to write summaries; ask it first whether it answers, where it is to be `checked`."""
     from legal_rag.llm import UNLIMITED, ChatModel, UsageTracker, build_language_model, check_model, is_asked, model_of
 

@@ -44,7 +44,7 @@ ranking_options = options(
 
 
 def search_settings(settings: dict[str, Any]) -> "SearchSettings":
-    """Take what `ranking_options` say of thoroughness out of a command's options; the mode stays there."""
+    """Pop the thoroughness options of `ranking_options` from a command's options; the mode stays."""
     from legal_rag.library.plaid.search import SearchSettings
 
     return SearchSettings(exhaustive=settings.pop("exhaustive"))
@@ -103,7 +103,7 @@ def filter_options(command: Any) -> Any:
 
     @wraps(command)
     def filtered(*arguments: Any, **settings: Any) -> Any:
-        values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
+        values = {field.name: settings.pop(field.name) or None for field in fields(Filters)}
         try:
             filters = Filters(**values)
         except ValueError as error:  # which names the field, not the option
@@ -180,7 +180,7 @@ def open_library(index_folder: str, index_name: str) -> Any:
 
 
 def refuse_unknown_values(library: Any, filters: Filters) -> None:
-    """Raise for a court, chamber, outcome or document id that there is none of, before anything is loaded.
+    """Raise for an unknown court, chamber, outcome or document id, before anything is loaded.
 
     ValueError, or LookupError for an id, whose message names the nearest.
     """
@@ -189,24 +189,24 @@ def refuse_unknown_values(library: Any, filters: Filters) -> None:
             library.document(doc_id)
     for name, known in library.unknown_values(filters).items():
         listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
-        wanted = str(getattr(filters, name))
-        near = get_close_matches(wanted.casefold(), [one.casefold() for one in known[:1]], n=1, cutoff=ALIKE)
+        value = str(getattr(filters, name))
+        near = get_close_matches(value.casefold(), [existing.casefold() for existing in known[:1]], n=1, cutoff=ALIKE)
         hint = f": did you mean {known[0]!r}?" if near else ""
-        raise ValueError(f"no document has the {name} {wanted!r}{hint} (there are: {listed or 'none'})")
+        raise ValueError(f"no document has the {name} {value!r}{hint} (there are: {listed or 'none'})")
 
 
 def filter_at_fault(library: Any, filters: Filters) -> str:
-    """Name the first filter that no document meets by itself, or else say that they were applied."""
-    for name in (one.name for one in fields(filters)):
+    """Name the first filter that alone excludes every document, or else say that filters were applied."""
+    for name in (field.name for field in fields(filters)):
         value = getattr(filters, name)
         if value is not None and not library.ids(type(filters)(**{name: value})):
-            wanted = "; ".join(value) if isinstance(value, tuple) else value
-            return f": no document meets --{name.replace('_', '-')} '{wanted}'"
+            text = "; ".join(value) if isinstance(value, tuple) else value
+            return f": no document meets --{name.replace('_', '-')} '{text}'"
     return " among the documents that meet the filters" if filters else ""
 
 
 def suggest(command: str, index_folder: str, index_name: str) -> None:
-    """Print the command to run next on stderr, with the place of the Library where it is not the default."""
+    """Print the command to run next on stderr, with the options of a Library that is not the default."""
     places = (("--index-folder", index_folder, DEFAULT_FOLDER), ("--index-name", index_name, DEFAULT_NAME))
     flags = "".join(f" {option} {quote(given)}" for option, given, default in places if given != default)
     click.echo(click.style(f"next: legal-rag {command}{flags}", dim=True), err=True)

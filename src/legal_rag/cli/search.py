@@ -85,24 +85,24 @@ def search_command(
     if not hits:
         click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
     for hit in hits:
-        click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {_cited(library, hit.doc_id).plain}")
-        _print_excerpt(hit, _passages(library, hit, filters), query)
+        click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {_cite_document(library, hit.doc_id).plain}")
+        _print_excerpt(hit, _hit_passages(library, hit, filters), query)
     if hits:
         suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
 
 
 def _hit_json(library: "Library", hit: "SearchHit", filters: "Filters") -> dict[str, Any]:
-    passages = [one.to_json() for one in _passages(library, hit, filters)]
-    return {**hit._asdict(), "passages": passages, "citation": _cited(library, hit.doc_id).text}
+    passages = [passage.to_json() for passage in _hit_passages(library, hit, filters)]
+    return {**hit._asdict(), "passages": passages, "citation": _cite_document(library, hit.doc_id).text}
 
 
-def _cited(library: "Library", doc_id: str) -> "LegalCitation":
+def _cite_document(library: "Library", doc_id: str) -> "LegalCitation":
     return legal_citation(library.document(doc_id))
 
 
 def _check_options(settings: dict[str, Any], model: dict[str, Any], *, structured: bool) -> None:
-    unused = [one for one in ("by_document", "diverse") if settings[one]] if structured else []
-    unused += [] if structured else [one for one, value in model.items() if value is not None]
+    unused = [name for name in ("by_document", "diverse") if settings[name]] if structured else []
+    unused += [] if structured else [name for name, value in model.items() if value is not None]
     if unused:
         option = unused[0].replace("_", "-")
         raise click.UsageError(f"--{option} {'does not go' if structured else 'goes only'} with --structured")
@@ -123,21 +123,21 @@ def _print_structured(
     from legal_rag.retriever.structured import StructuredProvider
 
     provider = StructuredProvider(retriever, _reasoner(model), mode)
-    found = provider.retrieve(query, k, filters)
+    hits = provider.retrieve(query, k, filters)
     if as_json:
-        cited = [{**one.to_json(), "citation": _cited(library, one.doc_id).text} for one in found]
-        print_json([{"rank": rank, **one} for rank, one in enumerate(cited, start=1)])
+        cited = [{**hit.to_json(), "citation": _cite_document(library, hit.doc_id).text} for hit in hits]
+        print_json([{"rank": rank, **hit} for rank, hit in enumerate(cited, start=1)])
         return
     if missing := provider.health_check().missing:
         click.echo(click.style(f"without {', '.join(missing)}", dim=True), err=True)
-    if not found:
+    if not hits:
         click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
-    for rank, one in enumerate(found, start=1):
-        named = _cited(library, one.doc_id).plain
-        click.echo(f"{rank}. {one.doc_id} {one.char_start}-{one.char_end}  {one.score:.3f}  {one.source}  {named}")
-        click.echo(click.style("   " + " ".join(f"{' › '.join(one.sections)} - {one.reason}".split()), dim=True))
-        excerpt = " ".join(one.text[:EXCERPT_CHARS].split())
-        click.echo(f"   {excerpt}{'…' * (len(one.text) > EXCERPT_CHARS)}\n")
+    for rank, hit in enumerate(hits, start=1):
+        named = _cite_document(library, hit.doc_id).plain
+        click.echo(f"{rank}. {hit.doc_id} {hit.char_start}-{hit.char_end}  {hit.score:.3f}  {hit.source}  {named}")
+        click.echo(click.style("   " + " ".join(f"{' › '.join(hit.sections)} - {hit.reason}".split()), dim=True))
+        excerpt = " ".join(hit.text[:EXCERPT_CHARS].split())
+        click.echo(f"   {excerpt}{'…' * (len(hit.text) > EXCERPT_CHARS)}\n")
 
 
 def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
@@ -153,9 +153,9 @@ def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
 
 def _print_excerpt(hit: "SearchHit", passages: Sequence["LocatedPassage"], query: str) -> None:
     """Print where a hit shares the most words with a question: section, speaker, `EXCERPT_CHARS` characters."""
-    spans = [(one.char_start - hit.char_start, one.char_end - hit.char_start) for one in passages]
+    spans = [(passage.char_start - hit.char_start, passage.char_end - hit.char_start) for passage in passages]
     start, end = _nearest_sentence(hit.text, query, spans or [(0, len(hit.text))])
-    of = next((one for one, span in zip(passages, spans, strict=True) if span[0] <= start < span[1]), None)
+    of = next((passage for passage, span in zip(passages, spans, strict=True) if span[0] <= start < span[1]), None)
     if of is not None and (known := [" › ".join(of.sections), of.said.in_french]) != ["", ""]:
         click.echo(click.style(f"   {' - '.join(filter(None, known))}", dim=True))
     start = max(0, min((start + end - EXCERPT_CHARS) // 2, len(hit.text) - EXCERPT_CHARS))
@@ -172,20 +172,20 @@ def _nearest_sentence(text: str, query: str, spans: Sequence[tuple[int, int]]) -
     pieces = [
         (start + first, start + last)
         for start, end in spans
-        for one in split_sentences(text[start:end])
-        for first, last in cut_at_blanks(text[start:end], *one, EXCERPT_CHARS)
+        for sentence in split_sentences(text[start:end])
+        for first, last in cut_at_blanks(text[start:end], *sentence, EXCERPT_CHARS)
     ]
-    return max(pieces, key=lambda one: len(asked.intersection(lexical_words(text[slice(*one)]))), default=(0, 0))
+    return max(pieces, key=lambda piece: len(asked.intersection(lexical_words(text[slice(*piece)]))), default=(0, 0))
 
 
-def _passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list["LocatedPassage"]:
+def _hit_passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list["LocatedPassage"]:
     """Return the passages of a hit, those that the filters ask for if they do."""
     from legal_rag.library.outlines import passages_in
 
     return [
-        one
-        for one in passages_in(library, hit.doc_id, hit.char_start, hit.char_end)
-        if filters.speaker in (None, one.said.speaker) and filters.section in (None, one.said.part)
+        passage
+        for passage in passages_in(library, hit.doc_id, hit.char_start, hit.char_end)
+        if filters.speaker in (None, passage.said.speaker) and filters.section in (None, passage.said.part)
     ]
 
 
@@ -208,11 +208,11 @@ def lookup_command(
     identifier = resolve_id(identifier, library, dict)
     try:
         document = find_document(identifier, library)
-    except LookupError:  # told to the agent, in French
+    except LookupError:  # worded for the agent, in French
         document = document_of(library, identifier.strip())
     try:
         find_chunks(identifier, 0, library)
-    except LookupError:  # the document is there, not the passage
+    except LookupError:  # the document exists, not the passage
         last = chunk_id(document.id, len(library.chunks_of(document.id)) - 1)
         click.echo(f"no passage {identifier!r} (the document's last is {last!r})", err=True)
     if outline or page:
@@ -224,13 +224,12 @@ def lookup_command(
 
 
 def _show_outline(library: "Library", doc_id: str, page: "Path | None", *, as_text: bool, as_json: bool) -> None:
-    """Print a document's outline, and write its page, where these are asked for."""
     from legal_rag.cli.ask import write_page
     from legal_rag.library.outlines import whole_outline_of
     from legal_rag.report.outline import format_outline, list_sections, render_outline
 
     if as_json:
-        sections = [one.to_json() for one in list_sections(whole_outline_of(library, doc_id))]
+        sections = [section.to_json() for section in list_sections(whole_outline_of(library, doc_id))]
         print_json({"doc_id": doc_id, "sections": sections})
     if as_text:
         click.echo(format_outline(library, doc_id))

@@ -1,4 +1,4 @@
-"""Analyse runs: hits and misses, the hardest queries, ids that do not meet, scores, plots."""
+"""Analyse runs: hits and misses, the hardest queries, mismatched ids, scores, plots."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """How far two lots of judgements and results speak of the same things."""
+    """How far judgements and a run cover the same queries and documents."""
 
     queries: int  # in both
     only_judged: int  # queries without results
@@ -62,33 +62,33 @@ def first_hit_ranks(qrels: Qrels, run: Run) -> dict[str, int | None]:
 
 
 def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list[tuple[int, float]]:
-    """Return for each depth the mean share of a question's relevant documents that are ranked so high."""
+    """Return for each depth the mean share of a question's relevant documents that are ranked within it."""
     curve = []
     for depth in depths:
         shares = []
         for qid, judged in qrels.items():
-            wanted = set(_relevant(judged))
-            found = {doc_id for doc_id, _ in run.get(qid, [])[:depth]}
-            shares.append(len(wanted & found) / len(wanted) if wanted else 0.0)
+            relevant = set(_relevant(judged))
+            retrieved = {doc_id for doc_id, _ in run.get(qid, [])[:depth]}
+            shares.append(len(relevant & retrieved) / len(relevant) if relevant else 0.0)
         curve.append((depth, sum(shares) / len(shares) if shares else 0.0))
     return curve
 
 
 def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Outcome]:
-    """Return the `n` questions that are answered last, those never answered first, each with what was returned."""
+    """Return the `n` questions that are answered last, those never answered first, each with the documents returned."""
     ranks = first_hit_ranks(qrels, run)
     worst = sorted(ranks, key=lambda qid: (-(ranks[qid] or float("inf")), qid))[:n]
-    return [_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]
+    return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]
 
 
 def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> list[Outcome]:
     """Return `n` judged questions drawn at random, answered or not."""
     ranks = first_hit_ranks(qrels, run)
     drawn = random.Random(seed).sample(sorted(ranks), min(n, len(ranks)))  # noqa: S311 - a sample, no secret
-    return [_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn]
+    return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn]
 
 
-def _outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> Outcome:
+def _make_outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> Outcome:
     return Outcome(qid, rank, _relevant(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
 
 
@@ -98,35 +98,35 @@ def _relevant(judged: Mapping[str, int]) -> list[str]:
 
 def overlap(qrels: Qrels, run: Run) -> Overlap:
     """Count the queries and relevant documents that judgements and run have in common."""
-    wanted = {(qid, doc_id) for qid, judged in qrels.items() for doc_id in _relevant(judged)}
+    relevant = {(qid, doc_id) for qid, judged in qrels.items() for doc_id in _relevant(judged)}
     returned = {(qid, doc_id) for qid, ranked in run.items() for doc_id, _ in ranked}
     shared = len(qrels.keys() & run.keys())
-    return Overlap(shared, len(qrels) - shared, len(run) - shared, len(wanted), len(wanted & returned))
+    return Overlap(shared, len(qrels) - shared, len(run) - shared, len(relevant), len(relevant & returned))
 
 
 def id_mismatches(qrels: Qrels, run: Run) -> list[Mismatch]:
     """Find judged ids that the run lacks as they are written, but has in another case, or as chunk ids."""
-    wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
+    relevant = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
     returned = {doc_id for ranked in run.values() for doc_id, _ in ranked}
-    found = [
-        _mismatch("query ids differ in case", qrels.keys(), run.keys(), str.casefold, str.casefold),
-        _mismatch("document ids differ in case", wanted, returned, str.casefold, str.casefold),
-        _mismatch("document ids are the run's chunk ids less their numbers", wanted, returned, str, _parent),
-        _mismatch("document ids are chunk ids, the run's are not", wanted, returned, _parent, str),
+    mismatches = [
+        _find_mismatch("query ids differ in case", qrels.keys(), run.keys(), str.casefold, str.casefold),
+        _find_mismatch("document ids differ in case", relevant, returned, str.casefold, str.casefold),
+        _find_mismatch("document ids are the run's chunk ids less their numbers", relevant, returned, str, _parent_id),
+        _find_mismatch("document ids are chunk ids, the run's are not", relevant, returned, _parent_id, str),
     ]
-    return [one for one in found if one is not None]
+    return [mismatch for mismatch in mismatches if mismatch is not None]
 
 
-def _mismatch(
-    why: str, judged: Set[str], found: Set[str], of_judged: Callable[[str], str], of_found: Callable[[str], str]
+def _find_mismatch(
+    why: str, judged: Set[str], returned: Set[str], of_judged: Callable[[str], str], of_returned: Callable[[str], str]
 ) -> Mismatch | None:
-    """Pair judged ids that are not found with found ids that are the same in another form."""
-    forms = {of_found(one): one for one in sorted(found, reverse=True)}
-    pairs = [(one, forms[form]) for one in sorted(judged - found) if (form := of_judged(one)) in forms]
+    """Pair judged ids that the run lacks with returned ids that are the same in another form."""
+    forms = {of_returned(name): name for name in sorted(returned, reverse=True)}
+    pairs = [(name, forms[form]) for name in sorted(judged - returned) if (form := of_judged(name)) in forms]
     return Mismatch(why, len(pairs), *pairs[0]) if pairs else None
 
 
-def _parent(doc_id: str) -> str:
+def _parent_id(doc_id: str) -> str:
     """Return the document of a chunk id; '' for any other id."""
     try:
         return parse_chunk_id(doc_id)[0]
@@ -145,12 +145,12 @@ def scores_by_relevance(qrels: Qrels, run: Run) -> dict[str, list[float]]:
 
 def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
     """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
-    wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
-    return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in sorted(wanted) if doc_id not in corpus]
+    relevant = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
+    return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in sorted(relevant) if doc_id not in corpus]
 
 
 def _why_absent(doc_id: str, corpus: Any) -> str:
-    if (parent := _parent(doc_id)) and parent in corpus:
+    if (parent := _parent_id(doc_id)) and parent in corpus:
         return f"this is the id of a chunk; its document {parent!r} is indexed"
     for candidate in (doc_id.strip(), doc_id.upper(), doc_id.lower()):
         if candidate != doc_id and candidate in corpus:
@@ -192,9 +192,9 @@ def _draw_ranks(axes: Any, qrels: Qrels, runs: Mapping[str, Run]) -> None:
     groups = (("1", 1, 1), ("2-5", 2, 5), ("6-10", 6, 10), ("11-100", 11, 100))
     width = 0.8 / max(len(runs), 1)
     for i, (name, run) in enumerate(runs.items()):
-        found = list(first_hit_ranks(qrels, run).values())
-        counts = [sum(rank is not None and low <= rank <= high for rank in found) for _, low, high in groups]
-        counts.append(len(found) - sum(counts))
+        ranks = list(first_hit_ranks(qrels, run).values())
+        counts = [sum(rank is not None and low <= rank <= high for rank in ranks) for _, low, high in groups]
+        counts.append(len(ranks) - sum(counts))
         axes.bar([place + i * width for place in range(len(counts))], counts, width, label=name)
     middle = 0.4 - width / 2
     axes.set_xticks([place + middle for place in range(len(groups) + 1)], [*(group[0] for group in groups), "au-delà"])

@@ -52,7 +52,7 @@ def measures(k: int | None = None) -> "list[Measure]":
     from ir_measures import AP, RR, R, nDCG
 
     known = [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP]
-    return [one for one in known if k is None or one.params.get("cutoff", 0) <= k]
+    return [measure for measure in known if k is None or measure.params.get("cutoff", 0) <= k]
 
 
 def batch_query(
@@ -76,11 +76,12 @@ def batch_query(
     run: Run = {}
     with progress("Searching", unit=" queries", total=len(queries)) as bar:
         for start in range(0, len(queries), BATCH_QUERIES):
-            some = queries[start : start + BATCH_QUERIES]
-            found = retriever.search_batch([one.text for one in some], k, mode=mode, filters=filters, by_document=True)
-            for query, hits in zip(some, found, strict=True):
+            batch = queries[start : start + BATCH_QUERIES]
+            texts = [query.text for query in batch]
+            results = retriever.search_batch(texts, k, mode=mode, filters=filters, by_document=True)
+            for query, hits in zip(batch, results, strict=True):
                 run[query.qid] = [(hit.doc_id, hit.score) for hit in hits]
-            bar.update(len(some))
+            bar.update(len(batch))
     return run
 
 
@@ -98,18 +99,18 @@ def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = No
         raise ValueError("no judgements: nothing to measure")
     wanted = measures() if wanted is None else wanted
     as_read = {qid: dict(falling(ranked)) for qid, ranked in run.items()}  # by trec_eval
-    by_query: dict[str, dict[str, float]] = {qid: {str(one): 0.0 for one in wanted} for qid in qrels}
+    by_query: dict[str, dict[str, float]] = {qid: {str(measure): 0.0 for measure in wanted} for qid in qrels}
     for value in ir_measures.iter_calc(wanted, qrels, as_read):
         by_query[value.query_id][str(value.measure)] = value.value
-    figures = [_figure(str(one), [values[str(one)] for values in by_query.values()]) for one in wanted]
+    figures = [_figure(str(measure), [values[str(measure)] for values in by_query.values()]) for measure in wanted]
     return Evaluation(figures, by_query)
 
 
 def caution(queries: Sequence[Query]) -> str | None:
-    """Return what to say beside figures over questions that no model wrote; None if there are none such."""
+    """Return a caution about figures over questions that no model wrote; None if there are none."""
     n = sum(query.model.startswith(NO_MODEL) for query in queries)
-    said = f"{n} of {len(queries)} questions are official summaries, in their decisions' own words: the figures flatter"
-    return said if n else None
+    text = f"{n} of {len(queries)} questions are official summaries, in their decisions' own words: the figures flatter"
+    return text if n else None
 
 
 def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:
@@ -128,8 +129,8 @@ def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:
     names = [figure.measure for figure in first.figures if figure.measure in second.by_query[shared[0]]]
     comparisons = []
     for name in names:
-        one, other = (np.array([run.by_query[qid][name] for qid in shared]) for run in (first, second))
-        difference = one - other
+        values, others = (np.array([run.by_query[qid][name] for qid in shared]) for run in (first, second))
+        difference = values - others
         p_value = 1.0
         if difference.any():
             test = stats.permutation_test(

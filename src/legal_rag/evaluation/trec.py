@@ -45,7 +45,7 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
     qrels: Qrels = {}
     path = Path(source).expanduser()
     path = SAMPLE_QUESTIONS if str(source) == SAMPLE and not path.exists() else path
-    for number, row in enumerate(_rows(path), start=1):
+    for number, row in enumerate(_read_rows(path), start=1):
         names = (row.get(name) for name in ("qid", "id"))
         qid, text = str(next((name for name in names if name is not None), "")), row.get("question")
         if not qid.strip() or any(letter.isspace() for letter in qid) or not isinstance(text, str) or not text.strip():
@@ -55,7 +55,7 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
             raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
         queries[qid] = Query(qid, text, str(row.get("model") or ""))
         if (doc_id := row.get("doc_id")) not in (None, "", []):
-            qrels[qid] = {str(one): 1 for one in (doc_id if isinstance(doc_id, list) else [doc_id])}
+            qrels[qid] = {str(answer): 1 for answer in (doc_id if isinstance(doc_id, list) else [doc_id])}
     if not queries:
         raise ValueError(f"{source} holds no question")
     return list(queries.values()), qrels
@@ -69,10 +69,10 @@ def read_qrels(path: str | Path) -> Qrels:
         ValueError: If a line has another form, or the file is not UTF-8.
     """
     qrels: Qrels = {}
-    for number, line in _lines(path):
+    for number, line in _numbered_lines(path):
         parts = line.split()
         if len(parts) != 4 or not parts[3].lstrip("-").isdecimal():
-            raise ValueError(f"{path}, line {number}: {_shown(line)} (expected 'qid 0 doc_id relevance')")
+            raise ValueError(f"{path}, line {number}: {_quote_line(line)} (expected 'qid 0 doc_id relevance')")
         qrels.setdefault(parts[0], {})[parts[2]] = int(parts[3])
     return qrels
 
@@ -85,22 +85,22 @@ def read_run(path: str | Path) -> Run:
         ValueError: If a line has another form, or the file is not UTF-8.
     """
     run: Run = {}
-    for number, line in _lines(path):
+    for number, line in _numbered_lines(path):
         try:
             qid, _, doc_id, _, score, _ = line.split()
             run.setdefault(qid, []).append((doc_id, float(score)))
         except ValueError as error:
             raise ValueError(
-                f"{path}, line {number}: {_shown(line)} (expected 'qid Q0 doc_id rank score run_name')"
+                f"{path}, line {number}: {_quote_line(line)} (expected 'qid Q0 doc_id rank score run_name')"
             ) from error
-    return {qid: sorted(sorted(some, reverse=True), key=_single, reverse=True) for qid, some in run.items()}
+    return {qid: sorted(sorted(ranked, reverse=True), key=_single, reverse=True) for qid, ranked in run.items()}
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    return enumerate(_text(path).splitlines(), start=1)
+def _numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    return enumerate(_read_text(path).splitlines(), start=1)
 
 
-def _text(path: str | Path) -> str:
+def _read_text(path: str | Path) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
@@ -112,7 +112,7 @@ def _text(path: str | Path) -> str:
         raise ValueError(f"{path} is not text in UTF-8 (byte {error.start} is not{hint})") from error
 
 
-def _shown(line: str) -> str:
+def _quote_line(line: str) -> str:
     return repr(line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…")
 
 
@@ -129,14 +129,15 @@ def write_run(path: str | Path, run: Run, run_name: str = "legal_rag") -> None:
     lines = []
     for qid, ranked in run.items():
         for rank, (doc_id, score) in enumerate(falling(ranked), start=1):
-            lines.append(f"{_column(qid)} Q0 {_column(doc_id)} {rank} {score:.4f} {_column(run_name)}\n")
+            ids = f"{_check_column(qid)} Q0 {_check_column(doc_id)}"
+            lines.append(f"{ids} {rank} {score:.4f} {_check_column(run_name)}\n")
     write_whole(Path(path).expanduser(), "".join(lines))
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
     """Write `qid 0 doc_id relevance`, one line a judgement; ValueError if an id contains a blank."""
     lines = [
-        f"{_column(qid)} 0 {_column(doc_id)} {relevance}\n"
+        f"{_check_column(qid)} 0 {_check_column(doc_id)} {relevance}\n"
         for qid, judged in qrels.items()
         for doc_id, relevance in judged.items()
     ]
@@ -154,7 +155,7 @@ def falling(ranked: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
         yield doc_id, last * step
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     if path.is_dir():
         require("datasets")
         from datasets import Dataset, load_from_disk
@@ -163,7 +164,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         for dataset in [loaded] if isinstance(loaded, Dataset) else loaded.values():
             yield from dataset
         return
-    for number, line in enumerate(_text(path).split("\n"), start=1):  # not `_lines`: JSON may hold other line ends
+    for number, line in enumerate(_read_text(path).split("\n"), start=1):  # JSON may hold other line ends
         if not line.strip():
             continue
         try:
@@ -171,11 +172,11 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: not JSON ({json_problem(error)})") from error
         if not isinstance(row, dict):
-            raise ValueError(f"{path}, line {number}: {_shown(line.strip())} (expected a JSON object)")
+            raise ValueError(f"{path}, line {number}: {_quote_line(line.strip())} (expected a JSON object)")
         yield row
 
 
-def _column(value: str) -> str:
+def _check_column(value: str) -> str:
     if not value or any(letter.isspace() for letter in value):
         raise ValueError(f"not a column of a TREC file: {value!r} (expected no blank in it)")
     return value
@@ -193,19 +194,19 @@ OUR_NAMES: Final = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "
 
 def find_trec_python() -> Path | None:
     """Return the Python that `LEGAL_RAG_TREC` names, or that of `.venv-trec`, here or in the clone of the package."""
-    return next((place for place in _places() if place.is_file()), None)
+    return next((place for place in _trec_paths() if place.is_file()), None)
 
 
 def trec_python() -> Path:
     """Return `find_trec_python`; FileNotFoundError if there is none."""
-    if (found := find_trec_python()) is None:
+    if (python := find_trec_python()) is None:
         raise FileNotFoundError(
-            f"no Python with pyserini at {_places()[0]} ('make trec' makes {ENVIRONMENT}, {VARIABLE} names another)"
+            f"no Python with pyserini at {_trec_paths()[0]} ('make trec' makes {ENVIRONMENT}, {VARIABLE} names another)"
         )
-    return found
+    return python
 
 
-def _places() -> list[Path]:
+def _trec_paths() -> list[Path]:
     if named := os.environ.get(VARIABLE):
         return [Path(named).expanduser().absolute()]
     return [folder / ENVIRONMENT / "bin" / "python" for folder in (Path.cwd(), Path(__file__).parents[3])]
@@ -216,18 +217,18 @@ def trec_eval(qrels: Qrels, run: Run) -> dict[str, float]:
 
     Raises:
         FileNotFoundError: If no Python with pyserini is found; see `find_trec_python`.
-        OSError: If it prints no figures, for want of pyserini or of a Java runtime.
+        OSError: If it prints no figures, such as without pyserini or a Java runtime.
     """
     python = trec_python()
     with TemporaryDirectory() as folder:
         write_qrels(judged := Path(folder, "qrels.txt"), qrels)
         write_run(ranked := Path(folder, "run.txt"), run)
-        wanted = [word for measure in MEASURES for word in ("-m", measure)]
-        command = [str(python), "-m", "pyserini.eval.trec_eval", "-c", *wanted, str(judged), str(ranked)]
+        options = [word for measure in MEASURES for word in ("-m", measure)]
+        command = [str(python), "-m", "pyserini.eval.trec_eval", "-c", *options, str(judged), str(ranked)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a named program
     rows = [line.split() for line in done.stdout.splitlines()]
-    found = {OUR_NAMES[row[0]]: float(row[2]) for row in rows if row[1:2] == ["all"] and row[0] in OUR_NAMES}
-    if len(found) < len(OUR_NAMES):
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise OSError(f"{python} ran no trec_eval: {said[-1] if said else 'it printed nothing'}")
-    return found
+    means = {OUR_NAMES[row[0]]: float(row[2]) for row in rows if row[1:2] == ["all"] and row[0] in OUR_NAMES}
+    if len(means) < len(OUR_NAMES):
+        output = (done.stderr or done.stdout).strip().splitlines()
+        raise OSError(f"{python} ran no trec_eval: {output[-1] if output else 'it printed nothing'}")
+    return means

@@ -34,22 +34,22 @@ from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
 
-NO_TEXT = "-"  # in place of a row's text: no document is without one
+NO_TEXT = "-"  # replaces an empty text: a document must have one
 
 
 def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
-    """Build a Library from a source; it replaces one in its place when it is complete.
+    """Build a Library from a source; it replaces an existing one when it is complete.
 
     A build that was killed is resumed by the next one with the same settings, and gives the same index.
 
     Args:
         cfg: What to build, and where.
-        encoder: One already loaded, in place of the one `cfg` names.
+        encoder: A loaded one, instead of the one `cfg` names.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.
         ValueError: If no document is left, a column is unknown, or the folder holds something else than a Library.
-        OSError: If the disk is full; what was there before is untouched.
+        OSError: If the disk is full; the previous Library is untouched.
     """
     report = IndexReport()
     watch = Stopwatch(report.seconds)
@@ -84,7 +84,7 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
         with watch.timed("open"):
             documents = open_documents(cfg, report)
         with updating(cfg.index_folder, cfg.index_name) as update:
-            _add(documents, update, cfg, encoder, report, watch)
+            _add_to_library(documents, update, cfg, encoder, report, watch)
     return report
 
 
@@ -128,8 +128,8 @@ class IncrementalIndexer:
             ValueError: If it holds no text, or another process is writing to the Library.
         """
         row = source.row() if isinstance(source, Document) else source
-        given = [row] if isinstance(row, Mapping) else row
-        return add_documents(IndexConfig(source=given, index_folder=self._folder, index_name=self._name))
+        rows = [row] if isinstance(row, Mapping) else row
+        return add_documents(IndexConfig(source=rows, index_folder=self._folder, index_name=self._name))
 
     def remove_document(self, doc_id: str) -> None:
         """Remove a document.
@@ -166,7 +166,7 @@ def preprocess(sample: Mapping[str, Any], id_column: str = ID_COLUMN) -> dict[st
 
 @contextmanager
 def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, StoreWriter]]:
-    """Open the scratch folder and the store of a build, which resumes an attempt that would give the same."""
+    """Open the scratch folder and the store of a build, resuming an attempt with the same outcome."""
     key = {
         **{name: getattr(cfg, name) for name in ("limit", *PLAID_SETTINGS)},
         "source": str(source_label(cfg)),
@@ -186,7 +186,7 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
 
 
 def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
-    """Make a Library of a store and its shards, and report its counts.
+    """Make a Library from a store and its shards, and report its counts.
 
     Raises:
         ValueError: If no document held any text.
@@ -219,7 +219,7 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
             fill_index(scratch, manifest["lineage"], manifest["commit"])
 
 
-def _add(
+def _add_to_library(
     documents: Iterable[Document],
     update: LibraryUpdate,
     cfg: IndexConfig,

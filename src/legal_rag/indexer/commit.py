@@ -85,7 +85,7 @@ def library_locked(target: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield a scratch folder (see `staging`), which replaces the Library at `target`, with what users put there.
+    """Yield a scratch folder (see `staging`), which replaces the Library at `target`, with what users put into it.
 
     After an error or a kill, `target` is as it was.
     """
@@ -103,7 +103,7 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
 
 @contextmanager
 def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield a scratch folder beside the locked `target`, new or as an interrupted attempt with the same `key` left it.
+    """Yield a scratch folder next to the locked `target`, new or as an interrupted attempt with the same `key` left it.
 
     It stays for the next attempt after a kill, an interruption, a full disk, or an error once documents were stored;
     it is deleted after bad input before that, and at the end. The key is all that decides the outcome.
@@ -133,7 +133,7 @@ def _discard(scratch: Path, note: Path) -> None:
 
 
 def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> dict[str, Any]:
-    """Make a Library of a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
+    """Make a Library from a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
 
     `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned.
     """
@@ -187,7 +187,7 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         first: Number of the first.
 
     Returns:
-        What the manifest says of the segment and its frame.
+        The manifest's entry on the segment and its frame.
 
     Raises:
         FileNotFoundError: If `first` is not 0 and the frame is missing.
@@ -237,7 +237,7 @@ class LibraryUpdate:
         # Used by the thread that reads a source, then by its caller, never by both at once.
         self._connection = connect_to_write(self.path / STORE)
         with transaction(self._connection):
-            self._delete_uncommitted()
+            self._delete_uncommitted_rows()
 
     def holds(self, document: Document) -> bool:
         """Tell whether the Library holds this document, unchanged in all columns."""
@@ -260,15 +260,15 @@ class LibraryUpdate:
             write_lexical(self.path / LEXICAL_FOLDER, store, first_shard=shards[0])
         self._connection.execute("ATTACH ? AS other", (str(store),))
         with transaction(self._connection):
-            self._mark_removed("id IN (SELECT id FROM other.documents)")
-            removed = self._removed_now()
+            self._mark_documents_removed("id IN (SELECT id FROM other.documents)")
+            removed = self._count_removed()
         added = self._copy_rows()
         self._connection.execute("DETACH other")
         add_outlines(self.path, store)
         with leaving_bad_graph(self.path):
             add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest(described, added, removed, entry, self._vectors_with(described))
+        self._write_manifest(described, added, removed, entry, self._extend_vectors(described))
         with leaving_bad_graph(self.path), closing(connect_to_read(store)) as other:
             forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
         return added, removed, sum(shard["tokens"] for shard in described)
@@ -282,9 +282,9 @@ class LibraryUpdate:
         ids = list(dict.fromkeys(doc_ids))
         with transaction(self._connection):
             for doc_id in ids:
-                if not self._mark_removed("id = ?", parameter(doc_id)):
+                if not self._mark_documents_removed("id = ?", parameter(doc_id)):
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
-            removed = self._removed_now()
+            removed = self._count_removed()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest([], Rows(0, 0), removed, {})
         with leaving_bad_graph(self.path):
@@ -295,7 +295,7 @@ class LibraryUpdate:
         """Close the store."""
         self._connection.close()
 
-    def _delete_uncommitted(self) -> None:
+    def _delete_uncommitted_rows(self) -> None:
         """Delete the rows of a commit that was cut off before its manifest: the last ones, searched from the end."""
         last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
         for table in KEYED_TABLES:
@@ -303,7 +303,7 @@ class LibraryUpdate:
             self._connection.execute(query, (self.commit,))
         self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
 
-    def _mark_removed(self, condition: str, *values: str) -> int:
+    def _mark_documents_removed(self, condition: str, *values: str) -> int:
         query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
         return self._connection.execute(query, (self.commit, *values)).rowcount
 
@@ -318,35 +318,35 @@ class LibraryUpdate:
         ).fetchone()
         columns, added = ", ".join(STORED_COLUMNS), Rows(0, 0)
         for start in range(0, n_others, COMMIT_DOCUMENTS):
-            some = (start, start + COMMIT_DOCUMENTS)
+            key_range = (start, start + COMMIT_DOCUMENTS)
             with transaction(self._connection):
                 documents = self._connection.execute(
                     f"INSERT INTO documents (document_key, {columns}, added) SELECT document_key + ?, {columns}, ?"  # noqa: S608
                     " FROM other.documents WHERE document_key > ? AND document_key <= ?",
-                    (last, self.commit, *some),
+                    (last, self.commit, *key_range),
                 )
                 chunks = self._connection.execute(
                     "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
                     " FROM other.chunks WHERE document_key > ? AND document_key <= ?",
-                    (last, *some),
+                    (last, *key_range),
                 )
                 self._connection.execute(
                     "INSERT INTO names SELECT term, document_key + ?, own"
                     " FROM other.names WHERE document_key > ? AND document_key <= ?",
-                    (last, *some),
+                    (last, *key_range),
                 )
             added = Rows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)
         return added
 
-    def _removed_now(self) -> "Rows":
+    def _count_removed(self) -> "Rows":
         query = (
             "SELECT COUNT(DISTINCT document_key), COUNT(chunk_index)"
             " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
         )
         n_documents, n_chunks = self._connection.execute(query, (self.commit,)).fetchone()
-        return Rows(n_documents, n_chunks, self._tokens_removed_now())
+        return Rows(n_documents, n_chunks, self._count_removed_tokens())
 
-    def _tokens_removed_now(self) -> int:
+    def _count_removed_tokens(self) -> int:
         query = (
             "SELECT shard, json_group_array(position) FROM documents JOIN chunks USING (document_key)"
             " WHERE removed = ? GROUP BY shard"
@@ -357,8 +357,8 @@ class LibraryUpdate:
             return 0
         return sum(count_tokens(shards[number], json.loads(positions)) for number, positions in removed)
 
-    def _vectors_with(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Write the chunk vectors of new shards, where the others have theirs; return what the manifest says of all."""
+    def _extend_vectors(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Write the chunk vectors of new shards if the others have theirs; return the manifest entry of all."""
         if not described or CHUNK_VECTORS not in self.manifest:
             return {}
         before = self.manifest[CHUNK_VECTORS]
@@ -391,7 +391,7 @@ class LibraryUpdate:
 
 
 class Rows(NamedTuple):
-    """How many documents, and how many chunks and token vectors of theirs."""
+    """Counts of documents, and of their chunks and token vectors."""
 
     documents: int
     chunks: int
@@ -408,7 +408,7 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
         OSError: If the disk is full; the Library stays as it was.
     """
     target = Path(index_folder).expanduser() / index_name
-    Library(target)  # before the lock, whose file would stay where there is none
+    Library(target)  # before the lock, whose file would stay behind without a Library
     with library_locked(target), _recording(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
@@ -418,7 +418,7 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 
 @contextmanager
 def _recording(folder: Path) -> Iterator[None]:
-    """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them.
+    """Record what a commit, or an attempt at one, changed; other parts are recorded by their writers.
 
     After a kill in between, the next commit, or attempt at one, records all files: any part may have been changed.
     """
@@ -439,8 +439,8 @@ def _recording(folder: Path) -> Iterator[None]:
 def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of the files that commits write; those of the index of words as one."""
     mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
-    found = {name: folder / name for name in (STORE, BAD_RECORDS, *mappings) if (folder / name).is_file()}
-    stamps = {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in found.items()}
+    files = {name: folder / name for name in (STORE, BAD_RECORDS, *mappings) if (folder / name).is_file()}
+    stamps = {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files.items()}
     words = [path.stat().st_mtime_ns for path in (folder / LEXICAL_FOLDER).rglob("*.json")]
     return stamps | {LEXICAL_FOLDER: (len(words), max(words, default=0))}
 

@@ -1,4 +1,4 @@
-"""Compact an index: drop removed chunks, merge small shards, train the codebook anew."""
+"""Compact an index: drop removed chunks, merge small shards, retrain the codebook."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ class CompactionReport:
     shards_before: int = 0
     shards: int = 0
     dropped_chunks: int = 0  # of removed documents
-    requantised_chunks: int = 0  # whose codes were made anew, for another codebook
+    requantised_chunks: int = 0  # quantised with another codebook
     bytes_before: int = 0
     bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
@@ -88,13 +88,13 @@ def compact_index(
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
     Nothing is encoded. Codes are copied; where the codebook changes, they are made from the token vectors that were
-    kept, or else from those that the old codes stand for.
+    kept, or else from those that the old codes decode to.
 
     Args:
-        index_folder: The folder Libraries lie in.
+        index_folder: The folder of Libraries.
         index_name: The Library's own folder name.
-        n_bits: Quantise all shards anew with so many bits per dimension.
-        retrain: Quantise all shards anew with a codebook trained on the documents there are now.
+        n_bits: Requantise all shards with this many bits per dimension.
+        retrain: Requantise all shards with a codebook trained on the present documents.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -103,15 +103,15 @@ def compact_index(
     """
     report = CompactionReport()
     target = Path(index_folder).expanduser() / index_name
-    Library(target)  # before the lock, whose file would stay where there is none
+    Library(target)  # before the lock, whose file would stay behind without a Library
     with Stopwatch(report.seconds).timed("total"), library_locked(target):
         library = Library(target)
-        refuse_damage(library)  # what is carried over is recorded anew, and would pass for whole
-        cfg = _settings(library, n_bits)
+        refuse_damage(library)  # carried-over files get new checksums, which would hide damage
+        cfg = _compacted_settings(library, n_bits)
         requantised = bool(cfg.n_bits) and (retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"])
         plan = _plan_shards(library)
         report.shards_before, report.shards = len(library.manifest["shards"]), len(plan)
-        report.bytes_before = _size(target)
+        report.bytes_before = _count_bytes(target)
         report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
         report.requantised_chunks = sum(len(shard.places) for shard in plan) if requantised else 0
         key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": cfg.n_bits}
@@ -123,7 +123,7 @@ def compact_index(
                 _copy_shards(library, scratch, plan, cfg, Stopwatch(report.seconds))
             shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
             _carry_over(target, scratch)
-            manifest = _finish(library, scratch, cfg, plan)
+            manifest = _finish_compaction(library, scratch, cfg, plan)
             if (target / OUTLINES).is_file():
                 fill_outlines(scratch, scratch / STORE, earlier=target / OUTLINES)
             if (target / GRAPH).is_file():
@@ -131,7 +131,7 @@ def compact_index(
                 fill_graph(scratch, scratch / STORE, target / ENTITIES)
             if (target / CORPUS_INDEX).is_file():  # its document keys are those of the old store
                 fill_index(scratch, manifest["lineage"], manifest["commit"], earlier=target / CORPUS_INDEX)
-        report.bytes = _size(target)
+        report.bytes = _count_bytes(target)
     return report
 
 
@@ -166,14 +166,14 @@ def _plan_shards(library: Library) -> list[NewShard]:
     return [NewShard(number, places) for number, places in enumerate(groups)]
 
 
-def _settings(library: Library, n_bits: int | None) -> IndexConfig:
+def _compacted_settings(library: Library, n_bits: int | None) -> IndexConfig:
     cfg = as_recorded(IndexConfig(), library.manifest)
-    wanted = cfg.n_bits if n_bits is None else n_bits
-    if not cfg.n_bits and wanted:
-        raise ValueError(f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {wanted} bits")
-    if cfg.n_bits and wanted not in (1, 2, 4):
-        raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")
-    return replace(cfg, n_bits=wanted)
+    bits = cfg.n_bits if n_bits is None else n_bits
+    if not cfg.n_bits and bits:
+        raise ValueError(f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {bits} bits")
+    if cfg.n_bits and bits not in (1, 2, 4):
+        raise ValueError(f"n_bits must be 1, 2 or 4, got {bits}")
+    return replace(cfg, n_bits=bits)
 
 
 def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
@@ -192,13 +192,13 @@ def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
 
 
 def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
-    """Copy the codes of the chunks of each new shard; of shards with codebooks of their own, make them anew."""
+    """Copy the codes of the chunks of each new shard; requantise them where codebooks differ."""
     folders, codebooks = library.shard_folders, library.codebooks
-    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
+    missing = [shard for shard in plan if not is_complete(shard_home(scratch, shard.number), len(shard.places))]
     for shard in progress("Copying", iterable=missing, unit=" shards"):
         sources = np.unique(shard.places[:, 0]).tolist()
         if len({codebooks[number] for number in sources}) > 1:
-            _write_anew(library, scratch, [shard], folders[sources[0]], cfg, watch)
+            _rewrite_shards(library, scratch, [shard], folders[sources[0]], cfg, watch)
             continue
         home = shard_home(scratch, shard.number)
         home.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
 
 
 def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
-    """Make the codes of all shards anew, with a codec trained on token vectors of chunks from all over them."""
+    """Requantise all shards with a codec trained on token vectors sampled from all of them."""
     codec_folder = scratch / CODEBOOK / CODEC
     if not codec_folder.is_dir():
         places = np.concatenate([shard.places for shard in plan])
@@ -227,11 +227,11 @@ def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: 
         vectors = _vectors_at(library, keep=cfg.keep_embeddings)
         sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
         train_into(codec_folder, sample, cfg, watch)
-    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
-    _write_anew(library, scratch, missing, codec_folder, cfg, watch)
+    missing = [shard for shard in plan if not is_complete(shard_home(scratch, shard.number), len(shard.places))]
+    _rewrite_shards(library, scratch, missing, codec_folder, cfg, watch)
 
 
-def _write_anew(
+def _rewrite_shards(
     library: Library,
     scratch: Path,
     shards: Sequence[NewShard],
@@ -249,7 +249,7 @@ def _write_anew(
 def _vector_batches(
     library: Library, scratch: Path, shards: Sequence[NewShard], *, keep: bool
 ) -> Iterator[EncodedBatch]:
-    """Yield the token vectors of new shards' chunks, each shard from its beginning; `keep`: those that were kept."""
+    """Yield the token vectors of new shards' chunks, each shard from its beginning; `keep`: the kept ones."""
     vectors = _vectors_at(library, keep=keep)
     for shard in shards:
         n_chunks = len(shard.places)
@@ -291,7 +291,7 @@ def _carry_over(target: Path, scratch: Path) -> None:
             link_or_copy(path, scratch / path.name)
 
 
-def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
+def _finish_compaction(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
     old = library.manifest
     manifest = {name: value for name, value in old.items() if name not in REPLACED}
     manifest |= {
@@ -303,6 +303,6 @@ def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[Ne
     return finish_library(scratch, manifest, len(plan))
 
 
-def _size(folder: Path) -> int:
+def _count_bytes(folder: Path) -> int:
     files = (path.stat() for path in folder.rglob("*") if path.is_file())
-    return sum({(one.st_dev, one.st_ino): one.st_size for one in files}.values())  # a codebook has many names
+    return sum({(stat.st_dev, stat.st_ino): stat.st_size for stat in files}.values())  # a codebook has many names

@@ -39,7 +39,7 @@ class IndexConfig:
     n_bits: int = 1  # bits per residual dimension in the PLAID index: 1, 2 or 4; 0 makes none, nor encodes anything
     seed: int = 42
     shard_chunks: int = 2560  # about a million tokens: bounds the memory of a build, and what a kill can cost
-    keep_embeddings: bool = False  # keep the token vectors: they can be quantised anew without encoding
+    keep_embeddings: bool = False  # keep the token vectors: they can be requantised without encoding
     corpus_index: bool = True  # what each document is and says, for questions over many of them
     index_folder: str = DEFAULT_FOLDER
     index_name: str = DEFAULT_NAME
@@ -76,8 +76,8 @@ class IndexReport:
         return {**timed, "other": max(0.0, self.seconds["total"] - sum(timed.values()))}
 
     def overlapping(self) -> dict[str, float]:
-        """Return the seconds of what the stage `shards` does at the same time."""
-        return {name: one for name, one in self.seconds.items() if name not in (*STAGES, "total")}
+        """Return the seconds of the concurrent stages within `shards`."""
+        return {name: seconds for name, seconds in self.seconds.items() if name not in (*STAGES, "total")}
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `legal-rag index --json` prints."""

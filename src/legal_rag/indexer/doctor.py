@@ -23,7 +23,7 @@ REBUILD_VECTORS = "'legal-rag rebuild --only vectors'"
 SHOWN_CHARS = 60  # of a passage in a message
 
 
-# What makes a part anew, by the beginning of its files' paths.
+# How to remake a part, by the start of its files' paths.
 REMEDIES = {
     LEXICAL_FOLDER: "'legal-rag rebuild --only words --force' makes it anew",
     OUTLINES: "delete it: 'legal-rag rebuild --only trees' makes it anew",
@@ -41,13 +41,13 @@ CUT_OFF = "a commit was cut off: the next 'legal-rag add' or 'legal-rag remove' 
 def examine(library: Library) -> list[str]:
     """Verify an index; return its problems, none if it is sound.
 
-    Every byte of every file is compared with the checksums recorded when it was last written, and what files say of one
-    another is checked. Not vouched for are a user's instructions, locks, and a Library of before: see `unverified`.
+    Every byte of every file is compared with the checksums recorded when it was last written, and files are checked
+    against one another. Not verified are a user's instructions, locks, and older Libraries: see `unverified`.
     """
-    found = dict(_checksum_problems(library))
+    by_file = dict(_checksum_problems(library))
     was_cut_off = (library.path / UNRECORDED).is_file()
-    problems = [f"{name}: {problem} ({CUT_OFF if was_cut_off else _remedy(name)})" for name, problem in found.items()]
-    damaged = {next((part for part in REMEDIES if _is_of(name, part)), name) for name in found}
+    problems = [f"{name}: {problem} ({CUT_OFF if was_cut_off else _remedy(name)})" for name, problem in by_file.items()]
+    damaged = {next((part for part in REMEDIES if _lies_under(name, part)), name) for name in by_file}
     checks = {
         STORE: _store_problems,
         "shards": _shard_problems,
@@ -57,7 +57,7 @@ def examine(library: Library) -> list[str]:
         OUTLINES: _outline_problems,
         GRAPH: _graph_problems,
         CORPUS_INDEX: index_problems,
-        "leftovers": _leftovers,
+        "leftovers": _leftover_problems,
     }
     for part, check in checks.items():
         if part == LEXICAL_FOLDER and part in damaged:  # Tantivy panics
@@ -71,7 +71,7 @@ def examine(library: Library) -> list[str]:
 
 
 def unverified(library: Library) -> str | None:
-    """Say what of a Library `examine` cannot vouch for; None of one that was written with checksums."""
+    """Describe what `examine` cannot verify of a Library; None if it was written with checksums."""
     if is_sealed(library.path) or (library.path / CHECKSUMS).is_file():
         return None
     return (
@@ -87,38 +87,38 @@ def damage_of(path: Path) -> str | None:
         for name, problem in _checksum_problems(library):
             return f"{path / name}: {problem} ({_remedy(name)})"
         files = (_shard_problems(library), chunk_vector_problems(library))
-        problems = [problem for some in files for problem in some] or (examine(library) if unverified(library) else [])
+        problems = [problem for part in files for problem in part] or (examine(library) if unverified(library) else [])
     except (ValueError, OSError, sqlite3.DatabaseError) as error:
         return f"{path}: {error}" if str(path) not in str(error) else str(error)
     return f"{path}: {problems[0]}" if problems else None
 
 
 def refuse_damage(library: Library) -> None:
-    """Refuse a Library of which a file differs from its record, unless a commit was cut off, or the record is damaged.
+    """Refuse a Library with a file that differs from its record, unless a commit was cut off, or the record is damaged.
 
-    A file without a record is taken: none is made of a database that another process keeps meanwhile.
+    A file without a record is accepted: a database locked by another process gets none.
 
     Raises:
-        ValueError: Naming the file and what mends it.
+        ValueError: Naming the file and the remedy.
     """
-    found = dict(_checksum_problems(library))
-    if CHECKSUMS not in found and not (library.path / UNRECORDED).is_file():
-        for name in (name for name, problem in found.items() if problem == DIFFERS):
+    problems = dict(_checksum_problems(library))
+    if CHECKSUMS not in problems and not (library.path / UNRECORDED).is_file():
+        for name in (name for name, problem in problems.items() if problem == DIFFERS):
             raise ValueError(f"{library.path / name}: {DIFFERS} ({_remedy(name)})")
 
 
 def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:
     if (library.path / CHECKSUMS).is_file() or is_sealed(library.path):
-        mappings = (f"{Path(one['path']).parent.as_posix()}/{MAPPING}" for one in library.manifest["shards"])
+        mappings = (f"{Path(shard['path']).parent.as_posix()}/{MAPPING}" for shard in library.manifest["shards"])
         parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX)
-        yield from checksum_problems(library.path, [*parts, *(one.removeprefix("./") for one in mappings)])
+        yield from checksum_problems(library.path, [*parts, *(mapping.removeprefix("./") for mapping in mappings)])
 
 
 def _remedy(name: str) -> str:
-    return next((remedy for part, remedy in REMEDIES.items() if _is_of(name, part)), BUILD)
+    return next((remedy for part, remedy in REMEDIES.items() if _lies_under(name, part)), BUILD)
 
 
-def _is_of(name: str, part: str) -> bool:
+def _lies_under(name: str, part: str) -> bool:
     return name == part or name.startswith(f"{part}/")
 
 
@@ -142,9 +142,9 @@ def _count_problems(library: Library, connection: sqlite3.Connection) -> Iterato
         "chunks": f"SELECT COUNT(*) FROM documents JOIN chunks USING (document_key) WHERE {present}",  # noqa: S608
     }
     for what, query in queries.items():
-        (found,) = connection.execute(query).fetchone()
-        if found != library.manifest["counts"][what]:
-            yield f"{STORE}: {found} {what} (the manifest says {library.manifest['counts'][what]})"
+        (n_rows,) = connection.execute(query).fetchone()
+        if n_rows != library.manifest["counts"][what]:
+            yield f"{STORE}: {n_rows} {what} (the manifest says {library.manifest['counts'][what]})"
     for number, shard in enumerate(library.manifest["shards"]):
         query = "SELECT COUNT(*), MIN(position), MAX(position) FROM chunks WHERE shard = ?"
         n_chunks, first, last = connection.execute(query, (number,)).fetchone()
@@ -181,33 +181,33 @@ def _shard_problems(library: Library) -> Iterator[str]:
 
 
 def chunk_vector_problems(library: Library) -> Iterator[str]:
-    """Verify the vectors by which a search finds its candidates; a Library of before may have none."""
+    """Verify the vectors by which a search finds its candidates; older Libraries have none."""
     try:
         if library.chunk_vectors() is None:
             return
-        found = library.manifest[CHUNK_VECTORS]
-        written = {FRAME: found["frame"], **{one["file"]: one["sha256"] for one in found["segments"]}}
+        entry = library.manifest[CHUNK_VECTORS]
+        written = {FRAME: entry["frame"], **{segment["file"]: segment["sha256"] for segment in entry["segments"]}}
         damaged = [name for name, sha256 in written.items() if sha256_of(library.path / CHUNK_VECTORS / name) != sha256]
     except (OSError, ValueError, KeyError, TypeError) as error:  # a manifest may come from anyone
-        yield f"{CHUNK_VECTORS}: {_reason(error)} ({REBUILD_VECTORS} makes them anew)"
+        yield f"{CHUNK_VECTORS}: {_describe_error(error)} ({REBUILD_VECTORS} makes them anew)"
         return
     for name in damaged:
         yield f"{CHUNK_VECTORS}/{name}: not what was written ({REBUILD_VECTORS} makes it anew)"
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"the manifest lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _lexical_problems(library: Library) -> Iterator[str]:
     shards = [shard["chunks"] for shard in library.manifest["shards"]]
     try:
-        found = library.lexical_index().n_chunks
+        n_chunks = library.lexical_index().n_chunks
     except (OSError, ValueError) as error:
         yield f"{LEXICAL_FOLDER}: {error}"
         return
-    if found != sum(shards):
-        yield f"{LEXICAL_FOLDER}: {found} chunks (the shards hold {sum(shards)})"
+    if n_chunks != sum(shards):
+        yield f"{LEXICAL_FOLDER}: {n_chunks} chunks (the shards hold {sum(shards)})"
 
 
 def _entity_problems(library: Library) -> Iterator[str]:
@@ -229,9 +229,9 @@ def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
     for entity in entities:
         start, end, text = entity["char_start"], entity["char_end"], entity["extraction_text"]
         if not 0 <= start < end or document.content[start:end] != text:
-            found = document.content[start:end][:SHOWN_CHARS]
+            passage = document.content[start:end][:SHOWN_CHARS]
             place = f"{entity['extraction_class']} at {start}-{end}"
-            yield f"{ENTITIES}: {place} of {document.id!r} is {text[:SHOWN_CHARS]!r} (the text has {found!r} there)"
+            yield f"{ENTITIES}: {place} of {document.id!r} is {text[:SHOWN_CHARS]!r} (the text has {passage!r} there)"
             return
 
 
@@ -244,11 +244,11 @@ def _graph_problems(library: Library) -> Iterator[str]:
     return graph_problems(library.path, library.path / STORE, present_at(library.commit, "d"))
 
 
-def _leftovers(library: Library) -> Iterator[str]:
+def _leftover_problems(library: Library) -> Iterator[str]:
     places = [beside(library.path, purpose) for purpose in ("building", "adding", "compacting")]
     try:
         with locked(library.path):
             names = [folder.name for folder in places if folder.is_dir()]
-    except (ValueError, OSError):  # a run that is still going on; a folder in which none can
+    except (ValueError, OSError):  # a run still in progress; a folder that cannot be locked
         return
     yield from (f"{name}: left by a run that was cut off; the same command takes it up" for name in names)

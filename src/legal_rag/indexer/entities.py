@@ -37,7 +37,7 @@ Keep = Literal["none", "models", "all"]
 
 
 class EntityWriter:
-    """Writes the entities of a Library, also where the Library is replaced meanwhile; close it in the end.
+    """Writes the entities of a Library, even while the Library is being replaced; close it at the end.
 
     `keep` is what is not extracted again with other settings: nothing, what a model gave, or all.
     """
@@ -47,9 +47,9 @@ class EntityWriter:
         self._keep = keep
         self._stores: list[ExtractionStore] = []  # those of replaced folders too: threads may still use them
         self._gaps: dict[str, list[Entity]] = {}  # of incompletely read documents, which are not stored
-        self._open()
+        self._open_store()
 
-    def _open(self) -> None:
+    def _open_store(self) -> None:
         path = self.library.path / ENTITIES
         self.store = ExtractionStore(path)
         self._stores.append(self.store)
@@ -76,7 +76,7 @@ class EntityWriter:
         """Extract one document; safe for threads."""
         try:
             return self._extractor.extract(text, doc_name)
-        except sqlite3.OperationalError:  # its store was replaced meanwhile
+        except sqlite3.OperationalError:  # its store was replaced
             if not self._was_replaced():
                 raise
             return Extractor(self.settings, None).extract(text, doc_name)
@@ -84,17 +84,17 @@ class EntityWriter:
     def keep(self, batch: Sequence[tuple[Document, ExtractionResult]]) -> None:
         """Store the entities of documents; those of incompletely read ones only in memory."""
         self._gaps.update({result.doc_name: result.extractions for _, result in batch if not result.complete})
-        rows = [self._row(document, result) for document, result in batch if result.complete]
+        rows = [self._make_row(document, result) for document, result in batch if result.complete]
         try:
             self.store.hold_many(rows)
         except sqlite3.OperationalError:  # raised also where the file was moved
             if not self._was_replaced():
                 raise
         if self._was_replaced():
-            self._open()
+            self._open_store()
             self.store.hold_many(rows)
 
-    def _row(self, document: Document, result: ExtractionResult) -> tuple:
+    def _make_row(self, document: Document, result: ExtractionResult) -> tuple:
         terms = terms_of_all(result.extractions, document.decision_date)
         recipe = self._extractor.recipe_for(document.content)
         return document.id, document.content_hash, document.content, recipe, result, terms
@@ -107,7 +107,7 @@ class EntityWriter:
         """Reload the Library; tell whether it has changed."""
         newest = self.library.reload()
         if self._was_replaced():
-            self._open()
+            self._open_store()
         changed = (newest.build_id, newest.commit) != (self.library.build_id, self.library.commit)
         self.library = newest
         return changed
@@ -192,7 +192,7 @@ def extract_library(
 ) -> ExtractReport:
     """Extract the documents of a Library that are not yet extracted, and export all.
 
-    Where the Library changes or is replaced meanwhile, its new documents are extracted too.
+    If the Library changes or is replaced during extraction, its new documents are extracted too.
 
     Args:
         library: Its folder is written to.
@@ -210,7 +210,7 @@ def extract_library(
         while True:
             documents, n = writer.library.documents(), writer.library.n_documents
             report.documents, report.unchanged = n, 0
-            _fill(writer, progress("Extracting", iterable=documents, total=n, unit=" documents"), report)
+            _extract_documents(writer, progress("Extracting", iterable=documents, total=n, unit=" documents"), report)
             if not writer.follow():
                 break
         writer.delete_others()
@@ -231,7 +231,7 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     report = ExtractReport(settings.model_id, settings.schema)
     ids = list(dict.fromkeys(doc_ids))
     with closing(EntityWriter(library, settings, keep="all")) as writer:
-        _fill(writer, map(library.document, ids), report)
+        _extract_documents(writer, map(library.document, ids), report)
         report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
     if report.extracted:
         renew_graph(library.path, ids)
@@ -240,7 +240,7 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
 
 
 def renew_graph(library: Path, doc_ids: Collection[str] | None = None) -> None:
-    """Add what new entities give to a Library's graph, if it has one; where another process writes, it is left.
+    """Add what new entities give to a Library's graph, if it has one; it stays as it is while another writes.
 
     `doc_ids` are the documents looked at; None looks at all.
     """
@@ -306,7 +306,7 @@ def extracted(
         pool.shutdown(cancel_futures=True)
 
 
-def _fill(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
+def _extract_documents(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
     def missing() -> Iterator[Document]:
         for document in documents:
             if writer.holds(document):

@@ -73,8 +73,8 @@ class Stopwatch:
 
     def add(self, seconds: Mapping[str, float]) -> None:
         """Add the times of another watch."""
-        for stage, one in seconds.items():
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + one
+        for stage, spent in seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     def timing(self, stage: str, items: Iterable[T]) -> Iterator[T]:
         """Yield items, adding the time that each takes to arrive to a stage."""
@@ -96,7 +96,7 @@ def fill_shards(
     watch: Stopwatch,
     codec_folder: Path | None = None,
 ) -> None:
-    """Store documents and write their shards into `folder`, resuming what is there.
+    """Store documents and write their shards into `folder`, resuming an earlier attempt.
 
     `codec_folder` holds the codec of the shards; without it, one is trained.
 
@@ -154,7 +154,7 @@ def prepare_codebook(
 ) -> Path:
     """Train the codec of all `shards` of a build in its `folder`, unless an attempt did; return the codec's folder.
 
-    The sample is some whole batches, which `encode_shards` takes over: nothing is encoded twice.
+    The sample is some whole batches, which `encode_shards` reuses: nothing is encoded twice.
     """
     target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
     trained_on = note.read_text(encoding="utf-8") if note.is_file() else ""
@@ -176,7 +176,7 @@ def prepare_codebook(
 
 
 def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwatch) -> None:
-    """Train a codec on token vectors, of which it takes what it needs, and write it into a folder of its own."""
+    """Train a codec on a sample of token vectors, and write it into the new folder `target`."""
     from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
 
     with watch.timed("train"), made_once(target) as scratch:
@@ -187,7 +187,7 @@ def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwa
 def discard_codebook(folder: Path) -> None:
     """Delete the codebook of a build, after all shards that were made with it."""
     discard_shards(folder, 0)
-    with suppress(FileNotFoundError):  # a half-deleted codec must not be taken for a whole one
+    with suppress(FileNotFoundError):  # a half-deleted codec must not pass for a whole one
         os.replace(folder / CODEBOOK / CODEC, folder / CODEBOOK / f".{CODEC}")
     shutil.rmtree(folder / CODEBOOK, ignore_errors=True)
 
@@ -201,7 +201,7 @@ def encode_shards(
     watch: Stopwatch,
     sampled: Path,
 ) -> Iterator[EncodedBatch]:
-    """Encode, batch by batch, what is not encoded yet of each incomplete shard; batches in `sampled` are taken over."""
+    """Encode, batch by batch, what is not encoded yet of each incomplete shard; batches in `sampled` are reused."""
     for shard in shards:
         home = shard_home(folder, shard.number)
         if is_complete(home, shard.n_chunks):

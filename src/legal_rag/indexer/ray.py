@@ -56,7 +56,7 @@ BATCHES_PER_COMMIT = 8  # stored in one transaction, and lost by a kill
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
-    """What workers need of a build."""
+    """What workers need to know about a build."""
 
     cfg: IndexConfig  # without its source, which may not be picklable
     identity: EncoderIdentity  # of the encoder that the build began with
@@ -80,8 +80,9 @@ class DocumentCutter:
         Raises:
             OSError: If the encoder cannot be loaded on this machine.
         """
-        _, chunker = _tools(self._plan)
-        return [[chunk._replace(text="", header="") for chunk in chunks_of(one, chunker)] for one in documents]
+        _, chunker = _load_tools(self._plan)
+        chunked = (chunks_of(document, chunker) for document in documents)
+        return [[chunk._replace(text="", header="") for chunk in chunks] for chunks in chunked]
 
 
 class ShardMaker:
@@ -93,7 +94,7 @@ class ShardMaker:
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Make the `FullShard` with the fields of `row`; return seconds by stage, and what failed.
 
-        What a user can mend is one line in `failure`: Ray would wrap an exception in its own traces.
+        What a user can fix is one line in `failure`: Ray would wrap an exception in its own traces.
         """
         shard, watch, failure = FullShard(**row), Stopwatch(), ""
         try:
@@ -114,7 +115,7 @@ def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
     home = shard_home(plan.folder, shard.number)
     if is_complete(home, shard.n_chunks):
         return
-    encoder, chunker = _tools(plan)
+    encoder, chunker = _load_tools(plan)
     prefix = f"{shard.number}-{platform.node()}-{os.getpid()}-"
     attempt = Path(tempfile.mkdtemp(prefix=prefix, dir=plan.folder / ATTEMPTS))
     try:
@@ -129,7 +130,7 @@ def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
 
 
 @cache
-def _tools(plan: BuildPlan) -> tuple[Encoder, Chunker]:
+def _load_tools(plan: BuildPlan) -> tuple[Encoder, Chunker]:
     """Load the encoder on a worker, and make the chunker.
 
     Raises:
@@ -151,7 +152,7 @@ def build_index_on_ray(
 
     Args:
         cfg: What to build, and where: on storage that all machines share.
-        encoder: One already loaded, in place of the one `cfg` names; workers load it again by its identity.
+        encoder: A loaded one, instead of the one `cfg` names; workers load it again by its identity.
         address: The cluster's, as for `ray.init`; None takes the one that `RAY_ADDRESS` names, or this machine alone.
         workers: Shards made at once; None makes one for each GPU, or, where there is none, for each machine.
 
@@ -197,7 +198,7 @@ def fill_on_ray(
     encoder: Encoder,
     watch: Stopwatch,
 ) -> None:
-    """Store documents and write their shards into `plan.folder`, resuming what is there; see `fill_shards`.
+    """Store documents and write their shards into `plan.folder`, resuming an earlier attempt; see `fill_shards`.
 
     Raises:
         OSError: If a worker cannot read, write or load the encoder, or the cluster is lost.
@@ -210,16 +211,16 @@ def fill_on_ray(
             chunker, shards = chunker_of(plan.cfg, encoder), list(_all_shards(store))
             with closing(connect_to_read(store.path)) as connection:
                 prepare_codebook(plan.folder, connection, shards, chunker, encoder, plan.cfg, watch)
-            _make_shards(list(_missing(shards, plan)), plan, share, watch)
+            _make_shards(list(_missing_shards(shards, plan)), plan, share, watch)
     discard_attempts(plan.folder)
 
 
 def store_documents_on_ray(
     documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
 ) -> None:
-    """Let workers chunk documents, and store both in the documents' order.
+    """Chunk documents on workers, and store both in the documents' order.
 
-    The write-ahead log is merged into the store's file in the end, since machines cannot share it.
+    The write-ahead log is merged into the store's file at the end, since machines cannot share it.
     """
     new = (document for document in watch.timing("read", documents) if not store.holds_next(document))
     batches = iter(lambda: list(islice(new, BATCH_DOCUMENTS)), [])
@@ -241,7 +242,7 @@ def _all_shards(store: StoreWriter) -> Iterator[FullShard]:
         yield FullShard(number, min(store.shard_chunks, store.n_chunks - number * store.shard_chunks))
 
 
-def _missing(shards: Iterable[FullShard], plan: BuildPlan) -> Iterator[FullShard]:
+def _missing_shards(shards: Iterable[FullShard], plan: BuildPlan) -> Iterator[FullShard]:
     for shard in shards:
         home = shard_home(plan.folder, shard.number)
         if not is_complete(home, shard.n_chunks):
@@ -251,7 +252,7 @@ def _missing(shards: Iterable[FullShard], plan: BuildPlan) -> Iterator[FullShard
 
 
 def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:
-    """Let workers make shards; a worker that dies is restarted with its shard."""
+    """Make shards on workers; a worker that dies is restarted with its shard."""
     if not shards:
         return
     import ray.data

@@ -40,7 +40,7 @@ def plan_rebuild(
     """
     if unknown := sorted(set(parts) - set(REBUILT_PARTS)):
         raise ValueError(f"no part {unknown[0]!r} to rebuild (expected {', '.join(REBUILT_PARTS)})")
-    return [_plan(library, part, settings, force=force) for part in REBUILT_PARTS if part in parts]
+    return [_plan_part(library, part, settings, force=force) for part in REBUILT_PARTS if part in parts]
 
 
 def rebuild(
@@ -76,7 +76,7 @@ def rebuild(
     return report
 
 
-def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, force: bool) -> PartPlan:
+def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, force: bool) -> PartPlan:
     if part == "entities":
         ids, requests = missing_entities(library, None, settings)
         by_model = settings.model_id != RULES
@@ -89,12 +89,12 @@ def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, 
         return PartPlan(part, lacking, 0, 0)
     if part == "vectors" and not library.manifest["plaid"]["n_bits"]:  # it can have none
         return PartPlan(part, 0, 0, 0)
-    whole = {"corpus-index": has_corpus_index, "words": _has_words, "vectors": _has_vectors}
+    whole = {"corpus-index": has_corpus_index, "words": _has_lexical_index, "vectors": _has_vectors}
     is_whole = whole[part](library)
     return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
 
 
-def _has_words(library: Library) -> bool:
+def _has_lexical_index(library: Library) -> bool:
     try:
         return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
     except (OSError, ValueError):
@@ -102,7 +102,6 @@ def _has_words(library: Library) -> bool:
 
 
 def _has_vectors(library: Library) -> bool:
-    """Tell whether the Library's chunk vectors are there and whole."""
     return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
 
 
@@ -110,7 +109,7 @@ def _write_vectors(path: Path) -> None:
     with library_locked(path):
         library = Library(path)
         _ = library.shard_folders  # inside the Library, or refused
-        if any(chunk_vector_problems(library)):  # what is damaged is not built upon
+        if any(chunk_vector_problems(library)):  # damaged vectors are not extended
             shutil.rmtree(path / CHUNK_VECTORS, ignore_errors=True)
         write_manifest(path, library.manifest | write_chunk_vectors(path, library.manifest["shards"]))
 

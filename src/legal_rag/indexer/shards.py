@@ -64,7 +64,7 @@ class ShardWriter:
         lengths = self.passage_tokens
         if not len(lengths):
             return []
-        return np.split(self._vectors(lengths), np.cumsum(lengths, dtype=np.int64)[:-1])
+        return np.split(self._map_rows(lengths), np.cumsum(lengths, dtype=np.int64)[:-1])
 
     def write_plaid(self, codec_folder: Path, *, keep_vectors: bool) -> None:
         """Write the PLAID files with the codec in a folder; then delete the vectors, unless they are to be kept.
@@ -80,7 +80,7 @@ class ShardWriter:
         shutil.rmtree(scratch, ignore_errors=True)
         lengths = self.passage_tokens
         write_shard(
-            scratch, self._vectors(lengths), lengths.tolist(), read_codec(codec_folder), codec_from=codec_folder
+            scratch, self._map_rows(lengths), lengths.tolist(), read_codec(codec_folder), codec_from=codec_folder
         )
         give_back_memory()
         for file in scratch.iterdir():
@@ -89,7 +89,7 @@ class ShardWriter:
         if not keep_vectors:
             discard_vectors(self.home)
 
-    def _vectors(self, lengths: np.ndarray) -> np.ndarray:
+    def _map_rows(self, lengths: np.ndarray) -> np.ndarray:
         shape = (int(lengths.sum(dtype=np.int64)), self._dim)
         return np.memmap(self.home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=shape)
 
@@ -97,14 +97,14 @@ class ShardWriter:
 def is_complete(home: Path, n_chunks: int) -> bool:
     """Tell whether a shard has all its PLAID files, for `n_chunks` chunks."""
     folder = home / PLAID_FOLDER
-    return (folder / METADATA).is_file() and int(_metadata(folder)["num_documents"]) == n_chunks
+    return (folder / METADATA).is_file() and int(_read_metadata(folder)["num_documents"]) == n_chunks
 
 
 def install_shard(made: Path, home: Path, n_chunks: int) -> None:
     """Move a complete shard from `made`, where a worker wrote it, to its own folder, unless another worker was first.
 
     Raises:
-        FileNotFoundError: If there is none in `made`, as when it was discarded meanwhile.
+        FileNotFoundError: If `made` holds none, such as after it was discarded.
     """
     if is_complete(home, n_chunks):
         return
@@ -132,7 +132,7 @@ def _put_plaid(made: Path, home: Path, n_chunks: int) -> None:
 def describe_shard(library: Path, number: int) -> dict[str, Any]:
     """Return a complete shard's manifest entry: its folder, its counts, its files' SHA-256."""
     folder = shard_home(library, number) / PLAID_FOLDER
-    metadata = _metadata(folder)
+    metadata = _read_metadata(folder)
     return {
         "path": folder.relative_to(library).as_posix(),
         "chunks": int(metadata["num_documents"]),
@@ -155,7 +155,7 @@ def discard_plaid(home: Path) -> None:
 
 
 def discard_attempts(library: Path) -> None:
-    """Delete the workers' folders, so that a worker given up on has nothing to install."""
+    """Delete the workers' folders, so that an abandoned worker has nothing to install."""
     shutil.rmtree(library / ATTEMPTS, ignore_errors=True)
 
 
@@ -171,7 +171,7 @@ def discard_shards(library: Path, first: int) -> None:
         discard_vectors(library)
 
 
-def _metadata(folder: Path) -> dict[str, Any]:
+def _read_metadata(folder: Path) -> dict[str, Any]:
     metadata: dict[str, Any] = parse_json((folder / METADATA).read_text(encoding="utf-8"))
     return metadata
 

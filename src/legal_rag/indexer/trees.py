@@ -37,16 +37,16 @@ def export_trees(library: Library, folder: str | Path, doc_ids: Collection[str] 
     target = Path(folder).expanduser()
     if target.exists():
         raise ValueError(f"will not overwrite {target} (expected a new folder)")
-    wanted = list(dict.fromkeys(doc_ids))
-    documents = map(library.document, wanted) if wanted else library.documents()
+    ids = list(dict.fromkeys(doc_ids))
+    documents = map(library.document, ids) if ids else library.documents()
     statistics = _Statistics(library)
     with made_once(target) as scratch:
-        for document in progress("Exporting", iterable=documents, total=len(wanted) or library.n_documents):
-            outline = _outline(library, document)
+        for document in progress("Exporting", iterable=documents, total=len(ids) or library.n_documents):
+            outline = _load_outline(library, document)
             tree = summarised(outline.tree, document, statistics.of(document))
             value = tree_to_json(tree, document.id, outline.description or tree.summary)
             (scratch / file_name(document.id)).write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
-    return len(wanted) or library.n_documents
+    return len(ids) or library.n_documents
 
 
 def check_trees(library: Library, folder: str | Path) -> list[Path]:
@@ -62,7 +62,7 @@ def check_trees(library: Library, folder: str | Path) -> list[Path]:
         raise FileNotFoundError(f"no file that ends in {SUFFIX} in {folder}")
     seen: dict[str, str] = {}
     for path in progress("Checking", iterable=paths, unit=" files"):
-        document, _ = _read(library, path)
+        document, _ = _read_tree(library, path)
         if document.id in seen:
             raise ValueError(f"{path.name}: document {document.id!r} is also that of {seen[document.id]}")
         seen[document.id] = path.name
@@ -70,9 +70,9 @@ def check_trees(library: Library, folder: str | Path) -> list[Path]:
 
 
 def import_trees(library: Library, folder: str | Path) -> int:
-    """Store the outlines of a folder in place of those made by rules; return how many. Who speaks stays by rules.
+    """Store the outlines of a folder, replacing those made by rules; return how many. Who speaks stays by rules.
 
-    What `export_trees` wrote and nobody changed stays as it was: extractive summaries are not taken for written ones.
+    What `export_trees` wrote and nobody changed stays as it was: extractive summaries do not count as written.
 
     Raises:
         FileNotFoundError: See `check_trees`.
@@ -81,10 +81,10 @@ def import_trees(library: Library, folder: str | Path) -> int:
     """
     paths = check_trees(library, folder)
     statistics = _Statistics(library)
-    read = (_read(library, path) for path in progress("Storing", iterable=paths, unit=" files"))
+    read = (_read_tree(library, path) for path in progress("Storing", iterable=paths, unit=" files"))
     with library_locked(library.path):
         fill_outlines(library.path, library.path / STORE)
-        return put_outlines(library.path, (_imported(library, *one, statistics) for one in read))
+        return put_outlines(library.path, (_import_tree(library, *entry, statistics) for entry in read))
 
 
 class SummaryReport(NamedTuple):
@@ -95,7 +95,7 @@ class SummaryReport(NamedTuple):
 
 
 def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
-    """Let a model summarise the long sections that have no summary, and store what it writes by content hash.
+    """Summarise the long sections that have no summary by a model, and store the summaries by content hash.
 
     What was written before a kill or a failure stays and is not asked for again; sections of which the model gave
     nothing usable stay without a summary, and the next call asks for theirs alone.
@@ -111,16 +111,16 @@ def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
         nonlocal lacking
         with ThreadPoolExecutor(AT_ONCE) as pool, model:  # which is left first, so that no thread asks it further
             asked = iter(progress("Summarising", iterable=_unsummarised(library), unit=" documents"))
-            while some := list(islice(asked, AT_ONCE)):
-                for (document, outline, _), tree in zip(some, pool.map(write, some), strict=True):
+            while group := list(islice(asked, AT_ONCE)):
+                for (document, outline, _), tree in zip(group, pool.map(write, group), strict=True):
                     lacking += summary_requests(tree, document).requests
                     if tree != outline.tree:
                         description = outline.description or tree.summary
                         yield document, outline._replace(tree=tree, description=description, made_by=name)
                 model.require_replies()
 
-    def write(one: tuple[Document, Outline, SummaryRequests]) -> TreeNode:
-        document, outline, _ = one
+    def write(entry: tuple[Document, Outline, SummaryRequests]) -> TreeNode:
+        document, outline, _ = entry
         known = statistics.of(document)
         return without_extracts(summarised(outline.tree, document, known, model), document, known)
 
@@ -147,13 +147,13 @@ def plan_summaries(library: Library) -> SummaryPlan:
 
 def _unsummarised(library: Library) -> Iterator[tuple[Document, Outline, SummaryRequests]]:
     for document in library.documents():
-        outline = _outline(library, document)
+        outline = _load_outline(library, document)
         asked = summary_requests(outline.tree, document)
         if asked.requests:
             yield document, outline, asked
 
 
-def _outline(library: Library, document: Document) -> Outline:
+def _load_outline(library: Library, document: Document) -> Outline:
     return library.stored_outline(document) or make_outline(document)
 
 
@@ -183,7 +183,6 @@ class _Throttled:
         return self.throttle.call(lambda: self._model.query(prompt))
 
     def require_replies(self) -> None:
-        """Raise ConnectionError if the model is no longer asked."""
         if self.throttle.is_stopped:
             raise ConnectionError(
                 f"the model failed too often: {self.throttle.error}"
@@ -191,7 +190,7 @@ class _Throttled:
             )
 
 
-def _read(library: Library, path: Path) -> tuple[Document, TreeFile]:
+def _read_tree(library: Library, path: Path) -> tuple[Document, TreeFile]:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path.name}: larger than {MOST_BYTES} bytes")
     try:
@@ -204,7 +203,7 @@ def _read(library: Library, path: Path) -> tuple[Document, TreeFile]:
         raise ValueError(f"{path.name}: {error}") from error
 
 
-def _imported(
+def _import_tree(
     library: Library, document: Document, file: TreeFile, statistics: _Statistics
 ) -> tuple[Document, Outline]:
     """Return what is stored of a tree file: not the summaries that this Library would extract itself.
@@ -212,12 +211,12 @@ def _imported(
     Sections without a summary keep the one that is stored.
     """
     by_rules, stored = make_outline(document), library.stored_outline(document)
-    known = {_place(node): node.summary for node in walk(stored.tree)} if stored else {}
+    known = {_locate_node(node): node.summary for node in walk(stored.tree)} if stored else {}
     tree = without_extracts(file.tree, document, statistics.of(document))
-    tree = with_summaries(tree, lambda node: node.summary or known.get(_place(node), ""))
+    tree = with_summaries(tree, lambda node: node.summary or known.get(_locate_node(node), ""))
     made_by = BY_RULES if tree == by_rules.tree else IMPORTED
     return document, by_rules._replace(tree=tree, description=tree.summary, made_by=made_by)
 
 
-def _place(node: TreeNode) -> tuple[int, int, int]:
+def _locate_node(node: TreeNode) -> tuple[int, int, int]:
     return node.char_start, node.heading[1], node.char_end

@@ -27,7 +27,7 @@ MAKE_COMMAND = "'legal-rag rebuild --only words --force' makes it anew"
 HEADER_COLUMNS = ("title", "section")  # indexed with every chunk of a document
 WRITER_BYTES = 100_000_000  # of memory, before a segment is written
 POSITION_BITS = 32  # low bits of a place written as one integer; the shard is above them
-SHOWN_CHARS = 200  # of what Tantivy says
+SHOWN_CHARS = 200  # of a Tantivy error
 LONGEST_WORD = 40  # bytes; longer ones are lines of underscores
 CHUNKS, DOCUMENTS = "chunks", "documents"  # the two Tantivy indexes in the folder
 FEW_PLACES = 20_000  # up to which a restriction is part of the query; larger ones filter its hits
@@ -40,29 +40,29 @@ ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
 
 
 def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
-    """Index all documents and chunks of a store in `folder`, where entries from `first_shard` on are replaced.
+    """Index all documents and chunks of a store in `folder`, replacing entries from `first_shard` on.
 
     Raises:
-        OSError: If the disk is full; what was there before is untouched.
+        OSError: If the disk is full; what the folder held before is untouched.
     """
     if not first_shard:
         shutil.rmtree(folder, ignore_errors=True)
-    chunks, documents = (_open(folder / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
+    chunks, documents = (_open_bm25(folder / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
     for writer in (chunks, documents):  # one thread each: segments in the order of chunks
-        writer.delete_documents_by_query(_in_shards(first_shard))
+        writer.delete_documents_by_query(_match_shards(first_shard))
     with closing(connect_to_read(store)) as connection:
         (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
         with progress("Indexing words", unit=" documents", total=n_documents) as bar:
             for key, *row in connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT document_key, ", 1)):
-                document, places = document_of_stored(row), _chunks_of(key, connection)
+                document, places = document_of_stored(row), _read_chunk_rows(key, connection)
                 names: dict[str, None] = {}  # no reference runs from one chunk into the next: they end with sentences
                 for start, end, *place in places:
-                    own = dict.fromkeys(reference_keys(text := document.content[start:end]))
-                    chunks.add_document(_entry(document, text, own, _number(*place), places))
-                    names |= own
+                    keys = dict.fromkeys(reference_keys(text := document.content[start:end]))
+                    chunks.add_document(_make_entry(document, text, keys, _encode_place(*place), places))
+                    names |= keys
                 if places:
-                    whole = _entry(document, document.content, names, _number(*places[0][2:]), places)
-                    for name in _cited(key, connection):
+                    whole = _make_entry(document, document.content, names, _encode_place(*places[0][2:]), places)
+                    for name in _read_cited_keys(key, connection):
                         whole.add_text("cited", name)
                     documents.add_document(whole)
                 bar.update()
@@ -78,7 +78,7 @@ class LexicalIndex:
     """BM25 over the chunks and documents of a Library at one commit; its term statistics include later commits.
 
     Args:
-        folder: The index's.
+        folder: Of the index.
         n_shards: How many shards the commit has; entries of later ones are ignored.
         removed: For each shard, the rising positions of chunks of removed documents.
 
@@ -90,17 +90,17 @@ class LexicalIndex:
         for name in (CHUNKS, DOCUMENTS):
             if not (folder / name).is_dir() or not tantivy.Index.exists(str(folder / name)):
                 raise FileNotFoundError(f"no lexical index at {folder / name}")
-        with _damage_named():
-            self._chunks = _open_to_read(folder / CHUNKS).searcher()
-            self._documents = _open_to_read(folder / DOCUMENTS).searcher()
+        with _report_damage():
+            self._chunks = _open_bm25_to_read(folder / CHUNKS).searcher()
+            self._documents = _open_bm25_to_read(folder / DOCUMENTS).searcher()
         self._n_shards = n_shards
-        self._removed = _numbers(removed)
+        self._removed = _encode_positions(removed)
 
     @property
     def n_chunks(self) -> int:
         """The number of indexed chunks of this commit's shards, removed ones included."""
-        with _damage_named():
-            return int(self._chunks.search(_in_shards(0, self._n_shards), 1).count)  # type: ignore[attr-defined]
+        with _report_damage():
+            return int(self._chunks.search(_match_shards(0, self._n_shards), 1).count)  # type: ignore[attr-defined]
 
     @property
     def n_entries(self) -> int:
@@ -118,45 +118,46 @@ class LexicalIndex:
         Returns:
             Scores falling; equal scores in the order of shard and position.
         """
-        places = None if subsets is None else _numbers(subsets)
-        wanted = _query(query)
+        places = None if subsets is None else _encode_positions(subsets)
+        compiled = _build_query(query)
         if places is not None and len(places) <= FEW_PLACES:
-            wanted = _all_of([wanted, _at(places)])
+            compiled = _match_all([compiled, _match_places(places)])
         n_all = max(self._chunks.num_docs, 1)
         filtered = places if places is not None and len(places) > FEW_PLACES else None
         limit = min(2 * k if filtered is None else 2 * k * n_all // len(filtered), n_all)
         while True:
-            numbers, scores = self._best(wanted, limit)
-            seen = (numbers >> POSITION_BITS < self._n_shards) & ~_among(numbers, self._removed)
+            numbers, scores = self._search_best(compiled, limit)
+            seen = (numbers >> POSITION_BITS < self._n_shards) & ~_mask_members(numbers, self._removed)
             if filtered is not None:
-                seen &= _among(numbers, filtered)
+                seen &= _mask_members(numbers, filtered)
             if seen.sum() >= k or len(numbers) < limit or limit == n_all:
                 break
             limit = min(4 * limit, n_all)
         order = np.lexsort((numbers[seen], -scores[seen]))[:k]
-        return [(*_place(int(numbers[seen][i])), float(scores[seen][i])) for i in order]
+        return [(*_decode_place(int(numbers[seen][i])), float(scores[seen][i])) for i in order]
 
     def scores(self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]) -> np.ndarray:
         """Return the BM25 score of each place for a query, 0 where they share no word."""
-        return self._scores(self._chunks, query, np.array([_number(*place) for place in places], dtype=np.int64))
+        numbers = np.array([_encode_place(*place) for place in places], dtype=np.int64)
+        return self._score_places(self._chunks, query, numbers)
 
     def document_scores(
         self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return, of each place's document, its BM25 score (0 where it shares no word) and its number of chunks."""
-        numbers = np.array([_number(*place) for place in places], dtype=np.int64)
-        hits = self._hits(self._chunks, _at(np.unique(numbers)), max(len(places), 1))
+        numbers = np.array([_encode_place(*place) for place in places], dtype=np.int64)
+        hits = self._search_hits(self._chunks, _match_places(np.unique(numbers)), max(len(places), 1))
         addresses = [address for _, address in hits]
-        with _damage_named():
-            found, firsts, counts = (
+        with _report_damage():
+            hit_places, firsts, counts = (
                 self._chunks.fast_field_values(name, addresses) for name in ("place", "document", "n_chunks")
             )
-        facts = dict(zip(found, zip(firsts, counts, strict=True), strict=True))
+        facts = dict(zip(hit_places, zip(firsts, counts, strict=True), strict=True))
         documents, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
-        return self._scores(self._documents, query, documents), n_chunks
+        return self._score_places(self._documents, query, documents), n_chunks
 
     def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
-        """Return the place of the first chunk of each document that has all terms of one of some sets.
+        """Return the place of the first chunk of each document that has all terms of at least one set.
 
         Args:
             alternatives: Sets of terms, as `lexical_words` gives them.
@@ -165,9 +166,9 @@ class LexicalIndex:
         Returns:
             Places in order, also of removed documents and of later commits.
         """
-        wanted = _any_of([_all_of([_term("text", term) for term in terms]) for terms in alternatives])
-        numbers, _ = self._best(wanted, most + 1, self._documents)
-        return None if len(numbers) > most else sorted(_place(number) for number in numbers.tolist())
+        query = _match_any([_match_all([_match_term("text", term) for term in terms]) for terms in alternatives])
+        numbers, _ = self._search_best(query, most + 1, self._documents)
+        return None if len(numbers) > most else sorted(_decode_place(number) for number in numbers.tolist())
 
     def rarity(self, word: str) -> float:
         """Return the BM25 inverse document frequency of a word, counted in chunks; 0 for a stop word."""
@@ -175,43 +176,39 @@ class LexicalIndex:
         if not terms:
             return 0.0
         n_chunks = self._chunks.num_docs
-        with _damage_named():
+        with _report_damage():
             n = min(self._chunks.doc_freq("text", term) for term in terms)
         return math.log1p((n_chunks - n + 0.5) / (n + 0.5))
 
     def share_citing(self, name: str) -> float:
         """Return the share of documents, in [0, 1], that cite a key of `reference_keys`."""
-        with _damage_named():
+        with _report_damage():
             return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
 
-    def _scores(self, searcher: tantivy.Searcher, query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
-        wanted = _all_of([_query(query), _at(np.unique(numbers))])
-        found, scores = self._best(wanted, max(len(numbers), 1), searcher)
-        by_place = dict(zip(found.tolist(), scores.tolist(), strict=True))
+    def _score_places(self, searcher: tantivy.Searcher, query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
+        compiled = _match_all([_build_query(query), _match_places(np.unique(numbers))])
+        hit_places, scores = self._search_best(compiled, max(len(numbers), 1), searcher)
+        by_place = dict(zip(hit_places.tolist(), scores.tolist(), strict=True))
         return np.array([by_place.get(number, 0.0) for number in numbers.tolist()], dtype=np.float32)
 
-    def _best(
+    def _search_best(
         self, query: tantivy.Query, limit: int, searcher: tantivy.Searcher | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return places, encoded as integers, and scores of the best entries, best first."""
         searcher = searcher or self._chunks
-        hits = self._hits(searcher, query, limit)
-        with _damage_named():
+        hits = self._search_hits(searcher, query, limit)
+        with _report_damage():
             places = searcher.fast_field_values("place", [address for _, address in hits])
         return np.array(places, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
 
-    def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> list[Any]:
-        with _damage_named():
+    def _search_hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> list[Any]:
+        with _report_damage():
             return list(searcher.search(query, limit, count=False).hits)
 
 
 @contextmanager
-def _damage_named() -> Iterator[None]:
-    """Turn what Tantivy makes of a damaged file into one kind of error.
-
-    Raises:
-        ValueError: As all do that it raises; a panic is not even an Exception.
-    """
+def _report_damage() -> Iterator[None]:
+    """Turn whatever Tantivy raises for a damaged file into a ValueError; its panics are BaseExceptions."""
     try:
         yield
     except BaseException as error:
@@ -234,117 +231,118 @@ def bounded_query(query: str | ParsedQuery) -> ParsedQuery:
     return ParsedQuery.of(query)
 
 
-def _query(query: str | ParsedQuery) -> tantivy.Query:
+def _build_query(query: str | ParsedQuery) -> tantivy.Query:
     """Match any word or reference key; a word counts as often as the query has it."""
     query = bounded_query(query)
     words, names = lexical_words(query.text), query.keys
     terms = Counter([*(("text", word) for word in words), *(("names", name) for name in names)])
     if len(terms) > MAX_TERMS:
         raise ValueError(f"a query of {len(terms)} different words (expected at most {MAX_TERMS})")
-    return _any_of([_term(*one) if n == 1 else _boosted(_term(*one), n) for one, n in terms.items()])
+    return _match_any([_match_term(*term) if n == 1 else _boost(_match_term(*term), n) for term, n in terms.items()])
 
 
-def _boosted(query: tantivy.Query, times: int) -> tantivy.Query:
+def _boost(query: tantivy.Query, times: int) -> tantivy.Query:
     return tantivy.Query.boost_query(query, float(times))
 
 
-def _term(field: str, term: str) -> tantivy.Query:
-    return tantivy.Query.term_query(_schema(), field, term, "freq")
+def _match_term(field: str, term: str) -> tantivy.Query:
+    return tantivy.Query.term_query(_bm25_schema(), field, term, "freq")
 
 
-def _any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
+def _match_any(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
 
 
-def _at(places: np.ndarray) -> tantivy.Query:
+def _match_places(places: np.ndarray) -> tantivy.Query:
     if len(places) <= FEW_TERMS:
-        found = _any_of([tantivy.Query.term_query(_schema(), "place", one, "basic") for one in places.tolist()])
+        terms = [tantivy.Query.term_query(_bm25_schema(), "place", place, "basic") for place in places.tolist()]
+        query = _match_any(terms)
     else:
-        found = tantivy.Query.term_set_query(_schema(), "place", places.tolist())
-    return tantivy.Query.const_score_query(found, 0.0)
+        query = tantivy.Query.term_set_query(_bm25_schema(), "place", places.tolist())
+    return tantivy.Query.const_score_query(query, 0.0)
 
 
-def _all_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
+def _match_all(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
 
 
-def _in_shards(first: int, end: int | None = None) -> tantivy.Query:
-    last = None if end is None else _number(end, 0) - 1
-    return tantivy.Query.range_query(_schema(), "place", tantivy.FieldType.Unsigned, _number(first, 0), last)
+def _match_shards(first: int, end: int | None = None) -> tantivy.Query:
+    last = None if end is None else _encode_place(end, 0) - 1
+    return tantivy.Query.range_query(_bm25_schema(), "place", tantivy.FieldType.Unsigned, _encode_place(first, 0), last)
 
 
-def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
+def _read_cited_keys(document_key: int, connection: sqlite3.Connection) -> set[str]:
     """Return the keys of all that a document cites, in the form of `reference_keys`."""
     query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
     return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
 
 
-def _entry(
+def _make_entry(
     document: Document, text: str, names: Iterable[str], place: int, chunks: Sequence[ChunkRow]
 ) -> tantivy.Document:
     """Make an entry; its `document` field is the place of the document's first chunk."""
     row = document.row()
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
-    numbers = {"place": place, "document": _number(*chunks[0][2:]), "n_chunks": len(chunks)}
-    return tantivy.Document.from_dict({"text": [header, text], "names": list(names), **numbers}, _schema())
+    numbers = {"place": place, "document": _encode_place(*chunks[0][2:]), "n_chunks": len(chunks)}
+    return tantivy.Document.from_dict({"text": [header, text], "names": list(names), **numbers}, _bm25_schema())
 
 
-def _chunks_of(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:
+def _read_chunk_rows(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:
     return connection.execute(
         "SELECT char_start, char_end, shard, position FROM chunks WHERE document_key = ? ORDER BY chunk_index",
         (document_key,),
     ).fetchall()
 
 
-def _number(shard: int, position: int) -> int:
+def _encode_place(shard: int, position: int) -> int:
     return (shard << POSITION_BITS) | position
 
 
-def _place(number: int) -> tuple[int, int]:
+def _decode_place(number: int) -> tuple[int, int]:
     return number >> POSITION_BITS, number & ((1 << POSITION_BITS) - 1)
 
 
-def _numbers(positions: Sequence[np.ndarray]) -> np.ndarray:
+def _encode_positions(positions: Sequence[np.ndarray]) -> np.ndarray:
     """Encode the rising positions of each shard as rising integers."""
-    numbers = [some.astype(np.int64) | _number(shard, 0) for shard, some in enumerate(positions)]
+    numbers = [rising.astype(np.int64) | _encode_place(shard, 0) for shard, rising in enumerate(positions)]
     return np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
 
 
-def _among(numbers: np.ndarray, rising: np.ndarray) -> np.ndarray:
-    """Tell which numbers are among rising ones: without sorting these, as `np.isin` does."""
+def _mask_members(numbers: np.ndarray, rising: np.ndarray) -> np.ndarray:
+    """Mark the numbers that are in `rising`, a sorted array, which `np.isin` would sort again."""
     if not len(rising):
         return np.zeros(len(numbers), dtype=bool)
     return np.asarray(rising[np.minimum(np.searchsorted(rising, numbers), len(rising) - 1)] == numbers)
 
 
 def _check_files(folder: Path) -> None:
-    """Refuse what Tantivy would wait for without end, where no signal reaches it: a pipe in place of a file."""
+    """Refuse pipes and the like: Tantivy would block on them, out of reach of signals."""
     for file in folder.glob("*"):
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise OSError(f"damaged index of words, {file} (a pipe, a socket or a device): {MAKE_COMMAND}")
 
 
-def _open(folder: Path) -> tantivy.Index:
+def _open_bm25(folder: Path) -> tantivy.Index:
     folder.mkdir(parents=True, exist_ok=True)
     _check_files(folder)
-    index = tantivy.Index(_schema(), path=str(folder))
+    index = tantivy.Index(_bm25_schema(), path=str(folder))
     index.register_tokenizer("french", _analyzer())
     return index
 
 
-def _open_to_read(folder: Path) -> tantivy.Index:
-    """Open the index in a folder that may be read-only, through links: Tantivy writes a lock file beside the index."""
+def _open_bm25_to_read(folder: Path) -> tantivy.Index:
+    """Open the index in a folder that may be read-only, through links: Tantivy writes a lock file next to it."""
     if os.access(folder, os.W_OK):
-        return _open(folder)
+        return _open_bm25(folder)
     with tempfile.TemporaryDirectory(prefix="lexical-", ignore_cleanup_errors=True) as links:
         for file in folder.iterdir():
             if file.suffix != ".lock":  # a writer's: it could not be opened
                 (Path(links) / file.name).symlink_to(file.resolve())
-        return _open(Path(links))  # its files stay mapped once the links are deleted
+        return _open_bm25(Path(links))  # its files stay mapped once the links are deleted
 
 
 @cache
-def _schema() -> tantivy.Schema:
+def _bm25_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", tokenizer_name="french", index_option="freq")
     builder.add_text_field("names", tokenizer_name="raw", index_option="freq")
@@ -358,12 +356,12 @@ def _schema() -> tantivy.Schema:
 @cache
 def _analyzer() -> tantivy.TextAnalyzer:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    for one in (
+    for token_filter in (
         tantivy.Filter.remove_long(LONGEST_WORD),
         tantivy.Filter.lowercase(),
         tantivy.Filter.stopword("french"),  # among them l, d, qu: what an apostrophe leaves
         tantivy.Filter.stemmer("french"),
         tantivy.Filter.ascii_fold(),  # after the stemmer, which knows accents
     ):
-        builder = builder.filter(one)
+        builder = builder.filter(token_filter)
     return builder.build()

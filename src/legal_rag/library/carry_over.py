@@ -59,7 +59,7 @@ def carrying_entities(old: Path, new: Path) -> Iterator[None]:
         yield
         return
     with closing(connect_to_write(source)) as connection:
-        _copy(connection, source, new / ENTITIES)
+        _copy_entities(connection, source, new / ENTITIES)
         yield  # closing the connection releases its lock on the old file
 
 
@@ -76,7 +76,7 @@ def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
     record_checksums(library, ENTITIES, *OUTPUTS)
 
 
-def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:
+def _copy_entities(connection: sqlite3.Connection, source: Path, target: Path) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")  # holds the write lock; there is nothing to commit
         copy_database(source, target)

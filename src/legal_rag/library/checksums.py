@@ -1,8 +1,8 @@
-"""`checksums.sha256`: what the files of a Library were when they were last written, for `doctor` to compare.
+"""`checksums.sha256`: the SHA-256 of a Library's files as they were last written, for `doctor` to compare.
 
 The file is one that `sha256sum -c` reads, under a first line with the checksum of the others. It holds every file but
 those whose checksums are in the manifest (shards and chunk vectors), the manifest, which holds its own, a user's
-instructions, and locks. Whoever changes a file records it with `record_checksums` once it is closed. After a kill in
+instructions, and locks. A writer records its file with `record_checksums` once it is closed. After a kill in
 between, a file differs from its record until the next run that writes it; for commits, `UNRECORDED` remembers that.
 """
 
@@ -20,32 +20,32 @@ from legal_rag.sqlite import connect_to_write
 
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"
-UNRECORDED = f".{CHECKSUMS}.behind"  # there while a commit is written, and after one that was killed
+UNRECORDED = f".{CHECKSUMS}.behind"  # exists while a commit is written, and after one that was killed
 DIFFERS = "not what was written (its SHA-256 differs)"  # of all problems, the one of damaged files
 LOCK_SECONDS = 60.0  # another process keeps it for moments
 TANTIVY_FILES = ".managed.json"
 DATABASE = ".sqlite"
-OF_A_DATABASE = ("-wal", "-shm", "-journal")  # beside it while it is written
+OF_A_DATABASE = ("-wal", "-shm", "-journal")  # next to it while it is written
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def record_all(folder: Path, others: Iterable[str]) -> None:
-    """Record all files of a folder that is to become a Library, but `others`, by their paths in it."""
+    """Record all files of a future Library's folder except `others`, by their paths in it."""
     left_out, records = set(others), {}
     for name in _files_in(folder, ""):
-        with _still(folder / name) as is_still:
+        with _hold_still(folder / name) as is_still:
             if is_still and name not in left_out:
                 records[name] = sha256_of(folder / name)
-    _write(folder, records)
+    _write_checksums(folder, records)
 
 
 def record_checksums(folder: Path, *names: str) -> None:
     """Record files of a Library as they are now; of a folder, those that are new, and its JSON files.
 
-    A Library of before, which has no checksums, gets none: they would vouch for what nobody looked at.
+    An older Library without checksums gets none: they would certify files that nobody checked.
 
     Args:
-        folder: The Library's; nobody else writes the files meanwhile but databases, which are locked.
+        folder: The Library's; only databases, which are locked, may have other writers.
         names: Paths in it; a file that is gone is no longer recorded.
 
     Raises:
@@ -54,31 +54,31 @@ def record_checksums(folder: Path, *names: str) -> None:
     if not (folder / CHECKSUMS).is_file():
         return
     for name in names:
-        with _still(folder / name) as is_still:
-            found = _checksums_of(folder, name) if is_still else {}
+        with _hold_still(folder / name) as is_still:
+            digests = _checksums_of(folder, name) if is_still else {}
             with _locked(folder):
-                records = {one: digest for one, digest in read_checksums(folder).items() if not _lies_in(one, name)}
-                _write(folder, records | found)
+                records = {path: digest for path, digest in read_checksums(folder).items() if not _lies_in(path, name)}
+                _write_checksums(folder, records | digests)
 
 
 def read_checksums(folder: Path) -> dict[str, str]:
-    """Return what is recorded of a Library: SHA-256 by path, of the lines that can be read."""
+    """Return the recorded SHA-256 of a Library's files by path; lines that cannot be read are skipped."""
     text = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace")
-    found = (_LINE.fullmatch(line) for line in text.splitlines()[1:])
-    return {match[2]: match[1] for match in found if match and _is_inside(match[2])}
+    matches = (_LINE.fullmatch(line) for line in text.splitlines()[1:])
+    return {match[2]: match[1] for match in matches if match and _is_inside_folder(match[2])}
 
 
 def checksum_problems(folder: Path, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each file of a Library that is not as it was recorded, and what is wrong with it.
+    """Yield each file of a Library that differs from its record, and its problem.
 
-    `parts` are files and folders which, where they are there, must be recorded.
+    `parts` are files and folders which, where they exist, must be recorded.
     """
     file = folder / CHECKSUMS
     if not file.is_file():
         yield CHECKSUMS, "missing"
         return
     records = read_checksums(folder)
-    if file.read_bytes() != _text(records).encode():
+    if file.read_bytes() != _format_checksums(records).encode():
         yield CHECKSUMS, "not what was written"
     for name, digest in records.items():
         path = folder / name
@@ -86,8 +86,8 @@ def checksum_problems(folder: Path, parts: Iterable[str]) -> Iterator[tuple[str,
             yield name, "missing"
         elif _digest_or_reason(path) != digest:
             yield name, DIFFERS
-    there = {name for part in parts for name in ([part] if (folder / part).is_file() else _files_in(folder, part))}
-    for name in sorted(there - records.keys()):
+    present = {name for part in parts for name in ([part] if (folder / part).is_file() else _files_in(folder, part))}
+    for name in sorted(present - records.keys()):
         yield name, "no checksum of it was recorded"
 
 
@@ -95,25 +95,25 @@ def _files_in(folder: Path, name: str) -> Iterator[str]:
     """Yield the paths of the files below one place of a folder that are recorded; nothing follows a link."""
     for top, folders, files in os.walk(folder / name):
         folders.sort()
-        for one in sorted(files):
-            path = Path(top, one).relative_to(folder).as_posix()
-            if not (_is_left_out(one) or path == CHECKSUMS or Path(top, one).is_symlink()):
+        for file in sorted(files):
+            path = Path(top, file).relative_to(folder).as_posix()
+            if not (_is_left_out(file) or path == CHECKSUMS or Path(top, file).is_symlink()):
                 yield path
 
 
 def _is_left_out(name: str) -> bool:
-    """Tell what is written without end, or by others: locks, journals, fast-plaid's merged arrays for a GPU."""
+    """Tell whether a file changes at any time: locks, journals, fast-plaid's merged arrays for a GPU."""
     return (
         (name.startswith(".") and name != TANTIVY_FILES) or name.endswith(OF_A_DATABASE) or name.startswith("merged_")
     )
 
 
 def _checksums_of(folder: Path, name: str) -> dict[str, str]:
-    """Return the checksums of what lies at a place: of a folder's files, which are written once, those recorded."""
+    """Return the checksums of a file or of a folder's files; those recorded, where files are written only once."""
     if not (folder / name).is_dir():
         return {name: sha256_of(folder / name)} if (folder / name).is_file() else {}
-    known = {one: digest for one, digest in read_checksums(folder).items() if not one.endswith(".json")}
-    return {one: known.get(one) or sha256_of(folder / one) for one in _files_in(folder, name)}
+    known = {path: digest for path, digest in read_checksums(folder).items() if not path.endswith(".json")}
+    return {path: known.get(path) or sha256_of(folder / path) for path in _files_in(folder, name)}
 
 
 def _lies_in(name: str, place: str) -> bool:
@@ -121,8 +121,8 @@ def _lies_in(name: str, place: str) -> bool:
 
 
 @contextmanager
-def _still(path: Path) -> Iterator[bool]:
-    """Keep writers from a database; tell whether all of it is in its one file then, as it is of every other file."""
+def _hold_still(path: Path) -> Iterator[bool]:
+    """Lock out writers of a database; yield whether all of it is in one file then, which holds for every other file."""
     if path.suffix != DATABASE or not path.is_file():
         yield True
         return
@@ -145,16 +145,16 @@ def _locked(folder: Path) -> Any:
     return FileLock(folder / LOCK, timeout=LOCK_SECONDS)
 
 
-def _write(folder: Path, records: Mapping[str, str]) -> None:
-    write_whole(folder / CHECKSUMS, _text(records))
+def _write_checksums(folder: Path, records: Mapping[str, str]) -> None:
+    write_whole(folder / CHECKSUMS, _format_checksums(records))
 
 
-def _text(records: Mapping[str, str]) -> str:
+def _format_checksums(records: Mapping[str, str]) -> str:
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(records.items()))
     return f"# {hashlib.sha256(lines.encode()).hexdigest()}\n{lines}"
 
 
-def _is_inside(name: str) -> bool:
+def _is_inside_folder(name: str) -> bool:
     """Tell whether a path stays in its folder: a record may come from anyone."""
     return not (Path(name).is_absolute() or ".." in Path(name).parts)
 

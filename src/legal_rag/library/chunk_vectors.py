@@ -31,7 +31,7 @@ BLOCK_ROWS = 64  # scores of which only the best is looked at first
 
 
 class Frame(NamedTuple):
-    """What turns rows into int8, one for the life of a Library: a row is `scale` times its numbers, plus `mean`."""
+    """Quantisation of rows to int8, fixed for a Library's life: a row is `scale` times its numbers, plus `mean`."""
 
     mean: np.ndarray  # (dim,), float32
     scale: float  # above 0
@@ -44,11 +44,11 @@ def fit_frame(means: np.ndarray) -> Frame:
         means: Shape (n, dim), float32: means of the chunks' token vectors; their lengths do not matter.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If `means` is empty.
     """
     if not len(means):
         raise ValueError("no chunk to fit a frame to (expected at least one)")
-    rows = _unit(means)
+    rows = _normalise_rows(means)
     mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     deviation = float(np.std(rows - mean, dtype=np.float64))
     return Frame(mean, float(np.float32(CLIPPED_DEVIATIONS * max(deviation, 1e-6) / LARGEST)))
@@ -64,17 +64,17 @@ def read_frame(folder: Path) -> Frame:
     """Read a frame.
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If it is missing.
         ValueError: If it is damaged.
     """
-    stored = _map(folder / FRAME, np.dtype(np.float32), 1)
+    stored = _map_vectors(folder / FRAME, np.dtype(np.float32), 1)
     if len(stored) < 2 or not np.isfinite(stored).all() or stored[-1] <= 0:
         raise ValueError(f"damaged chunk vectors: {folder / FRAME} (no mean and scale); {MAKE_COMMAND}")
     return Frame(stored[:-1].copy(), float(stored[-1]))
 
 
 def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: Frame) -> dict[str, Any]:
-    """Write chunks as a new segment; memory holds one block. After an error no such file is there.
+    """Write chunks as a new segment; memory holds one block. After an error the file does not exist.
 
     Args:
         folder: Of the chunk vectors.
@@ -83,7 +83,7 @@ def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: 
         frame: The Library's.
 
     Returns:
-        What a manifest says of it: `file`, `chunks`, `sha256`.
+        Its manifest entry: `file`, `chunks`, `sha256`.
 
     Raises:
         OSError: If it cannot be written.
@@ -94,7 +94,7 @@ def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: 
         _write_header(file, 0, len(frame.mean))
         start = file.tell()
         for block in blocks:
-            file.write(_quantised(block, frame).tobytes())
+            file.write(_quantise_means(block, frame).tobytes())
             n_rows += len(block)
         file.seek(0)
         _write_header(file, n_rows, len(frame.mean))  # as long as the first: numpy leaves room for a larger number
@@ -119,7 +119,7 @@ class ChunkVectors:
             folder: Of the chunk vectors.
             segments: What `write_segment` returned for each, in order.
             sizes: Chunks of each shard.
-            removed: For each shard the positions of chunks that are not to be found.
+            removed: For each shard the positions of chunks that are never returned.
 
         Raises:
             FileNotFoundError: If a file is missing.
@@ -129,12 +129,12 @@ class ChunkVectors:
         self._segments = [_open_segment(folder, segment, dim) for segment in segments]
         self._segment_starts = np.cumsum([0, *map(len, self._segments)])
         self._shard_starts = np.cumsum([0, *sizes], dtype=np.int64)
-        found, expected = self._segment_starts[-1], self._shard_starts[-1]
-        if found != expected:
-            raise ValueError(f"damaged chunk vectors: {folder} has {found} of {expected} chunks; {MAKE_COMMAND}")
+        n_rows, expected = self._segment_starts[-1], self._shard_starts[-1]
+        if n_rows != expected:
+            raise ValueError(f"damaged chunk vectors: {folder} has {n_rows} of {expected} chunks; {MAKE_COMMAND}")
         self._present = np.ones(expected, dtype=bool)
         if removed is not None:
-            self._present[self._rows(removed)] = False
+            self._present[self._select_rows(removed)] = False
         self._all = np.flatnonzero(self._present)
         self.dim = dim
 
@@ -152,7 +152,7 @@ class ChunkVectors:
             For each shard, rising positions, int64.
 
         Raises:
-            ValueError: If n is below 1, the query's dim is another, or a subset names a chunk that is not there.
+            ValueError: If n is below 1, the query's dim is another, or a subset names a missing chunk.
         """
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
@@ -160,33 +160,35 @@ class ChunkVectors:
             raise ValueError(f"query vectors of shape {query.shape} do not fit chunk vectors of dim {self.dim}")
         rows = self._all
         if subsets is not None:
-            rows = self._rows(subsets)
+            rows = self._select_rows(subsets)
             rows = rows[self._present[rows]]
         if len(rows) > n:
-            rows = rows[_best(self._scores(_summed(query), rows), n)]
+            rows = rows[_select_best(self._score_rows(_quantise_query(query), rows), n)]
         bounds = np.searchsorted(rows, self._shard_starts)
         return [rows[i:j] - start for (i, j), start in zip(pairwise(bounds), self._shard_starts[:-1], strict=True)]
 
-    def _rows(self, positions: Sequence[np.ndarray | None]) -> np.ndarray:
+    def _select_rows(self, positions: Sequence[np.ndarray | None]) -> np.ndarray:
         """Return the rows of some positions of each shard, rising as these do."""
         sizes = np.diff(self._shard_starts)
         if len(positions) != len(sizes):
             raise ValueError(f"positions in {len(positions)} shards do not fit {len(sizes)} shards")
         rows = [np.empty(0, dtype=np.int64)]
-        for some, start, size in zip(positions, self._shard_starts[:-1], sizes, strict=True):
-            own = np.arange(size) if some is None else np.asarray(some, dtype=np.int64)
-            if len(own) and (own.min() < 0 or own.max() >= size):
-                raise ValueError(f"no chunk at {own.min()} or {own.max()} (expected positions from 0 to {size - 1})")
-            rows.append(own + start)
+        for subset, start, size in zip(positions, self._shard_starts[:-1], sizes, strict=True):
+            chosen = np.arange(size) if subset is None else np.asarray(subset, dtype=np.int64)
+            if len(chosen) and (chosen.min() < 0 or chosen.max() >= size):
+                raise ValueError(
+                    f"no chunk at {chosen.min()} or {chosen.max()} (expected positions from 0 to {size - 1})"
+                )
+            rows.append(chosen + start)
         return np.concatenate(rows)
 
-    def _scores(self, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _score_rows(self, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Score some rows, given in rising order, on all cores: the kernel releases the GIL."""
         scores = np.empty(len(rows), dtype=np.int32)
 
         def work(job: tuple[int, int, int]) -> None:
             segment, i, j = job
-            _products(self._segments[segment], rows[i:j] - self._segment_starts[segment], query, scores[i:j])
+            _multiply_rows(self._segments[segment], rows[i:j] - self._segment_starts[segment], query, scores[i:j])
 
         bounds = np.searchsorted(rows, self._segment_starts)
         jobs = [
@@ -194,13 +196,13 @@ class ChunkVectors:
             for segment, (low, high) in enumerate(pairwise(bounds))
             for start in range(low, high, JOB_ROWS)
         ]
-        for _ in _workers().map(work, jobs):
+        for _ in _vector_workers().map(work, jobs):
             deadline.check()
         return scores
 
 
 @njit(nogil=True, cache=True)
-def _products(vectors: np.ndarray, rows: np.ndarray, query: np.ndarray, out: np.ndarray) -> None:
+def _multiply_rows(vectors: np.ndarray, rows: np.ndarray, query: np.ndarray, out: np.ndarray) -> None:
     """Multiply rows by a query.
 
     Args:
@@ -217,7 +219,7 @@ def _products(vectors: np.ndarray, rows: np.ndarray, query: np.ndarray, out: np.
         out[i] = total
 
 
-def _best(scores: np.ndarray, n: int) -> np.ndarray:
+def _select_best(scores: np.ndarray, n: int) -> np.ndarray:
     """Return the rising places of the `n` best scores, the first among equals; `n` is below their number.
 
     The n-th best of the maxima of blocks bounds the n-th best score from below: few blocks have anything above it.
@@ -231,7 +233,7 @@ def _best(scores: np.ndarray, n: int) -> np.ndarray:
     return top(places, scores[places], n).positions
 
 
-def _summed(query: np.ndarray) -> np.ndarray:
+def _quantise_query(query: np.ndarray) -> np.ndarray:
     """Return the sum of a query's vectors in int16, as finely as no product with a row of int8 leaves int32."""
     total = np.nan_to_num(query.sum(axis=0, dtype=np.float64))
     largest, absolute = np.abs(total).max(), np.abs(total).sum()
@@ -241,14 +243,14 @@ def _summed(query: np.ndarray) -> np.ndarray:
     return np.rint(total * min(np.iinfo(np.int16).max / largest, room / absolute)).astype(np.int16)
 
 
-def _quantised(means: np.ndarray, frame: Frame) -> np.ndarray:
+def _quantise_means(means: np.ndarray, frame: Frame) -> np.ndarray:
     if means.ndim != 2 or means.shape[1] != len(frame.mean):
         raise ValueError(f"chunk vectors of shape {means.shape} do not fit a frame of dim {len(frame.mean)}")
-    numbers = np.rint((_unit(means) - frame.mean) / np.float32(frame.scale))
+    numbers = np.rint((_normalise_rows(means) - frame.mean) / np.float32(frame.scale))
     return np.clip(numbers, -LARGEST, LARGEST).astype(np.int8)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def _normalise_rows(vectors: np.ndarray) -> np.ndarray:
     vectors = np.nan_to_num(vectors)  # damaged residuals may decode to anything
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
@@ -265,14 +267,14 @@ def _open_segment(folder: Path, segment: Mapping[str, Any], dim: int) -> np.ndar
     name, n_chunks = segment.get("file"), segment.get("chunks")
     if not isinstance(name, str) or not name or name == ".." or PureWindowsPath(name).name != name:
         raise ValueError(f"damaged manifest: {folder} with chunk vectors in {name!r} (expected a plain file name)")
-    rows = _map(folder / name, np.dtype(np.int8), 2)
+    rows = _map_vectors(folder / name, np.dtype(np.int8), 2)
     if rows.shape != (n_chunks, dim):
         problem = f"shape {rows.shape}, expected {(n_chunks, dim)}"
         raise ValueError(f"damaged chunk vectors: {folder / name} ({problem}); {MAKE_COMMAND}")
     return rows
 
 
-def _map(path: Path, dtype: np.dtype, n_dimensions: int) -> np.ndarray:
+def _map_vectors(path: Path, dtype: np.dtype, n_dimensions: int) -> np.ndarray:
     if not path.is_file():
         raise FileNotFoundError(f"no chunk vectors: {path} is missing; {MAKE_COMMAND}")
     try:
@@ -286,5 +288,5 @@ def _map(path: Path, dtype: np.dtype, n_dimensions: int) -> np.ndarray:
 
 
 @cache
-def _workers() -> ThreadPoolExecutor:
+def _vector_workers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_cores(), thread_name_prefix="chunk-vectors")

@@ -59,16 +59,16 @@ class CitationLinks:
             WHERE document_key IN (SELECT value FROM json_each(?)) AND own = 0 GROUP BY document_key
         """
         rows = self._connect().execute(query, (json.dumps(sorted(documents)),))
-        cited = {citing: _resolved(json.loads(terms)) for citing, terms in rows}
-        held = self._holders({one.key for resolved in cited.values() for one in resolved})
+        cited = {citing: _resolve_terms(json.loads(terms)) for citing, terms in rows}
+        held = self._find_holders({citation.key for resolved in cited.values() for citation in resolved})
         links: dict[tuple[int, int], Link] = {}
         for citing, resolved in sorted(cited.items()):
-            for one in (one for one in resolved if one.key in held):
-                holders = held[one.key] if one.whole or len(held[one.key]) == 1 else []
+            for citation in (citation for citation in resolved if citation.key in held):
+                holders = held[citation.key] if citation.whole or len(held[citation.key]) == 1 else []
                 for holder in holders:
-                    share = 1 / len(resolved) / len(holders)
                     before = links.get((citing, holder))
-                    links[citing, holder] = Link(citing, holder, one.name, share + (before.share if before else 0.0))
+                    share = 1 / len(resolved) / len(holders) + (before.share if before else 0.0)
+                    links[citing, holder] = Link(citing, holder, citation.name, share)
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
     def count_citing(self, term: str) -> int:
@@ -97,7 +97,7 @@ class CitationLinks:
         rows = self._connect().execute(query, (term, most, json.dumps(list(solutions), ensure_ascii=False)))
         return [CitingDecision(*row) for row in rows]
 
-    def _holders(self, names: Iterable[str]) -> dict[str, list[int]]:
+    def _find_holders(self, names: Iterable[str]) -> dict[str, list[int]]:
         """Return the documents with each own key, of keys that at most `MAX_HOLDERS` have."""
         query = f"""
             SELECT value, (SELECT json_group_array(document_key) FROM (
@@ -105,12 +105,12 @@ class CitationLinks:
                 WHERE own AND term = value AND {self._present} LIMIT {MAX_HOLDERS + 1}
             )) FROM json_each(?) WHERE EXISTS (SELECT 1 FROM names INDEXED BY names_own WHERE own AND term = value)
         """  # noqa: S608
-        rows = self._connect().execute(query, (json.dumps(self._of_kinds_held(names)),))
+        rows = self._connect().execute(query, (json.dumps(self._drop_absent_kinds(names)),))
         held = {name: sorted(json.loads(keys)) for name, keys in rows}
         return {name: keys for name, keys in held.items() if 0 < len(keys) <= MAX_HOLDERS}
 
-    def _of_kinds_held(self, names: Iterable[str]) -> list[str]:
-        """Leave out keys of kinds that no document goes by, as articles are where only decisions are indexed; sort."""
+    def _drop_absent_kinds(self, names: Iterable[str]) -> list[str]:
+        """Drop keys of kinds that identify no document, such as articles where only decisions are indexed; sort."""
         by_kind: dict[str, list[str]] = defaultdict(list)
         for name in names:
             by_kind[name.partition(":")[0]].append(name)
@@ -141,13 +141,13 @@ class _Citation(NamedTuple):
 
 
 @lru_cache(CITATIONS_KEPT)
-def _citation(term: str) -> _Citation | None:
+def _resolve_term(term: str) -> _Citation | None:
     resolved = resolve_key(term)
     return _Citation(*resolved, relaxed_key(term)) if resolved else None
 
 
-def _resolved(terms: Iterable[str]) -> list[_Citation]:
+def _resolve_terms(terms: Iterable[str]) -> list[_Citation]:
     """Resolve terms; a partial citation of what is also cited in full is dropped."""
-    resolved = [one for one in map(_citation, terms) if one is not None]
-    in_full = {one.name for one in resolved if one.whole}
-    return [one for one in resolved if one.whole or one.name not in in_full]
+    resolved = [citation for citation in map(_resolve_term, terms) if citation is not None]
+    in_full = {citation.name for citation in resolved if citation.whole}
+    return [citation for citation in resolved if citation.whole or citation.name not in in_full]

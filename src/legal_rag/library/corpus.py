@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StoredChunk(NamedTuple):
-    """A chunk with its offsets, and what a list of results shows of its document."""
+    """A chunk with its offsets, and the fields of its document that a list of results shows."""
 
     doc_id: str
     chunk_index: int
@@ -43,7 +43,7 @@ class IdentifierMatches(NamedTuple):
 
 
 class Corpus(ABC):
-    """An index opened for reading; the defaults are those of one that has nothing but PLAID files."""
+    """An index opened for reading; the defaults suit an index with PLAID files only."""
 
     path: Path
     manifest: dict[str, Any]
@@ -119,7 +119,7 @@ class Corpus(ABC):
 
     @property
     def shard_sizes(self) -> "Sequence[ShardSize] | None":
-        """Return the counts of each shard; None if only its files tell them."""
+        """Return the counts of each shard; None if only its files hold them."""
         return None
 
     def citation_links(self) -> CitationLinks | None:

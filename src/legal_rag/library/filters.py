@@ -75,7 +75,7 @@ class Filters:
 
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
-            object.__setattr__(self, "doc_ids", tuple(self.doc_ids))  # any iterable is taken
+            object.__setattr__(self, "doc_ids", tuple(self.doc_ids))  # any iterable is accepted
         for name in TEXTS:
             _require_short(name, getattr(self, name))
         for name in ("juridiction", "formation", "solution"):
@@ -83,21 +83,21 @@ class Filters:
             if value is not None and not words_of_value(value):
                 raise ValueError(f"{name} {value!r:.200} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
         for name, last in (("date_from", False), ("date_to", True)):
-            object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
+            object.__setattr__(self, name, _parse_day(name, getattr(self, name), last=last))
         if self.article is not None:
             article_keys(self.article)
-        object.__setattr__(self, "speaker", _known("speaker", self.speaker, SPEAKERS))
-        object.__setattr__(self, "section", _known("section", self.section, PART_KINDS))
+        object.__setattr__(self, "speaker", _resolve_choice("speaker", self.speaker, SPEAKERS))
+        object.__setattr__(self, "section", _resolve_choice("section", self.section, PART_KINDS))
         if self.entity is not None:
-            given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
-            object.__setattr__(self, "entity", given)
-            for condition in given:
+            conditions = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
+            object.__setattr__(self, "entity", conditions)
+            for condition in conditions:
                 _require_short("entity", condition)
                 wanted_entity(condition)
 
     def __bool__(self) -> bool:
         """Tell whether any condition is set."""
-        return any(getattr(self, one.name) is not None for one in fields(self))
+        return any(getattr(self, field.name) is not None for field in fields(self))
 
 
 def _require_short(name: str, value: object) -> None:
@@ -106,33 +106,33 @@ def _require_short(name: str, value: object) -> None:
 
 
 def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the values that have all words of the one wanted."""
+    """Return the values that have all words of `wanted`."""
     words = words_of_value(wanted)
     return [value for value in values if words <= words_of_value(" ".join(value))]
 
 
-def _known(name: str, value: str | None, known: Sequence[str]) -> str | None:
-    """Return which of some values is meant, in French or by its own name; ValueError for none."""
+def _resolve_choice(name: str, value: str | None, choices: Sequence[str]) -> str | None:
+    """Resolve a value written in French or by its own name; ValueError if it is none of `choices`."""
     if value is None:
         return None
-    named: dict[str, str] = {" ".join(words_of(one)): one for one in known} | IN_FRENCH
-    if (meant := named.get(" ".join(words_of(value)))) not in known:
-        french = ", ".join(f"{words!r}" for words, one in IN_FRENCH.items() if one in known)
-        raise ValueError(f"unknown {name} {value!r:.200} (expected {', '.join(known)}; in French {french})")
+    named: dict[str, str] = {" ".join(words_of(choice)): choice for choice in choices} | IN_FRENCH
+    if (meant := named.get(" ".join(words_of(value)))) not in choices:
+        french = ", ".join(f"{words!r}" for words, choice in IN_FRENCH.items() if choice in choices)
+        raise ValueError(f"unknown {name} {value!r:.200} (expected {', '.join(choices)}; in French {french})")
     return meant
 
 
-def _day(name: str, value: str | date | None, *, last: bool) -> date | None:
+def _parse_day(name: str, value: str | date | None, *, last: bool) -> date | None:
     """Read a day: a date, '2023-11-08', '8 novembre 2023', '08/11/2023', or a year."""
     if value is None or isinstance(value, date):
         return value.date() if isinstance(value, datetime) else value
     text = value.strip()
     if re.fullmatch(r"\d{4}", text) and int(text):
         return date(int(text), 12, 31) if last else date(int(text), 1, 1)
-    found = find_dates(text)
-    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+    dates = find_dates(text)
+    if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(text)):
         raise ValueError(f"{name} is no day: {value!r:.200} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
-    return found[0].value
+    return dates[0].value
 
 
 class Condition(NamedTuple):
@@ -150,59 +150,59 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
 
     `present` is the SQL condition for the documents of the commit; see `legal_rag.library.store.present_at`.
     """
-    wanted_courts = [one for one in (filters.juridiction, filters.formation) if one is not None]
+    wanted_courts = [court for court in (filters.juridiction, filters.formation) if court is not None]
     courts = distinct(connection, ("juridiction", "formation")) if wanted_courts else []
-    for wanted in wanted_courts:
-        yield _one_of(("juridiction", "formation"), fitting(wanted, courts))
+    for court in wanted_courts:
+        yield _values_condition(("juridiction", "formation"), fitting(court, courts))
     if filters.solution is not None:
-        yield _one_of(("solution",), _outcomes(filters.solution, distinct(connection, ("solution",))))
+        yield _values_condition(("solution",), _fit_outcomes(filters.solution, distinct(connection, ("solution",))))
     if filters.date_from is not None:
         first = str(filters.date_from).removesuffix("-01-01")  # a column may hold a year alone
         yield Condition(f"{IS_DATE} AND decision_date >= ?", (first,))
     if filters.date_to is not None:
         yield Condition(f"{IS_DATE} AND decision_date <= ?", (str(filters.date_to),))
     if filters.number is not None:
-        yield _named(_first_held(candidate_keys_of_number(filters.number), connection, present))
+        yield _names_condition(_select_known_keys(candidate_keys_of_number(filters.number), connection, present))
     if filters.article is not None:
-        yield _named(article_keys(filters.article), own=False)
+        yield _names_condition(article_keys(filters.article), identifying=False)
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
 
 
-def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the outcomes that have all words of the one wanted, or else those of its kind."""
+def _fit_outcomes(outcome: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the outcomes that have all words of `outcome`, or else those of its kind."""
     from legal_rag.extraction.outcomes import of_its_kinds
 
-    return fitting(wanted, values) or [(value,) for value in of_its_kinds(wanted, (value for (value,) in values))]
+    return fitting(outcome, values) or [(value,) for value in of_its_kinds(outcome, (value for (value,) in values))]
 
 
 def unknown_values(filters: Filters, connection: sqlite3.Connection) -> dict[str, list[str]]:
-    """Return, for each filter by court, chamber or outcome whose value no document has, the values there are.
+    """Return, for each filter by court, chamber or outcome whose value no document has, the existing values.
 
     The nearest in spelling come first.
     """
     columns = {"juridiction": ("juridiction", "formation"), "formation": ("juridiction", "formation")}
     unknown = {}
     for name in ("juridiction", "formation", "solution"):
-        wanted = getattr(filters, name)
-        if wanted is None:
+        value = getattr(filters, name)
+        if value is None:
             continue
         rows = distinct(connection, columns.get(name, (name,)))
-        if not (fitting(wanted, rows) if name in columns else _outcomes(wanted, rows)):
+        if not (fitting(value, rows) if name in columns else _fit_outcomes(value, rows)):
             values = {row[columns.get(name, (name,)).index(name)] for row in rows} - {""}
-            nearest = get_close_matches(wanted, values, n=len(values) or 1, cutoff=0)
+            nearest = get_close_matches(value, values, n=len(values) or 1, cutoff=0)
             unknown[name] = nearest
     return unknown
 
 
 def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
     """Return the condition that the query identifies a document; None if it matches none, or over `MAX_NAMED`."""
-    return _few(_first_held(candidate_keys(query), connection, present), connection, present)
+    return _few_condition(_select_known_keys(candidate_keys(query), connection, present), connection, present)
 
 
 def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
     """Return the condition that a document cites a decision in the query; None as for `own_name_condition`."""
-    return _few(decision_keys(query), connection, present, own=False)
+    return _few_condition(decision_keys(query), connection, present, identifying=False)
 
 
 def naming_condition(name: str) -> Condition:
@@ -215,7 +215,7 @@ def naming_condition(name: str) -> Condition:
     return Condition(f"document_key IN ({held})", (json.dumps(decision_keys(ParsedQuery(name)) or article_keys(name)),))
 
 
-def _first_held(candidates: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
+def _select_known_keys(candidates: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
     """Return the first key of each list that a present document has as its own; lists without one are left out."""
     if not candidates:
         return []
@@ -250,26 +250,28 @@ def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tup
     return connection.execute(query).fetchall()
 
 
-def _one_of(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Condition:
+def _values_condition(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Condition:
     if not rows:
         return NONE
     marks = ", ".join(f"({', '.join('?' * len(columns))})" for _ in rows)
     return Condition(f"({', '.join(columns)}) IN (VALUES {marks})", tuple(value for row in rows for value in row))
 
 
-def _named(terms: Sequence[str], *, own: bool = True) -> Condition:
-    source = "names INDEXED BY names_own WHERE own AND" if own else "names WHERE"
+def _names_condition(terms: Sequence[str], *, identifying: bool = True) -> Condition:
+    source = "names INDEXED BY names_own WHERE own AND" if identifying else "names WHERE"
     held = f"SELECT document_key FROM {source} term IN (SELECT value FROM json_each(?))"  # noqa: S608
     return Condition(f"document_key IN ({held})", (json.dumps(terms),))
 
 
-def _few(keys: Sequence[str], connection: sqlite3.Connection, present: str, *, own: bool = True) -> Condition | None:
+def _few_condition(
+    keys: Sequence[str], connection: sqlite3.Connection, present: str, *, identifying: bool = True
+) -> Condition | None:
     """Return the condition on documents with one of some keys; None unless 1 to `MAX_NAMED` documents meet it."""
     if not keys:
         return None
-    condition = _named(keys, own=own)
-    some = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MAX_NAMED + 1}"  # noqa: S608
-    query = f"SELECT COUNT(*) FROM ({some})"  # noqa: S608
+    condition = _names_condition(keys, identifying=identifying)
+    matching = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MAX_NAMED + 1}"  # noqa: S608
+    query = f"SELECT COUNT(*) FROM ({matching})"  # noqa: S608
     (n,) = connection.execute(query, condition.values).fetchone()
     return condition if 0 < n <= MAX_NAMED else None
 
@@ -305,13 +307,13 @@ class LibraryEntities:
             return []
         if self.store is None:
             raise UnsupportedFilterError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
-        entities = [wanted_entity(one) for one in wanted]
-        for name in {one.extraction_class for one in entities}.difference(KNOWN_CLASSES):
+        entities = [wanted_entity(condition) for condition in wanted]
+        for name in {entity.extraction_class for entity in entities}.difference(KNOWN_CLASSES):
             if not self.store.has_class(name):
                 expected = ", ".join(JURISPRUDENCE)
                 raise UnsupportedFilterError(f"no entities of class {name!r} (expected e.g. {expected})")
-        found = documents_with_entities(entities, self.store)
-        return [_held(found, self.store)]
+        doc_ids = documents_with_entities(entities, self.store)
+        return [_documents_condition(doc_ids, self.store)]
 
     def like(self, question: str | ParsedQuery, passing: Passing, most: int) -> list[FoundEntity]:
         """Return the entities most like a question; none if there are none, or the file is damaged, which is logged.
@@ -333,8 +335,8 @@ class LibraryEntities:
         None if none has, or if the file is damaged, which is logged: searching works without it.
         """
         try:
-            found = discriminative_documents(question, self.store) if self.store else []
-            return _held(found, self.store) if found and self.store else None
+            doc_ids = discriminative_documents(question, self.store) if self.store else []
+            return _documents_condition(doc_ids, self.store) if doc_ids and self.store else None
         except sqlite3.DatabaseError as error:
             self._warn(error)
             return None
@@ -343,7 +345,7 @@ class LibraryEntities:
         logger.warning("%s cannot be read (%s): delete it, 'legal-rag extract' makes it anew", self._file, error)
 
 
-def _held(doc_ids: Iterable[str], store: "ExtractionStore") -> Condition:
+def _documents_condition(doc_ids: Iterable[str], store: "ExtractionStore") -> Condition:
     held = json.dumps(list(store.held_hashes(doc_ids).items()))
     pairs = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
     return Condition(f"(id, content_hash) IN ({pairs})", (held,))

@@ -1,4 +1,4 @@
-"""Bare fast-plaid indexes, with their document mapping and dataset: those of others read, ours written for PyLate."""
+"""Bare fast-plaid indexes, with their document mapping and dataset: read from others, written for PyLate."""
 
 import dataclasses
 import io
@@ -36,7 +36,7 @@ from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, pl
 from legal_rag.library.store import Place
 from legal_rag.sqlite import connect_to_read
 
-PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, beside `fast_plaid_index`
+PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, next to `fast_plaid_index`
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
 
@@ -58,7 +58,7 @@ def is_foreign(path: Path) -> bool:
 class ForeignIndex(Corpus):
     """A bare fast-plaid index with its dataset; its folder is never written to.
 
-    Such an index has no offsets, so a hit stands for its whole document (`char_start` 0, `char_end` the text's
+    Such an index has no offsets, so a hit is its whole document (`char_start` 0, `char_end` the text's
     length); `chunk_index` numbers the document's passages, or comes from the chunk id where the mapping has those.
     """
 
@@ -85,20 +85,20 @@ class ForeignIndex(Corpus):
         self.path = Path(path).expanduser().absolute()
         self._plaid_folder = plaid_folder_of(self.path)
         files = open_files(self._plaid_folder)
-        identity = _identity_of(encoder)
+        identity = _load_identity(encoder)
         if (dim := int(files.centroids.shape[1])) != identity.dim:
             raise ValueError(
                 f"wrong encoder for this index: {identity.name!r} has dim {identity.dim}, {self.path} has {dim}"
             )
         mapping = _read_mapping(self.path)
         self._dataset = _load_dataset(mapping, self.path) if dataset is None else dataset
-        self._keys, self._ids = _ids_of(self._dataset)
+        self._keys, self._ids = _read_ids(self._dataset)
         self._row_of = {doc_id: row for row, doc_id in enumerate(self._ids)}
         self._sorted_ids = sorted(self._row_of)
-        self._rows, self._indices = _documents_of(mapping, self._ids, self._row_of, len(files.passage_tokens))
+        self._rows, self._indices = _locate_passages(mapping, self._ids, self._row_of, len(files.passage_tokens))
         self._order = np.lexsort((self._indices, self._rows))  # positions by document, then in its own order
         self._refuse_duplicates()
-        self._read = lru_cache(DOCUMENTS_KEPT)(self._read_row)
+        self._read_kept = lru_cache(DOCUMENTS_KEPT)(self._read_row)
         self.manifest: dict[str, Any] = {
             "encoder": dataclasses.asdict(identity),
             "source": {"name": mapping.dataset, "config": mapping.config, "split": mapping.split},
@@ -118,41 +118,41 @@ class ForeignIndex(Corpus):
             raise LookupError(
                 f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return self._read(self._row_of[doc_id])
+        return self._read_kept(self._row_of[doc_id])
 
     def chunks_at(self, places: Sequence[Place]) -> list[StoredChunk]:
         """Return the passages at (shard, position) places, in that order, each with its whole document as text."""
         for shard, position in places:
             if shard != 0 or not 0 <= position < len(self._rows):
                 raise LookupError(f"no chunk at shard {shard}, position {position} of {self.path}")
-        return [self._chunk(position) for _, position in places]
+        return [self._read_chunk(position) for _, position in places]
 
     def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
         """Return a document's passages numbered `first` to `last` (both included), in order."""
-        positions = self._positions_of(doc_id)
+        positions = self._document_positions(doc_id)
         numbers = self._indices[positions]
-        wanted = (numbers >= first) & (numbers <= (2**62 if last is None else last))
-        return [self._chunk(position) for position in positions[wanted]]
+        selected = (numbers >= first) & (numbers <= (2**62 if last is None else last))
+        return [self._read_chunk(position) for position in positions[selected]]
 
     def positions(self, filters: Filters) -> list[np.ndarray]:
         """Return, for the only shard, the rising positions of the passages; the only filter supported is `doc_ids`."""
         if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
             raise UnsupportedFilterError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
-        positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
+        positions = [self._document_positions(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most similar to `doc_id` among its neighbours in sorted order, or None."""
         return nearest_among(self._sorted_ids, doc_id)
 
-    def _positions_of(self, doc_id: str) -> np.ndarray:
+    def _document_positions(self, doc_id: str) -> np.ndarray:
         row = self._row_of.get(doc_id, -1)
         first, end = np.searchsorted(self._rows, [row, row + 1], sorter=self._order)
         return self._order[first:end]
 
-    def _chunk(self, position: int) -> StoredChunk:
+    def _read_chunk(self, position: int) -> StoredChunk:
         row = int(self._rows[position])
-        document = self._read(row)
+        document = self._read_kept(row)
         return StoredChunk(
             doc_id=self._ids[row],
             chunk_index=int(self._indices[position]),
@@ -175,7 +175,7 @@ class ForeignIndex(Corpus):
             raise ValueError(f"two passages are called {double!r} in the {MAPPING} of {self.path}")
 
 
-def _identity_of(encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path) -> EncoderIdentity:
+def _load_identity(encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path) -> EncoderIdentity:
     if isinstance(encoder, EncoderIdentity):
         return encoder
     if isinstance(encoder, str | Path):
@@ -202,18 +202,18 @@ def _load_dataset(mapping: _Mapping, path: Path) -> Any:
         raise FileNotFoundError(f"cannot load the dataset that {mapping.file} names: {what} ({reason})") from error
 
 
-def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
+def _read_ids(dataset: Any) -> tuple[Sequence[Any], list[str]]:
     columns = getattr(dataset, "column_names", None)
     if isinstance(dataset, Mapping) and columns is None:
         keys = list(dataset)
         return keys, [_clean_id(key) for key in keys]
     if not isinstance(columns, list) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
         splits = f" with splits {', '.join(map(repr, dataset))}" if isinstance(dataset, Mapping) else ""
-        found = type(dataset).__name__ + splits
-        raise TypeError(f"not a dataset: {found} (expected a Hugging Face Dataset, or a mapping from id to row)")
-    for wanted in (ID_COLUMN, TEXT_COLUMN):
-        if wanted not in columns:
-            raise ValueError(f"no column {wanted!r} in the dataset (its columns: {', '.join(columns)})")
+        described = type(dataset).__name__ + splits
+        raise TypeError(f"not a dataset: {described} (expected a Hugging Face Dataset, or a mapping from id to row)")
+    for column in (ID_COLUMN, TEXT_COLUMN):
+        if column not in columns:
+            raise ValueError(f"no column {column!r} in the dataset (its columns: {', '.join(columns)})")
     return range(len(dataset)), [_clean_id(doc_id) for doc_id in dataset[ID_COLUMN][:]]
 
 
@@ -237,12 +237,13 @@ def write_mapping(file: Path, source: Mapping[str, Any], doc_ids: Iterable[str])
 
 def _read_mapping(path: Path) -> _Mapping:
     """Read a `doc_mapping.json`; where there is none, or one without entries, take them from PyLate's id maps."""
-    places = (path, path / PLAID_FOLDER, path.parent)
-    mapping = _read_doc_mapping(next((one / MAPPING for one in places if (one / MAPPING).is_file()), path / MAPPING))
+    folders = (path, path / PLAID_FOLDER, path.parent)
+    files = (folder / MAPPING for folder in folders)
+    mapping = _read_doc_mapping(next((file for file in files if file.is_file()), path / MAPPING))
     if mapping.entries is not None:
         return mapping
     names = (f"{PYLATE_IDS}.pkl", f"{PYLATE_IDS}.sqlite")
-    file = next((folder / name for folder in places for name in names if (folder / name).is_file()), None)
+    file = next((folder / name for folder in folders for name in names if (folder / name).is_file()), None)
     return mapping._replace(file=file, entries=_pylate_entries(file)) if file else mapping
 
 
@@ -257,7 +258,7 @@ def _pylate_entries(file: Path) -> dict[str, Any]:
                 rows = connection.execute("SELECT key, value FROM unnamed").fetchall()
             pairs = [(key, _PlainUnpickler(io.BytesIO(value)).load()) for key, value in rows]
         entries = {str(position): value for position, value in pairs}
-    except Exception as error:  # bytes that are no such dictionary raise anything
+    except Exception as error:  # other bytes may raise anything
         raise ValueError(f"damaged mapping: {file} ({error or type(error).__name__})") from error
     if wrong := next((value for value in entries.values() if type(value) not in (str, int)), None):
         raise ValueError(f"damaged mapping: {file} (expected ids, found {wrong!r})")
@@ -285,14 +286,15 @@ def _read_doc_mapping(file: Path) -> _Mapping:
     return _Mapping(file, dataset, config, split or DEFAULT_SPLIT, entries)
 
 
-def _documents_of(
+def _locate_passages(
     mapping: _Mapping, ids: Sequence[str], row_of: Mapping[str, int], n_passages: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return each passage's row in the dataset and its number in its document, both of shape (n_passages,), int64."""
     rows: Sequence[int] = range(n_passages)
     numbers: Sequence[int] | None = None
     if mapping.entries is not None:
-        rows, numbers = _places(_values(mapping.entries, mapping.file, n_passages), row_of, mapping.file)
+        values = _order_entries(mapping.entries, mapping.file, n_passages)
+        rows, numbers = _parse_entries(values, row_of, mapping.file)
     elif n_passages != len(ids):
         raise ValueError(
             f"nothing says which documents the passages belong to: no entries in {mapping.file}, and "
@@ -307,7 +309,7 @@ def _documents_of(
     return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.int64)
 
 
-def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any]:
+def _order_entries(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any]:
     """Check that each position has an entry; return the values in the order of positions."""
     if other := [key for key in entries if not _is_number(key)]:
         raise ValueError(f"{file} maps {other[0]!r} (expected positions: '0', '1', …)")
@@ -317,7 +319,7 @@ def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any
     return [by_position[position] for position in range(n_passages)]
 
 
-def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tuple[list[int], list[int] | None]:
+def _parse_entries(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tuple[list[int], list[int] | None]:
     """Interpret all values alike: return rows, and passage numbers where the values are chunk ids."""
     if all(type(value) is int for value in values):
         return list(values), None
@@ -326,7 +328,7 @@ def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tup
         return [row_of[value] for value in values], None
     if not any(is_id) and all(_is_number(value) for value in values):
         return [int(value) for value in values], None
-    chunks = [_chunk_of(value, row_of) for value in values]
+    chunks = [_parse_chunk(value, row_of) for value in values]
     if None not in chunks:
         return [chunk[0] for chunk in chunks if chunk], [chunk[1] for chunk in chunks if chunk]
     no_chunks = [position for position, chunk in enumerate(chunks) if chunk is None]
@@ -337,7 +339,7 @@ def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tup
     )
 
 
-def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
+def _parse_chunk(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
     try:
         doc_id, index = parse_chunk_id(str(value))
     except ValueError:
@@ -363,9 +365,9 @@ class PylateIndex(NamedTuple):
 
 
 def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
-    """Write a Library as one PLAID index of PyLate's form, ids those of chunks, with a `doc_mapping.json` at its root.
+    """Write a Library as one PLAID index in PyLate's format, with chunk ids and a `doc_mapping.json` at its root.
 
-    A Library of one codebook gives the same scores there; of several, which are put together, nearly the same.
+    A Library with one codebook gives the same scores there; with several, which are merged, nearly the same.
 
     Args:
         library: An open Library; what was removed from it is left out.
@@ -387,8 +389,9 @@ def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
     ids = list(library.chunk_ids())
     with made_once(target) as scratch:
         n_codebooks = merge_shards(shards, scratch / name / PLAID_FOLDER)
-        names = dict(enumerate(chunk_id(*one) for one in ids))
-        for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, {one: at for at, one in names.items()})):
+        names = dict(enumerate(chunk_id(*chunk) for chunk in ids))
+        positions = {key: position for position, key in names.items()}
+        for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, positions)):
             (scratch / name / f"{file}.pkl").write_bytes(pickle.dumps(value))
         write_mapping(scratch / MAPPING, library.manifest["source"], (doc_id for doc_id, _ in ids))
     return PylateIndex(str(target), name, PROBES * n_codebooks, len(ids))

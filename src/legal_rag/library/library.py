@@ -55,7 +55,7 @@ INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the i
 NAMES_LISTED = 20  # of other indexes, in a message
 RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
-FEW_DOCUMENTS = 1000  # whose chunks are looked up; those of more are told by a map of all chunks
+FEW_DOCUMENTS = 1000  # up to which chunks are looked up by document; above, in a map of all chunks
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
 
 
@@ -66,15 +66,15 @@ def is_library(folder: Path) -> bool:
 
 def codebook_id(shard: Mapping[str, Any]) -> str:
     """Return an id of a shard's codebook, from its manifest entry: equal for equal ones."""
-    files = ("centroids.npy", "bucket_weights.npy")  # all that a token vector is made of beside its code
-    found = [shard["checksums"][name] for name in files if name in shard["checksums"]]
-    if len(found) < len(files) or not all(isinstance(one, str) and one for one in found):
+    files = ("centroids.npy", "bucket_weights.npy")  # with its code, all that makes up a token vector
+    checksums = [shard["checksums"][name] for name in files if name in shard["checksums"]]
+    if len(checksums) < len(files) or not all(isinstance(checksum, str) and checksum for checksum in checksums):
         raise ValueError(f"damaged manifest: a shard at {shard['path']} without the checksums of its codebook")
-    return json.dumps(found)
+    return json.dumps(checksums)
 
 
 def store_version(lineage: str) -> int:
-    """Return what a store says in its head of the build that it belongs to: 31 bits, not 0."""
+    """Return the `user_version` that ties a store to its build: 31 bits, not 0."""
     return 1 + int(hashlib.sha256(lineage.encode()).hexdigest()[:7], 16)
 
 
@@ -96,7 +96,7 @@ class Library(Corpus):
         self.manifest = _read_manifest(self.path)
         self.commit = int(self.manifest["commit"])
         self._present = present_at(self.commit)
-        self._connections = ThreadConnections(self.path / STORE, self._connect, answers)
+        self._connections = ThreadConnections(self.path / STORE, self._connect_store, answers)
         self._extracted = LibraryEntities(self.path / ENTITIES)
         self._outlines = LibraryOutlines(self.path / STORE, self.path / OUTLINES)
 
@@ -134,7 +134,7 @@ class Library(Corpus):
 
     def __contains__(self, doc_id: object) -> bool:
         query = f"SELECT 1 FROM documents WHERE id = ? AND {self._present}"  # noqa: S608
-        return self._one(query, doc_id) is not None
+        return self._fetch_row(query, doc_id) is not None
 
     def __getitem__(self, doc_id: str) -> dict[str, Any]:
         return self.document(doc_id).row()
@@ -155,15 +155,15 @@ class Library(Corpus):
             LookupError: If there is none; the message names the nearest id.
             ValueError: If it is not what was written.
         """
-        row = self._one(f"{SELECT_HASHED} WHERE id = ? AND {self._present}", doc_id)
+        row = self._fetch_row(f"{SELECT_HASHED} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
                 f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return self._undamaged(*row)
+        return self._verify_document(*row)
 
-    def _undamaged(self, content_hash: str, *row: Any) -> Document:
+    def _verify_document(self, content_hash: str, *row: Any) -> Document:
         try:
             document = document_of_stored(row)
         except (ValueError, TypeError) as error:  # a damaged row may hold anything
@@ -184,13 +184,13 @@ class Library(Corpus):
         return [row[2] for row in self._chunk_rows(condition, (doc_id, first, 2**62 if last is None else last))]
 
     def chunks_at(self, places: Sequence[Place]) -> list[StoredChunk]:
-        """Return the chunks at (shard, position) places, in that order; all are there unless the Library is damaged."""
-        wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
-        rows = self._chunk_rows(f"(shard, position) IN ({wanted})", (json.dumps(list(places)),))
-        found = {(shard, position): chunk for shard, position, chunk in rows}
-        if missing := [place for place in places if place not in found]:
+        """Return the chunks at (shard, position) places, in that order; a missing one means a damaged Library."""
+        pairs = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+        rows = self._chunk_rows(f"(shard, position) IN ({pairs})", (json.dumps(list(places)),))
+        chunks = {(shard, position): chunk for shard, position, chunk in rows}
+        if missing := [place for place in places if place not in chunks]:
             raise LookupError(f"no chunk at shard {missing[0][0]}, position {missing[0][1]} of {self.path}")
-        return [found[place] for place in places]
+        return [chunks[place] for place in places]
 
     def positions(self, filters: Filters) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of the chunks that pass filters.
@@ -198,7 +198,7 @@ class Library(Corpus):
         Raises:
             ValueError: If they ask for entities or who speaks, and the Library has no such part.
         """
-        return self._positions(self._compiled(filters), passage_condition(filters, of_chunks=True))
+        return self._select_positions(self._compile_conditions(filters), passage_condition(filters, of_chunks=True))
 
     def ids(self, filters: Filters) -> list[str]:
         """Return the ids of the documents that pass filters, in index order.
@@ -206,10 +206,10 @@ class Library(Corpus):
         Raises:
             ValueError: If they ask for entities or who speaks, and the Library has no such part.
         """
-        return self._ids(self._compiled(filters), passage_condition(filters, of_chunks=False))
+        return self._select_ids(self._compile_conditions(filters), passage_condition(filters, of_chunks=False))
 
     def unknown_values(self, filters: Filters) -> dict[str, list[str]]:
-        """Return the values there are, nearest first, of filters whose value no document has; see `filters`."""
+        """Return the existing values, nearest first, of filters whose value no document has; see `filters`."""
         return unknown_values(filters, self._connection)
 
     def ids_citing(self, name: str) -> list[str]:
@@ -218,7 +218,7 @@ class Library(Corpus):
         Raises:
             ValueError: If the name is neither.
         """
-        return self._ids([naming_condition(name)])
+        return self._select_ids([naming_condition(name)])
 
     def ids_named(self, keys: Iterable[str]) -> dict[str, list[str]]:
         """Return, for each own key of `legal_rag.corpus.references` that documents have, their ids in index order."""
@@ -226,10 +226,10 @@ class Library(Corpus):
             SELECT value, documents.id FROM json_each(?) CROSS JOIN names INDEXED BY names_own ON term = value AND own
             CROSS JOIN documents USING (document_key) WHERE {self._present} ORDER BY document_key
         """  # noqa: S608
-        found: dict[str, list[str]] = {}
+        doc_ids: dict[str, list[str]] = {}
         for key, doc_id in self._connection.execute(query, (json.dumps(list(dict.fromkeys(keys))),)):
-            found.setdefault(key, []).append(doc_id)
-        return found
+            doc_ids.setdefault(key, []).append(doc_id)
+        return doc_ids
 
     def own_keys(self, kind: str) -> Iterator[str]:
         """Stream the own keys of one kind that documents have, such as 'article', sorted; some more than once."""
@@ -244,8 +244,8 @@ class Library(Corpus):
         query, connection = ParsedQuery.of(query), self._connection
         exact, citing = (find(query, connection, self._present) for find in (own_name_condition, citing_condition))
         facts = self._extracted.discriminative(query)
-        found = (self._positions([condition]) if condition else None for condition in (exact, citing, facts))
-        return IdentifierMatches(*found)
+        positions = (self._select_positions([condition]) if condition else None for condition in (exact, citing, facts))
+        return IdentifierMatches(*positions)
 
     @property
     def entities(self) -> "ExtractionStore | None":
@@ -270,13 +270,13 @@ class Library(Corpus):
             ValueError: As `ids` does.
         """
         conditions, spoken = (
-            self._compiled(filters or Filters()),
+            self._compile_conditions(filters or Filters()),
             passage_condition(filters or Filters(), of_chunks=False),
         )
 
         def passing(doc_ids: Sequence[str]) -> dict[str, str]:
             named = Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(list(doc_ids)),))
-            return dict(self._meeting("SELECT id, content_hash FROM documents", [named, *conditions], spoken))
+            return dict(self._select_documents("SELECT id, content_hash FROM documents", [named, *conditions], spoken))
 
         return self._extracted.like(question, passing, most)
 
@@ -301,29 +301,29 @@ class Library(Corpus):
         return index
 
     def chunk_vectors(self) -> "ChunkVectors | None":
-        """Open the vectors by which a search finds its candidates; None where the Library has none, as of before.
+        """Open the vectors by which a search finds its candidates; None for a Library built without them.
 
         Raises:
             FileNotFoundError: If one of their files is missing.
             ValueError: If one is damaged.
         """
-        found = self.manifest.get(CHUNK_VECTORS)
-        if found is None:
+        entry = self.manifest.get(CHUNK_VECTORS)
+        if entry is None:
             return None
         from legal_rag.library.chunk_vectors import ChunkVectors  # loads numba, which BM25 need not wait for
 
         sizes = [shard["chunks"] for shard in self.manifest["shards"]]
-        return ChunkVectors(self.path / CHUNK_VECTORS, found["segments"], sizes, self.removed_positions())
+        return ChunkVectors(self.path / CHUNK_VECTORS, entry["segments"], sizes, self.removed_positions())
 
     @property
     def codebooks(self) -> list[str]:
-        """Return an id of each shard's codebook: shards with equal ones can share what is computed of it."""
-        return [codebook_id(one) for one in self.manifest["shards"]]
+        """Return an id of each shard's codebook: shards with equal ones can share what is computed from it."""
+        return [codebook_id(shard) for shard in self.manifest["shards"]]
 
     @property
     def shard_sizes(self) -> list[ShardSize]:
         """Return the counts of each shard."""
-        return [ShardSize(int(one["chunks"]), int(one["tokens"])) for one in self.manifest["shards"]]
+        return [ShardSize(int(shard["chunks"]), int(shard["tokens"])) for shard in self.manifest["shards"]]
 
     def contents(self) -> Contents:
         """Return the documents' texts, to be streamed."""
@@ -335,7 +335,7 @@ class Library(Corpus):
 
     def removed_positions(self) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of chunks whose documents were removed or replaced."""
-        return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE removed <= {self.commit:d}"))
+        return self._split_by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE removed <= {self.commit:d}"))
 
     def places_in(self, shards: Iterable[int]) -> list[Place]:
         """Return the places of the present chunks of some shards, in the order of documents and chunks."""
@@ -362,11 +362,11 @@ class Library(Corpus):
     def _connection(self) -> sqlite3.Connection:
         return self._connections.get()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_store(self) -> sqlite3.Connection:
         connection = connect_to_read(self.path / STORE)
         self.check_unchanged()
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        if found not in (0, store_version(self.build_id)):  # 0: written before this was noted
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, store_version(self.build_id)):  # 0: written before this was noted
             raise ValueError(
                 f"damaged index: {self.path / STORE} is of another Library ('legal-rag index' builds it anew)"
             )
@@ -378,38 +378,38 @@ class Library(Corpus):
         Raises:
             ValueError: If it was rebuilt or compacted since it was opened.
         """
-        found, shards = _read_manifest(self.path), self.manifest["shards"]
-        same = found["lineage"] == self.build_id and found["commit"] >= self.commit
-        if not same or found["shards"][: len(shards)] != shards:
+        latest, shards = _read_manifest(self.path), self.manifest["shards"]
+        same = latest["lineage"] == self.build_id and latest["commit"] >= self.commit
+        if not same or latest["shards"][: len(shards)] != shards:
             raise ValueError(f"{self.path} was built anew since it was opened: open it again")
 
-    def _compiled(self, filters: Filters) -> list[Condition]:
+    def _compile_conditions(self, filters: Filters) -> list[Condition]:
         conditions = compile_filters(filters, self._connection, self._present)
         return [*conditions, *self._extracted.conditions(filters.entity)]
 
-    def _ids(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[str]:
+    def _select_ids(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[str]:
         if spoken is not None:
-            rows = self._meeting("SELECT id FROM documents", conditions, spoken, "ORDER BY document_key")
+            rows = self._select_documents("SELECT id FROM documents", conditions, spoken, "ORDER BY document_key")
         else:
-            keys = json.dumps(self._keys(conditions).tolist())
+            keys = json.dumps(self._select_keys(conditions).tolist())
             query = (
                 "SELECT id FROM documents WHERE document_key IN (SELECT value FROM json_each(?)) ORDER BY document_key"
             )
             rows = self._connection.execute(query, (keys,))
         return [doc_id for (doc_id,) in rows]
 
-    def _positions(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[np.ndarray]:
+    def _select_positions(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[np.ndarray]:
         if spoken is not None:
-            return self._by_shard(self._meeting(SELECT_PLACES, conditions, spoken))
-        keys = self._keys(conditions)
+            return self._split_by_shard(self._select_documents(SELECT_PLACES, conditions, spoken))
+        keys = self._select_keys(conditions)
         if len(keys) <= FEW_DOCUMENTS:
             query = "SELECT shard, position FROM chunks WHERE document_key IN (SELECT value FROM json_each(?))"
-            return self._by_shard(self._connection.execute(query, (json.dumps(keys.tolist()),)))
-        wanted = np.zeros(self._last_key + 1, dtype=bool)
-        wanted[keys] = True
-        return [np.flatnonzero(wanted[documents]) for documents in self._documents_of_chunks]
+            return self._split_by_shard(self._connection.execute(query, (json.dumps(keys.tolist()),)))
+        selected = np.zeros(self._last_key + 1, dtype=bool)
+        selected[keys] = True
+        return [np.flatnonzero(selected[documents]) for documents in self._documents_of_chunks]
 
-    def _keys(self, conditions: Sequence[Condition]) -> np.ndarray:
+    def _select_keys(self, conditions: Sequence[Condition]) -> np.ndarray:
         """Return the keys of the present documents that meet all conditions, mostly from indexes alone."""
         present = present_keys(self.commit, self._last_key)
         sql = " AND ".join([*(f"({condition.sql})" for condition in conditions), present])
@@ -421,7 +421,7 @@ class Library(Corpus):
     def _last_key(self) -> int:
         """The key of the last document added up to this commit; keys rise from commit to commit."""
         query = "SELECT document_key FROM documents WHERE added <= ? ORDER BY document_key DESC LIMIT 1"
-        return int((self._one(query, self.commit) or (0,))[0])
+        return int((self._fetch_row(query, self.commit) or (0,))[0])
 
     @cached_property
     def _documents_of_chunks(self) -> list[np.ndarray]:
@@ -432,13 +432,13 @@ class Library(Corpus):
         """
         sizes = [int(shard["chunks"]) for shard in self.manifest["shards"]]
         rows = dict(self._connection.execute(query, (len(sizes),)))
-        found = [np.sort(np.fromstring(rows.get(shard, ""), np.int64, sep=",")) for shard in range(len(sizes))]
-        for shard, (own, size) in enumerate(zip(found, sizes, strict=True)):
-            if not np.array_equal(own >> 32, np.arange(size)):
+        packed = [np.sort(np.fromstring(rows.get(shard, ""), np.int64, sep=",")) for shard in range(len(sizes))]
+        for shard, (entries, size) in enumerate(zip(packed, sizes, strict=True)):
+            if not np.array_equal(entries >> 32, np.arange(size)):
                 raise ValueError(f"damaged index: {self.path} names {size} chunks in shard {shard}, {STORE} has others")
-        return [(own & 0xFFFFFFFF).astype(np.int32) for own in found]
+        return [(entries & 0xFFFFFFFF).astype(np.int32) for entries in packed]
 
-    def _meeting(
+    def _select_documents(
         self, select: str, conditions: Sequence[Condition], spoken: Condition | None, order: str = ""
     ) -> sqlite3.Cursor:
         """Select rows of the present documents that meet all conditions; `spoken` is one on their passages."""
@@ -448,13 +448,13 @@ class Library(Corpus):
         values = [value for condition in conditions for value in condition.values]
         return connection.execute(f"{select} WHERE {sql} {order}", values)
 
-    def _by_shard(self, places: Iterable[Place]) -> list[np.ndarray]:
+    def _split_by_shard(self, places: Iterable[Place]) -> list[np.ndarray]:
         positions: list[list[int]] = [[] for _ in self.manifest["shards"]]
         for shard, position in places:
             positions[shard].append(position)
-        return [np.array(sorted(some), dtype=np.int64) for some in positions]
+        return [np.array(sorted(shard_positions), dtype=np.int64) for shard_positions in positions]
 
-    def _one(self, query: str, *values: Any) -> Any:
+    def _fetch_row(self, query: str, *values: Any) -> Any:
         return self._connection.execute(query, values).fetchone()
 
     def _chunk_rows(self, condition: str, values: Sequence[Any]) -> Iterator[tuple[int, int, StoredChunk]]:
@@ -476,15 +476,15 @@ def _recover(path: Path) -> Path:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     if not (path / MANIFEST).is_file():
-        raise FileNotFoundError(f"no index at {path} ({_why_none(path)})")
+        raise FileNotFoundError(f"no index at {path} ({_explain_missing_index(path)})")
     manifest = read_manifest(path)
     if not (path / STORE).is_file():
         raise FileNotFoundError(f"incomplete index at {path}: no {STORE} ('legal-rag index' builds it anew)")
     return manifest
 
 
-def _why_none(path: Path) -> str:
-    """Say what is at `path`, or around it, where there is no Library."""
+def _explain_missing_index(path: Path) -> str:
+    """Describe what `path`, or its surroundings, hold instead of a Library."""
     if beside(path, "building").is_dir() or (path / STORE).is_file():
         return "only an unfinished build; build it again: the same command resumes it"
     if (path / PLAID_FOLDER).is_dir():
@@ -504,6 +504,6 @@ def _indexes_in(folder: Path) -> str:
     """List the indexes in a folder, the first ones by name; '' without any."""
     if not folder.is_dir():
         return ""
-    found = (one for one in folder.iterdir() if is_library(one) or (one / PLAID_FOLDER).is_dir())
-    names = sorted(one.name for one in found if not one.name.startswith("."))
+    indexes = (entry for entry in folder.iterdir() if is_library(entry) or (entry / PLAID_FOLDER).is_dir())
+    names = sorted(index.name for index in indexes if not index.name.startswith("."))
     return ", ".join(names[:NAMES_LISTED]) + f" and {len(names) - NAMES_LISTED} more" * (len(names) > NAMES_LISTED)

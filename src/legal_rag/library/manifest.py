@@ -1,4 +1,4 @@
-"""`manifest.json`: reading it, whoever wrote it, and writing it with a checksum of itself."""
+"""`manifest.json`: read as untrusted input, written with a checksum of itself."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ MOST_VALUES = 2_000_000
 MOST = 2**40  # of anything counted
 OWN = "sha256"  # the entry on the manifest itself; those of Libraries without checksums have none
 
-# What every reader relies on. A class stands for a value of that type, numbers from 0 to `MOST`; "?" marks what may be
+# What every reader relies on. A class means a value of that type, numbers from 0 to `MOST`; "?" marks what may be
 # missing, "*" any name.
 _SHARD = {"path": str, "chunks": int, "tokens": int, "checksums": {"*": str}}
 _SHAPE = {
@@ -57,8 +57,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         if version == FORMAT_VERSION:
             if OWN not in manifest and (path / CHECKSUMS).is_file():
                 raise ValueError("not what was written: it lacks its own SHA-256")
-            manifest = _unsealed(manifest, text)
-            _check(manifest, _SHAPE, "")
+            manifest = _unseal_manifest(manifest, text)
+            _check_shape(manifest, _SHAPE, "")
             _check_shards(manifest)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else json_problem(error)
@@ -73,82 +73,77 @@ def files_in_manifest(manifest: Mapping[str, Any]) -> set[str]:
     """Return the paths of the files whose checksums a manifest holds, itself among them."""
     shards = {f"{shard['path']}/{name}" for shard in manifest["shards"] for name in shard.get("checksums", ())}
     vectors = manifest.get(CHUNK_VECTORS)
-    segments = {f"{CHUNK_VECTORS}/{one['file']}" for one in vectors["segments"]} if vectors else set()
+    segments = {f"{CHUNK_VECTORS}/{segment['file']}" for segment in vectors["segments"]} if vectors else set()
     return {MANIFEST, *shards, *segments, *([f"{CHUNK_VECTORS}/{FRAME}"] if vectors else [])}
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write a manifest atomically: this is the moment of a commit.
 
-    One of before, without a checksum of itself, stays so: it tells a Library without checksums from one that lost them.
+    An older one without its own checksum stays so, to tell a Library that never had checksums from one that lost them.
     """
     sealed = is_sealed(folder) if (folder / MANIFEST).is_file() else True
-    write_whole(folder / MANIFEST, _sealed(manifest) if sealed else _text(manifest))
+    write_whole(folder / MANIFEST, _seal_manifest(manifest) if sealed else _format_manifest(manifest))
 
 
 def is_sealed(folder: Path) -> bool:
-    """Tell whether the manifest that lies in a folder holds a checksum of itself, as all do that are written now."""
+    """Tell whether the manifest in a folder holds a checksum of itself, as all new ones do."""
     return OWN in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
 
 
-def _sealed(manifest: Mapping[str, Any]) -> str:
-    own = hashlib.sha256(_text(manifest).removesuffix("\n").encode()).hexdigest()
-    return _text({**manifest, OWN: own})
+def _seal_manifest(manifest: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(_format_manifest(manifest).removesuffix("\n").encode()).hexdigest()
+    return _format_manifest({**manifest, OWN: digest})
 
 
-def _text(manifest: Mapping[str, Any]) -> str:
+def _format_manifest(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
 
 
-def _unsealed(manifest: dict[str, Any], text: str) -> dict[str, Any]:
+def _unseal_manifest(manifest: dict[str, Any], text: str) -> dict[str, Any]:
     """Return a manifest without the checksum of itself, which must be that of the whole `text`."""
     if OWN not in manifest:
         return manifest
     rest = {name: value for name, value in manifest.items() if name != OWN}
-    if _sealed(rest) != text:
+    if _seal_manifest(rest) != text:
         raise ValueError("not what was written: its own SHA-256 differs")
     return rest
 
 
-def _check(value: Any, shape: Any, where: str) -> None:
-    """Check a value's type, and those of what it holds.
-
-    Raises:
-        KeyError: If something is missing; its argument is the place.
-        ValueError: If something is of another type, or a number outside.
-    """
+def _check_shape(value: Any, shape: Any, where: str) -> None:
+    """Check types recursively; KeyError of the place that is missing, ValueError for a type or number out of range."""
     kind = shape if isinstance(shape, type) else type(shape)
-    found: type = type(value)  # True is no number here
-    if found is not kind or (kind is int and not 0 <= value <= MOST):
-        raise ValueError(f"{where or 'it'} is {value!r:.60} (expected {_named(kind)})")
+    value_type: type = type(value)  # bool is not int here
+    if value_type is not kind or (kind is int and not 0 <= value <= MOST):
+        raise ValueError(f"{where or 'it'} is {value!r:.60} (expected {_name_type(kind)})")
     if isinstance(shape, list):
-        for number, one in enumerate(value):
-            _check(one, shape[0], f"{where}[{number}]")
+        for number, item in enumerate(value):
+            _check_shape(item, shape[0], f"{where}[{number}]")
     elif isinstance(shape, dict):
         for name, inner in shape.items():
-            own = name.removesuffix("?")
-            place = f"{where}.{own}" if where else own
+            field = name.removesuffix("?")
+            place = f"{where}.{field}" if where else field
             if name == "*":
-                for key, one in value.items():
-                    _check(one, inner, f"{where}.{key:.40}")
-            elif own in value:
-                _check(value[own], inner, place)
-            elif own == name:
+                for key, item in value.items():
+                    _check_shape(item, inner, f"{where}.{key:.40}")
+            elif field in value:
+                _check_shape(value[field], inner, place)
+            elif field == name:
                 raise KeyError(place)
 
 
-def _named(kind: type) -> str:
+def _name_type(kind: type) -> str:
     return f"a whole number from 0 to {MOST:,}" if kind is int else kind.__name__
 
 
 def _check_shards(manifest: Mapping[str, Any]) -> None:
-    """Refuse shards that lie elsewhere, twice at one place, or hold less than what is counted."""
+    """Refuse shards outside the folder, two in one folder, or fewer chunks or tokens than counted."""
     shards = manifest["shards"]
     for shard in shards:
-        if not _is_inside(shard["path"]):
+        if not _is_plain_path(shard["path"]):
             raise ValueError(f"it names a shard outside itself: {shard['path']!r:.60}")
         for name in shard.get("checksums", ()):
-            if not _is_inside(name) or len(PureWindowsPath(name).parts) != 1:
+            if not _is_plain_path(name) or len(PureWindowsPath(name).parts) != 1:
                 raise ValueError(f"a file outside its shard: {name!r:.60}")
     if len({shard["path"] for shard in shards}) < len(shards):
         raise ValueError("two shards in one folder")
@@ -158,7 +153,7 @@ def _check_shards(manifest: Mapping[str, Any]) -> None:
             raise ValueError(f"{counted:,} {what}, of which its {len(shards)} shards hold {held:,}")
 
 
-def _is_inside(name: str) -> bool:
+def _is_plain_path(name: str) -> bool:
     """Tell whether a path is a plain one that stays in its folder, on every system."""
     path = PureWindowsPath(name)
     return bool(name) and "\0" not in name and not (path.drive or path.root or ".." in path.parts)

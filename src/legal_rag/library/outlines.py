@@ -25,7 +25,7 @@ from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, connec
 logger = logging.getLogger(__name__)
 
 OUTLINES = "outlines.sqlite"
-RULES_VERSION = 4  # of the rules that outlines are made by; those of another version are made anew
+RULES_VERSION = 4  # of the rules that make outlines; those of another version are remade
 BY_RULES = ""
 BATCH = 200  # documents stored in one transaction
 LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it
@@ -63,11 +63,11 @@ def make_outline(document: Document) -> Outline:
     from legal_rag.corpus.structure.speakers import read_paragraphs
 
     paragraphs = read_paragraphs(document.content, document.extra.get("zones"))
-    return Outline(build_tree(document.content, paragraphs), list(_joined(paragraphs)))
+    return Outline(build_tree(document.content, paragraphs), list(_merge_paragraphs(paragraphs)))
 
 
 def outline_of(corpus: Corpus, doc_id: str) -> TreeNode:
-    """Return the outline of a document, as it is stored, else made now.
+    """Return the stored outline of a document, or else make it.
 
     Raises:
         LookupError: If there is no such document.
@@ -76,7 +76,7 @@ def outline_of(corpus: Corpus, doc_id: str) -> TreeNode:
 
 
 def whole_outline_of(corpus: Corpus, doc_id: str) -> Outline:
-    """Return a document's outline with its passages, as they are stored, else made now.
+    """Return the stored outline of a document with its passages, or else make it.
 
     Raises:
         LookupError: If there is no such document.
@@ -86,18 +86,17 @@ def whole_outline_of(corpus: Corpus, doc_id: str) -> Outline:
 
 
 def passages_in(corpus: Corpus, doc_id: str, start: int, end: int) -> list["LocatedPassage"]:
-    """Return who speaks in a span of a document, and under which headings, in order; empty of a text without outline.
+    """Return who speaks in a span of a document, and under which headings, in order; empty for a text without outline.
 
     Raises:
         LookupError: If there is no such document.
     """
     outline = whole_outline_of(corpus, doc_id)
+    passages = [passage for passage in outline.passages if passage.start < end and passage.end > start]
+    starts = [max(passage.start, start) for passage in passages]
     return [
-        LocatedPassage(
-            max(one.start, start), min(one.end, end), section_titles(outline.tree, max(one.start, start)), one
-        )
-        for one in outline.passages
-        if one.start < end and one.end > start
+        LocatedPassage(first, min(passage.end, end), section_titles(outline.tree, first), passage)
+        for first, passage in zip(starts, passages, strict=True)
     ]
 
 
@@ -117,13 +116,13 @@ class LocatedPassage(NamedTuple):
 
 
 class LibraryOutlines:
-    """The outlines stored beside a Library's texts, read by content hash."""
+    """The outlines stored next to a Library's texts, read by content hash."""
 
     def __init__(self, store: Path, file: Path) -> None:
         self._store, self._file = store, file
-        self._connections = ThreadConnections(file, self._connect, answers)
+        self._connections = ThreadConnections(file, self._connect_outlines, answers)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_outlines(self) -> sqlite3.Connection:
         return connect_to_read(self._store, outlines=self._file)
 
     def get(self, content_hash: str) -> Outline | None:
@@ -131,7 +130,7 @@ class LibraryOutlines:
         if not self._file.is_file():
             return None
         try:
-            return _read(self._connections.get(), content_hash)
+            return _read_outline(self._connections.get(), content_hash)
         except DAMAGE as error:
             logger.warning("%s cannot be read (%s): delete it, %s anew", self._file, error, MAKE_COMMAND)
             return None
@@ -140,7 +139,7 @@ class LibraryOutlines:
         """Return this thread's connection to the Library's store, with the schema `outlines`.
 
         Raises:
-            UnsupportedFilterError: If there are no outlines.
+            UnsupportedFilterError: If the Library has no outlines.
         """
         if not self._file.is_file():
             raise UnsupportedFilterError(f"no outlines in {self._file.parent}: {MAKE_COMMAND}")
@@ -149,19 +148,19 @@ class LibraryOutlines:
 
 def passage_condition(filters: Filters, *, of_chunks: bool) -> Condition | None:
     """Compile the filters by speaker and section: chunks, or documents, that hold such a passage; None without them."""
-    wanted = [(name, value) for name, value in (("speaker", filters.speaker), ("part", filters.section)) if value]
-    if not wanted:
+    columns = [(name, value) for name, value in (("speaker", filters.speaker), ("part", filters.section)) if value]
+    if not columns:
         return None
     shared = (
         " AND MIN(p.char_end, chunks.char_end) - MAX(p.char_start, chunks.char_start)"
         f" >= MIN({LEAST_CHARS}, p.char_end - p.char_start)"
     )
-    said = "".join(f" AND p.{name} = ?" for name, _ in wanted)
+    conditions = "".join(f" AND p.{name} = ?" for name, _ in columns)
     sql = f"""EXISTS (
         SELECT 1 FROM outlines.outlines AS o JOIN outlines.passages AS p USING (outline_key)
-        WHERE o.content_hash = documents.content_hash{said}{shared if of_chunks else ""}
+        WHERE o.content_hash = documents.content_hash{conditions}{shared if of_chunks else ""}
     )"""  # noqa: S608
-    return Condition(sql, tuple(value for _, value in wanted))
+    return Condition(sql, tuple(value for _, value in columns))
 
 
 def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, anew: bool = False) -> int:
@@ -172,15 +171,15 @@ def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, an
     Args:
         library: The folder of `outlines.sqlite`.
         store: The documents.
-        earlier: Another Library's outlines, of which those of the same texts are taken over.
-        anew: Make those again that are there; of those imported or summarised by a model, only who speaks.
+        earlier: Another Library's file; its outlines of the same texts are copied.
+        anew: Remake the existing ones too; of those imported or summarised by a model, only who speaks.
     """
-    with closing(_open(library / OUTLINES)) as connection:
+    with closing(_open_outlines(library / OUTLINES)) as connection:
         connection.execute("ATTACH ? AS store", (str(store),))
         if anew:
-            connection.execute("UPDATE outlines SET rules = -1")  # that of no version: what a kill leaves is lacking
+            connection.execute("UPDATE outlines SET rules = -1")  # of no version: what a kill leaves counts as lacking
         if earlier is not None and earlier.is_file():
-            _take_over(connection, earlier)
+            _copy_earlier(connection, earlier)
         made = _make_missing(connection)
         with transaction(connection):
             gone = "SELECT outline_key FROM outlines WHERE content_hash NOT IN (SELECT content_hash FROM documents)"
@@ -194,7 +193,7 @@ def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, an
 def add_outlines(library: Path, store: Path) -> None:
     """Make the outlines of another store's documents, where the Library has any; its other outlines stay."""
     if (library / OUTLINES).is_file():
-        with closing(_open(library / OUTLINES)) as connection:
+        with closing(_open_outlines(library / OUTLINES)) as connection:
             connection.execute("ATTACH ? AS store", (str(store),))
             _make_missing(connection)
         sync(library / OUTLINES)
@@ -227,15 +226,15 @@ def count_outlines(library: Path, store: Path) -> int:
 
 
 def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]], batch: int = BATCH) -> int:
-    """Store outlines in place of those that are there, `batch` in a transaction; return how many."""
+    """Store outlines, replacing existing ones, `batch` in a transaction; return how many."""
     n = 0
-    with closing(_open(library / OUTLINES)) as connection:
+    with closing(_open_outlines(library / OUTLINES)) as connection:
         waiting = iter(outlines)
-        while some := list(islice(waiting, batch)):
+        while group := list(islice(waiting, batch)):
             with transaction(connection):
-                for document, outline in some:
-                    _put(connection, document.content_hash, outline)
-            n += len(some)
+                for document, outline in group:
+                    _insert_outline(connection, document.content_hash, outline)
+            n += len(group)
     sync(library / OUTLINES)
     record_checksums(library, OUTLINES)
     return n
@@ -252,21 +251,21 @@ def outline_problems(library: Path, documents: Iterable[Document]) -> Iterator[s
             if verdict != "ok":
                 yield f"{OUTLINES}: {verdict}"
             for document in documents:
-                outline = _read(connection, document.content_hash, schema="main")
+                outline = _read_outline(connection, document.content_hash, schema="main")
                 if outline is not None and outline.tree.char_end != len(document.content):
                     yield f"{OUTLINES}: the outline of {document.id!r} is of another text ({MAKE_COMMAND} anew)"
     except DAMAGE as error:
         yield f"{OUTLINES}: {type(error).__name__}: {error} ({MAKE_COMMAND} anew once it is deleted)"
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open_outlines(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
         connection.executescript(_SCHEMA)
     except sqlite3.OperationalError:  # such as a full disk
         connection.close()
         raise
-    except sqlite3.DatabaseError as error:  # all of it can be made anew
+    except sqlite3.DatabaseError as error:  # all of it can be remade
         connection.close()
         logger.warning("%s is damaged (%s): it is made anew", path, error)
         os.replace(path, beside(path, "damaged"))
@@ -276,7 +275,7 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _take_over(connection: sqlite3.Connection, earlier: Path) -> None:
+def _copy_earlier(connection: sqlite3.Connection, earlier: Path) -> None:
     try:
         connection.execute("ATTACH ? AS earlier", (str(earlier),))
         with transaction(connection):
@@ -303,32 +302,32 @@ def _make_missing(connection: sqlite3.Connection) -> int:
     keys = [key for (key,) in connection.execute(f"{lacking} ORDER BY document_key", (RULES_VERSION,))]
     with progress("Outlining", total=len(keys), unit=" documents") as bar:
         for start in range(0, len(keys), BATCH):
-            some = json.dumps(keys[start : start + BATCH])
+            batch_keys = json.dumps(keys[start : start + BATCH])
             named = f"{SELECT_DOCUMENTS} WHERE document_key IN (SELECT value FROM json_each(?))"  # noqa: S608
-            found = [document_of_stored(row) for row in connection.execute(named, (some,))]
+            documents = [document_of_stored(row) for row in connection.execute(named, (batch_keys,))]
             with transaction(connection):
-                for document in found:
-                    _put(connection, document.content_hash, _made_anew(connection, document))
-            bar.update(len(found))
+                for document in documents:
+                    _insert_outline(connection, document.content_hash, _remake_outline(connection, document))
+            bar.update(len(documents))
     return len(keys)
 
 
-def _made_anew(connection: sqlite3.Connection, document: Document) -> Outline:
+def _remake_outline(connection: sqlite3.Connection, document: Document) -> Outline:
     """Outline a document by rules; a tree that was imported or summarised stays."""
     outline = make_outline(document)
     try:
-        kept = _read(connection, document.content_hash, schema="main")
+        kept = _read_outline(connection, document.content_hash, schema="main")
     except (ValueError, TypeError, KeyError):  # a damaged row may hold anything
         return outline
     return kept._replace(passages=outline.passages) if kept and kept.made_by else outline
 
 
-def _put(connection: sqlite3.Connection, content_hash: str, outline: Outline) -> None:
+def _insert_outline(connection: sqlite3.Connection, content_hash: str, outline: Outline) -> None:
     (key,) = connection.execute(
         "INSERT INTO outlines (content_hash, rules, made_by, description, tree) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (content_hash) DO UPDATE SET rules = excluded.rules, made_by = excluded.made_by,"
         " description = excluded.description, tree = excluded.tree RETURNING outline_key",
-        (content_hash, RULES_VERSION, outline.made_by, outline.description, json.dumps(_packed(outline.tree))),
+        (content_hash, RULES_VERSION, outline.made_by, outline.description, json.dumps(_pack_tree(outline.tree))),
     ).fetchone()
     connection.execute("DELETE FROM passages WHERE outline_key = ?", (key,))
     connection.executemany(
@@ -336,7 +335,7 @@ def _put(connection: sqlite3.Connection, content_hash: str, outline: Outline) ->
     )
 
 
-def _read(connection: sqlite3.Connection, content_hash: str, schema: str = "outlines") -> Outline | None:
+def _read_outline(connection: sqlite3.Connection, content_hash: str, schema: str = "outlines") -> Outline | None:
     query = f"SELECT outline_key, made_by, description, tree FROM {schema}.outlines WHERE content_hash = ?"  # noqa: S608
     row = connection.execute(query, (content_hash,)).fetchone()
     if row is None:
@@ -345,24 +344,24 @@ def _read(connection: sqlite3.Connection, content_hash: str, schema: str = "outl
     columns = "char_start, char_end, part, speaker, censured"
     query = f"SELECT {columns} FROM {schema}.passages WHERE outline_key = ? ORDER BY char_start"  # noqa: S608
     rows = connection.execute(query, (key,))
-    passages = [Paragraph(start, end, part, said, bool(censured)) for start, end, part, said, censured in rows]
-    return Outline(_unpacked(json.loads(tree), 0), passages, description, made_by)
+    passages = [Paragraph(start, end, part, speaker, bool(censured)) for start, end, part, speaker, censured in rows]
+    return Outline(_unpack_tree(json.loads(tree), 0), passages, description, made_by)
 
 
-def _packed(node: TreeNode) -> list[Any]:
+def _pack_tree(node: TreeNode) -> list[Any]:
     span = (node.char_start, node.char_end, *node.heading)
-    return [node.node_id, node.title, node.kind, *span, node.summary, [_packed(child) for child in node.children]]
+    return [node.node_id, node.title, node.kind, *span, node.summary, [_pack_tree(child) for child in node.children]]
 
 
-def _unpacked(value: Sequence[Any], level: int) -> TreeNode:
+def _unpack_tree(value: Sequence[Any], level: int) -> TreeNode:
     node_id, title, kind, start, end, heading_start, heading_end, summary, children = value
     if {*map(type, (node_id, title, kind, summary))} != {str} or {*map(type, value[3:7])} != {int}:
         raise TypeError(f"section {node_id!r} is damaged")
-    below = tuple(_unpacked(child, level + 1) for child in children)
+    below = tuple(_unpack_tree(child, level + 1) for child in children)
     return TreeNode(node_id, title, level, start, end, (heading_start, heading_end), kind, below, summary)
 
 
-def _joined(paragraphs: Iterable[Paragraph]) -> Iterator[Paragraph]:
-    for said, group in groupby(paragraphs, key=lambda one: one[2:]):
+def _merge_paragraphs(paragraphs: Iterable[Paragraph]) -> Iterator[Paragraph]:
+    for key, group in groupby(paragraphs, key=lambda paragraph: paragraph[2:]):
         run = list(group)
-        yield Paragraph(run[0].start, run[-1].end, *said)
+        yield Paragraph(run[0].start, run[-1].end, *key)

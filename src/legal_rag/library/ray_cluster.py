@@ -94,5 +94,5 @@ def share_out(n_workers: int | None) -> WorkerShare:
     n_workers = gpus or len(cpus) if n_workers is None else n_workers
     if not 1 <= n_workers <= sum(cpus):
         raise ValueError(f"workers must be 1 to {sum(cpus)}, the cluster's processors; got {n_workers}")
-    share = max(size for size in range(1, max(cpus) + 1) if sum(one // size for one in cpus) >= n_workers)
+    share = max(size for size in range(1, max(cpus) + 1) if sum(n // size for n in cpus) >= n_workers)
     return WorkerShare(n_workers, share, int(gpus >= n_workers))

@@ -56,7 +56,7 @@ Place = tuple[int, int]  # shard, position
 
 
 def present_at(commit: int, alias: str = "") -> str:
-    """Return the SQL condition that a document was in the corpus at a commit; `alias` is the query's of `documents`."""
+    """Return the SQL condition that a document is present at a commit; `alias` names `documents` in the query."""
     table = f"{alias}." if alias else ""
     return f"({table}added <= {commit:d} AND ({table}removed IS NULL OR {table}removed > {commit:d}))"
 
@@ -101,11 +101,11 @@ class Contents:
 
     def all(self) -> Iterator[tuple[str, bytes]]:
         """Stream all texts."""
-        return self._stream("TRUE")
+        return self._stream_contents("TRUE")
 
     def of(self, doc_ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Stream the texts of some documents; unknown ids are left out."""
-        return self._stream("id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
+        return self._stream_contents("id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
 
     def known(self, doc_ids: Sequence[str]) -> set[str]:
         """Return those of some ids that documents have."""
@@ -118,9 +118,9 @@ class Contents:
             SELECT chunks.document_key FROM json_each(?) AS place
             JOIN chunks ON shard = json_extract(place.value, '$[0]') AND position = json_extract(place.value, '$[1]')
         """
-        return self._stream(f"document_key IN ({held})", json.dumps(list(places)))
+        return self._stream_contents(f"document_key IN ({held})", json.dumps(list(places)))
 
-    def _stream(self, condition: str, *values: str) -> Iterator[tuple[str, bytes]]:
+    def _stream_contents(self, condition: str, *values: str) -> Iterator[tuple[str, bytes]]:
         # As bytes: decoding takes longer than reading, and most texts are only searched.
         query = f"""
             SELECT id, CAST(content AS BLOB) FROM documents
@@ -151,13 +151,13 @@ class StoreWriter:
         # Filled by one thread, finished by another, never by both at once.
         self._connection = connect_to_write(path)
         try:
-            self._begin()
+            self._prepare_database()
         except BaseException:  # an interruption, too, must not leave the file open
             self.close()
             raise
         self._begun: Iterator[tuple[int, str, int]] | None = self._begun_documents()
 
-    def _begin(self) -> None:
+    def _prepare_database(self) -> None:
         # A write-ahead log survives a kill, and lets others read while more is added.
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")
@@ -199,7 +199,7 @@ class StoreWriter:
         columns = ", ".join(("document_key", *STORED_COLUMNS, "added"))
         self._connection.execute(
             f"INSERT INTO documents ({columns}) VALUES ({marks})",  # noqa: S608
-            (self.n_documents, *_values(document), document.content_hash, 1),
+            (self.n_documents, *_column_values(document), document.content_hash, 1),
         )
         rows = []
         for chunk in chunks:
@@ -208,7 +208,7 @@ class StoreWriter:
             rows.append((self.n_documents, chunk.chunk_index, chunk.char_start, chunk.char_end, *place))
             self.n_chunks += 1
         self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
-        named = [(term, self.n_documents, own) for term, own in document_keys(document).items()]
+        named = [(term, self.n_documents, identifying) for term, identifying in document_keys(document).items()]
         self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
 
     def commit(self) -> None:
@@ -233,7 +233,7 @@ class StoreWriter:
         )
 
     def _forget_from(self, document_key: int) -> None:
-        """Delete the documents from a key on; key 0 stands for none."""
+        """Delete the documents from a key on; key 0 means none."""
         self._begun = None
         if not document_key:
             return
@@ -272,7 +272,7 @@ def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[in
             )
 
 
-def _values(document: Document) -> list[Any]:
+def _column_values(document: Document) -> list[Any]:
     return [
         json.dumps(getattr(document, name), ensure_ascii=False) if name in JSON_COLUMNS else getattr(document, name)
         for name in DOCUMENT_COLUMNS

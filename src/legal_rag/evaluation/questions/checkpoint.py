@@ -29,7 +29,7 @@ class CheckpointRecord:
 
     @property
     def usage(self) -> Usage:
-        """Of the model, as the agent counts it."""
+        """The model's usage, as the agent counts it."""
         return Usage(self.replies, 0, self.prompt_tokens, self.completion_tokens, self.cost)
 
 
@@ -50,7 +50,7 @@ class Checkpoint:
         self._lock = threading.Lock()
         self._file = path.open("a+b")
         try:
-            self._read()
+            self._load_records()
         except BaseException:
             self._file.close()
             raise
@@ -62,30 +62,30 @@ class Checkpoint:
     def record(self, doc_id: str) -> CheckpointRecord:
         """Return a document's record; KeyError if it has none."""
         with self._lock:
-            return self._record(doc_id)
+            return self._read_record(doc_id)
 
     def add(self, record: CheckpointRecord) -> None:
         """Append a record and sync it to disk; the cost of an earlier failure is added to its own."""
         with self._lock:
             if record.doc_id in self._last:
-                before = self._record(record.doc_id)
+                before = self._read_record(record.doc_id)
                 spent, seconds = record.usage.plus(before.usage), record.seconds + before.seconds
                 record = replace(record, **usage_columns(spent), seconds=seconds)
             offset = self._file.seek(0, os.SEEK_END)
-            self._write(_line(asdict(record)))
+            self._append_line(_json_line(asdict(record)))
             self._remember(record, offset)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _read(self) -> None:
+    def _load_records(self) -> None:
         self._file.seek(0)
         first = self._file.readline()
-        header = _line({"settings": self._settings})
-        if not first.endswith(b"\n") and header.startswith(first):  # new, or killed while it was begun
+        header = _json_line({"settings": self._settings})
+        if not first.endswith(b"\n") and header.startswith(first):  # new, or killed while its header was written
             self._file.truncate(0)
-            self._write(header)
+            self._append_line(header)
             sync(self._path.parent)
             return
         self._check_settings(first)
@@ -94,30 +94,30 @@ class Checkpoint:
             if not line.endswith(b"\n"):
                 self._file.truncate(offset)
                 break
-            self._remember(self._parsed(line), offset)
+            self._remember(self._parse_record(line), offset)
             offset += len(line)
 
     def _check_settings(self, first: bytes) -> None:
         try:
-            found = json.loads(first)["settings"]
-            found.items()
+            stored = json.loads(first)["settings"]
+            stored.items()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self._path} does not begin with settings: {first[:60]!r}") from error
-        for name, wanted in self._settings.items():
-            if found.get(name) != wanted:
-                begun = f"{self._path.parent} was begun with {name} {found.get(name)!r}"
-                raise ValueError(f"{begun}, now {wanted!r}: choose another folder")
+        for name, value in self._settings.items():
+            if stored.get(name) != value:
+                begun = f"{self._path.parent} was begun with {name} {stored.get(name)!r}"
+                raise ValueError(f"{begun}, now {value!r}: choose another folder")
 
-    def _record(self, doc_id: str) -> CheckpointRecord:
+    def _read_record(self, doc_id: str) -> CheckpointRecord:
         self._file.seek(self._last[doc_id][0])
-        return self._parsed(self._file.readline())
+        return self._parse_record(self._file.readline())
 
-    def _write(self, line: bytes) -> None:
+    def _append_line(self, line: bytes) -> None:
         self._file.write(line)
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _parsed(self, line: bytes) -> CheckpointRecord:
+    def _parse_record(self, line: bytes) -> CheckpointRecord:
         try:
             return CheckpointRecord(**json.loads(line))
         except (ValueError, TypeError) as error:
@@ -137,5 +137,5 @@ def usage_columns(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _line(value: Mapping[str, Any]) -> bytes:
+def _json_line(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from legal_rag.corpus.cleaning import normalized, storable
-from legal_rag.corpus.folding import cuts_number, find_exact, find_folded, fold_text, is_whole, widened
+from legal_rag.corpus.folding import Span, cuts_number, find_exact, find_folded, fold_text, is_whole, widened
 from legal_rag.corpus.language import is_french
 from legal_rag.library.bm25 import lexical_words
 
@@ -75,7 +75,7 @@ class QuestionSettings:
     tries: int = 3  # for each document, at most
     threshold: float = 1.0  # of `qa_reward`, above 0.5 and at most 1
     context_chars: int = 8000  # of a document that the model is shown
-    must_retrieve: int = 0  # the document is among the first so many that the question finds; 0: not checked
+    must_retrieve: int = 0  # the question must find its document within this rank; 0: not checked
     hard_negatives: int = 0  # ids kept of other documents that the question finds
 
     def __post_init__(self) -> None:
@@ -113,12 +113,12 @@ class QAPair(BaseModel):
 class Verdict(NamedTuple):
     """What a reply is worth."""
 
-    span: tuple[int, int] | None  # of the answer, in the text that was shown, widened to whole words
+    span: Span | None  # of the answer, in the text that was shown, widened to whole words
     problems: tuple[Problem, ...]  # the gravest first
     score: float  # 0 to 1
 
 
-def find_span(context: str, answer: str) -> tuple[int, int] | None:
+def find_span(context: str, answer: str) -> Span | None:
     """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.corpus.folding`).
 
     The first occurrence that neither begins nor ends within a word wins, else the first of all. Blanks and quotation
@@ -127,10 +127,10 @@ def find_span(context: str, answer: str) -> tuple[int, int] | None:
     Returns:
         Start and end, end exclusive, or None: `context[start:end]` is the answer as the text writes it.
     """
-    for wanted in dict.fromkeys((answer, answer.strip(), answer.strip(MARGIN))):
-        if not wanted.strip():
+    for variant in dict.fromkeys((answer, answer.strip(), answer.strip(MARGIN))):
+        if not variant.strip():
             return None
-        if spans := find_exact(wanted, context) or find_folded(wanted, context):
+        if spans := find_exact(variant, context) or find_folded(variant, context):
             return next((span for span in spans if is_whole(context, span)), spans[0])
     return None
 
@@ -164,13 +164,13 @@ def judge(context: str, pred: Any) -> Verdict:
     return _judge(context, *(tidy(getattr(pred, name, None) or "") for name in names))
 
 
-@functools.lru_cache(maxsize=256)  # the strategies judge a reply, and so does who asked for it
+@functools.lru_cache(maxsize=256)  # the strategies judge a reply, and so does their caller
 def _judge(context: str, question: str, answer: str, summary: str, topic: str) -> Verdict:
     if not question or not answer:
         return Verdict(None, ("unreadable",), 0.0)
-    span = _grounded(context, answer)
+    span = _find_grounded(context, answer)
     asked, folded = set(lexical_words(question)), fold_text(question)
-    found: dict[Problem, bool] = {
+    flags: dict[Problem, bool] = {
         "ungrounded": span is None,
         "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
         "wrong_form": bool(_faults(question, answer, topic) - {"not_french"}),
@@ -178,7 +178,7 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
         "refers_to_text": bool(REFERENCE_TO_TEXT.search(folded)),
         "names_no_matter": not (asked - COMMON_WORDS) & set(lexical_words(context)),
     }
-    problems = tuple(problem for problem, is_so in found.items() if is_so)
+    problems = tuple(problem for problem, is_so in flags.items() if is_so)
     score = max(0, 100 - sum(PENALTIES[problem] for problem in problems)) / 100
     return Verdict(span, problems, score)
 
@@ -192,12 +192,12 @@ def _faults(question: str, answer: str, topic: str) -> set[str]:
     try:
         QAPair(question=question, answer=answer, main_topic=topic)
     except ValidationError as error:
-        return {one["type"] for one in error.errors()}
+        return {fault["type"] for fault in error.errors()}
     return set()
 
 
-def _grounded(context: str, answer: str) -> tuple[int, int] | None:
-    """Find an answer's span, widened to whole words where a model cut a long one; part of a number is no answer."""
+def _find_grounded(context: str, answer: str) -> Span | None:
+    """Find an answer's span, widened to whole words where a model cut a long one; part of a number does not count."""
     span = find_span(context, answer)
     if span is None or cuts_number(context, span):
         return None
@@ -207,7 +207,7 @@ def _grounded(context: str, answer: str) -> tuple[int, int] | None:
 
 
 def _is_given_away(question: str, asked: set[str], answer: str) -> bool:
-    """Tell whether an answer says nothing but words asked; to deny them, or to choose, says something."""
-    said = set(lexical_words(answer))
+    """Tell whether an answer only repeats words of the question; to deny them, or to choose, is more than that."""
+    words = set(lexical_words(answer))
     denies = NEGATIONS.search(fold_text(answer)) and not NEGATIONS.search(question)
-    return said <= asked and not (said and (denies or " ou " in question))
+    return words <= asked and not (words and (denies or " ou " in question))

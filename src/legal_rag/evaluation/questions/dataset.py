@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.folding import Span, fold_text
 from legal_rag.corpus.patterns import find_dates, find_identifiers
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import QuestionSettings
@@ -33,7 +33,7 @@ N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band 
 NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
 
-MODEL_NAME: Final = f"{NO_MODEL} (sommaires officiels)"  # in place of a model's, where questions are made without one
+MODEL_NAME: Final = f"{NO_MODEL} (sommaires officiels)"  # of questions made without a model
 
 # What ids are derived from: the same document, span and question have the same id, whenever and wherever.
 ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")
@@ -122,7 +122,7 @@ def write_dataset(
                 _write_batch(writers[split], batches[split])
         for split, batch in batches.items():
             _write_batch(writers[split], batch)
-    _save({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
+    _save_splits({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
     _replace_dataset(scratch, folder)
     return dict(counts), n_repeated
 
@@ -137,7 +137,7 @@ def split_of(doc_id: str, seed: int) -> str:
     raise AssertionError("the shares are a hundred")
 
 
-def make_row(document: Document, question: str, span: tuple[int, int], **columns: Any) -> dict[str, Any]:
+def make_row(document: Document, question: str, span: Span, **columns: Any) -> dict[str, Any]:
     """Make a row, whose answer is a span of the document's text.
 
     `columns` are `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
@@ -156,24 +156,24 @@ def make_row(document: Document, question: str, span: tuple[int, int], **columns
     }
 
 
-def question_id(doc_id: str, span: tuple[int, int], question: str) -> str:
+def question_id(doc_id: str, span: Span, question: str) -> str:
     """Return the id of a question: UUID version 5 (RFC 9562) of document, span and question."""
     return str(uuid.uuid5(ID_NAMESPACE, f"{doc_id}\n{span[0]}-{span[1]}\n{question}"))
 
 
-def key_entities(content: str, span: tuple[int, int]) -> list[str]:
+def key_entities(content: str, span: Span) -> list[str]:
     """Return the decisions, articles and dates named around an answer, as the text writes them, in its order."""
     start, end = max(0, span[0] - ENTITY_CHARS), span[1] + ENTITY_CHARS
     first = max(0, start - MARGIN_CHARS)
     text = content[first : end + MARGIN_CHARS]
-    found = [(one.start, one.end) for one in find_identifiers(text)]
-    found += [(one.start, one.end) for one in find_dates(text)]
-    around = sorted(name for name in found if start - first <= name[0] and name[1] <= end - first)
+    spans = [(match.start, match.end) for match in find_identifiers(text)]
+    spans += [(match.start, match.end) for match in find_dates(text)]
+    around = sorted(name for name in spans if start - first <= name[0] and name[1] <= end - first)
     return list(dict.fromkeys(text[slice(*name)] for name in around))[:MAX_ENTITIES]
 
 
 class SeenQuestions:
-    """Questions met so far, to drop near-duplicates.
+    """Questions seen so far, to drop near-duplicates.
 
     Two questions are one when they share most of their character shingles (Jaccard) and all content words: another
     number, name or negation makes another question. MinHash with banding finds the pairs to compare (Broder, 1997;
@@ -187,23 +187,23 @@ class SeenQuestions:
         self._index = MinHashLSH(num_perm=N_PERMUTATIONS, params=(BANDS, N_PERMUTATIONS // BANDS))
 
     def is_new(self, question: str) -> bool:
-        """Tell whether no question so far is nearly this one, and remember it if so."""
-        shingles, words = _shingles(question), _words(question)
+        """Tell whether a question is no near-duplicate of an earlier one, and remember it if so."""
+        shingles, words = _character_shingles(question), _content_words(question)
         minhash = self._empty.copy()
         minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])
         for other in self._index.query(minhash):
-            if words == _words(other) and jaccard(shingles, _shingles(other)) >= NEAR:
+            if words == _content_words(other) and jaccard(shingles, _character_shingles(other)) >= NEAR:
                 return False
         self._index.insert(question, minhash)
         return True
 
 
-def _shingles(question: str) -> set[str]:
+def _character_shingles(question: str) -> set[str]:
     text = fold_text(question)
     return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
 
 
-def _words(question: str) -> set[str]:
+def _content_words(question: str) -> set[str]:
     """Return the stems of content words, and negations, which a search engine drops."""
     return {*lexical_words(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
 
@@ -216,7 +216,7 @@ def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
         batch.clear()
 
 
-def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
+def _save_splits(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
     """Save the splits in the format of `datasets`, without its progress bars."""
     import datasets
 
@@ -229,7 +229,7 @@ def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
             else datasets.Dataset.from_dict({name: [] for name in features}, features=features)
             for split, path in files.items()
         }
-        one_file = dict.fromkeys(files, 1)  # else none is written of a split without rows, and nothing reads that
+        one_file = dict.fromkeys(files, 1)  # else a split without rows gets no file and cannot be read
         datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"), num_shards=one_file)
     finally:
         if had_bars:
@@ -237,7 +237,7 @@ def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
 
 
 def _replace_dataset(scratch: Path, folder: Path) -> None:
-    """Replace the dataset in a folder: without its file of splits, which comes last, it is none."""
+    """Replace the dataset in a folder: without its file of splits, written last, it does not count as one."""
     (folder / DATASET_FILE).unlink(missing_ok=True)
     for name in (*SPLITS, PARQUET_FOLDER):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -37,7 +37,7 @@ class SourceDocuments:
     ) -> None:
         """Read a source once, as `legal_rag.corpus.read_documents` does, and draw of it; see `draw`."""
         self.name = source_label(IndexConfig(source=source))
-        documents = ((one.id, one) for one in read_documents(source, options))
+        documents = ((document.id, document) for document in read_documents(source, options))
         self._documents = dict(draw(documents, limit, seed, doc_ids))
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ def record_of(documents: Documents, doc_id: str) -> CheckpointRecord:
     document repeats word for word.
     """
     document = documents.document(doc_id)
-    query = _query(document.summary, QUERY_CHARS)
+    query = _make_query(document.summary, QUERY_CHARS)
     words = set(lexical_words(query))
     rejected = CheckpointRecord(doc_id=document.id, content_hash=document.content_hash, status="rejected")
     if not query:
@@ -101,8 +101,8 @@ def record_of(documents: Documents, doc_id: str) -> CheckpointRecord:
         return replace(rejected, reason="names_no_matter")
     if not is_french(query):
         return replace(rejected, reason="not_french")
-    start, end = max(_sentences(document.content), key=lambda span: _shared(document.content, span, words))
-    score = _shared(document.content, (start, end), words) / len(words)
+    start, end = max(_find_sentences(document.content), key=lambda span: _count_shared(document.content, span, words))
+    score = _count_shared(document.content, (start, end), words) / len(words)
     if not score:
         return replace(rejected, reason="ungrounded")
     row = make_row(
@@ -118,18 +118,18 @@ def record_of(documents: Documents, doc_id: str) -> CheckpointRecord:
     return replace(rejected, status="accepted", row=row)
 
 
-def _query(summary: str, most: int) -> str:
+def _make_query(summary: str, most: int) -> str:
     """Return a summary's first sentences that name no case, as many as fit, or the beginning of the first."""
     whole = tidy(summary)
     sentences = (whole[start:end].strip() for start, end in split_sentences(whole))
-    text = " ".join(one for one in sentences if all(found.kind == "article" for found in find_identifiers(one)))
+    text = " ".join(part for part in sentences if all(match.kind == "article" for match in find_identifiers(part)))
     ends = [end for _, end in split_sentences(text) if end <= most]
     return text[: ends[-1]].strip() if ends else text[:most].rpartition(" ")[0] or text[:most]
 
 
-def _sentences(content: str) -> list[tuple[int, int]]:
+def _find_sentences(content: str) -> list[tuple[int, int]]:
     return without_blanks(content, ((start, min(end, start + ANSWER_CHARS)) for start, end in split_sentences(content)))
 
 
-def _shared(content: str, span: tuple[int, int], words: set[str]) -> int:
+def _count_shared(content: str, span: tuple[int, int], words: set[str]) -> int:
     return len(words & set(lexical_words(content[slice(*span)])))

@@ -64,7 +64,7 @@ def generate_questions(
         library: An open Library, or its folder; or `SourceDocuments` of a source that has no index.
         lm: A language model; None makes questions of official summaries.
         limit: How many documents, drawn at random; None takes all.
-        doc_ids: Draw among these documents; none stands for all.
+        doc_ids: Draw among these documents; empty for all.
         seed: See `QuestionSettings`.
         workers: Requests to the model under way at once.
         output: The dataset's folder; one begun before is resumed.
@@ -82,15 +82,15 @@ def generate_questions(
             many documents in a row. What is finished is kept: the same call resumes.
     """
     library = Library(Path(library).expanduser()) if isinstance(library, str | Path) else library
-    wanted = QuestionSettings(seed=seed, **settings)
+    config = QuestionSettings(seed=seed, **settings)
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     throttle = Throttle(per_minute=requests_per_minute)
     require("pyarrow")
-    drawn, identity = draw(library.content_hashes(), limit, seed, doc_ids), _identity(library, lm, wanted)
+    drawn, identity = draw(library.content_hashes(), limit, seed, doc_ids), _run_identity(library, lm, config)
     folder = Path(output).expanduser()
     with locked(folder):
-        _require_own(folder)
+        _refuse_other_files(folder)
         folder.mkdir(exist_ok=True)
         with contextlib.closing(Checkpoint(folder / CHECKPOINT, identity)) as checkpoint:
             todo = [doc_id for doc_id, content_hash in drawn if not checkpoint.is_finished(doc_id, content_hash)]
@@ -106,17 +106,17 @@ def generate_questions(
 
                 if lm is None:
                     from_summary: RecordMaker = functools.partial(record_of, library)
-                    make = _with_round_trip(from_summary, library, retriever, wanted, trust_remote_code)
+                    make = _with_round_trip(from_summary, library, retriever, config, trust_remote_code)
                     for doc_id in todo:
                         keep(make(doc_id))
                 else:
                     from legal_rag.evaluation.questions.writer import ModelQuestions
 
-                    by_model = ModelQuestions(library, lm, wanted, throttle)
-                    make = _with_round_trip(by_model, library, retriever, wanted, trust_remote_code)
+                    by_model = ModelQuestions(library, lm, config, throttle)
+                    make = _with_round_trip(by_model, library, retriever, config, trust_remote_code)
                     _ask_in_threads(todo, make, keep, throttle, workers)
             records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
-            return _finish(folder, records, wanted, model_name(lm), _source_name(library))
+            return _save_questions(folder, records, config, model_name(lm), _source_name(library))
 
 
 def model_name(lm: "dspy.LM | None") -> str:
@@ -166,8 +166,6 @@ def estimate(
 
 
 class _Totals:
-    """Records added up."""
-
     def __init__(self) -> None:
         self.statuses: Counter[str] = Counter()
         self.reasons: dict[str, Counter[str]] = {"rejected": Counter(), "failed": Counter()}
@@ -183,7 +181,6 @@ class _Totals:
         self.scores += record.row["score"] if record.row else 0.0
 
     def shown(self) -> dict[str, Any]:
-        """Return what a progress bar shows."""
         shown: dict[str, Any] = {name: self.statuses[name] for name in ("accepted", "rejected")}
         if self.statuses["failed"]:
             shown["failed"] = self.statuses["failed"]
@@ -191,23 +188,23 @@ class _Totals:
         return {**shown, "tokens": self.usage.tokens, "cost": cost}
 
 
-def _require_own(folder: Path) -> None:
-    """Refuse a folder with somebody else's things in the places of a dataset's, which are replaced."""
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse a folder with other files where a dataset's files would replace them."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file (expected a folder, or nothing yet)")
     if (folder / CHECKPOINT).is_file():
         return
-    if taken := sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []:
-        some = ", ".join(taken[:NAMES_LISTED])
-        raise ValueError(f"{folder} holds other things: {some} (expected none, or questions begun before)")
+    if taken := sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []:
+        listed = ", ".join(taken[:NAMES_LISTED])
+        raise ValueError(f"{folder} holds other things: {listed} (expected none, or questions begun before)")
 
 
 def _source_name(documents: Documents) -> str:
     return documents.name if isinstance(documents, SourceDocuments) else documents.manifest["source"]["name"]
 
 
-def _identity(library: Documents, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
-    """Return what must be the same for a run to go on with another's records."""
+def _run_identity(library: Documents, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
+    """Return what must be equal for a run to resume another's records."""
     identity = {"model": model_name(lm), **asdict(settings)}
     if settings.must_retrieve or settings.hard_negatives:
         if isinstance(library, SourceDocuments):
@@ -235,7 +232,7 @@ def _ask_in_threads(
     def work(doc_id: str) -> None:
         try:
             record = None if throttle.is_stopped else make(doc_id)
-            if record and not (record.status == "failed" and throttle.is_stopped):  # for want of time, perhaps
+            if record and not (record.status == "failed" and throttle.is_stopped):  # perhaps it ran out of time
                 keep(record)
         except Exception as error:  # raised below
             throttle.stop(error)
@@ -258,13 +255,13 @@ def _ask_in_threads(
 @contextlib.contextmanager
 def _quiet(*names: str) -> Iterator[None]:
     levels = {logging.getLogger(name): logging.getLogger(name).level for name in names}
-    for one in levels:
-        one.setLevel(logging.ERROR)
+    for log in levels:
+        log.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        for one, level in levels.items():
-            one.setLevel(level)
+        for log, level in levels.items():
+            log.setLevel(level)
 
 
 class _LogOut(io.TextIOBase):
@@ -299,18 +296,18 @@ def _with_round_trip(
         except ValueError:  # longer than the encoder reads
             return lost
         with lock:  # the encoder takes all cores as it is
-            found = [hit.doc_id for hit in searcher.search(question, depth, by_document=True)]
-        if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
+            ranked = [hit.doc_id for hit in searcher.search(question, depth, by_document=True)]
+        if settings.must_retrieve and doc_id not in ranked[: settings.must_retrieve]:
             return lost
         if settings.hard_negatives:
-            negatives = [one for one in found if one != doc_id][: settings.hard_negatives]
+            negatives = [other for other in ranked if other != doc_id][: settings.hard_negatives]
             return replace(record, row={**record.row, "hard_negatives": negatives})
         return record
 
     return made
 
 
-def _finish(
+def _save_questions(
     folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
     totals = _Totals()

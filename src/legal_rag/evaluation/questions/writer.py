@@ -165,7 +165,7 @@ class ModelQuestions:
 
 
 class _DocumentRequests:
-    """Makes the requests about one document: each has a seed of its own, and after a failure none is made."""
+    """Makes the requests about one document: each has its own seed, and none follows a failure."""
 
     def __init__(self, throttle: Throttle, seed: int) -> None:
         self._throttle, self._seed = throttle, seed

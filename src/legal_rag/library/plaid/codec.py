@@ -60,7 +60,7 @@ def read_blocks(vectors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def map_blocks(function: Callable[[np.ndarray], T], blocks: Iterable[np.ndarray]) -> Iterator[T]:
-    """Yield what `function`, which releases the GIL, makes of each block, in order; all cores work a little ahead."""
+    """Yield `function` of each block, in order; it releases the GIL, so all cores work a little ahead."""
     with ThreadPoolExecutor(n_lanes(), thread_name_prefix="pack") as pool:
         ahead: deque[Future[T]] = deque()
         for block in blocks:
@@ -84,7 +84,7 @@ def sample_vectors(vectors: np.ndarray, size: int, seed: int) -> np.ndarray:
 
 
 def train_codec(sample: np.ndarray, *, n_bits: int, seed: int, n_centroids: int | None = None) -> Codec:
-    """Train a codebook: spherical k-means (Dhillon and Modha, 2001), then buckets for what it leaves.
+    """Train a codebook: spherical k-means (Dhillon and Modha, 2001), then buckets for the residuals.
 
     Args:
         sample: Shape (n_tokens, dim), unit rows, float16 or float32; in memory.
@@ -120,7 +120,7 @@ def _train_centroids(sample: np.ndarray, n_centroids: int, generator: np.random.
     for _ in range(KMEANS_ITERATIONS):
         sums = _sums_by_centroid(sample, centroids)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        lost = np.flatnonzero(lengths[:, 0] < 1e-6)  # nearest to no token: each begins anew at one
+        lost = np.flatnonzero(lengths[:, 0] < 1e-6)  # nearest to no token: each restarts at one
         centroids = sums / np.maximum(lengths, 1e-12)
         centroids[lost] = sample[generator.integers(len(sample), size=len(lost))]
     return centroids.astype(np.float16)
@@ -142,7 +142,7 @@ def _fit_buckets(sample: np.ndarray, centroids: np.ndarray, n_bits: int) -> Code
     cutoffs, weights = _fit_levels(residuals.ravel(), 2**n_bits)
     mean = np.abs(residuals).mean(axis=0)
     threshold = np.quantile(np.linalg.norm(residuals, axis=1), [0.75])
-    return Codec(centroids, *(one.astype(np.float32) for one in (cutoffs, weights, mean, threshold)))
+    return Codec(centroids, *(array.astype(np.float32) for array in (cutoffs, weights, mean, threshold)))
 
 
 def _fit_levels(values: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +194,7 @@ class NearestCentroids:
         wide = centroids.astype(np.float32)
         self._means, cells = _sort_into_cells(wide)
         members = [_fill_tiles(np.flatnonzero(cells == cell)) for cell in range(len(self._means))]
-        self._starts = np.cumsum([0] + [len(one) for one in members])
+        self._starts = np.cumsum([0] + [len(rows) for rows in members])
         self.numbers = np.concatenate(members)  # of the centroid in each row of `table`
         self.table = wide[self.numbers]  # cell after cell, each filled up to whole tiles
         self._n_probed = min(n_probed, len(self._means))
@@ -282,7 +282,7 @@ class Packer:
 
 
 def code_type(n_centroids: int) -> type[np.signedinteger]:
-    """Return the type of the codes of so many centroids: two bytes where they suffice."""
+    """Return the type of codes for `n_centroids`: two bytes where they suffice."""
     return np.int16 if n_centroids <= 2**15 else np.int32
 
 

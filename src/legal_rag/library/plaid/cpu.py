@@ -50,9 +50,9 @@ class Codebook:
         dim, per_byte = self.centroids.shape[1], residuals.shape[1]
         # The lowest bits of all bytes, which encode a byte's last dimension, are decoded in one go; then the next bits.
         self._order = np.arange(dim).reshape(-1, per_byte).T[::-1].ravel()
-        unit, levels = _rounded(residuals.reshape(1, -1))
+        unit, levels = _round_rows(residuals.reshape(1, -1))
         levels = levels.reshape(residuals.shape).astype(np.int16)
-        units, rows = _rounded(np.take(self.centroids, self._order, axis=1))
+        units, rows = _round_rows(np.take(self.centroids, self._order, axis=1))
         lookup = np.resize(levels[: 2**files.n_bits, -1], 16) + self._zero  # of a byte's lowest bits
         self.tables = Tables(
             lookup=lookup.astype(np.uint8 if self._bytes else np.int8),
@@ -65,19 +65,19 @@ class Codebook:
             squares=np.einsum("ij,ij->i", self.centroids, self.centroids, dtype=np.float64).astype(np.float32),
             excess=self._excess(rows),
         )
-        self._prepared = lru_cache(KEPT_QUERIES)(self._prepare)
+        self._prepared = lru_cache(KEPT_QUERIES)(self._prepare_query)
 
     def prepare(self, query: np.ndarray) -> "Query":
         """Round a query, (n_query_tokens, dim), to integers, and multiply it with all centroids."""
         return self._prepared(query.tobytes())
 
-    def _prepare(self, query_bytes: bytes) -> "Query":
+    def _prepare_query(self, query_bytes: bytes) -> "Query":
         from legal_rag.library.plaid.kernels import LANES, WORD, Query
 
         dim = self.centroids.shape[1]
         query = np.frombuffer(query_bytes, dtype=np.float32).reshape(-1, dim)
         padded = np.pad(query, ((0, -len(query) % LANES), (0, 0)))
-        units, rows = _rounded(np.take(padded, self._order, axis=1))
+        units, rows = _round_rows(np.take(padded, self._order, axis=1))
         number = np.dtype(np.int8 if self._bytes else np.int16)
         per_word = WORD // number.itemsize
         words = np.pad(rows, ((0, 0), (0, -dim % per_word))).reshape(len(rows) // LANES, LANES, -1, per_word)
@@ -101,12 +101,12 @@ class Codebook:
             end = start + JOB_CENTROIDS
             score_centroids(self.centroids[start:end], words, scores[start:end])
 
-        _run(work, range(0, len(scores), JOB_CENTROIDS))
+        _run_jobs(work, range(0, len(scores), JOB_CENTROIDS))
         return scores
 
     @property
     def _zero(self) -> int:
-        """The integer that stands for a residual of 0."""
+        """The integer that encodes a residual of 0."""
         return 128 if self._bytes else 0
 
     def _excess(self, rows: np.ndarray) -> np.ndarray:
@@ -130,10 +130,10 @@ class Codebooks:
         """
         with self._lock:
             codebook = self._held.get(key) or Codebook(files, vectorized=self._vectorized)
-            shape, own = (codebook.centroids.shape, codebook.tables.n_bits), (files.centroids.shape, files.n_bits)
-            if shape != own:  # kernels check no bounds
+            shape, expected = (codebook.centroids.shape, codebook.tables.n_bits), (files.centroids.shape, files.n_bits)
+            if shape != expected:  # kernels check no bounds
                 raise ValueError(
-                    f"damaged PLAID index: codebooks of {own} and {shape} by one name (expected equal ones)"
+                    f"damaged PLAID index: codebooks of {expected} and {shape} by one name (expected equal ones)"
                 )
             self._held[key] = codebook
             self._held.move_to_end(key)
@@ -199,11 +199,11 @@ class MappedShard:
     def token_vectors(self, positions: np.ndarray) -> np.ndarray:
         """Decompress passages, in rising order: shape (their tokens one after the other, dim), float32, unit rows."""
         bounds = np.concatenate([[0], np.cumsum(self.lengths(positions))])
-        return self._decompressed("decompress", positions, bounds)
+        return self._decompress("decompress", positions, bounds)
 
     def passage_means(self, start: int, end: int) -> np.ndarray:
         """Return the mean token vectors of the passages from `start` to before `end`: (end - start, dim), float32."""
-        return self._decompressed("decompress_means", np.arange(start, end), np.arange(end - start + 1))
+        return self._decompress("decompress_means", np.arange(start, end), np.arange(end - start + 1))
 
     def jobs(self, positions: np.ndarray, n_tokens: int) -> Iterator[Job]:
         """Yield jobs of about `n_tokens`: rising positions, cut also where another part begins."""
@@ -230,18 +230,18 @@ class MappedShard:
         return self._codebooks.get(self.codebook, self._files)
 
     def run(self, kernel: Callable[..., bool], positions: np.ndarray, job: Job, *arguments: object) -> None:
-        """Call a kernel with what is packed of some passages, and `arguments`.
+        """Call a kernel with the packed codes and residuals of some passages, and `arguments`.
 
         Raises:
             ValueError: If it says that a centroid does not exist.
         """
         number, start, end = job
-        part, some = self._files.parts[number], positions[start:end]
-        starts, ends = (self._starts[some + one] - self._files.part_starts[number] for one in (0, 1))
+        part, chosen = self._files.parts[number], positions[start:end]
+        starts, ends = (self._starts[chosen + shift] - self._files.part_starts[number] for shift in (0, 1))
         if not kernel(part.codes, part.residuals, starts, ends, *arguments):
             raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
 
-    def _decompressed(self, kernel: str, positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    def _decompress(self, kernel: str, positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Call a kernel that writes the rows from one bound to the next for each passage."""
         from legal_rag.library.plaid import kernels
 
@@ -253,7 +253,7 @@ class MappedShard:
             rows = out[bounds[start] : bounds[end]]
             self.run(function, positions, job, codebook.centroids, codebook.residuals, rows)
 
-        _run(work, list(self.jobs(positions, JOB_TOKENS[0])))
+        _run_jobs(work, list(self.jobs(positions, JOB_TOKENS[0])))
         return out
 
 
@@ -282,15 +282,15 @@ def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[n
     codebook, *_ = [shard.get_codebook() for shard in shards]  # each is compared: kernels check no bounds
     prepared = codebook.prepare(query)
 
-    def work(one: tuple[int, Job]) -> None:
-        i, job = one
+    def work(numbered: tuple[int, Job]) -> None:
+        i, job = numbered
         shards[i].run(kernels.max_sim, wanted[i], job, codebook.tables, prepared, scores[i][job[1] : job[2]])
 
-    _run(work, jobs)
+    _run_jobs(work, jobs)
     return scores
 
 
-def _rounded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _round_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Round rows to 8-bit integers: units, (n,), float32, and how many of them, (n, dim), int8."""
     units = (np.maximum(rows.max(axis=1), -rows.min(axis=1)) / np.float32(LEVELS)).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -301,12 +301,12 @@ def _rounded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return units, levels.astype(np.int8)
 
 
-def _run(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
+def _run_jobs(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
     """Run jobs on all cores; the kernels release the GIL. Past the deadline the next job raises DeadlineError."""
     done = []
-    for one in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
+    for result in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
         deadline.check()
-        done.append(one)
+        done.append(result)
     return done
 
 

@@ -74,12 +74,12 @@ def open_files(folder: Path) -> PlaidFiles:
         n_bits=n_bits,
         passage_tokens=np.concatenate([np.empty(0, dtype=np.int64), *lengths]),
         ivf=map_array(folder / "ivf.npy", "iu", 1),
-        ivf_starts=_offsets(ivf_lengths),
+        ivf_starts=_add_up(ivf_lengths),
         parts=parts,
-        part_starts=_offsets([len(part.codes) for part in parts]),
-        part_passages=_offsets([len(part) for part in lengths]),
+        part_starts=_add_up([len(part.codes) for part in parts]),
+        part_passages=_add_up([len(part) for part in lengths]),
     )
-    _check(files, lengths, ivf_lengths, folder)
+    _check_arrays(files, lengths, ivf_lengths, folder)
     return files
 
 
@@ -97,11 +97,11 @@ def count_tokens(folder: Path, positions: Sequence[int]) -> int:
     return int(lengths[np.asarray(positions, dtype=np.int64)].sum())
 
 
-def _offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+def _add_up(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 
-def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray, folder: Path) -> None:
+def _check_arrays(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray, folder: Path) -> None:
     """Refuse numbers that point outside the arrays: the compiled kernels do not check bounds."""
     n_centroids, dim = files.centroids.shape
     tokens, coded = sum(int(part.sum()) for part in lengths), int(files.part_starts[-1])
@@ -112,33 +112,33 @@ def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray
         f"{len(files.bucket_weights)} bucket weights for {files.n_bits} bits a dimension": len(files.bucket_weights)
         == 2**files.n_bits,
         f"{tokens} tokens announced, {coded} found": all(
-            # Each by itself first: a sum may overflow.
-            bool((part <= len(found.codes)).all()) and part.sum() == len(found.codes)
-            for part, found in zip(lengths, files.parts, strict=True)
+            # Each value first: a sum may overflow.
+            bool((part <= len(data.codes)).all()) and part.sum() == len(data.codes)
+            for part, data in zip(lengths, files.parts, strict=True)
         ),
         f"residuals not {width} bytes wide": all(
             part.residuals.shape == (len(part.codes), width) and dim * files.n_bits % 8 == 0 for part in files.parts
         ),
         "no passage": bool(len(files.passage_tokens)),
         "lists of unknown centroids": len(ivf_lengths) == n_centroids
-        and _within(ivf_lengths, len(files.ivf) + 1)
+        and _all_below(ivf_lengths, len(files.ivf) + 1)
         and files.ivf_starts[-1] == len(files.ivf),
     }
     if broken := [problem for problem, holds in conditions.items() if not holds]:
         raise ValueError(f"damaged PLAID index: {folder} ({broken[0]})")
 
 
-def _within(numbers: np.ndarray, end: int) -> bool:
+def _all_below(numbers: np.ndarray, end: int) -> bool:
     """Tell whether all are from 0 to below `end`."""
     return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
 
 
 def _read_lengths(path: Path) -> np.ndarray:
     """Return the tokens of each passage of a part, int64."""
-    found = _read_json(path)
-    if not isinstance(found, list) or not all(type(n) is int and 0 < n < 2**40 for n in found):
+    lengths = _read_json(path)
+    if not isinstance(lengths, list) or not all(type(n) is int and 0 < n < 2**40 for n in lengths):
         raise ValueError(f"damaged PLAID index: {path} (expected a list of positive whole numbers)")
-    return np.array(found, dtype=np.int64)
+    return np.array(lengths, dtype=np.int64)
 
 
 def _read_counts(path: Path) -> tuple[int, int]:

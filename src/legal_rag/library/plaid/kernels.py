@@ -60,10 +60,10 @@ def has_vnni() -> bool:
 @cache
 def _processor_features() -> frozenset[str]:
     _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
+    return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
 
 
-def _emitted(function: Callable[..., Any]) -> Callable[..., Any]:
+def _make_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a numba intrinsic, which is called without the first argument that `function` declares."""
     made: Callable[..., Any] = intrinsic(prefer_literal=True)(function)
     return made
@@ -110,7 +110,7 @@ def max_sim(
                 if code < 0 or code >= len(tables.centroids):
                     return False
                 _decode(residuals, token, tables.lookup, tables.n_bits, decoded, t)
-                rows[t], scales[t] = code, _scale(tables, code, *_products(decoded, t, tables.centroids, code))
+                rows[t], scales[t] = code, _unit_scale(tables, code, *_dot_products(decoded, t, tables.centroids, code))
             for t in range(0, n_tokens, TILE):
                 block = 0
                 while block < n_blocks:
@@ -129,7 +129,7 @@ def max_sim(
 
 
 @njit(nogil=True, cache=True)
-def _scale(tables: Tables, code: int, product: int, square: int) -> np.float32:
+def _unit_scale(tables: Tables, code: int, product: int, square: int) -> np.float32:
     """Return what brings a token to unit length, from its residual's products with its centroid and with itself."""
     cross = np.float32(2.0) * tables.units[code] * np.float32(product - tables.excess[code])
     length = tables.squares[code] + tables.unit * (cross + tables.unit * np.float32(square))
@@ -144,7 +144,6 @@ class _Emitter:
         self._arguments = list(zip(signature.args, arguments, strict=True))
 
     def array(self, number: int) -> Any:
-        """Return the array that is an argument of the intrinsic."""
         kind, value = self._arguments[number]
         return self.context.make_array(kind)(self.context, self.builder, value)
 
@@ -168,29 +167,25 @@ class _Emitter:
         self.builder.store(value, self.builder.bitcast(at, value.type.as_pointer()), align=1)
 
     def splat(self, value: ir.Value, n: int = LANES) -> ir.Value:
-        """Return a vector with `value` in all lanes."""
-        one = self.builder.insert_element(ir.VectorType(value.type, n)(ir.Undefined), value, I32(0))
-        return self.lanes(one, [0] * n)
+        single = self.builder.insert_element(ir.VectorType(value.type, n)(ir.Undefined), value, I32(0))
+        return self.lanes(single, [0] * n)
 
     def lanes(self, vector: ir.Value, lanes: Sequence[int]) -> ir.Value:
-        """Return some lanes of a vector."""
         return self.builder.shuffle_vector(vector, vector, ir.VectorType(I32, len(lanes))(list(lanes)))
 
     def call(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
-        """Call an LLVM intrinsic."""
-        kind = ir.FunctionType(result, [one.type for one in arguments])
+        kind = ir.FunctionType(result, [argument.type for argument in arguments])
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), arguments)
 
     def zeros(self, n: int, kind: ir.Type = INTEGERS) -> list[ir.Value]:
-        """Return variables for sums."""
         sums = [cgutils.alloca_once(self.builder, kind) for _ in range(n)]
-        for one in sums:
-            self.builder.store(kind(None), one)
+        for total in sums:
+            self.builder.store(kind(None), total)
         return sums
 
     @contextmanager
     def steps(self, end: ir.Value, step: ir.Value, start: ir.Value = START) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Emit a loop; what is given are the position and the number of steps before it."""
+        """Emit a loop; yields the position and the number of steps before it."""
         with cgutils.for_range_slice(self.builder, start, end, step, I64) as position:
             yield position
 
@@ -198,27 +193,28 @@ class _Emitter:
         """Add to each lane of `total` four products of 8-bit integers."""
         return self.call("llvm.x86.avx512.vpdpbusd.512", INTEGERS, total, unsigned, signed)
 
-    def multiply_floats(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+    def multiply_floats(self, total: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
         """Add a product to each lane of `total`, rounded once: on any processor, if slowly where it has no FMA."""
-        return self.call("llvm.fma.v16f32", FLOATS, some, others, total)
+        return self.call("llvm.fma.v16f32", FLOATS, left, right, total)
 
-    def multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+    def multiply_shorts(self, total: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
         """Add to each lane of `total` two products of 16-bit integers."""
         builder, half = self.builder, ir.VectorType(I32, LANES // 2)
         if "avx2" not in _processor_features():
-            low, sixteen = [builder.shl(one, INTEGERS([16] * LANES)) for one in (some, others)], INTEGERS([16] * LANES)
-            for pair in (low, (some, others)):
-                total = builder.add(total, builder.mul(*(builder.ashr(one, sixteen) for one in pair)))
+            sixteen = INTEGERS([16] * LANES)
+            low = [builder.shl(factor, sixteen) for factor in (left, right)]
+            for pair in (low, (left, right)):
+                total = builder.add(total, builder.mul(*(builder.ashr(factor, sixteen) for factor in pair)))
             return total
         halves = []
         for lanes in (range(LANES // 2), range(LANES // 2, LANES)):
-            pairs = (builder.bitcast(self.lanes(one, lanes), ir.VectorType(I16, LANES)) for one in (some, others))
+            pairs = (builder.bitcast(self.lanes(factor, lanes), ir.VectorType(I16, LANES)) for factor in (left, right))
             halves.append(self.call("llvm.x86.avx2.pmadd.wd", half, *pairs))
         both = builder.shuffle_vector(*halves, INTEGERS(list(range(LANES))))
         return builder.add(total, both)
 
 
-@_emitted
+@_make_intrinsic
 def _decode(typing: Any, residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any) -> Any:
     """Write the residual of a token into a row of `decoded`: what all bytes' lowest bits encode, then the next bits."""
     signature = types.void(residuals, types.int64, lookup, types.int64, decoded, types.int64)
@@ -236,7 +232,7 @@ def _emit_decoding(context: Any, builder: ir.IRBuilder, signature: Any, argument
         with emit.steps(end, I64(size), done) as (byte, _):
             packed = emit.load(ir.VectorType(I8, size), source, byte)
             with emit.steps(I64(8), n_bits) as (shift, plane):
-                residual = _looked_up(emit, lookup, _bits(emit, packed, shift, n_bits, size), size)
+                residual = _emit_lookup(emit, lookup, _emit_lowest_bits(emit, packed, shift, n_bits, size), size)
                 if signature.args[4].dtype == types.int16:
                     residual = builder.sext(residual, ir.VectorType(I16, size))
                 at = builder.add(builder.mul(plane, width), byte)
@@ -245,7 +241,7 @@ def _emit_decoding(context: Any, builder: ir.IRBuilder, signature: Any, argument
     return context.get_dummy_value()
 
 
-def _bits(emit: _Emitter, packed: ir.Value, shift: ir.Value, n_bits: ir.Value, size: int) -> ir.Value:
+def _emit_lowest_bits(emit: _Emitter, packed: ir.Value, shift: ir.Value, n_bits: ir.Value, size: int) -> ir.Value:
     """Return the lowest bits of each byte, once it is shifted."""
     builder, wide = emit.builder, ir.IntType(8 if size == 1 else 32)  # no processor shifts vectors of bytes
     n_wide = max(1, size // 4)
@@ -256,7 +252,7 @@ def _bits(emit: _Emitter, packed: ir.Value, shift: ir.Value, n_bits: ir.Value, s
     return builder.and_(builder.bitcast(shifted, packed.type), emit.splat(mask, size))
 
 
-def _looked_up(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) -> ir.Value:
+def _emit_lookup(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) -> ir.Value:
     if size == 1:
         place = emit.builder.zext(emit.builder.extract_element(places, I32(0)), I64)
         return emit.load(places.type, lookup, place)
@@ -265,8 +261,8 @@ def _looked_up(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) ->
     return emit.call(name, places.type, held, places)
 
 
-@_emitted
-def _products(typing: Any, decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
+@_make_intrinsic
+def _dot_products(typing: Any, decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
     """Return the product of a decoded residual and a centroid, and the residual's with itself."""
     pair = types.UniTuple(types.int32, 2)
     return pair(decoded, types.int64, centroids, types.int64), _emit_products
@@ -290,13 +286,13 @@ def _emit_products(context: Any, builder: ir.IRBuilder, signature: Any, argument
         else:
             other = builder.sext(other, kind)
         for total, pair in zip(sums, ((value, other), (size, size)), strict=True):
-            some, others = (builder.bitcast(one, INTEGERS) for one in pair)
-            builder.store(multiply(builder.load(total), some, others), total)
+            left, right = (builder.bitcast(factor, INTEGERS) for factor in pair)
+            builder.store(multiply(builder.load(total), left, right), total)
     results = [emit.call("llvm.vector.reduce.add.v16i32", I32, builder.load(total)) for total in sums]
     return context.make_tuple(builder, signature.return_type, results)
 
 
-@_emitted
+@_make_intrinsic
 def _score(
     typing: Any,
     n_blocks: Any,
@@ -323,14 +319,13 @@ def _emit_scores(context: Any, builder: ir.IRBuilder, signature: Any, arguments:
     # As many sums as fit the registers: 32 of 512 bits, or 16 of 256.
     n_rows, n_columns = (TILE, n_blocks) if raised else (TILE // 2, 1)
     for first in range(0, TILE, n_rows):
-        some = [builder.add(row, I64(first + i)) for i in range(n_rows)]
+        rows = [builder.add(row, I64(first + i)) for i in range(n_rows)]
         for column in range(0, n_blocks, n_columns):
-            _emit_tile(emit, some, [builder.add(block, I64(column + i)) for i in range(n_columns)], raised)
+            _emit_tile(emit, rows, [builder.add(block, I64(column + i)) for i in range(n_columns)], raised)
     return builder.add(block, I64(n_blocks))
 
 
 def _emit_tile(emit: _Emitter, rows: Sequence[ir.Value], blocks: Sequence[ir.Value], raised: bool) -> None:
-    """Score some tokens by some blocks."""
     builder = emit.builder
     tokens, columns = [emit.row(1, row) for row in rows], [emit.row(3, block) for block in blocks]
     sums = _emit_sums(emit, tokens, columns, emit.shape(3, 1), emit.multiply_bytes if raised else emit.multiply_shorts)
@@ -358,11 +353,11 @@ def _emit_sums(
     sums = [emit.zeros(len(columns), kind) for _ in rows]
     with emit.steps(n_words, I64(1)) as (number, _):
         vectors = [emit.load(kind, column, builder.mul(number, I64(VECTOR))) for column in columns]
-        for row, own in zip(rows, sums, strict=True):
+        for row, row_sums in zip(rows, sums, strict=True):
             word = emit.splat(emit.load(kind.element, row, builder.mul(number, I64(WORD))))
-            for total, vector in zip(own, vectors, strict=True):
+            for total, vector in zip(row_sums, vectors, strict=True):
                 builder.store(multiply(builder.load(total), word, vector), total)
-    return [[builder.load(total) for total in own] for own in sums]
+    return [[builder.load(total) for total in row_sums] for row_sums in sums]
 
 
 @njit(nogil=True, cache=True)
@@ -379,7 +374,7 @@ def score_centroids(centroids: np.ndarray, words: np.ndarray, out: np.ndarray) -
             _multiply_floats(centroids, row, words, block, out)
 
 
-@_emitted
+@_make_intrinsic
 def _multiply_floats(typing: Any, centroids: Any, row: Any, words: Any, block: Any, out: Any) -> Any:
     """Write the products of TILE centroids, or those left, and a block of query tokens."""
     return types.void(centroids, types.int64, words, types.int64, out), _emit_float_products
@@ -390,11 +385,11 @@ def _emit_float_products(context: Any, builder: ir.IRBuilder, signature: Any, ar
     _, row, _, block, _ = arguments
     last = builder.sub(emit.shape(0, 0), I64(1))
     rows = [builder.add(row, I64(i)) for i in range(TILE)]
-    rows = [builder.select(builder.icmp_signed("<", one, last), one, last) for one in rows]
-    centroids = [emit.row(0, one) for one in rows]
+    rows = [builder.select(builder.icmp_signed("<", index, last), index, last) for index in rows]
+    centroids = [emit.row(0, index) for index in rows]
     sums = _emit_sums(emit, centroids, [emit.row(2, block)], emit.shape(2, 1), emit.multiply_floats)
-    for one, (total,) in zip(rows, sums, strict=True):
-        emit.store(total, emit.row(4, one), builder.mul(block, I64(VECTOR)))
+    for index, (total,) in zip(rows, sums, strict=True):
+        emit.store(total, emit.row(4, index), builder.mul(block, I64(VECTOR)))
     return context.get_dummy_value()
 
 
@@ -416,7 +411,7 @@ def decompress(
         starts: Shape (n_passages,), where each passage's tokens begin in the part.
         ends: Shape (n_passages,), where they end.
         centroids: Shape (n_centroids, dim), float32.
-        table: Shape (256, 4 / bits), float64: the residuals that each byte stands for, two float32 in each number.
+        table: Shape (256, 4 / bits), float64: the residuals that each byte encodes, two float32 in each number.
         out: Shape (n_wanted_tokens, dim), float32, filled with unit rows, passages one after the other.
 
     Returns:

@@ -22,9 +22,9 @@ def nearest_cells(vectors: np.ndarray, means: np.ndarray, n_cells: int, out: np.
 
     Args:
         vectors: Shape (n, dim), float32.
-        means: Float32, a row for each cell, filled up to a multiple of TILE.
-        n_cells: How many of them are no filling; at least `out` has columns.
-        out: Shape (n, n_nearest), int32, filled, nearest first; with 0 where a vector's products are no numbers.
+        means: Float32, a row for each cell, padded to a multiple of TILE.
+        n_cells: How many of them are not padding; at least `out` has columns.
+        out: Shape (n, n_nearest), int32, filled, nearest first; 0 where a vector's products are NaN.
     """
     n_nearest = out.shape[1]
     best = np.empty(n_nearest, dtype=np.float32)
@@ -68,7 +68,7 @@ def nearest_rows(
         table: Shape (n_rows, dim), float32, cell after cell, each a multiple of TILE rows.
         starts: Shape (n_cells + 1,), where each cell begins in `table`.
         out: Shape (n,), int32, filled with rows.
-        scores: Shape (n,), float32, filled with their products; minus infinity where none is a number.
+        scores: Shape (n,), float32, filled with their products; minus infinity where all are NaN.
     """
     n_cells, n_probed = len(starts) - 1, cells.shape[1]
     bounds = np.zeros(n_cells + 1, dtype=np.int64)
@@ -148,14 +148,14 @@ def pack_residuals(
     stored: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Quantise what a token's centroid leaves of it, and pack it.
+    """Quantise and pack the residuals of tokens: vector less centroid.
 
     Args:
         vectors: Shape (n, dim), float32.
         centroids: Shape (n_centroids, dim), float32.
         codes: Shape (n,), the tokens' centroids.
         cutoffs: Shape (2^bits - 1,), float32, rising: a residual's bucket is the number of cutoffs below it.
-        stored: Shape (2^bits,), uint8: the bits that stand for each bucket, as `pack_buckets` orders them.
+        stored: Shape (2^bits,), uint8: the bits that encode each bucket, as `pack_buckets` orders them.
         out: Shape (n, dim * bits / 8), uint8, filled.
     """
     dim, width = vectors.shape[1], out.shape[1]

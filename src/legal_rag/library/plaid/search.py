@@ -96,21 +96,21 @@ def search_shards(
         ValueError: If a query's dim is not the shards', or there are not as many subsets as shards.
     """
     if shards.sizes:
-        queries = [_checked(query, shards.dim) for query in queries]
+        queries = [_check_query(query, shards.dim) for query in queries]
     subsets = [None] * len(shards.sizes) if subsets is None else list(subsets)
     if len(subsets) != len(shards.sizes):
         raise ValueError(f"{len(subsets)} subsets do not fit {len(shards.sizes)} shards")
     if not queries or not shards.sizes or k < 1:
         return [[] for _ in queries]
     answers = shards.best(queries, k, subsets)
-    return [_merge([answer[query] for answer in answers], k) for query in range(len(queries))]
+    return [_merge_hits([answer[query] for answer in answers], k) for query in range(len(queries))]
 
 
 def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray]) -> list[tuple[int, int, float]]:
     """Rank some passages by MaxSim for one query.
 
     Args:
-        shards: That hold them.
+        shards: The shards that hold them.
         query: Shape (n_query_tokens, dim); a row's length is the token's weight.
         candidates: For each shard the rising positions of the passages.
 
@@ -120,11 +120,11 @@ def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray])
     Raises:
         ValueError: If the query's dim is not the shards'.
     """
-    hits = [[ShardHits(np.asarray(own, np.int64), np.zeros(len(own), np.float32))] for own in candidates]
-    if not any(len(own) for own in candidates):
+    hits = [[ShardHits(np.asarray(subset, np.int64), np.zeros(len(subset), np.float32))] for subset in candidates]
+    if not any(len(subset) for subset in candidates):
         return []  # shards may be on other machines: no empty calls
-    answers = shards.scores([_checked(query, shards.dim)], hits)
-    return _merge([answer[0] for answer in answers], sum(map(len, candidates)))
+    answers = shards.scores([_check_query(query, shards.dim)], hits)
+    return _merge_hits([answer[0] for answer in answers], sum(map(len, candidates)))
 
 
 def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
@@ -168,13 +168,13 @@ def in_scope(live: np.ndarray | None, subset: np.ndarray | None) -> np.ndarray |
     return np.intersect1d(subset, live, assume_unique=True)
 
 
-def _checked(query: np.ndarray, dim: int) -> np.ndarray:
+def _check_query(query: np.ndarray, dim: int) -> np.ndarray:
     if query.ndim != 2 or query.shape[1] != dim:
         raise ValueError(f"query vectors of shape {query.shape} do not fit an index of dim {dim}")
     return np.ascontiguousarray(query, dtype=np.float32)
 
 
-def _merge(answers: Sequence[ShardHits], k: int) -> list[tuple[int, int, float]]:
+def _merge_hits(answers: Sequence[ShardHits], k: int) -> list[tuple[int, int, float]]:
     shards = np.repeat(np.arange(len(answers)), [len(hits.positions) for hits in answers])
     positions = np.concatenate([hits.positions for hits in answers])
     scores = np.concatenate([hits.scores for hits in answers])

@@ -31,9 +31,9 @@ class FastPlaidShard(MappedShard):
         allowed = in_scope(self._live, subset)
         # One list serves all queries; fast-plaid takes no empty one.
         names = None if allowed is None else [int(position) for position in allowed]
-        return [self._search(query, k, names) for query in queries]
+        return [self._search_fast_plaid(query, k, names) for query in queries]
 
-    def _search(self, query: np.ndarray, k: int, allowed: list[int] | None) -> ShardHits:
+    def _search_fast_plaid(self, query: np.ndarray, k: int, allowed: list[int] | None) -> ShardHits:
         import torch
 
         if allowed is not None and not allowed:
@@ -79,15 +79,15 @@ class PlaidShards:
             ValueError: If a shard's files contradict one another, its size or the other shards' dim, or an excluded
                 position is not in it.
         """
-        for some, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
-            if some is not None and len(some) != len(folders):
-                raise ValueError(f"{len(some)} {name} do not fit {len(folders)} shards")
+        for values, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
+            if values is not None and len(values) != len(folders):
+                raise ValueError(f"{len(values)} {name} do not fit {len(folders)} shards")
         self._folders, self._device, self._excluded = folders, device or default_device(), excluded
         self._sizes, self._keys, self._codebooks = sizes, codebooks, Codebooks()
         self._opened: dict[int, MappedShard] = {}
         self._lock = Lock()
         self.dim = 0
-        opened = [self._shard(number) for number in range(len(folders))[: None if sizes is None else 1]]
+        opened = [self._get_shard(number) for number in range(len(folders))[: None if sizes is None else 1]]
         self.sizes = [shard.size for shard in opened] if sizes is None else list(sizes)
 
     def search(
@@ -104,46 +104,49 @@ class PlaidShards:
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
-        by_query = [self._scores(query, own) for query, own in zip(queries, zip(*candidates, strict=True), strict=True)]
+        hits_by_query = zip(*candidates, strict=True)
+        by_query = [self._rescore(query, hits) for query, hits in zip(queries, hits_by_query, strict=True)]
         return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages; see `Shards`."""
-        return [self._best(number, queries, k, subset) for number, subset in enumerate(subsets)]
+        return [self._search_shard(number, queries, k, subset) for number, subset in enumerate(subsets)]
 
     def token_vectors(self, place: tuple[int, int]) -> np.ndarray:
         """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows."""
-        return self._shard(place[0]).token_vectors(np.array([place[1]]))
+        return self._get_shard(place[0]).token_vectors(np.array([place[1]]))
 
-    def _best(self, number: int, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None) -> list[ShardHits]:
+    def _search_shard(
+        self, number: int, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None
+    ) -> list[ShardHits]:
         if subset is not None and not len(subset):
             return [NO_HITS for _ in queries]
-        return self._shard(number).best(queries, k, subset)
+        return self._get_shard(number).best(queries, k, subset)
 
-    def _scores(self, query: np.ndarray, candidates: Sequence[ShardHits]) -> list[ShardHits]:
+    def _rescore(self, query: np.ndarray, candidates: Sequence[ShardHits]) -> list[ShardHits]:
         """Score candidates by shard, all shards with the same codebook in one go."""
         hits = list(candidates)
-        wanted = [(number, self._shard(number)) for number, own in enumerate(hits) if len(own.positions)]
-        for _, group in groupby(wanted, lambda one: one[1].codebook):
+        opened = [(number, self._get_shard(number)) for number, hit in enumerate(hits) if len(hit.positions)]
+        for _, group in groupby(opened, lambda pair: pair[1].codebook):
             numbers, shards = zip(*group, strict=True)
             positions = [hits[number].positions for number in numbers]
             for number, scores in zip(numbers, max_sim(query, shards, positions), strict=True):
                 hits[number] = hits[number]._replace(scores=scores)
         return hits
 
-    def _shard(self, number: int) -> MappedShard:
+    def _get_shard(self, number: int) -> MappedShard:
         with self._lock:
             if number not in self._opened:
-                self._opened[number] = self._open(number)
+                self._opened[number] = self._open_shard(number)
             return self._opened[number]
 
-    def _open(self, number: int) -> MappedShard:
+    def _open_shard(self, number: int) -> MappedShard:
         folder = self._folders[number]
         excluded = None if self._excluded is None else self._excluded[number]
-        own = (folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
-        shard = MappedShard(*own) if self._device == "cpu" else FastPlaidShard(*own, device=self._device)
+        arguments = (folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
+        shard = MappedShard(*arguments) if self._device == "cpu" else FastPlaidShard(*arguments, device=self._device)
         if self._sizes is not None and shard.size != self._sizes[number]:
             raise ValueError(f"damaged PLAID index: {folder} ({shard.size}, expected {self._sizes[number]})")
         if self.dim not in (0, shard.dim):

@@ -75,7 +75,7 @@ def _link_codec(source: Path, folder: Path) -> None:
 
 
 def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
-    """Write a shard of passages of others, whose codebook is one and the same; codes and residuals stay as they are.
+    """Write a shard of passages from shards with one codebook; codes and residuals stay as they are.
 
     Args:
         folders: Of the shards.
@@ -88,8 +88,8 @@ def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> 
     """
     sources = {number: open_files(folders[number]) for number in np.unique(places[:, 0]).tolist()}
     for number, files in sources.items():
-        own = places[places[:, 0] == number, 1]
-        if own.min() < 0 or own.max() >= len(files.passage_tokens):
+        positions = places[places[:, 0] == number, 1]
+        if positions.min() < 0 or positions.max() >= len(files.passage_tokens):
             raise ValueError(f"damaged PLAID index: {folders[number]} has {len(files.passage_tokens)} passages only")
     first = next(iter(sources))
     target.mkdir(parents=True)
@@ -99,14 +99,16 @@ def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> 
     width, n_centroids = sources[first].parts[0].residuals.shape[1], len(sources[first].centroids)
     codes, at, row = [], 0, 0
     for part, own_lengths in enumerate(_split_into_parts(lengths)):
-        own = places[row : row + len(own_lengths)].tolist()
-        blocks = (_passage(sources[number], starts[number], position, folders[number]) for number, position in own)
+        rows = places[row : row + len(own_lengths)].tolist()
+        blocks = (
+            _slice_passage(sources[number], starts[number], position, folders[number]) for number, position in rows
+        )
         codes.append(_write_part(target, part, at, own_lengths, width, blocks))
         at, row = at + sum(own_lengths), row + len(own_lengths)
     _write_rest(target, np.concatenate(codes), lengths, sources[first].n_bits, n_centroids, len(codes))
 
 
-def _passage(files: PlaidFiles, starts: np.ndarray, position: int, source: Path) -> tuple[np.ndarray, np.ndarray]:
+def _slice_passage(files: PlaidFiles, starts: np.ndarray, position: int, source: Path) -> tuple[np.ndarray, np.ndarray]:
     part = int(np.searchsorted(files.part_passages, position, side="right")) - 1
     rows = slice(starts[position] - files.part_starts[part], starts[position + 1] - files.part_starts[part])
     codes = _checked_codes(files.parts[part].codes[rows], files, source)
@@ -139,7 +141,7 @@ def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> in
         ValueError: If one is damaged, or would lose all its passages or one that it does not have.
     """
     shards = [(source, open_files(source)) for source, _ in sources]
-    kept = [_kept(files, dropped, source) for (source, files), (_, dropped) in zip(shards, sources, strict=True)]
+    kept = [_select_kept(files, dropped, source) for (source, files), (_, dropped) in zip(shards, sources, strict=True)]
     target.mkdir(parents=True)
     firsts, n_centroids = _merge_codecs([source for source, _ in shards], target)
     codes: list[np.ndarray] = []
@@ -147,7 +149,7 @@ def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> in
     for (source, files), positions, first in zip(shards, kept, firsts, strict=True):
         codes += _copy_parts(files, target, positions, source, len(codes), n_tokens, first, code_type(n_centroids))
         n_tokens += int(files.passage_tokens[positions].sum())
-    lengths = np.concatenate([files.passage_tokens[some] for (_, files), some in zip(shards, kept, strict=True)])
+    lengths = np.concatenate([files.passage_tokens[rows] for (_, files), rows in zip(shards, kept, strict=True)])
     _write_rest(target, np.concatenate(codes), lengths.tolist(), shards[0][1].n_bits, n_centroids, len(codes))
     return len(set(firsts))
 
@@ -160,17 +162,17 @@ def _merge_codecs(sources: Sequence[Path], target: Path) -> tuple[list[int], int
         arrays = [map_npy(source / name) for source in sources]
         different = dict(zip(checksums, arrays, strict=True))
         if name == CENTROIDS:
-            starts = np.cumsum([0] + [len(one) for one in different.values()]).tolist()
-            firsts, n_centroids = [starts[list(different).index(one)] for one in checksums], starts[-1]
+            starts = np.cumsum([0] + [len(array) for array in different.values()]).tolist()
+            firsts, n_centroids = [starts[list(different).index(checksum)] for checksum in checksums], starts[-1]
         if len(different) == 1:
             shutil.copyfile(sources[0] / name, target / name)
             continue
-        one = np.concatenate(list(different.values())) if name == CENTROIDS else np.mean(arrays, 0, np.float32)
-        np.save(target / name, one.astype(arrays[0].dtype))
+        merged = np.concatenate(list(different.values())) if name == CENTROIDS else np.mean(arrays, 0, np.float32)
+        np.save(target / name, merged.astype(arrays[0].dtype))
     return firsts, n_centroids
 
 
-def _kept(files: PlaidFiles, dropped: np.ndarray, source: Path) -> np.ndarray:
+def _select_kept(files: PlaidFiles, dropped: np.ndarray, source: Path) -> np.ndarray:
     n_passages = len(files.passage_tokens)
     dropped = np.asarray(dropped, dtype=np.int64)
     if len(dropped) and (dropped.min() < 0 or dropped.max() >= n_passages):
@@ -200,7 +202,7 @@ def _copy_parts(
             continue
         lengths = files.passage_tokens[of_part].tolist()
         read = _read_passages(files, part, of_part, source)
-        blocks = (((found + first_centroid).astype(kind), packed) for found, packed in read)
+        blocks = (((nearest + first_centroid).astype(kind), packed) for nearest, packed in read)
         number, width = first_part + len(codes), files.parts[part].residuals.shape[1]
         codes.append(_write_part(target, number, at, lengths, width, blocks))
         at += sum(lengths)
@@ -212,9 +214,9 @@ def _read_passages(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield codes and residuals of some passages of a part, by runs of BLOCK_TOKENS at most."""
     lengths = files.passage_tokens[files.part_passages[part] : files.part_passages[part + 1]]
-    wanted = np.zeros(len(lengths), dtype=bool)
-    wanted[kept - files.part_passages[part]] = True
-    tokens = np.repeat(wanted, lengths)
+    is_kept = np.zeros(len(lengths), dtype=bool)
+    is_kept[kept - files.part_passages[part]] = True
+    tokens = np.repeat(is_kept, lengths)
     for start in range(0, len(tokens), BLOCK_TOKENS):
         chosen = tokens[start : start + BLOCK_TOKENS]
         codes = _checked_codes(files.parts[part].codes[start : start + BLOCK_TOKENS][chosen], files, source)
