@@ -37,7 +37,7 @@ def deep_read_tool(
         retriever: The agent's.
         lm: Its model.
         log: Of its run, to which the findings are added.
-        tracker: Of its run, charged for the reading; None gives it a budget of its own.
+        tracker: Of its run, charged for the reading; None gives it a separate budget.
     """
     library = retriever.corpus
     if not (isinstance(library, Library) and has_corpus_index(library)):
@@ -58,35 +58,35 @@ def deep_read_tool(
         with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
             try:
                 asked = question_of(question)
-                wanted = document_ids(doc_ids, library, log.titles) if text_of(doc_ids) else None
+                selected_ids = document_ids(doc_ids, library, log.titles) if text_of(doc_ids) else None
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            budget = _left(tracker) if tracker else DEEP_READ_BUDGET
+            budget = _remaining_budget(tracker) if tracker else DEEP_READ_BUDGET
             if budget is None:
                 return NO_ROOM
             prediction = read_deeply(
                 asked,
-                wanted,
+                selected_ids,
                 library=library,
                 lm=lm,
                 budget=budget,
                 retriever=retriever,
-                on_start=lambda said: log.add(Event("think", "deep_read", {"thought": said}, [], 0.0)),
+                on_start=lambda message: log.add(Event("think", "deep_read", {"thought": message}, [], 0.0)),
             )
-            ids += [one.doc_id for one in prediction.documents]
+            ids += [document.doc_id for document in prediction.documents]
         if tracker:
             tracker.add(prediction.usage)
-            tracker.steps += sum(one.tool == PROGRAM for one in prediction.events)
+            tracker.steps += sum(event.tool == PROGRAM for event in prediction.events)
         log.take_over(prediction, library)
-        return _observed(prediction)
+        return _format_observation(prediction)
 
     return deep_read
 
 
-def _left(tracker: "UsageTracker") -> Budget | None:
-    """Return what a deep read may take of an agent's budget, so that the agent can still answer; None if too little."""
+def _remaining_budget(tracker: "UsageTracker") -> Budget | None:
+    """Return an agent's budget for a deep read, leaving enough to answer; None if too little is left."""
     budget, usage = tracker.budget, tracker.usage
     calls, steps = budget.model_calls - usage.calls - CALLS_KEPT, budget.steps - tracker.steps - STEPS_KEPT
     tokens = int((budget.tokens - usage.tokens) * (1 - SHARE_KEPT))
@@ -97,6 +97,6 @@ def _left(tracker: "UsageTracker") -> Budget | None:
     return Budget(steps=steps, model_calls=calls, tokens=tokens, seconds=seconds, cost=cost)
 
 
-def _observed(prediction: Prediction) -> str:
+def _format_observation(prediction: Prediction) -> str:
     notice = f"{prediction.notice}\n" if prediction.notice else ""
     return f"{notice}Réponse de la lecture approfondie, avec ses sources à reprendre :\n{block(prediction.answer)}"

@@ -1,4 +1,4 @@
-"""The functions that programs may call (which documents there are, what they say, what they mean), and their caches."""
+"""Functions that programs may call to list, search, read and question documents, with their caches."""
 
 import copy
 import difflib
@@ -124,7 +124,7 @@ class MultiDocREPL:
         """Open the functions.
 
         Args:
-            corpus_index: Of the Library that is read.
+            corpus_index: Of the Library to read.
             sub_llm: Answers questions about single texts; without one, the functions that ask it raise ValueError.
             retriever: Searches passages by meaning; None searches by words.
             log: Records searches, what they found, and documents read.
@@ -143,7 +143,7 @@ class MultiDocREPL:
     @bounded()
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
-        most, first = _at_most("limit", limit), _number("offset", offset, 0)
+        most, first = _at_most("limit", limit), _parse_int("offset", offset, 0)
         left = max(0, self.corpus.total_docs - first)
         if min(left, most or left) > MAX_LISTED:
             raise ValueError(f"{left} documents : demandez-en {MAX_LISTED} au plus à la fois, par limit et offset")
@@ -164,7 +164,7 @@ class MultiDocREPL:
         if doc_ids is None and (total := self.corpus.total_docs) > MAX_LISTED:
             raise ValueError(f"{total} documents : nommez-en {MAX_LISTED} au plus à la fois dans doc_ids")
         metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
-        return {one.doc_id: _without_entities(one) for one in metas}
+        return {meta.doc_id: _without_entities(meta) for meta in metas}
 
     @bounded()
     def get_doc_summary(self, doc_id: str) -> str:
@@ -174,7 +174,7 @@ class MultiDocREPL:
     @bounded()
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
         """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset."""
-        most, first = _at_most("limit", limit) or MAX_LISTED, _number("offset", offset, 0)
+        most, first = _at_most("limit", limit) or MAX_LISTED, _parse_int("offset", offset, 0)
         ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
         return dict(self.corpus.summaries(ids))
 
@@ -199,10 +199,10 @@ class MultiDocREPL:
         asked = {name: arguments[name] for name in FILTERS}
         filters = self._filters(asked, doc_ids)
         with self._event("search", "find_documents", **asked) as ids:
-            with search_errors(self._why_not(filters)):
-                found = self._once(("filters", filters), lambda: self.corpus.find(filters))
-            ids += found
-        return found
+            with search_errors(self._search_refusal(filters)):
+                matching_ids = self._once(("filters", filters), lambda: self.corpus.find(filters))
+            ids += matching_ids
+        return matching_ids
 
     @bounded()
     def search_by_keyword(self, keyword: str) -> list[str]:
@@ -210,27 +210,27 @@ class MultiDocREPL:
         Les mots-clés sont les termes marquants d'un document ; pour un mot quelconque du texte : grep_corpus.
         """
         with self._event("search", "search_by_keyword", keyword=keyword) as ids:
-            found = self._having_keyword(question_of(keyword))
-            ids += found
-        return found
+            matching_ids = self._having_keyword(question_of(keyword))
+            ids += matching_ids
+        return matching_ids
 
     @bounded()
     def search_by_keywords(self, keywords: list[str], mode: str = "any") -> list[str]:
         """Identifiants des documents ayant l'un des mots-clés (mode "any", ceux qui en ont le plus d'abord) ou tous
         (mode "all").
         """
-        wanted, how = _texts_of(keywords), fold_text(text_of(mode))
+        terms, how = _texts_of(keywords), fold_text(text_of(mode))
         if how not in ALL_WORDS | ANY_WORDS:
             raise ValueError('mode doit être "any" (l\'un des mots) ou "all" (tous)')
-        with self._event("search", "search_by_keywords", keywords=wanted, mode=mode) as ids:
+        with self._event("search", "search_by_keywords", keywords=terms, mode=mode) as ids:
             counts: dict[str, int] = {}
-            for keyword in wanted:
+            for keyword in terms:
                 for doc_id in self._having_keyword(keyword):
                     counts[doc_id] = counts.get(doc_id, 0) + 1
-            least = len(wanted) if how in ALL_WORDS else 1
-            found = sorted((one for one, n in counts.items() if n >= least), key=lambda one: -counts[one])
-            ids += found
-        return found
+            least = len(terms) if how in ALL_WORDS else 1
+            ranked = sorted((doc_id for doc_id, n in counts.items() if n >= least), key=lambda doc_id: -counts[doc_id])
+            ids += ranked
+        return ranked
 
     @bounded()
     def search_by_entity(self, entity: str) -> list[str]:
@@ -240,9 +240,9 @@ class MultiDocREPL:
         with self._event("search", "search_by_entity", entity=entity) as ids:
             named = question_of(entity)
             with search_errors("aucune entité n'a été extraite de ce corpus : cherchez par grep_corpus"):
-                found = self._once(("entity", named), lambda: self.corpus.entity(named))
-            ids += found
-        return found
+                matching_ids = self._once(("entity", named), lambda: self.corpus.entity(named))
+            ids += matching_ids
+        return matching_ids
 
     @bounded()
     def grep_corpus(
@@ -268,7 +268,7 @@ class MultiDocREPL:
                 ignore_case=_yes_or_no("ignore_case", ignore_case),
                 fold=_yes_or_no("fold", fold),
                 max_matches_per_doc=_at_most("max_matches_per_doc", max_matches_per_doc),
-                context=_number("context", context, 0, 0, MAX_CONTEXT),
+                context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
             )
             self.last_search = self._once(("grep", query), lambda: self._grep.search(query))
             ids += self.last_search.matches
@@ -284,9 +284,9 @@ class MultiDocREPL:
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
         """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
         with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
-            hits = self._by_words(question_of(query), _number("top_k", top_k, 10, 1, MAX_HITS))
+            hits = self._by_words(question_of(query), _parse_int("top_k", top_k, 10, 1, MAX_HITS))
             ids += [hit.doc_id for hit in hits]
-        self._saw(hits)
+        self._log_hits(hits)
         summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
         return [(hit.doc_id, round(hit.score, 4), summaries[hit.doc_id]) for hit in hits]
 
@@ -312,15 +312,15 @@ class MultiDocREPL:
         asked = {name: arguments[name] for name in FILTERS}
         filters = self._filters(asked, doc_ids)
         with self._event("search", "search_passages", query=query, k=k, **asked) as ids:
-            hits = self._passages(question_of(query), _number("k", k, 10, 1, MAX_HITS), filters)
+            hits = self._passages(question_of(query), _parse_int("k", k, 10, 1, MAX_HITS), filters)
             ids += [hit.chunk_id for hit in hits]
-        self._saw(hits)
-        return [_passage(hit) for hit in hits]
+        self._log_hits(hits)
+        return [_format_passage(hit) for hit in hits]
 
     def get_topics(self) -> dict[str, int]:
         """Thèmes du corpus, chacun avec le nombre de ses documents, les plus fréquents d'abord."""
         sizes = {topic: len(ids) for topic, ids in self.corpus.topics.items()}
-        return dict(sorted(sizes.items(), key=lambda one: (-one[1], one[0])))
+        return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
 
     @bounded()
     def documents_in_topic(self, topic: str) -> list[str]:
@@ -346,9 +346,9 @@ class MultiDocREPL:
             except ValueError as error:
                 raise ValueError(refusal) from error
             with search_errors(refusal):
-                found = self._once(("citing", named), lambda: self.corpus.citing(named))
-            ids += found
-        return found
+                matching_ids = self._once(("citing", named), lambda: self.corpus.citing(named))
+            ids += matching_ids
+        return matching_ids
 
     @bounded()
     def read_document(self, doc_id: str) -> str:
@@ -359,8 +359,8 @@ class MultiDocREPL:
     def read_document_chunk(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
         """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
         content = self._document(doc_id).content
-        first = _number("start", start, 0)
-        last = _number("end", end, max(first, len(content)))
+        first = _parse_int("start", start, 0)
+        last = _parse_int("end", end, max(first, len(content)))
         if last < first:
             raise ValueError(f"end ({last}) est avant start ({first})")
         return content[first:last]
@@ -375,7 +375,7 @@ class MultiDocREPL:
             _pattern_of(pattern),
             ignore_case=_yes_or_no("ignore_case", ignore_case),
             fold=_yes_or_no("fold", fold),
-            context=_number("context", context, 0, 0, MAX_CONTEXT),
+            context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
         )
 
     @bounded()
@@ -385,14 +385,14 @@ class MultiDocREPL:
         certaines : ["partie", "montant"].
         """
         document = self._document(doc_id)
-        found = entities_of(document, self.library)
-        wanted = {class_named(one) for one in _texts_of(classes)} if classes else set()
-        present = {one["extraction_class"] for one in found}
-        if unknown := sorted(wanted.difference(present, KNOWN_CLASSES)):
+        entities = entities_of(document, self.library)
+        selected = {class_named(name) for name in _texts_of(classes)} if classes else set()
+        present = {entity["extraction_class"] for entity in entities}
+        if unknown := sorted(selected.difference(present, KNOWN_CLASSES)):
             raise ValueError(
                 f"aucune classe « {quoted(unknown[0])} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
             )
-        return [one for one in found if not wanted or one["extraction_class"] in wanted]
+        return [entity for entity in entities if not selected or entity["extraction_class"] in selected]
 
     @bounded()
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
@@ -442,8 +442,8 @@ class MultiDocREPL:
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
-        asked = [_prompt_of(one) for one in listed(prompts)]
-        return list(map_in_threads(lambda prompt: _reply(sub, prompt), asked, self._workers))
+        asked = [_prompt_of(prompt) for prompt in listed(prompts)]
+        return list(map_in_threads(lambda prompt: _query_or_error(sub, prompt), asked, self._workers))
 
     @bounded()
     def ask_about_document(self, question: str, doc_id: str) -> str:
@@ -477,8 +477,8 @@ class MultiDocREPL:
         content, doc_ids = self._text_of(text)
         with self._event("read", "on_demand_extract", document="".join(doc_ids), classes=classes) as ids:
             ids += doc_ids
-            wanted = text_of(prompt_description) or f"Repérez dans le texte : {', '.join(classes)}."
-            return _extracted(content, classes, wanted, self._model, self._workers)
+            description = text_of(prompt_description) or f"Repérez dans le texte : {', '.join(classes)}."
+            return _llm_extract(content, classes, description, self._model, self._workers)
 
     @bounded()
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
@@ -486,7 +486,7 @@ class MultiDocREPL:
         return self.ask_across_documents(question, doc_ids)
 
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """Return what a search finds; `CachedCorpusREPL` makes the same search once."""
+        """Run a search; `CachedCorpusREPL` overrides this with a cache."""
         return find()
 
     @property
@@ -496,7 +496,7 @@ class MultiDocREPL:
         return self.sub_llm
 
     def resolve(self, name: str, value: Any) -> Any:
-        """Read an argument as functions do, before they are called: ids, texts, a pattern; others as they are."""
+        """Normalise an argument as the functions do (ids, texts, patterns); return others unchanged."""
         value = within_bound(name, value, BOUNDS.get(name, NAME))
         if value is None:
             return None
@@ -505,7 +505,7 @@ class MultiDocREPL:
         if name in ("query", "keyword", "entity", "text"):
             return text_of(value, " ")
         readers = {"doc_id": self._id, "pattern": _pattern_of, "keywords": _texts_of}
-        return readers.get(name, text_of if name in (*FILTERS, "topic", "mode") else _as_it_is)(value)
+        return readers.get(name, text_of if name in (*FILTERS, "topic", "mode") else _identity)(value)
 
     def _id(self, sent: object) -> str:
         return document_id(sent, self.library, self.log.titles)
@@ -533,16 +533,15 @@ class MultiDocREPL:
                 return self._words.search(query, k, mode="bm25", filters=filters or None)
             return self.retriever.search(query, k, filters=filters or None)
 
-        with search_errors(self._why_not(filters)):
+        with search_errors(self._search_refusal(filters)):
             return self._once(("passages", query, k, filters), search)
 
     def _filters(self, asked: Mapping[str, object], doc_ids: object) -> Filters:
-        """Read filters, among some documents or all; the ValueError names the one that is not understood."""
+        """Parse filters, restricted to `doc_ids` if given; the ValueError names the invalid one."""
         read = filters_of({name: text for name, value in asked.items() if (text := text_of(value))})
         return read if doc_ids is None else replace(read, doc_ids=tuple(self._ids(doc_ids)))
 
-    def _why_not(self, filters: Filters) -> str:
-        """Return why a search with these filters may be refused, in French."""
+    def _search_refusal(self, filters: Filters) -> str:
         if not filters.entity:
             return NOT_FOUND
         return NO_ENTITIES if self.library.entities is None else NO_SUCH_ENTITIES
@@ -561,7 +560,7 @@ class MultiDocREPL:
         return document
 
     def _text_of(self, sent: object) -> tuple[str, list[str]]:
-        """Return the text of a passage, a program's own, or that of a document with its id; one word is a name."""
+        """Return a passage's or program's text, or a document's with its id; a single word is taken for an id."""
         if isinstance(sent, Mapping) and isinstance(sent.get("text"), str):
             return storable(sent["text"]), []
         if isinstance(sent, str) and len(sent.split()) > 1 and not holds(self.library, sent):
@@ -574,7 +573,7 @@ class MultiDocREPL:
             self.log.read(document)
 
     def _ask(self, sub: TextModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
-        """Ask known documents; those that were read are logged, and added to `ids`, also where the budget ends."""
+        """Ask known documents; log those read and add them to `ids`, even if the budget runs out."""
         done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
         for doc_id in done.read[:MAX_READ]:
             self._note_read(self._load(doc_id))
@@ -594,21 +593,21 @@ class MultiDocREPL:
             yield ids
             del ids[MAX_LOGGED_IDS:]
 
-    def _saw(self, hits: Sequence[SearchHit]) -> None:
+    def _log_hits(self, hits: Sequence[SearchHit]) -> None:
         for hit in hits[: min(MAX_SEEN, MAX_PASSAGES - len(self.log.passages))]:
             self.log.saw(hit)
 
 
-def _as_it_is(value: T) -> T:
+def _identity(value: T) -> T:
     return value
 
 
-def _number(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
+def _parse_int(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
     return whole_number(name, sent, least, most, default)
 
 
 def _at_most(name: str, sent: object) -> int | None:
-    """Read a limit; None, 0, -1 and what models write for them mean no limit."""
+    """Parse a limit; None, 0, -1 and their spellings by models mean no limit."""
     if sent in (None, 0, -1, "0") or str(sent).strip().casefold() in NOTHING:
         return None
     return whole_number(name, sent, 1, LARGEST, LARGEST)
@@ -622,9 +621,9 @@ def _yes_or_no(name: str, sent: object) -> bool:
 
 
 def _pattern_of(sent: object) -> str:
-    """Read a regular expression; a list matches any of its items."""
-    if isinstance(sent, list | tuple) and sent and all(isinstance(one, str) for one in sent):
-        return "|".join(f"(?:{one})" for one in sent)
+    """Parse a regular expression; a list matches any of its items."""
+    if isinstance(sent, list | tuple) and sent and all(isinstance(pattern, str) for pattern in sent):
+        return "|".join(f"(?:{pattern})" for pattern in sent)
     if not isinstance(sent, str) or not sent:
         raise ValueError("le motif doit être une expression régulière, écrite comme un texte")
     return sent
@@ -643,18 +642,18 @@ def listed(sent: object) -> Sequence[Any]:
 
 
 def _texts_of(sent: object) -> list[str]:
-    return [text for one in items_of(sent) if (text := text_of(one))]
+    return [text for item in items_of(sent) if (text := text_of(item))]
 
 
 def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
-    """Find a name regardless of case and accents; the LookupError quotes those most like it."""
+    """Find a name regardless of case and accents; the LookupError quotes the closest ones."""
     name = text_of(sent)
     if name in known:
         return name
-    folded = {fold_text(one).strip(): one for one in reversed(known)}
+    folded = {fold_text(label).strip(): label for label in reversed(known)}
     if (meant := folded.get(fold_text(name).strip())) is not None:
         return meant
-    near = ", ".join(f"« {shown(one[:SHOWN_CHARS])} »" for one in difflib.get_close_matches(name, known, 3, 0.0))
+    near = ", ".join(f"« {shown(label[:SHOWN_CHARS])} »" for label in difflib.get_close_matches(name, known, 3, 0.0))
     raise LookupError(f"{missing} « {quoted(name)} » ; les plus proches : {near}")
 
 
@@ -665,24 +664,24 @@ def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
 
 
 def _without_place(values: dict[str, Any]) -> dict[str, Any]:
-    """Name the index's file without its folder, which is nothing that a program's answer should tell."""
+    """Strip the folder of the index file, which must not leak into a program's answer."""
     return {**values, "detailed_index_path": Path(values["detailed_index_path"]).name}
 
 
-def _passage(hit: SearchHit) -> dict[str, Any]:
+def _format_passage(hit: SearchHit) -> dict[str, Any]:
     values = hit._asdict()
     return {"date": values.pop("decision_date"), **{name: values[name] for name in values if name != "rank"}}
 
 
-def _reply(sub: TextModel, prompt: str) -> str:
+def _query_or_error(sub: TextModel, prompt: str) -> str:
     try:
         return sub.query(prompt)
     except ModelError as error:
         return error_text(error.reason)
 
 
-def _extracted(text: str, classes: Sequence[str], description: str, sub: TextModel, workers: int) -> list[Entity]:
-    """Find entities by the sub-model; windows without a usable reply bring none."""
+def _llm_extract(text: str, classes: Sequence[str], description: str, sub: TextModel, workers: int) -> list[Entity]:
+    """Extract entities with the sub-model; windows without a usable reply yield none."""
     from legal_rag.extraction.langextract import LostPieceError, extract_with_langextract
 
     def asked(prompt: str, attempt: int) -> str:
@@ -694,15 +693,15 @@ def _extracted(text: str, classes: Sequence[str], description: str, sub: TextMod
     settings = ExtractionSettings(model_id="sub-model", extraction_passes=1, max_workers=workers)
     schema = schema_of_classes(description, classes)
     result = extract_with_langextract(text, "document", schema, lambda number: asked, settings)
-    return [one for one in result.extractions if one["extraction_class"] in classes]
+    return [entity for entity in result.extractions if entity["extraction_class"] in classes]
 
 
 class MultiDocEnv:
-    """The names that a program finds: `env["grep_corpus"]`, or all of them by `dict(env)`.
+    """Names available to a program: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
     A program is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
     than `MAX_IDS` documents. `extraction_index` maps documents to their entities: a program has those it was given.
-    `descriptions` tell a model about each function, except for those that rlms describes; `receipts` are of all calls.
+    `descriptions` document each function for a model, except those that rlms describes; `receipts` cover all calls.
     """
 
     def __init__(self, repl: MultiDocREPL) -> None:
@@ -726,7 +725,7 @@ class MultiDocEnv:
     @property
     def descriptions(self) -> dict[str, str]:
         """Signature and docstring of each function, by name."""
-        return {name: description_of(one) for name, one in self.functions.items() if name not in DESCRIBED_BY_RLMS}
+        return {name: description_of(func) for name, func in self.functions.items() if name not in DESCRIBED_BY_RLMS}
 
     def __getitem__(self, name: str) -> Any:
         if name == "doc_ids" and name not in self.values:
@@ -761,16 +760,16 @@ def create_multi_doc_env(
 
 
 def description_of(function: Callable[..., Any]) -> str:
-    """Return a function's arguments, what it returns, and its docstring, in one line."""
+    """Format a function's arguments, return type and docstring as one line."""
     signature = inspect.signature(function)
     doc = " ".join((inspect.getdoc(function) or "").split())
-    arguments = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    arguments = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     bare = signature.replace(parameters=arguments, return_annotation=inspect.Signature.empty)
     return f"{bare} -> {_type_text(signature.return_annotation)} : {doc}"
 
 
 def _type_text(annotation: Any) -> str:
-    """Write a type as Python's own: a subclass of dict is a dict."""
+    """Format a type with built-in names: a subclass of dict is a dict."""
     if parts := get_args(annotation):
         return f"{get_origin(annotation).__name__}[{', '.join(map(_type_text, parts))}]"
     if isinstance(annotation, type):
@@ -785,18 +784,18 @@ class CachedCorpusREPL(MultiDocREPL):
         self, corpus_index: Any, sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
     ) -> None:
         """See `MultiDocREPL`."""
-        model = sub_llm and SimpleNamespace(query=_cached(sub_llm.query, LRUCache(REPLIES), key=_digest))
+        model = sub_llm and SimpleNamespace(query=_cached(sub_llm.query, LRUCache(REPLIES), key=_hash_repr))
         self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
         searches = LRUCache[bytes, Any](SEARCHES, _cache_size)
-        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _digest(key))
+        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _hash_repr(key))
         self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
         super().__init__(corpus_index, model, retriever, **settings)
 
     @property
     def cache_info(self) -> dict[str, Any]:
         """Statistics of each cache, as `functools.lru_cache` gives them."""
-        found = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
-        return {name: one.cache_info() for name, one in (found | {"replies": self.llm_response_cache}).items()}
+        caches = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
+        return {name: cache.cache_info() for name, cache in (caches | {"replies": self.llm_response_cache}).items()}
 
     def _load(self, doc_id: str) -> Document:
         return self.doc_content_cache(doc_id)
@@ -806,22 +805,22 @@ class CachedCorpusREPL(MultiDocREPL):
 
 
 def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashable] = hashkey) -> Any:
-    """Cache what a function returns; threads may share it, and none waits for another's call."""
+    """Cache a function's results across threads, without blocking on another thread's call."""
     return cached(cache, key, threading.Lock(), info=True)(function)
 
 
-def _digest(value: Any) -> bytes:
+def _hash_repr(value: Any) -> bytes:
     """Return a hash of plain values: a key may name all documents of a corpus, a prompt hold a million characters."""
     return hashlib.sha256(repr(value).encode(errors="surrogatepass")).digest()
 
 
-def _cache_size(found: Any) -> int:
-    """Return the share of the cache that a result takes: one, or more than there is if it is not worth caching.
+def _cache_size(result: Any) -> int:
+    """Return a result's weight in the cache: 1, or more than its capacity if it must not be cached.
 
-    A search that ran out of time may come further the next time.
+    A search that ran out of time may get further next time.
     """
-    if isinstance(found, GrepResult):
-        is_kept = not found.out_of_time and sum(map(len, found.matches.values())) <= MAX_MATCHES_KEPT
+    if isinstance(result, GrepResult):
+        is_kept = not result.out_of_time and sum(map(len, result.matches.values())) <= MAX_MATCHES_KEPT
     else:
-        is_kept = len(found) <= MAX_IDS_KEPT
+        is_kept = len(result) <= MAX_IDS_KEPT
     return 1 if is_kept else SEARCHES + 1

@@ -1,4 +1,4 @@
-"""Search a regular expression through a document or the corpus, within a limit of time."""
+"""Regular-expression search in a document or the corpus, within a time limit."""
 
 import math
 import re
@@ -28,10 +28,10 @@ MAX_CANDIDATES = 50_000  # documents from the index of words; beyond, texts are 
 SHARE_OF_CORPUS = 2  # one in two: where the index names more, it saves nothing
 
 # Letters without their accents, plain apostrophes, dashes and blanks; a character each, so that offsets stay.
-_PLAIN = {ord(char): "'" for char in APOSTROPHES} | {ord(char): "-" for char in DASHES}
-_PLAIN |= {code: base for code in range(0xC0, 0x250) if (base := normalized(chr(code), "NFD")[0]).isascii()}
-_PLAIN |= dict.fromkeys(map(ord, "\u00a0\u202f\u2009\n\t\r"), " ")
-# What stands in a pattern for no certain text, innermost groups first; borders of words; and certain words, whole ones.
+_PLAIN_CHARS = {ord(char): "'" for char in APOSTROPHES} | {ord(char): "-" for char in DASHES}
+_PLAIN_CHARS |= {code: base for code in range(0xC0, 0x250) if (base := normalized(chr(code), "NFD")[0]).isascii()}
+_PLAIN_CHARS |= dict.fromkeys(map(ord, "\u00a0\u202f\u2009\n\t\r"), " ")
+# Parts of a pattern without fixed text, innermost groups first; word boundaries; and whole literal words.
 _UNCERTAIN = re.compile(
     r"\\[^\w\s]|\\[a-zA-Z]|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\\.|[^()\\])*\)|[^()](?:[*+?]|\{[\d,]+\})|[.^$]", re.DOTALL
 )
@@ -46,7 +46,7 @@ class Match(TypedDict):
     start: int  # characters of the document's content
     end: int
     text: str  # the passage, or its first `SHOWN_CHARS` and "…"
-    context: NotRequired[str]  # the passage and what surrounds it, where that was asked for
+    context: NotRequired[str]  # the passage and what surrounds it, if requested
 
 
 @dataclass
@@ -61,7 +61,7 @@ class GrepResult:
     shortened: list[str] = field(default_factory=list)  # documents that match more often than is shown
 
     def state(self) -> dict[str, Any]:
-        """Return what programs are told of it."""
+        """Return the state that programs see."""
         return {
             "total": self.total,
             "scanned": self.scanned,
@@ -96,12 +96,12 @@ class CorpusGrep:
             ValueError: If the pattern is refused; see `compile_pattern`.
         """
         pattern = compile_pattern(query.pattern, ignore_case=query.ignore_case, fold=query.fold)
-        wanted = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
-        result = GrepResult(self._library.n_documents if wanted is None else len(wanted))
+        doc_ids = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
+        result = GrepResult(self._library.n_documents if doc_ids is None else len(doc_ids))
         most = MAX_IN_DOCUMENT if query.max_matches_per_doc is None else query.max_matches_per_doc
         ends = math.inf if self._seconds is None else time.monotonic() + self._seconds
         left, chars_left = MAX_MATCHES, MAX_CHARS
-        for doc_id, data in self._texts(pattern, wanted):
+        for doc_id, data in self._iter_texts(pattern, doc_ids):
             result.out_of_time = result.out_of_time or time.monotonic() > ends
             if left <= 0 or chars_left <= 0 or result.out_of_time:
                 result.is_complete = False
@@ -116,18 +116,18 @@ class CorpusGrep:
                 shown = matches_at(spans[:most_here], content, query.context, chars_left)
                 result.matches[doc_id] = shown
                 left -= len(shown)
-                chars_left -= sum(map(_chars, shown))
+                chars_left -= sum(map(_match_size, shown))
                 result.shortened += [doc_id] * (len(spans) > len(shown) or result.out_of_time)
         result.is_complete = result.is_complete and not result.out_of_time
         return result
 
-    def _texts(self, pattern: "Pattern", wanted: Sequence[str] | None) -> Iterator[tuple[str, bytes]]:
+    def _iter_texts(self, pattern: "Pattern", doc_ids: Sequence[str] | None) -> Iterator[tuple[str, bytes]]:
         contents, places = self._library.contents(), self._candidates(pattern)
-        if places is None or (wanted is not None and len(wanted) <= len(places)):
-            return contents.all() if wanted is None else contents.of(wanted)
-        if wanted is None:
+        if places is None or (doc_ids is not None and len(doc_ids) <= len(places)):
+            return contents.all() if doc_ids is None else contents.of(doc_ids)
+        if doc_ids is None:
             return contents.at(places)
-        among = set(wanted)
+        among = set(doc_ids)
         return (row for row in contents.at(places) if row[0] in among)
 
     def _candidates(self, pattern: "Pattern") -> list[tuple[int, int]] | None:
@@ -161,15 +161,15 @@ def grep_text(
         raise ValueError(
             f"motif trop lent : plus de {DOCUMENT_SECONDS:g} s ; évitez les répétitions l'une dans l'autre"
         )
-    found = matches_at(spans, content, context, MAX_CHARS)
-    if len(found) < len(spans):
+    matches = matches_at(spans, content, context, MAX_CHARS)
+    if len(matches) < len(spans):
         raise ValueError(f"plus de {MAX_CHARS} caractères d'occurrences : demandez moins de contexte")
-    return found
+    return matches
 
 
 def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int, most_chars: int) -> list[Match]:
     """Return the passages at some spans of a text, with `context` characters on either side, up to `most_chars`."""
-    found: list[Match] = []
+    matches: list[Match] = []
     for start, end in spans:
         if most_chars <= 0:
             break
@@ -177,12 +177,12 @@ def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int, mos
         match = Match(start=start, end=end, text=text)
         if context:
             match["context"] = f"{content[max(0, start - context) : start]}{text}{content[end : end + context]}"
-        found.append(match)
-        most_chars -= _chars(match)
-    return found
+        matches.append(match)
+        most_chars -= _match_size(match)
+    return matches
 
 
-def _chars(match: Match) -> int:
+def _match_size(match: Match) -> int:
     return len(match["text"]) + len(match.get("context", ""))
 
 
@@ -200,9 +200,9 @@ class Pattern:
         Raises:
             DeadlineError: Past the deadline.
         """
-        text = content.translate(_PLAIN) if self.fold else content
-        own, until_deadline = ends - time.monotonic(), deadline.seconds_left()
-        seconds = max(min(own, until_deadline), 0.001)  # of processor time: that is what `regex` counts
+        text = content.translate(_PLAIN_CHARS) if self.fold else content
+        until_end, until_deadline = ends - time.monotonic(), deadline.seconds_left()
+        seconds = max(min(until_end, until_deadline), 0.001)  # of processor time: that is what `regex` counts
         spans: list[tuple[int, int]] = []
         try:
             for match in self.compiled.finditer(text, timeout=seconds if seconds < math.inf else None):
@@ -211,7 +211,7 @@ class Pattern:
                 if len(spans) == most:
                     break
         except TimeoutError:
-            if until_deadline < own:
+            if until_deadline < until_end:
                 raise deadline.DeadlineError from None
             return spans, True
         return spans, False
@@ -236,7 +236,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
     if math.prod(max(1, int(count)) for count in re.findall(r"\{(\d{1,9})", pattern)) > MAX_REPEATS:
         raise ValueError(f"motif refusé : plus de {MAX_REPEATS} répétitions comptées, l'une dans l'autre")
     pattern = normalized(pattern)
-    written = re.sub(r"(?<!\\) +", r"\\s+", pattern.translate(_PLAIN)) if fold else pattern
+    written = re.sub(r"(?<!\\) +", r"\\s+", pattern.translate(_PLAIN_CHARS)) if fold else pattern
     try:
         compiled = regex.compile(written, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
         is_empty = compiled.search("", timeout=1.0) is not None
@@ -248,7 +248,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
 
 
 def _certain_words(pattern: str) -> frozenset[str]:
-    """Return the terms of words that stand in each match; none where that takes more than reading it off."""
+    """Return the terms of words in every match; empty where the pattern is too complex to tell."""
     if re.search(r"\(\?[a-zA-Z]*x", pattern):  # blanks do not count then
         return frozenset()
     text, before = _BORDERS.sub(" ", pattern), ""

@@ -57,7 +57,7 @@ LEFT_OUT = "{} autres passages relevés n'ont pas été lus par le modèle qui a
 FEWEST_CHARS = 4000  # of findings: what a model finds too long is not halved below
 
 
-# Writes an answer from findings, their documents' metadata and what it is about; see `written_answer`.
+# Writes an answer from findings, their documents' metadata and the scope; see `written_answer`.
 Writer = Callable[[Sequence[Finding], Mapping[str, str], Scope], tuple[str, str]]
 
 
@@ -87,7 +87,7 @@ def written_answer(
         BudgetExceededError: If the budget has no room for a call.
     """
     enricher = CitationEnricher(library)
-    read = list(dict.fromkeys(one.doc_id for one in findings))[:MAX_SEARCHED]
+    read = list(dict.fromkeys(finding.doc_id for finding in findings))[:MAX_SEARCHED]
 
     def judged(reply: str) -> Judged[str]:
         text = clean_answer(reply)
@@ -95,11 +95,11 @@ def written_answer(
             return Judged(None, EMPTY)
         if not is_french_answer(text):
             return Judged(None, NOT_FRENCH, IN_ANOTHER_LANGUAGE)
-        cited = (one.status != "unverified" for one in enricher.enrich(text, read=read).citations)
+        cited = (citation.status != "unverified" for citation in enricher.enrich(text, read=read).citations)
         return Judged(text) if is_abstention(text) or any(cited) else Judged(None, UNPROVEN, UNCITED)
 
     while True:
-        shown, left = _shown(findings, notices, most)
+        shown, left = _select_quotations(findings, notices, most)
         try:
             answer = ask_twice(model, final_prompt(question, shown, scope), judged)
         except ModelError as error:
@@ -110,11 +110,11 @@ def written_answer(
             return answer, LEFT_OUT.format(left) if left else ""
 
 
-def _shown(findings: Sequence[Finding], notices: Mapping[str, str], most: int) -> tuple[list[str], int]:
-    """Return findings with the quotations that have room, and how many have none."""
+def _select_quotations(findings: Sequence[Finding], notices: Mapping[str, str], most: int) -> tuple[list[str], int]:
+    """Return findings with the quotations that fit, and how many do not."""
     shown: dict[int, list[str]] = {}
     left = 0
-    for number, citation in _in_turn(findings):
+    for number, citation in _interleave_citations(findings):
         finding, lines = findings[number], [quoted(citation)]
         if number not in shown:
             lines = [*filter(None, [notices[finding.doc_id], finding.answer and f"Constat : {finding.answer}"]), *lines]
@@ -127,15 +127,15 @@ def _shown(findings: Sequence[Finding], notices: Mapping[str, str], most: int) -
     return ["\n".join(shown[number]) for number in sorted(shown)], left
 
 
-def _in_turn(findings: Sequence[Finding]) -> Iterator[tuple[int, Citation]]:
+def _interleave_citations(findings: Sequence[Finding]) -> Iterator[tuple[int, Citation]]:
     """Yield the first quotation of each finding with its number, then the second ones."""
-    rows = zip_longest(*([(number, one) for one in finding.citations] for number, finding in enumerate(findings)))
-    return (one for row in rows for one in row if one)
+    rows = zip_longest(*([(number, item) for item in finding.citations] for number, finding in enumerate(findings)))
+    return (pair for row in rows for pair in row if pair)
 
 
 def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
     """Return an answer made of quotations alone, and these."""
-    citations = tuple(dict.fromkeys(citation for _, citation in _in_turn(findings)))
+    citations = tuple(dict.fromkeys(citation for _, citation in _interleave_citations(findings)))
     shown = citations[:MAX_QUOTED]
     left = len(citations) - len(shown)
     rest = [OTHERS.format(left)] if left else []
@@ -144,7 +144,7 @@ def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str
 
 @dataclass(frozen=True, kw_only=True)
 class MapReduceResult:
-    """The answer and what it rests on; documents are in the order in which they were given."""
+    """The answer and its evidence; documents are in the order given."""
 
     text: str  # the answer in French, with markers; empty where the run ended before anything was found
     findings: tuple[Finding, ...] = ()  # all of them; those that are not verified are not used
@@ -160,19 +160,19 @@ class MapReduceResult:
     @property
     def verified(self) -> tuple[Finding, ...]:
         """The findings with a quotation that was found in the document."""
-        return tuple(one for one in self.findings if one.is_verified)
+        return tuple(finding for finding in self.findings if finding.is_verified)
 
     @property
     def notice(self) -> str:
-        """What a reader must know of the run, in French without a last full stop; empty if it was complete."""
-        said = [
+        """Notice on the run for the reader, in French without a last full stop; empty if it was complete."""
+        sentences = [
             self.exhausted.notice if self.exhausted else "",
             self.failure,
-            _counted("non lue jusqu'au bout", "non lues jusqu'au bout", self.unread),
-            _counted("n'a pas pu être lue", "n'ont pas pu être lues", tuple(self.failed)),
+            _format_unread("non lue jusqu'au bout", "non lues jusqu'au bout", self.unread),
+            _format_unread("n'a pas pu être lue", "n'ont pas pu être lues", tuple(self.failed)),
             *self.remarks,
         ]
-        return ". ".join(filter(None, said))
+        return ". ".join(filter(None, sentences))
 
 
 def map_reduce(
@@ -217,7 +217,7 @@ def map_reduce(
         events.wrote("réponse")
         return written
 
-    return _concluded(mapped, write)
+    return _build_result(mapped, write)
 
 
 class DocumentAnswers(NamedTuple):
@@ -253,17 +253,17 @@ def answer_each(
     """
     ids = list(dict.fromkeys(doc_ids))
     mapped = map_documents(question, ids, library=library, model=model, workers=workers, settings=settings)
-    read = [one.doc_id for one in mapped.documents if one.parts]
+    read = [doc.doc_id for doc in mapped.documents if doc.parts]
     if mapped.failure:
         _fail_the_rest(mapped)
 
-    answers = {one.doc_id: _document_answer(one) for one in mapped.documents if one.is_done}
+    answers = {doc.doc_id: _document_answer(doc) for doc in mapped.documents if doc.is_done}
     answers |= {doc_id: error_text(mapped.failure) for doc_id in mapped.not_begun if mapped.failure}
     return DocumentAnswers(answers, read, mapped.exhausted)
 
 
 def _fail_the_rest(mapped: Mapped) -> None:
-    """Give the windows that were not read because the model failed for good its error."""
+    """Set the model's permanent error on every window left unread."""
     for read in mapped.documents:
         for number in range(len(read.windows)):
             if number not in read.parts:
@@ -273,39 +273,39 @@ def _fail_the_rest(mapped: Mapped) -> None:
 def _document_answer(read: DocumentRead) -> str:
     if read.errors and not read.parts:
         return error_text(read.error)
-    verified = [cited_answer(one.answer, one.citations) for one in read.findings if one.is_verified]
-    unproven = [one.answer for one in read.findings if one.answer]
-    found = verified or ([*unproven, UNVERIFIED] if unproven else [NO_ANSWER])
+    verified = [cited_answer(finding.answer, finding.citations) for finding in read.findings if finding.is_verified]
+    unproven = [finding.answer for finding in read.findings if finding.answer]
+    lines = verified or ([*unproven, UNVERIFIED] if unproven else [NO_ANSWER])
     unread = [unread_text(read.windows[number], reason) for number, reason in sorted(read.errors.items())]
-    return "\n".join([*found, *unread])
+    return "\n".join([*lines, *unread])
 
 
-def _concluded(mapped: Mapped, write: Writer) -> MapReduceResult:
-    findings = tuple(finding for one in mapped.documents for finding in one.findings)
-    begun = tuple(one.doc_id for one in mapped.documents if not one.is_done and not one.error)
-    written = _written(mapped, [one for one in findings if one.is_verified], write)
+def _build_result(mapped: Mapped, write: Writer) -> MapReduceResult:
+    findings = tuple(finding for doc in mapped.documents for finding in doc.findings)
+    begun = tuple(doc.doc_id for doc in mapped.documents if not doc.is_done and not doc.error)
+    written = _write_answer(mapped, [finding for finding in findings if finding.is_verified], write)
     failure = [mapped.failure] if mapped.failure and mapped.failure != written.failure else []
     return replace(
         written,
         findings=findings,
-        read=tuple(one.doc_id for one in mapped.documents if one.is_whole),
+        read=tuple(doc.doc_id for doc in mapped.documents if doc.is_whole),
         unread=begun + mapped.not_begun,
-        failed={one.doc_id: one.error for one in mapped.documents if one.error},
-        dropped_quotes=sum(one.dropped for one in mapped.documents),
+        failed={doc.doc_id: doc.error for doc in mapped.documents if doc.error},
+        dropped_quotes=sum(doc.dropped for doc in mapped.documents),
         remarks=(*failure, *written.remarks),
     )
 
 
-def _written(mapped: Mapped, verified: list[Finding], write: Writer) -> MapReduceResult:
-    """Have the root model write the answer; where it cannot, the quotations are the answer.
+def _write_answer(mapped: Mapped, verified: list[Finding], write: Writer) -> MapReduceResult:
+    """Have the root model write the answer; if it cannot, return the quotations.
 
-    It is asked even if reading came to a limit: a reserve was left for it.
+    It is asked even if reading reached a limit: a reserve was kept for it.
     """
     if not verified:
         return _nothing_found(mapped)
     exhausted, failure = mapped.exhausted, ""
     try:
-        text, remark = write(verified, {one.doc_id: one.notice for one in mapped.documents}, _scope(mapped, verified))
+        text, remark = write(verified, {doc.doc_id: doc.notice for doc in mapped.documents}, _scope(mapped, verified))
         return MapReduceResult(text=text, exhausted=exhausted, remarks=(remark,))
     except BudgetExceededError as error:
         exhausted = exhausted or error
@@ -316,27 +316,27 @@ def _written(mapped: Mapped, verified: list[Finding], write: Writer) -> MapReduc
 
 
 def _nothing_found(mapped: Mapped) -> MapReduceResult:
-    """Abstain where documents were read; where reading ended early, nothing is known."""
-    errors = [one.error for one in mapped.documents if one.error]
-    none_read = not any(one.is_whole for one in mapped.documents)
+    """Abstain if documents were read; if reading ended early, give no text."""
+    errors = [doc.error for doc in mapped.documents if doc.error]
+    none_read = not any(doc.is_whole for doc in mapped.documents)
     failure = mapped.failure or (errors[0] if errors and none_read else "")
     exhausted = None if failure and none_read else mapped.exhausted  # failing calls may have used the budget up
     return MapReduceResult(text="" if exhausted or failure else NO_PASSAGE, exhausted=exhausted, failure=failure)
 
 
 def _scope(mapped: Mapped, verified: list[Finding]) -> Scope:
-    n_whole = sum(one.is_whole for one in mapped.documents)
+    n_whole = sum(doc.is_whole for doc in mapped.documents)
     n_all = len(mapped.documents) + len(mapped.not_begun)
     return Scope(
-        sum(bool(one.parts) for one in mapped.documents), len({one.doc_id for one in verified}), n_all - n_whole
+        sum(bool(doc.parts) for doc in mapped.documents), len({finding.doc_id for finding in verified}), n_all - n_whole
     )
 
 
-def _counted(one: str, several: str, doc_ids: tuple[str, ...]) -> str:
+def _format_unread(singular: str, plural: str, doc_ids: tuple[str, ...]) -> str:
     if not doc_ids:
         return ""
     named = ", ".join(doc_ids[:MAX_NAMED]) + (", …" if len(doc_ids) > MAX_NAMED else "")
-    return f"1 décision {one} ({named})" if len(doc_ids) == 1 else f"{len(doc_ids)} décisions {several} ({named})"
+    return f"1 décision {singular} ({named})" if len(doc_ids) == 1 else f"{len(doc_ids)} décisions {plural} ({named})"
 
 
 class _Events:
@@ -347,15 +347,15 @@ class _Events:
         self._counted, self._at = self._usage(), time.perf_counter()
 
     def read(self, read: DocumentRead) -> None:
-        said = {
+        fields = {
             "document": read.doc_id,
             "parts": len(read.windows),
             "pertinent": bool(read.findings),
-            "quotes": sum(len(one.citations) for one in read.findings),
+            "quotes": sum(len(finding.citations) for finding in read.findings),
             "dropped": read.dropped,
             **({"error": read.error} if read.error else {}),
         }
-        self._emit(Event("read", TOOL, said, [read.doc_id], read.seconds))
+        self._emit(Event("read", TOOL, fields, [read.doc_id], read.seconds))
 
     def wrote(self, what: str) -> None:
         now = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The map step: ask a document window by window, verify its quotations."""
+"""Map step: question a document window by window and verify the quotations."""
 
 import json
 import time
@@ -33,25 +33,25 @@ UNREADABLE = ModelError("unreadable").reason
 
 
 class Judged(NamedTuple, Generic[T]):
-    """What a reply is worth."""
+    """Verdict on a reply."""
 
-    value: T | None  # what was read from it; None if it is of no use
-    problem: str = ""  # in French, for the model: why it is asked once more
+    value: T | None  # parsed from it; None if it is unusable
+    problem: str = ""  # in French, for the model: why it is asked again
     reason: str = UNREADABLE  # in French: why there is no value
 
 
 def ask_twice(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
-    """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
+    """Return the value parsed from the reply to a prompt, or from a second one if the first has a problem.
 
     Raises:
-        ModelError: If the model fails, or neither reply is of use.
+        ModelError: If the model fails, or neither reply is usable.
         BudgetExceededError: If the budget has no room for a call.
     """
-    reply = _reply(model, prompt)
+    reply = _query_or_empty(model, prompt)
     judged = judge(reply)
     if judged.problem:
         try:
-            second = _reply(model, again(prompt, reply, judged.problem))
+            second = _query_or_empty(model, again(prompt, reply, judged.problem))
         except ModelError:
             if judged.value is None:
                 raise
@@ -64,7 +64,7 @@ def ask_twice(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) 
     return judged.value
 
 
-def _reply(model: TextModel, prompt: str) -> str:
+def _query_or_empty(model: TextModel, prompt: str) -> str:
     try:
         return model.query(prompt)
     except ModelError as error:
@@ -83,7 +83,7 @@ INVENTED = "aucune citation ne se trouve mot pour mot dans le texte : {}"
 TOO_SHORT = "ses citations sont trop courtes pour prouver quoi que ce soit : recopiez la phrase entière"
 
 # How replies are read.
-MAX_CHARS = 60_000  # of a reply: one asked for is 20 times shorter, a model that ran wild may not be
+MAX_CHARS = 60_000  # of a reply: a regular one is 20 times shorter, a runaway model's may not be
 MAX_TRIES = 100  # places where an object may begin
 DEEPEST = 4  # objects within objects: {"resultat": [{…}]}
 MAX_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
@@ -111,7 +111,7 @@ class MapReduceSettings:
 
 
 class Finding(NamedTuple):
-    """What a model says that a window brings to the question, and the quotations that prove it."""
+    """A model's answer from one window, and the quotations that prove it."""
 
     doc_id: str
     window: Span  # of the document, that the model was shown
@@ -125,7 +125,7 @@ class Finding(NamedTuple):
 
 
 class WindowRead(NamedTuple):
-    """What one window brings."""
+    """Result of reading one window."""
 
     findings: tuple[Finding, ...] = ()  # none if it is irrelevant; several if it had to be read in halves
     dropped: int = 0  # quotations that are not in the document, or prove nothing
@@ -199,7 +199,7 @@ def map_documents(
     Args:
         question: In French.
         doc_ids: Each once.
-        library: Where they are; an unknown one gets an error of its own.
+        library: Where they are; an unknown document gets an error.
         model: The model that reads.
         workers: Windows read at once.
         settings: How documents are cut and answers kept.
@@ -208,12 +208,12 @@ def map_documents(
 
     def read_window(task: _Task) -> WindowRead:
         started = time.perf_counter()
-        part = _window_read(question, task.source, task.read.windows[task.number], model, settings)
+        part = _read_window(question, task.source, task.read.windows[task.number], model, settings)
         return part._replace(seconds=time.perf_counter() - started)
 
     begun: list[DocumentRead] = []
     exhausted, failure = None, ""
-    for task, future in _in_parallel(read_window, _tasks(doc_ids, library, settings, begun, on_done), workers):
+    for task, future in _run_parallel(read_window, _iter_tasks(doc_ids, library, settings, begun, on_done), workers):
         read = task.read
         try:
             read.parts[task.number] = future.result()
@@ -242,14 +242,14 @@ class _Task(NamedTuple):
     number: int  # of the window
 
 
-def _tasks(
+def _iter_tasks(
     doc_ids: Sequence[str],
     library: Corpus,
     settings: MapReduceSettings,
     begun: list[DocumentRead],
     on_done: Callable[[DocumentRead], None],
 ) -> Iterator[_Task]:
-    """Yield the windows of the documents, each of which is loaded in its turn and added to `begun`."""
+    """Yield the windows of the documents; each document is loaded when reached and added to `begun`."""
     for doc_id in doc_ids:
         check()
         read = DocumentRead(doc_id)
@@ -269,10 +269,10 @@ def _tasks(
             yield _Task(read, source, number)
 
 
-def _in_parallel(
+def _run_parallel(
     work: Callable[[_Task], WindowRead], tasks: Iterator[_Task], workers: int
 ) -> Iterator[tuple[_Task, "Future[WindowRead]"]]:
-    """Yield each task with its future as soon as it is done; an error that is final starts no further task."""
+    """Yield each task with its future as soon as it is done; after a final error no task is started."""
     running: dict[Future[WindowRead], _Task] = {}
     is_stopped = False
     with ThreadPoolExecutor(workers) as pool:
@@ -293,7 +293,7 @@ def _in_parallel(
 
 
 def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers: int) -> Iterator[T]:
-    """Yield what a function returns of each item, in their order, from threads that share the context, and deadline."""
+    """Map a function over items in threads that share the context and deadline; results keep the order."""
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(copy_context().run, function, item) for item in items]
         try:
@@ -304,14 +304,14 @@ def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers
 
 
 def _is_final(error: BaseException | None) -> bool:
-    """Tell whether the next question would meet it as well: a refused key, an unknown model, a budget's end."""
+    """Tell whether later calls would fail the same way: refused key, unknown model, exhausted budget."""
     return error is not None and not (isinstance(error, ModelError) and error.kind not in HOPELESS)
 
 
-def _window_read(
+def _read_window(
     question: str, source: Source, window: Span, model: TextModel, settings: MapReduceSettings
 ) -> WindowRead:
-    """Read a window; one that is too long for the model, in halves. Raises as `ask_twice` does."""
+    """Read a window, in halves if it is too long for the model; raises as `ask_twice` does."""
     prompt = map_prompt(question, source.document, window, settings.answer_form)
     try:
         return ask_twice(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
@@ -320,8 +320,8 @@ def _window_read(
         if error.kind != "context" or half < SHORTEST_WINDOW:
             raise
     halves = cut_windows(source.document.content, half, min(settings.overlap_chars, half // 4), window)
-    parts = [_window_read(question, source, part, model, settings) for part in halves]
-    return WindowRead(tuple(one for part in parts for one in part.findings), sum(part.dropped for part in parts))
+    parts = [_read_window(question, source, part, model, settings) for part in halves]
+    return WindowRead(tuple(item for part in parts for item in part.findings), sum(part.dropped for part in parts))
 
 
 def judge_reply(reply: str, source: Source, window: Span, answer_chars: int = ANSWER_CHARS) -> Judged[WindowRead]:
@@ -331,20 +331,20 @@ def judge_reply(reply: str, source: Source, window: Span, answer_chars: int = AN
         return Judged(None, reading.problem)
     if not reading.pertinent:
         return Judged(WindowRead())
-    citations = [_verified(quote, source, window) for quote in reading.quotes]
-    verified = tuple(dict.fromkeys(one for one in citations if one is not None))
+    citations = [_verify_quote(quote, source, window) for quote in reading.quotes]
+    verified = tuple(dict.fromkeys(citation for citation in citations if citation is not None))
     finding = Finding(source.document.id, window, reading.answer, verified)
-    problem = "" if verified else _problem(reading.quotes, source.shown)
+    problem = "" if verified else _explain_problem(reading.quotes, source.shown)
     return Judged(WindowRead((finding,), reading.left_out + citations.count(None)), problem)
 
 
-def _verified(quote: str, source: Source, window: Span) -> Citation | None:
-    """Return a quotation as the document has it; None where it is not in it, or too short to prove anything.
+def _verify_quote(quote: str, source: Source, window: Span) -> Citation | None:
+    """Return a quotation as it is in the document; None if it is absent or too short to prove anything.
 
-    Of several occurrences one within the window is taken.
+    Of several occurrences one within the window is preferred.
     """
     document = source.document
-    spans = _spans(quote, source.shown)
+    spans = _find_quote_spans(quote, source.shown)
     inside = (span for span in spans if window[0] <= span[0] and span[1] <= window[1])
     span = next(inside, spans[0] if spans else (0, 0))
     start, end = next(cut_at_blanks(document.content, *span, LONGEST_QUOTE))
@@ -354,22 +354,22 @@ def _verified(quote: str, source: Source, window: Span) -> Citation | None:
     return Citation(document.id, start, start + len(text), text, "verified")
 
 
-def _spans(quote: str, shown: SourceText) -> Sequence[Span]:
+def _find_quote_spans(quote: str, shown: SourceText) -> Sequence[Span]:
     """Find a quotation in a text; marks around it may be the model's."""
-    tries = (shown.quotation_spans(one) for one in dict.fromkeys((quote.strip(), quote.strip(MARKS))) if one)
+    tries = (shown.quotation_spans(text) for text in dict.fromkeys((quote.strip(), quote.strip(MARKS))) if text)
     return next(filter(None, tries), [])
 
 
-def _problem(quotes: Sequence[str], shown: SourceText) -> str:
+def _explain_problem(quotes: Sequence[str], shown: SourceText) -> str:
     if not quotes:
         return NO_QUOTE
-    if any(_spans(quote, shown) for quote in quotes):
+    if any(_find_quote_spans(quote, shown) for quote in quotes):
         return TOO_SHORT
     return INVENTED.format(", ".join(f"« {quote[:200]} »" for quote in quotes[:SHOWN_INVENTED]))
 
 
 class Reading(NamedTuple):
-    """What a reply says of a window."""
+    """Parsed reply about a window."""
 
     pertinent: bool
     answer: str = ""
@@ -388,16 +388,16 @@ def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> Reading:
     text = storable(text[:MAX_CHARS]).strip()
     if not text:
         return Reading(False, problem=EMPTY)
-    values = list(_values(text))
+    values = list(_iter_json_values(text))
     if not values:
         return Reading(False, problem=NO_JSON)
-    readings = [_reading(one) for value in values for one in _objects(value)]
-    return _merged(readings, answer_chars) if readings else Reading(False, problem=NO_KEYS)
+    readings = [_read_object(entry) for value in values for entry in _iter_objects(value)]
+    return _merge_readings(readings, answer_chars) if readings else Reading(False, problem=NO_KEYS)
 
 
-def _values(text: str) -> Iterator[Any]:
-    """Yield the well-formed JSON values of a text that have one of our keys; if there are none, a repaired one."""
-    decoder, at, found = json.JSONDecoder(), 0, False
+def _iter_json_values(text: str) -> Iterator[Any]:
+    """Yield the well-formed JSON values of a text that have one of our keys; failing these, a repaired one."""
+    decoder, at, is_found = json.JSONDecoder(), 0, False
     for _ in range(MAX_TRIES):
         at = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
         if at < 0:
@@ -407,65 +407,65 @@ def _values(text: str) -> Iterator[Any]:
         except (ValueError, RecursionError):  # no JSON here; or brackets within brackets
             at += 1
             continue
-        if any(True for _ in _objects(value)):
-            found = True
+        if any(True for _ in _iter_objects(value)):
+            is_found = True
             yield value
-    if not found and "{" in text and (value := json_in(text[text.index("{") :])):
+    if not is_found and "{" in text and (value := json_in(text[text.index("{") :])):
         yield value
 
 
-def _objects(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+def _iter_objects(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the objects in a value that have one of our keys, at most `DEEPEST` levels down."""
     if depth > DEEPEST:
         return
     if isinstance(value, dict):
-        known = _folded(value)
+        known = _fold_keys(value)
         if any(name in known for name in (*PERTINENT, *ANSWER, *QUOTES)):
             yield known
             return
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _objects(one, depth + 1)
+        for item in value:
+            yield from _iter_objects(item, depth + 1)
 
 
-def _reading(known: Mapping[str, Any]) -> Reading:
-    quotes = tuple(dict.fromkeys(_quotes(_first(known, QUOTES))))
-    answer = _plain(_first(known, ANSWER))
-    said = _truth(_first(known, PERTINENT))
-    pertinent = bool(quotes or answer) if said is None else said
+def _read_object(known: Mapping[str, Any]) -> Reading:
+    quotes = tuple(dict.fromkeys(_iter_quotes(_first_value(known, QUOTES))))
+    answer = _plain_answer(_first_value(known, ANSWER))
+    flag = _parse_flag(_first_value(known, PERTINENT))
+    pertinent = bool(quotes or answer) if flag is None else flag
     if not quotes and answer and is_abstention(answer):
         pertinent = False  # "le document ne contient pas …" is no answer, whatever the flag says
     return Reading(True, answer, quotes) if pertinent else Reading(False)
 
 
-def _merged(readings: Sequence[Reading], answer_chars: int) -> Reading:
-    """Merge readings and bound them; one without content, such as the form itself copied, counts alone only."""
-    telling = [one for one in readings if one.quotes or one.answer] or [readings[-1]]
-    quotes = tuple(dict.fromkeys(quote for one in telling for quote in one.quotes))
-    answer = "\n".join(dict.fromkeys(one.answer for one in telling if one.answer))
+def _merge_readings(readings: Sequence[Reading], answer_chars: int) -> Reading:
+    """Merge and bound readings; one without content, such as the copied form, only counts if alone."""
+    telling = [reading for reading in readings if reading.quotes or reading.answer] or [readings[-1]]
+    quotes = tuple(dict.fromkeys(quote for reading in telling for quote in reading.quotes))
+    answer = "\n".join(dict.fromkeys(reading.answer for reading in telling if reading.answer))
     kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
     left_out = max(0, len(quotes) - MAX_QUOTES)
     return Reading(telling[0].pertinent, kept, quotes[:MAX_QUOTES], left_out)
 
 
-def _quotes(value: Any) -> Iterator[str]:
+def _iter_quotes(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if value.strip(MARKS + "…. "):
             yield value.strip()
     elif isinstance(value, dict):
-        yield from _quotes(_first(_folded(value), TEXTS))
+        yield from _iter_quotes(_first_value(_fold_keys(value), TEXTS))
     elif isinstance(value, list):
-        for one in value:
-            if not isinstance(one, list):
-                yield from _quotes(one)
+        for item in value:
+            if not isinstance(item, list):
+                yield from _iter_quotes(item)
 
 
-def _plain(value: Any) -> str:
-    """Return an answer as text without markers: only ours point at what was checked."""
-    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
-        value = "\n".join(filter(None, map(_plain, value)))
-    if isinstance(value, dict | list):  # the question asked for a form of its own
+def _plain_answer(value: Any) -> str:
+    """Format an answer as text without markers: only ours point at checked quotations."""
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        value = "\n".join(filter(None, map(_plain_answer, value)))
+    if isinstance(value, dict | list):  # the question asked for a special form
         value = _as_json(value)
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return ""
@@ -480,7 +480,7 @@ def _as_json(value: Any) -> str:
         return ""
 
 
-def _truth(value: Any) -> bool | None:
+def _parse_flag(value: Any) -> bool | None:
     if isinstance(value, bool | int | float):
         return bool(value)
     words = folded_key(value).replace("_", " ").split() if isinstance(value, str) else []
@@ -488,9 +488,9 @@ def _truth(value: Any) -> bool | None:
     return True if first in YES else False if first in NO or words[:2] == ["pas", "pertinent"] else None
 
 
-def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first_value(values: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((values[name] for name in names if values.get(name) is not None), None)
 
 
-def _folded(values: Mapping[Any, Any]) -> dict[str, Any]:
+def _fold_keys(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {folded_key(str(name)): value for name, value in values.items()}

@@ -38,7 +38,7 @@ class MultiDocRLM:
         api_key: See `legal_rag.agent.build_language_model`.
         api_base: Likewise.
         budget: How much each question may take.
-        settings: How questions are read for.
+        settings: How questions are answered.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MultiDocRLM:
 
     @property
     def library(self) -> Library:
-        """The Library that is asked.
+        """The open Library.
 
         Raises:
             FileNotFoundError: If none was built or loaded.
@@ -86,8 +86,8 @@ class MultiDocRLM:
         Args:
             parallel: On all cores.
             batch_size: Documents handed to a core at once.
-            save_path: The Library's folder, where the corpus is none yet; None puts it next to the texts.
-            entities: Extract entities by rules, where nothing was extracted yet.
+            save_path: The Library's folder, if the corpus is not one yet; None puts it next to the texts.
+            entities: Extract entities by rules, if nothing was extracted yet.
             by_model: The sub-model describes documents without an official summary; see `CorpusIndexer`.
 
         Raises:
@@ -97,7 +97,7 @@ class MultiDocRLM:
         """
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        sub_llm = ChatModel(model_of(self._asked()[1]), UsageTracker(UNLIMITED)) if by_model else None
+        sub_llm = ChatModel(model_of(self._require_models()[1]), UsageTracker(UNLIMITED)) if by_model else None
         if (self.corpus_path / MANIFEST).is_file():
             if save_path is not None:
                 raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
@@ -105,15 +105,15 @@ class MultiDocRLM:
         else:
             self._library = _library_of_texts(self.corpus_path, save_path)
         if entities and self._library.entities is None:
-            _extract(self._library)
+            _extract_by_rules(self._library)
         CorpusIndexer(self._library, sub_llm).build_corpus_index(parallel=parallel, batch_size=batch_size)
-        return self._reopened()
+        return self._reopen()
 
     def load_index(self, path: str | Path) -> CorpusIndex:
         """Open a Library whose corpus index was built before; this is instant.
 
         Raises:
-            FileNotFoundError: If there is none.
+            FileNotFoundError: If it does not exist.
             ValueError: If it is damaged or stale.
         """
         self._library = Library(Path(path).expanduser())
@@ -127,7 +127,7 @@ class MultiDocRLM:
         Raises:
             ValueError: If no model can be asked, or as there.
         """
-        root, sub = self._asked()
+        root, sub = self._require_models()
         return deep_read(
             question,
             doc_ids,
@@ -143,9 +143,9 @@ class MultiDocRLM:
     def environment(self) -> dict[str, Any]:
         """Return the functions and values that programs find, to be called by hand.
 
-        Those that ask a model ask the sub-model, as programs do, and say so where there is none.
+        Those that call a model use the sub-model, as in programs, and raise ValueError if no model is configured.
         """
-        models = self._described()
+        models = self._build_root_and_sub()
         sub = ChatModel(model_of(models[1]), UsageTracker(self._budget)) if models else None
         retriever = Retriever(self.library)
         return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
@@ -164,9 +164,9 @@ class MultiDocRLM:
         """
         by_rules = _extracted_by_rules(self.library)
         IncrementalIndexer(self.library).add_document(source)
-        index = self._reopened()
+        index = self._reopen()
         if by_rules and (added := index.last_id()):
-            _extract(index.library, [added])
+            _extract_by_rules(index.library, [added])
         return index
 
     def remove_document(self, doc_id: str) -> CorpusIndex:
@@ -176,7 +176,7 @@ class MultiDocRLM:
             LookupError: If it is not there.
         """
         IncrementalIndexer(self.library).remove_document(doc_id)
-        return self._reopened()
+        return self._reopen()
 
     def save_index(self, path: str | Path | None = None) -> Path:
         """Return the Library's folder, which every change was written to at once; or copy it to `path` first.
@@ -195,29 +195,29 @@ class MultiDocRLM:
         os.replace(unfinished, target)
         return target
 
-    def _reopened(self) -> CorpusIndex:
+    def _reopen(self) -> CorpusIndex:
         self._library = self.library.reload()
         return CorpusIndex.open(self._library)
 
-    def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM] | None":
-        """Describe root model and sub-model; None where there is nowhere to ask them."""
+    def _build_root_and_sub(self) -> "tuple[dspy.BaseLM, dspy.BaseLM] | None":
+        """Return root model and sub-model; None if no endpoint is configured."""
         from legal_rag.llm import build_language_model, has_endpoint
 
         (root, sub), endpoint = self._models, self._endpoint
         if isinstance(root, str | None) and not has_endpoint(*endpoint, root):
             return None
         named = (root, sub or root)
-        first, second = (build_language_model(one, *endpoint) if isinstance(one, str | None) else one for one in named)
+        first, second = (build_language_model(lm, *endpoint) if isinstance(lm, str | None) else lm for lm in named)
         return first, second
 
-    def _asked(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
-        if (models := self._described()) is None:
+    def _require_models(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
+        if (models := self._build_root_and_sub()) is None:
             raise ValueError("no model can be asked (expected GENERATOR_API_BASE or GENERATOR_API_KEY, or a dspy.LM)")
         return models
 
 
 def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
-    """Build a Library that is searched by words: nothing is encoded."""
+    """Build a Library for lexical search: nothing is encoded."""
     from legal_rag.indexer.build import build_index
     from legal_rag.indexer.config import IndexConfig
 
@@ -229,7 +229,7 @@ def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
     return Library(target)
 
 
-def _extract(library: Library, doc_ids: Sequence[str] | None = None) -> None:
+def _extract_by_rules(library: Library, doc_ids: Sequence[str] | None = None) -> None:
     from legal_rag.extraction.schemas import RULES, ExtractionSettings
     from legal_rag.indexer.entities import complete_documents, extract_library
 

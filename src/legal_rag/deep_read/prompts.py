@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "legal_rag.deep_read"
 NOTHING, EMPTY = "(rien)", "(sans)"
-DEEPEST = 4  # lists within lists of an answer; what lies deeper is written as JSON
+DEEPEST = 4  # lists within lists of an answer; deeper ones are written as JSON
 SAMPLES = 20  # summaries shown beforehand
 SAMPLE_CHARS = 240  # of each
 MAX_CONTEXT_CHARS = 2_000_000  # of documents given as a text; more are read by the functions alone
@@ -59,7 +59,7 @@ def _template(name: str) -> str:
 
 def corpus_description(name: str, n_documents: int, n_chars: int, summaries: Iterable[tuple[str, str]]) -> str:
     """Describe a corpus: its name, its size in documents and characters, and the summaries of some documents by id."""
-    lines = [f"- {doc_id} : {_short(summary)}" for doc_id, summary in summaries]
+    lines = [f"- {doc_id} : {_shorten_summary(summary)}" for doc_id, summary in summaries]
     head = f"{name} : {n_documents} décisions, {n_chars} caractères en tout."
     return "\n".join([head, "Résumés des premières :", *lines]) if lines else head
 
@@ -67,19 +67,19 @@ def corpus_description(name: str, n_documents: int, n_chars: int, summaries: Ite
 def system_prompt(description: str, context: str, instructions: str, limits: "Limits") -> str:
     """Return the system prompt: the project's own, the user's instructions, then rlms' default.
 
-    Braces in all but the default are doubled: rlms fills in what stands between single ones.
+    Braces in all but the default are doubled: rlms formats single ones.
 
     Args:
         description: Of the corpus.
-        context: What the variable `context` holds, said to the model.
+        context: Description of the variable `context`, for the model.
         instructions: The user's, in French; may be empty.
         limits: Of each program.
     """
     from rlm.utils.prompts import RLM_SYSTEM_PROMPT
 
     corpus, seconds = as_data(description), f"{limits.seconds:g}"
-    own = prompt_text("root_prompt", corpus=corpus, context=context, seconds=seconds, memory_mb=limits.memory_mb)
-    parts = [part.strip().replace("{", "{{").replace("}", "}}") for part in (own, instructions) if part.strip()]
+    base = prompt_text("root_prompt", corpus=corpus, context=context, seconds=seconds, memory_mb=limits.memory_mb)
+    parts = [part.strip().replace("{", "{{").replace("}", "}}") for part in (base, instructions) if part.strip()]
     return "\n\n".join([*parts, RLM_SYSTEM_PROMPT])
 
 
@@ -111,13 +111,13 @@ def final_prompt(question: str, found: Sequence[str], scope: Scope) -> str:
     return prompt_text(
         "answer_prompt",
         question=as_data(question),
-        n_read=_read_in_french(scope),
+        n_read=_format_n_read(scope),
         n_telling=f"{scope.n_telling} contien{'nent' if scope.n_telling > 1 else 't'}",
         found=block("\n\n".join(found)),
     )
 
 
-def _read_in_french(scope: Scope) -> str:
+def _format_n_read(scope: Scope) -> str:
     read = f"{scope.n_read} décision{'s' if scope.n_read > 1 else ''}"
     if not scope.n_left:
         return read
@@ -127,14 +127,14 @@ def _read_in_french(scope: Scope) -> str:
 
 def map_reduce_notice(document: Document) -> str:
     """Return the metadata of a document as lines."""
-    said = {
+    fields = {
         "Décision": document.id,
         "Titre": document.title,
         "Date": document.decision_date,
         "Juridiction": ", ".join(filter(None, (document.juridiction, document.formation))),
         "Solution": document.solution,
     }
-    lines = {name: " ".join(value.split())[:HEAD_CHARS] for name, value in said.items()}
+    lines = {name: " ".join(value.split())[:HEAD_CHARS] for name, value in fields.items()}
     return "\n".join(f"{name} : {value}" for name, value in lines.items() if value)
 
 
@@ -144,12 +144,12 @@ def quoted(citation: Citation) -> str:
 
 
 def error_text(reason: str) -> str:
-    """Return what stands in the place of an answer that failed."""
+    """Return the text that replaces a failed answer."""
     return f"Erreur : {reason}"
 
 
 def unread_text(window: Span, reason: str) -> str:
-    """Return the note that a window could not be read."""
+    """Return the note on a window that could not be read."""
     return f"[Partie chars {window[0]}-{window[1]} non lue : {reason}]"
 
 
@@ -159,7 +159,7 @@ def cited_answer(answer: str, citations: Sequence[Citation]) -> str:
     return f"{answer.rstrip(' .')} : {quotations}" if answer else quotations
 
 
-def _short(summary: str) -> str:
+def _shorten_summary(summary: str) -> str:
     line = " ".join(summary.split())
     return line if len(line) <= SAMPLE_CHARS else line[: SAMPLE_CHARS - 1].rstrip() + "…"
 
@@ -169,21 +169,21 @@ def answer_text(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping | list | tuple):
-        return "\n".join(_lines(value, 0)) or NOTHING
+        return "\n".join(_bullet_lines(value, 0)) or NOTHING
     return scalar_text(value)
 
 
-def _lines(value: Any, depth: int) -> list[str]:
-    pairs = value.items() if isinstance(value, Mapping) else ((None, one) for one in value)
+def _bullet_lines(value: Any, depth: int) -> list[str]:
+    pairs = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
     lines: list[str] = []
-    for key, one in pairs:
+    for key, item in pairs:
         name = "" if key is None else f"**{_in_line(str(key))}** : "
-        if not _is_group(one) or depth + 1 == DEEPEST:
-            lines.append(f"{'  ' * depth}- {name}{_in_line(scalar_text(one))}")
-        elif _is_row(one):
-            lines.append(f"{'  ' * depth}- {name}{', '.join(_in_line(scalar_text(part)) or EMPTY for part in one)}")
+        if not _is_group(item) or depth + 1 == DEEPEST:
+            lines.append(f"{'  ' * depth}- {name}{_in_line(scalar_text(item))}")
+        elif _is_row(item):
+            lines.append(f"{'  ' * depth}- {name}{', '.join(_in_line(scalar_text(part)) or EMPTY for part in item)}")
         else:
-            lines += [f"{'  ' * depth}- {name}".rstrip(), *_lines(one, depth + 1)]
+            lines += [f"{'  ' * depth}- {name}".rstrip(), *_bullet_lines(item, depth + 1)]
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Read deeply: choose programs or map-reduce, run them, turn what they found into a checked answer."""
+"""Deep reading: run programs or map-reduce, and turn the results into a checked answer."""
 
 import logging
 import os
@@ -69,9 +69,9 @@ ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # that reading leaves of each limit: for an
 MAX_READ = 40  # documents in which uncited facts of an answer are looked for
 MAX_PASSAGES = 3  # shown in place of an answer
 SHOWN_CHARS = 600  # of each
-MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which needs a citation wherever it stands
+MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which always needs a citation
 MAX_LISTED = 200  # receipts on a page
-MAX_TOLD = 5  # receipts in a notice, and values that have none
+MAX_TOLD = 5  # receipts in a notice, and values without one
 COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
 UNVERIFIED, PROSE = "Sorti d'un programme, non vérifié", "texte du modèle"
 WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
@@ -95,7 +95,7 @@ def deep_read(
 ) -> Prediction:
     """Answer a question over whole decisions.
 
-    A run that was killed or came to a limit is resumed by the same call: replies that were paid for are kept.
+    A run that was killed or reached a limit is resumed by the same call: replies already paid for are kept.
 
     Args:
         question: In French.
@@ -104,15 +104,15 @@ def deep_read(
         lm: The root model, which writes the programs.
         sub_lm: The sub-model, which reads parts; None takes the root model.
         budget: How much the run may take; its steps are the root model's turns. None is `DEEP_READ_BUDGET`.
-        settings: How it is read.
+        settings: How the question is answered.
         retriever: For searches by meaning; None searches by words.
         trace: A file to keep the trace in, in rlms' form; a trace that is there is replaced.
-        on_start: Told, in a French sentence, what the read may cost at most, before a model is asked.
-        on_event: Told what happens while it happens.
+        on_start: Called before any model with a French sentence on the maximum cost.
+        on_event: Called with each event as it happens.
 
     Raises:
-        TypeError: If what should be a language model is none.
-        ValueError: If the question is empty, what lies at the trace's path is none, or the corpus index is stale.
+        TypeError: If a language model is not callable.
+        ValueError: If the question is empty, the file at the trace's path is not a trace, or the corpus index is stale.
         LookupError: If a document is unknown.
         FileNotFoundError: If there is no corpus index.
     """
@@ -140,12 +140,12 @@ def deep_read(
     )
     on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm], settings))
     if settings.plan == "map":
-        return _by_map_reduce(work)
-    return _by_programs(work) or _by_map_reduce(work, NO_PROGRAM)
+        return _answer_by_map_reduce(work)
+    return _answer_by_programs(work) or _answer_by_map_reduce(work, NO_PROGRAM)
 
 
 def _trace_logger(path: Path) -> "RLMLogger":
-    """Begin a trace in a file that its owner alone may read.
+    """Start a trace in a file that only its owner may read.
 
     Raises:
         ValueError: If there is something else at its path.
@@ -169,31 +169,31 @@ def most_in_french(
     models: Sequence["dspy.BaseLM"],
     settings: DeepReadSettings = DEFAULT_SETTINGS,
 ) -> str:
-    """Say what is read, and what that may cost; in dollars too, where LiteLLM's list has the prices of all models."""
-    prices = [price_of(str(one.model)) for one in models]
+    """Say what is read and its maximum cost, in dollars too if LiteLLM lists the prices of all models."""
+    prices = [price_of(str(model.model)) for model in models]
     dollars = ""
     if budget.cost is None and (known := [price for price in prices if price]) and len(known) == len(prices):
         dearest = max(max(price) for price in known)  # of a million tokens
         dollars = f", soit moins de {budget.tokens * dearest / 1e6:.2f} $".replace(".", ",")
-    read = _read_in_french(doc_ids, len(library), settings)
+    read = _describe_reading(doc_ids, len(library), settings)
     return f"Lecture approfondie ({read}) : au plus {budget.in_french()}{dollars} ; un appel commencé va à son terme."
 
 
-def _read_in_french(doc_ids: Sequence[str], n_documents: int, settings: DeepReadSettings) -> str:
+def _describe_reading(doc_ids: Sequence[str], n_documents: int, settings: DeepReadSettings) -> str:
     if doc_ids:
-        return _decisions(len(doc_ids))
+        return _count_decisions(len(doc_ids))
     if settings.plan == "map" and settings.map_documents < n_documents:
-        return f"{_decisions(settings.map_documents)} au plus sur {n_documents}, celles que les mots désignent"
-    return f"tout le corpus, {_decisions(n_documents)}"
+        return f"{_count_decisions(settings.map_documents)} au plus sur {n_documents}, celles que les mots désignent"
+    return f"tout le corpus, {_count_decisions(n_documents)}"
 
 
-def _decisions(n: int) -> str:
+def _count_decisions(n: int) -> str:
     return f"{n} décision{'s' if n > 1 else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingTask:
-    """A question, and what it is answered with."""
+    """A question and the resources for answering it."""
 
     question: str
     doc_ids: list[str]  # empty means the whole corpus
@@ -213,15 +213,15 @@ class ReadingTask:
         return self.index.library
 
     def emit(self, *events: Event) -> None:
-        """Log events, and pass on all that were logged since the last time."""
+        """Log events, and forward all logged since the last call."""
         for event in events:
             self.log.add(event)
         for event in self.log.news():
             self.on_event(event)
 
 
-def _by_programs(work: ReadingTask) -> Prediction | None:
-    """Answer by programs; None where the plan allows another way and the model wrote no program that runs."""
+def _answer_by_programs(work: ReadingTask) -> Prediction | None:
+    """Answer by programs; None if the plan allows map-reduce and the model wrote no program that runs."""
     from legal_rag.deep_read.rlm import RunSetup, completion_of, run_rlm
 
     settings, calls = work.settings, []
@@ -229,7 +229,7 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
     description = corpus_description(
         work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
     )
-    context, said, extracted = _context(work, description)
+    context, context_note, extracted = _build_context(work, description)
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
     if work.doc_ids:
         env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
@@ -240,19 +240,19 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         functions=env.functions,
         values={**env.values, "corpus_path": work.library.path.name, **extracted},
         descriptions=env.descriptions,
-        prompt=system_prompt(description, said, settings.instructions, settings.limits),
+        prompt=system_prompt(description, context_note, settings.instructions, settings.limits),
         receipts=env.receipts,
         calls=calls,
         logger=work.trace,
         limits=settings.limits,
-        on_turn=lambda *turn: _tell_turn(work, *turn),
+        on_turn=lambda *turn: _emit_turn(work, *turn),
     )
     outcome = run_rlm(work.question, context, setup)
     work.emit()
     wrote_none = not outcome.codes and not outcome.is_final and (outcome.gave_up or outcome.out_of_turns)
     if wrote_none and settings.plan != "rlm":
         return None
-    stopped, failed = _why_stopped(work, outcome)
+    stopped, failed = _explain_stop(work, outcome)
     seen = frozenset([*work.log.sources, *env.receipts.documents])
     ended: dict[str, Any] = {"stopped": stopped, "failed": failed, "receipts": env.receipts, "seen": seen}
     if outcome.is_prose:
@@ -261,31 +261,31 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
     return conclude(work, account.answer, account=account, **ended)
 
 
-def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
-    """Return what programs find as `context`, what that is, said to the model, and the values of what is named."""
+def _build_context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
+    """Return the variable `context`, its description for the model, and further values for programs."""
     if not work.doc_ids:
         return description, CONTEXT_OF_CORPUS, {}
     n = len(work.doc_ids)
     metas = list(work.index.metas(work.doc_ids))
     if sum(meta.char_count for meta in metas) > MAX_CONTEXT_CHARS:
-        listed = "\n".join(f"{one.doc_id}\t{one.date}\t{one.title}" for one in metas)
+        listed = "\n".join(f"{meta.doc_id}\t{meta.date}\t{meta.title}" for meta in metas)
         return listed, CONTEXT_TOO_LONG.format(n=n), {}
     documents = [work.library.document(doc_id) for doc_id in work.doc_ids]
     for document in documents:
         work.log.read(document)
-    entities = {one.id: entities_of(one, work.library) for one in documents}
-    extracted = [ExtractionResult(doc_name=doc_id, extractions=found) for doc_id, found in entities.items()]
-    texts = [{"name": one.id, "text": one.content} for one in documents]
+    entities = {document.id: entities_of(document, work.library) for document in documents}
+    extracted = [ExtractionResult(doc_name=doc_id, extractions=items) for doc_id, items in entities.items()]
+    texts = [{"name": document.id, "text": document.content} for document in documents]
     return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n), {"extraction_index": entities}
 
 
-def _tell_turn(work: ReadingTask, thought: str, code: str, reply: Completion) -> None:
-    said = {"thought": thought[:THOUGHT_CHARS], "code": code[:THOUGHT_CHARS]}
-    work.emit(Event("think", PROGRAM, said, [], reply.seconds, reply.usage))
+def _emit_turn(work: ReadingTask, thought: str, code: str, reply: Completion) -> None:
+    fields = {"thought": thought[:THOUGHT_CHARS], "code": code[:THOUGHT_CHARS]}
+    work.emit(Event("think", PROGRAM, fields, [], reply.seconds, reply.usage))
 
 
-def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:
-    """Return why a run ended before its end, in French, and whether a model's failure was the reason."""
+def _explain_stop(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:
+    """Return why a run ended early, in French, and whether a model's failure was the reason."""
     if isinstance(outcome.error, BudgetExceededError):
         return outcome.error.notice, False
     if outcome.error is not None:
@@ -295,12 +295,12 @@ def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:
     return "", False
 
 
-def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
+def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     """Read the named documents, else those that rank first, and have one answer written from verified quotations.
 
     Args:
-        work: The question and what it is answered with.
-        why: Why no programs are run although they were asked for, in French without a full stop.
+        work: The question and the resources for answering it.
+        why: Why no programs are run although they were requested, in French without a full stop.
     """
     result = map_reduce(
         work.question,
@@ -328,11 +328,11 @@ def _nearest_ids(work: ReadingTask) -> list[str]:
 
 
 def _search_nearest(work: ReadingTask) -> None:
-    """Log the passages closest to the question, which stand in for an answer; errors leave nothing."""
+    """Log the passages closest to the question as a substitute for an answer; errors are ignored."""
     repl = MultiDocREPL(work.index, None, work.retriever, log=work.log)
     try:
         repl.search_passages(work.question, MAX_PASSAGES, doc_ids=work.doc_ids or None)
-    except Exception:  # the run has failed already, and says so
+    except Exception:  # the run has failed already, and reports that
         logger.debug("nothing stands in", exc_info=True)
 
 
@@ -347,17 +347,17 @@ def conclude(
     seen: Collection[str] = (),
     remarks: Sequence[str] = (),
 ) -> Prediction:
-    """Check an answer and put the run together.
+    """Check an answer and assemble the prediction.
 
     Args:
-        work: The question, and what was read for it.
-        value: The answer, a text or a plain value, or one that was checked already; empty if there is none.
-        stopped: Why the run ended before its end, in French without a full stop; empty if it did not.
+        work: The question and the log of what was read.
+        value: The answer: a text, a plain value, or an answer checked already; empty for none.
+        stopped: Why the run ended early, in French without a full stop; empty if it did not.
         failed: It ended because a model failed, not at a limit.
-        account: A program gave the answer, and what of it is the value of a receipt: it may stand without citing a
-            passage; the rest is marked as not verified. Prose is not shown, but the receipts that it names are.
+        account: Of an answer given by a program: which values have a receipt, and thus need no cited passage; the
+            rest is marked as not verified. Prose is not shown, but the receipts that it names are.
         receipts: Of the run, which markers in the answer may name.
-        seen: Ids of documents that a citation may hold of, besides those that the log has.
+        seen: Ids of documents that citations may refer to, in addition to those logged.
         remarks: For the reader, in French without full stops.
     """
     log, corpus, usage = work.log, work.library, work.tracker.usage
@@ -368,31 +368,31 @@ def conclude(
     named: dict[str, Receipt] = {}
 
     def bears_out(before: str, name: str) -> str | None:
-        found = receipts.bears_out(before, name) if receipts else None
-        named.update({found.statement(): found} if found else {})
-        return found.shown if found else None
+        receipt = receipts.bears_out(before, name) if receipts else None
+        named.update({receipt.statement(): receipt} if receipt else {})
+        return receipt.shown if receipt else None
 
     checked = (
-        value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, bears_out, plain=plain)
+        value if isinstance(value, EnrichedResponse) else _enrich(value, log, corpus, seen, bears_out, plain=plain)
     )
     if named:
-        own = account or Account(value, unverified=(PROSE,))
-        account = own._replace(
-            receipts=tuple({one.statement(): one for one in (*own.receipts, *named.values())}.values())
+        base = account or Account(value, unverified=(PROSE,))
+        account = base._replace(
+            receipts=tuple({receipt.statement(): receipt for receipt in (*base.receipts, *named.values())}.values())
         )
-    answer, told, remark = _given(checked, account, plain=plain)
+    answer, reported, remark = _select_answer(checked, account, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, UNCITED if checked else ModelError("empty").reason
     if answer is None and not log.passages:
         _search_nearest(work)
-    given = answer or _found_so_far(log)
+    given = answer or _quote_best_passages(log)
     log.checked(given, time.perf_counter() - started)
     log.answered("deep_read", work.question, given, 0.0)
     if plain and answer and checked and answer.text == checked.text:
-        _tell_in_event(log, value=without_tags(value))
-    if told:
-        kept = [one.to_json() for one in told.receipts[:MAX_LISTED]]
-        _tell_in_event(log, **({"receipts": kept} if kept else {}), unverified=list(told.unverified))
+        _add_to_last_event(log, value=without_tags(value))
+    if reported:
+        kept = [receipt.to_json() for receipt in reported.receipts[:MAX_LISTED]]
+        _add_to_last_event(log, **({"receipts": kept} if kept else {}), unverified=list(reported.unverified))
     work.emit()
     return log.prediction(
         work.question,
@@ -400,38 +400,38 @@ def conclude(
         complete_evidence(work.question, list(log.passages.values()), given.citations, corpus, None),
         corpus,
         mode="deep_read",
-        status=_status(given, stopped, told, failed=failed),
-        notice=notice_of(given, stopped, *remarks, remark, *(_provenance_notice(told, given) if told else ())),
+        status=_choose_status(given, stopped, reported, failed=failed),
+        notice=notice_of(given, stopped, *remarks, remark, *(_provenance_notice(reported, given) if reported else ())),
         usage=usage,
     )
 
 
-def _given(
+def _select_answer(
     checked: EnrichedResponse | None, account: Account | None, *, plain: bool
 ) -> tuple[EnrichedResponse | None, Account | None, str]:
-    """Return what of an answer is given, what is said of its values, and a remark on what is not given.
+    """Return the answer to give, the account of its values, and a remark on what is withheld.
 
-    A model's own words that rest on nothing are not given; what means to rest on passages must.
+    Unsupported words of the model are withheld; an answer that cites passages needs a citation that holds.
     """
     if checked is None:
         return None, None, ""
     if _holds(checked):
-        told = account if account is None or plain else account._replace(unverified=())
-        return checked, told if told and (told.receipts or told.unverified) else None, ""
+        reported = account if account is None or plain else account._replace(unverified=())
+        return checked, reported if reported and (reported.receipts or reported.unverified) else None, ""
     if account:
         cites = bool(checked.citations or checked.removed)
         if account.is_computed or not (cites or checked.abstained or _is_prose(checked.text)):
             return checked._replace(ungrounded_claims=[], grounding_rate=None), account, ""
         if account.receipts and not (cites or checked.abstained):
-            return _of_receipts(account), account._replace(unverified=()), WITHHELD
+            return _list_receipts(account), account._replace(unverified=()), WITHHELD
     return (abstention(checked.removed) if checked.abstained else None), None, ""
 
 
-def _tell_in_event(log: EventLog, **values: Any) -> None:
+def _add_to_last_event(log: EventLog, **values: Any) -> None:
     log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, **values})
 
 
-def _status(answer: EnrichedResponse, stopped: str, account: Account | None, *, failed: bool) -> Status:
+def _choose_status(answer: EnrichedResponse, stopped: str, account: Account | None, *, failed: bool) -> Status:
     if stopped:
         return "model_failed" if failed else "exhausted"
     if account:
@@ -440,24 +440,24 @@ def _status(answer: EnrichedResponse, stopped: str, account: Account | None, *, 
 
 
 def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[str]:
-    """Say which values of an answer are those of receipts, and which are not, in French without full stops."""
+    """Yield notices on computed and unverified values, in French without full stops."""
     if account.unverified:
-        yield _listed(UNVERIFIED, account.unverified)
+        yield _format_list(UNVERIFIED, account.unverified)
     if account.receipts:
-        said = [one.statement() for one in account.receipts]
-        yield _listed(PARTLY if account.unverified or _holds(answer) else COMPUTED, said)
+        statements = [receipt.statement() for receipt in account.receipts]
+        yield _format_list(PARTLY if account.unverified or _holds(answer) else COMPUTED, statements)
     elif not account.unverified:
         yield UNVERIFIED
 
 
-def _of_receipts(account: Account) -> EnrichedResponse:
-    lines = [f"- {one.id} : {one.shown}" for one in account.receipts]  # the notice says what they are
+def _list_receipts(account: Account) -> EnrichedResponse:
+    lines = [f"- {receipt.id} : {receipt.shown}" for receipt in account.receipts]  # the notice says what they are
     return EnrichedResponse("\n".join(lines), [], [], [], None, abstained=False)
 
 
-def _listed(head: str, said: Sequence[str]) -> str:
-    more = f" ; et {len(said) - MAX_TOLD} de plus, sur la page" if len(said) > MAX_TOLD else ""
-    return f"{head} : {' ; '.join(said[:MAX_TOLD]).rstrip('.')}{more}" if said else head
+def _format_list(head: str, items: Sequence[str]) -> str:
+    more = f" ; et {len(items) - MAX_TOLD} de plus, sur la page" if len(items) > MAX_TOLD else ""
+    return f"{head} : {' ; '.join(items[:MAX_TOLD]).rstrip('.')}{more}" if items else head
 
 
 def _is_prose(text: str) -> bool:
@@ -468,7 +468,7 @@ def _holds(answer: EnrichedResponse) -> bool:
     return any(citation.holds for citation in answer.citations)
 
 
-def _checked(
+def _enrich(
     value: Any,
     log: EventLog,
     corpus: "Corpus",
@@ -478,7 +478,7 @@ def _checked(
     plain: bool,
 ) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
-    # Tags are not asked for here; a model that writes some shows them to nobody.
+    # Tags are not requested here; those that a model writes are dropped.
     text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
     if not text:
         return None
@@ -488,7 +488,7 @@ def _checked(
 
 
 def is_cited(corpus: "Corpus", seen: Collection[str]) -> Callable[[str], bool]:
-    """Return what tells whether all of a text rests on citations that hold, of documents that were shown."""
+    """Return a predicate: do citations that hold, of documents shown, support all of a text?"""
 
     def tells(text: str) -> bool:
         checked = CitationEnricher(corpus).enrich(text, read=[], seen=seen)
@@ -498,17 +498,17 @@ def is_cited(corpus: "Corpus", seen: Collection[str]) -> Callable[[str], bool]:
     return tells
 
 
-def _found_so_far(log: EventLog) -> EnrichedResponse:
-    """Quote the best passages that were found; without any, say that there is no result."""
-    best = sorted(log.passages.values(), key=lambda one: -(one.score or 0.0))[:MAX_PASSAGES]
+def _quote_best_passages(log: EventLog) -> EnrichedResponse:
+    """Quote the best passages found; without any, report that there is no result."""
+    best = sorted(log.passages.values(), key=lambda passage: -(passage.score or 0.0))[:MAX_PASSAGES]
     if not best:
         return abstention()._replace(text=NO_RESULT)
-    citations = [_citation(passage) for passage in best]
-    lines = [f"« {one.quote} » {format_marker(one.doc_id, one.char_start, one.char_end)}" for one in citations]
+    citations = [_cite_passage(passage) for passage in best]
+    lines = [f"« {item.quote} » {format_marker(item.doc_id, item.char_start, item.char_end)}" for item in citations]
     return EnrichedResponse("\n\n".join([SO_FAR, *lines]), citations, [], [], 1.0, abstained=False)
 
 
-def _citation(passage: Passage) -> Citation:
+def _cite_passage(passage: Passage) -> Citation:
     sentences = without_blanks(passage.text, split_sentences(passage.text))
     whole = [end for _, end in sentences if end <= SHOWN_CHARS]
     cut = passage.text.rfind(" ", 0, SHOWN_CHARS) if len(passage.text) > SHOWN_CHARS else len(passage.text)

@@ -1,8 +1,8 @@
-"""Receipts of what functions of the corpus returned: what of a program's answer is the value of one of them.
+"""Receipts of corpus function calls: which values of a program's answer such a call computed.
 
-A program cannot be believed about where a value comes from. So this process keeps what its functions returned, each
-value under a short id with what was asked. A value of the answer is computed where it is the value of a receipt, or a
-row or field of one that the answer names; what is vouched for is the receipt's own statement, not a word around it.
+A program cannot be trusted about where a value comes from. So this process keeps what its functions returned, each
+value under a short id with its call. A value of the answer counts as computed if it is the value of a receipt, or a
+row or field of one that the answer names; only the receipt's statement is guaranteed, not the words around it.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ from legal_rag.corpus_index.terms import fold_accents, query_terms
 from legal_rag.deep_read.grep import GrepResult
 from legal_rag.deep_read.prompts import scalar_text
 
-MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
+MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is verified
 MAX_ROWS = 1000  # of a table
-MAX_UNVERIFIED = 50  # values shown that are of no receipt
+MAX_UNVERIFIED = 50  # values without a receipt that are shown
 FIRST_SHOWN = 3  # documents of a receipt, or values
-MAX_ALIKE = 20  # receipts of one value that are told of
+MAX_ALIKE = 20  # receipts listed for one value
 MIXED = "valeurs de plusieurs décisions côte à côte"
 MAX_SAID = 3000  # characters of a statement, which is shown whole or not at all
 MAX_TOLD = 300  # of one in a notice
@@ -54,7 +54,7 @@ NOUNS: Mapping[str, str] = {**LISTED, **OF_ONE, "get_topics": "thèmes rendus"}
 HAND_MADE, TOO_LONG = "liste faite par le programme", "demande trop longue pour être montrée"
 COMPUTING = ("count", "table", "most_common", "group_by", "earliest", "latest", "share", "receipt")
 LIMITING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
-# What functions look for by words, or by likeness; of other arguments, what they compare.
+# Arguments that match by words or similarity, shown with `~`; all others are shown with `=`.
 BY_LIKENESS = frozenset("juridiction formation solution keyword keywords entity entites query".split())
 DATES = frozenset({"date_from", "date_to"})
 RECORDS = frozenset({"get_doc_meta", "earliest", "latest"})
@@ -74,28 +74,28 @@ FIELDS = {
 _YEAR, _MONTH, _ISO_DATE = map(regex.compile, ("[0-9]{4}", "[0-9]{4}-[0-9]{2}", "[0-9]{4}-[0-9]{2}-[0-9]{2}"))
 KEYS = dict.fromkeys(("reponse", "answer"), "answer") | dict.fromkeys(("recus", "recu", "receipts"), "named")
 CITED = regex.compile(r"\[\s*Source\b", regex.IGNORECASE)
-NEUTRAL = frozenset(["", *"réponse résultat valeur liste tableau".split()])  # keys that say nothing of a value
+NEUTRAL = frozenset(["", *"réponse résultat valeur liste tableau".split()])  # keys without meaning of their own
 MAX_WORDS = 5  # texts of the model shown
-# A value stands right before its marker; only what is counted may come between.
+# A value directly precedes its marker; only the noun that is counted may come between.
 _ENDING = regex.compile(
     r"(?P<percent> ?%)?(?: (?:décision|arrêt|jugement|document|affaire|occurrence|passage|lien|thème)s?)? ?\Z", regex.I
 )
-_NUMBER = regex.compile(
+_LAST_NUMBER = regex.compile(
     r"(?<![^ («“:|])(?<![0-9] )(?:[1-9][0-9]{0,2}(?: [0-9]{3})+(?:,[0-9]+)?|(?:0|[1-9][0-9]*)(?:[.,][0-9]+)?)\Z"
 )
-# What nobody sees in a text, or reads as something else: written by its code.
-_UNSEEN = regex.compile(
+# Invisible or look-alike characters of a text, written as escapes.
+_INVISIBLE = regex.compile(
     r"[`\p{C}\p{M}\p{Zl}\p{Zp}\uff01-\uff5e\U0001d400-\U0001d7ff]|[^\P{Zs} ]|(?<= ) |\A | \Z"
     r"|[^\p{Latin}\p{Common}\p{Inherited}]|\[(?=\W*(?:source|calcul))",
     regex.IGNORECASE,
 )
 
 
-def _folded(text: object) -> str:
+def _fold_label(text: object) -> str:
     return fold_accents(fold_text(str(text))).strip()
 
 
-_FIELD_NAMES = {_folded(name): field for field, french in FIELDS.items() for name in (field, french)}
+_FIELD_NAMES = {_fold_label(name): field for field, french in FIELDS.items() for name in (field, french)}
 _FIELD_NAMES |= {"year": "année", "month": "mois"}
 # Keys that name a field of a record.
 _FIELD_KEYS = {key: field for field, french in FIELDS.items() for key in (field, french)}
@@ -103,34 +103,34 @@ _FIELD_KEYS |= dict.fromkeys(("doc_id", "décision", "identifiant", "id"), "doc_
 
 
 class Receipt(NamedTuple):
-    """What a function returned, and what that is."""
+    """A value that a function returned, with its description."""
 
     id: str
     function: str
     said: str  # in French: "nombre des décisions rendues par find_documents(solution~'rejet')"
     shown: str  # its value, in one short line
     digests: frozenset[bytes]  # of its value, which may be large and is not kept; of one document's, field by field too
-    documents: tuple[str, ...] = ()  # that it is about
+    documents: tuple[str, ...] = ()  # that it concerns
     rows: tuple[Any, ...] = ()  # of a table
-    why_not: str = ""  # why it vouches for nothing, in French; empty if it follows from the corpus
+    why_not: str = ""  # why it verifies nothing, in French; empty if its value follows from the corpus
     field: str = ""  # of a record, of which this is one value
     record: Mapping[str, str] = {}  # of `earliest` and `latest`
     is_shortened: bool = False  # of a search: some documents have more occurrences than it gives
 
     def statement(self) -> str:
-        """Write the receipt in a line: its id, what it is, its value."""
-        said = self.said if len(self.said) <= MAX_TOLD else f"{self.said[:MAX_TOLD]}… (entier sur la page)"
-        return f"{self.id} : {said} = {self.shown}" + (f" (ne compte pas : {self.why_not})" if self.why_not else "")
+        """Format the receipt as one line: id, description, value."""
+        text = self.said if len(self.said) <= MAX_TOLD else f"{self.said[:MAX_TOLD]}… (entier sur la page)"
+        return f"{self.id} : {text} = {self.shown}" + (f" (ne compte pas : {self.why_not})" if self.why_not else "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a page shows of it; `n` is None where it is about no documents in particular."""
+        """Return the fields that a page shows; `n` is None if it concerns no particular documents."""
         first = list(self.documents[:FIRST_SHOWN])
         n = len(self.documents) if self.function not in ("", "get_topics") else None
         return {"id": self.id, "asked": self.said, "value": self.shown, "n": n, "first": first}
 
 
 class Account(NamedTuple):
-    """What of an answer is computed, and what is not."""
+    """Which parts of an answer are computed, and which are not."""
 
     answer: Any  # without the receipts that it names
     receipts: tuple[Receipt, ...] = ()  # of which it has values
@@ -148,7 +148,7 @@ class Receipts:
     Args:
         index: Of the corpus.
         resolve: Reads an argument, by the parameter's name, as functions do: ids, texts.
-        last_search: Tells how far a search for a pattern went.
+        last_search: Returns the result of the last pattern search.
     """
 
     def __init__(
@@ -163,9 +163,9 @@ class Receipts:
         self._metas: dict[str, dict[str, Any]] = {}
         self._n_documents = 0
         self.is_full = False
-        self._keep("", "nombre de documents du corpus", index.total_docs)
-        self._keep("", "nombre de caractères du corpus", index.total_chars)
-        self._told = len(self._receipts)
+        self._add_receipt("", "nombre de documents du corpus", index.total_docs)
+        self._add_receipt("", "nombre de caractères du corpus", index.total_chars)
+        self._n_reported = len(self._receipts)
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
@@ -174,14 +174,14 @@ class Receipts:
 
     @property
     def documents(self) -> Iterator[str]:
-        """Ids of the documents of which places, scores or entities were returned."""
+        """Ids of the documents whose positions, scores or entities were returned."""
         shown_by = {*RANKED, "grep_corpus", "grep_document", "get_entities"}
-        return (doc_id for one in self._receipts.values() if one.function in shown_by for doc_id in one.documents)
+        return (doc_id for kept in self._receipts.values() if kept.function in shown_by for doc_id in kept.documents)
 
     def watch(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does the same and keeps a receipt, where it returns facts of the corpus.
+        """Wrap a function so that it keeps a receipt, if it returns facts of the corpus.
 
-        Arguments are resolved once, here: the function and the receipt read the same ones.
+        Arguments are resolved once, here: the function and the receipt use the same ones.
         """
         if name not in NOUNS:
             return function
@@ -195,14 +195,14 @@ class Receipts:
                 raise TypeError(f"arguments de {name} : {', '.join(signature.parameters)}") from None
             asked = {key: self._resolve(key, value) for key, value in given.items()}
             result = function(**asked)
-            self._keep_call(name, asked, result)
+            self._add_call(name, asked, result)
             return result
 
         return watched
 
     def given(self, said: str, doc_ids: Sequence[str]) -> None:
-        """Keep a receipt of documents that programs find without a call."""
-        self._keep("", said, list(doc_ids), doc_ids)
+        """Add a receipt for documents available to programs without a call."""
+        self._add_receipt("", said, list(doc_ids), doc_ids)
 
     @bounded(documents=IDS)
     def count(self, documents: Any, of: str = "documents") -> int:
@@ -211,15 +211,15 @@ class Receipts:
         """
         source, ids = self._source(documents)
         if of == "documents":
-            return self._computed("count", f"nombre {_of(source)}", len(ids), ids, source)
+            return self._record("count", f"nombre {_of_source(source)}", len(ids), ids, source)
         matches: Any = list(documents.values()) if isinstance(documents, Mapping) else [None]
-        if of != "occurrences" or not all(isinstance(one, list) for one in matches):
+        if of != "occurrences" or not all(isinstance(item, list) for item in matches):
             raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
-        digest, searches = _digest(documents), (one for one in self._receipts.values() if one.function == "grep_corpus")
-        search = next((one for one in searches if digest in one.digests), None)
+        digest, searches = _digest(documents), (rec for rec in self._receipts.values() if rec.function == "grep_corpus")
+        search = next((rec for rec in searches if digest in rec.digests), None)
         why_not = "occurrences plus nombreuses que rendu" if search and search.is_shortened else ""
-        said, number = f"nombre des occurrences {_of(search)}", sum(map(len, matches))
-        return self._computed("count", said, number, ids, search, why_not)
+        description, number = f"nombre des occurrences {_of_source(search)}", sum(map(len, matches))
+        return self._record("count", description, number, ids, search, why_not)
 
     @bounded(documents=IDS)
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
@@ -227,39 +227,39 @@ class Receipts:
         Champs : juridiction, formation, solution, type, auteur, année, mois, date, mots-clés.
         """
         source, ids = self._source(documents)
-        names = [_field(field), *([_field(second_field)] if second_field else [])]
+        names = [_parse_field(field), *([_parse_field(second_field)] if second_field else [])]
         rows = [[*values, n] for values, n in sorted(self._counts(ids, names).items())]
         if len(rows) > MAX_ROWS:
             raise ValueError(f"{len(rows)} lignes : prenez un champ de moins de {MAX_ROWS} valeurs, ou most_common")
-        said = f"nombre par {' et '.join(FIELDS[name] for name in names)} {_of(source)}"
-        return self._computed("table", said, rows, ids, source)
+        description = f"nombre par {' et '.join(FIELDS[name] for name in names)} {_of_source(source)}"
+        return self._record("table", description, rows, ids, source)
 
     @bounded(documents=IDS)
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
         """Les n valeurs les plus fréquentes d'un champ, avec leur nombre de décisions : [[valeur, nombre], …]."""
         source, ids = self._source(documents)
-        name, most = _field(field), whole_number("n", n, 1, MAX_ROWS, 10)
-        counts = sorted(self._counts(ids, [name]).items(), key=lambda one: (-one[1], one[0]))
+        name, most = _parse_field(field), whole_number("n", n, 1, MAX_ROWS, 10)
+        counts = sorted(self._counts(ids, [name]).items(), key=lambda item: (-item[1], item[0]))
         rows = [[value, k] for (value,), k in counts[:most]]
         head = f"les {len(rows)} valeurs les plus fréquentes" if len(rows) > 1 else "la valeur la plus fréquente"
         if tied := sum(k == rows[-1][1] for _, k in counts[most:]):
             head += f" (et {tied} à égalité avec la dernière)"
-        return self._computed("most_common", f"{head} du champ {FIELDS[name]} {_of(source)}", rows, ids, source)
+        return self._record("most_common", f"{head} du champ {FIELDS[name]} {_of_source(source)}", rows, ids, source)
 
     @bounded(documents=IDS)
     def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:
         """Identifiants des décisions par valeur d'un champ : {valeur: [identifiants]} ; un groupe peut être compté."""
         source, ids = self._source(documents)
-        name, groups = _field(field), defaultdict[str, list[str]](list)
+        name, groups = _parse_field(field), defaultdict[str, list[str]](list)
         for doc_id in ids:
-            for value in self._values(ids, doc_id, name):
+            for value in self._field_values(ids, doc_id, name):
                 groups[value].append(doc_id)
-        kept, said = dict(sorted(groups.items())), f"groupes par {FIELDS[name]} {_of(source)}"
-        counts = [{value: len(some) for value, some in kept.items()}]
-        whole = self._keep("group_by", said, kept, ids, why_not=_why_not(source), forms=counts)
-        for value, some in kept.items():
-            said = f"décisions dont le champ {FIELDS[name]} est {shown(value)}, parmi {_among(source)}"
-            self._know(whole._replace(said=said, shown=shown(some), documents=tuple(some)))
+        kept, description = dict(sorted(groups.items())), f"groupes par {FIELDS[name]} {_of_source(source)}"
+        counts = [{value: len(group) for value, group in kept.items()}]
+        whole = self._add_receipt("group_by", description, kept, ids, why_not=_why_unsound(source), forms=counts)
+        for value, group in kept.items():
+            description = f"décisions dont le champ {FIELDS[name]} est {shown(value)}, parmi {_name_source(source)}"
+            self._know(whole._replace(said=description, shown=shown(group), documents=tuple(group)))
         return kept
 
     @bounded(documents=IDS)
@@ -279,11 +279,11 @@ class Receipts:
         if not of:
             raise ValueError("aucune décision dans whole")
         both = len(set(ids) & set(of))
-        said = f"part, parmi {_among(base)}, {_of(source)} ({both} sur {len(of)})"
+        text = f"part, parmi {_name_source(base)}, {_of_source(source)} ({both} sur {len(of)})"
         exact = 100 * both / len(of)
         forms = [f"{exact:.{n}f}" for n in range(3)]  # but for what rounds to all or nothing
-        percent = [f"{one} %".replace(".", ",") for one in forms if float(one) % 100 or not exact % 100]
-        return self._computed("share", said, round(both / len(of), 4), of, base, _why_not(source), percent)
+        percent = [f"{form} %".replace(".", ",") for form in forms if float(form) % 100 or not exact % 100]
+        return self._record("share", text, round(both / len(of), 4), of, base, _why_unsound(source), percent)
 
     @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
@@ -291,55 +291,55 @@ class Receipts:
         kept = self.sound() + list(reversed(self._receipts.values()))
         if value is None:
             return next(reversed(self._receipts))
-        wanted = _digest(value)
-        if found := next((one for one in kept if wanted in one.digests), None):
-            return found.id
+        digest = _digest(value)
+        if match := next((receipt for receipt in kept if digest in receipt.digests), None):
+            return match.id
         raise LookupError("aucun reçu n'a cette valeur : comptez par count, table, group_by…")
 
     def news(self) -> list[Receipt]:
-        """Return the receipts of more than one document since the last time."""
-        news = list(self._receipts.values())[self._told :]
-        self._told += len(news)
-        return [one for one in news if one.function not in OF_ONE]
+        """Return the receipts about several documents added since the last call."""
+        news = list(self._receipts.values())[self._n_reported :]
+        self._n_reported += len(news)
+        return [receipt for receipt in news if receipt.function not in OF_ONE]
 
     def account_for(self, value: Any, is_cited: Callable[[str], bool] = lambda text: False) -> Account:
         """Judge an answer, `{"réponse": …, "reçus": ["r3"]}` or a value alone.
 
         Args:
             value: The answer, plain.
-            is_cited: Tells whether a text rests on citations that hold, all of it: such texts are not judged.
+            is_cited: Whether citations that hold support all of a text: such texts are not judged.
         """
-        answer, named = _parts_of(value)
+        answer, named = _split_answer(value)
         judge = _Judge(self, list(dict.fromkeys(named)), is_cited)
         judge.judge(answer)
         judge.check_records(answer)
         unverified = judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
-        return Account(answer, tuple(judge.found.values()), tuple(unverified[:MAX_UNVERIFIED]))
+        return Account(answer, tuple(judge.matched.values()), tuple(unverified[:MAX_UNVERIFIED]))
 
     def bears_out(self, before: str, name: str) -> Receipt | None:
         """Return the receipt of a name, or the field of its record, if it is sound and its value ends a text."""
-        for one in self.sound([name]):
+        for kept in self.sound([name]):
             digests = {_digest(value) for value in _last_values(before)}
-            return next((part for part in (one, *self.parts(one)) if not part.digests.isdisjoint(digests)), None)
+            return next((part for part in (kept, *self.parts(kept)) if not part.digests.isdisjoint(digests)), None)
         return None
 
     def sound(self, names: Iterable[str] | None = None) -> list[Receipt]:
-        """Return the receipts, all or those named, that vouch for their values; the last one first."""
+        """Return the sound receipts, all or those named, latest first."""
         kept = self._receipts.values() if names is None else filter(None, map(self._receipts.get, names))
-        return [one for one in kept if not one.why_not][::-1]
+        return [receipt for receipt in kept if not receipt.why_not][::-1]
 
     def listing(self, value: Any) -> Receipt | None:
         """Return the receipt that lists these documents, in its order or in that of their ids."""
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             return None
-        found = self._by_documents.get(_key(value))
-        is_listed = found and not found.why_not and value in ([*found.documents], sorted(found.documents))
-        return found if is_listed else None
+        receipt = self._by_documents.get(_hash_ids(value))
+        is_listed = receipt and not receipt.why_not and value in ([*receipt.documents], sorted(receipt.documents))
+        return receipt if is_listed else None
 
     def parts(self, receipt: Receipt) -> Iterator[Receipt]:
-        """Yield the rows of a table and the fields of a record as receipts of their own."""
+        """Yield the rows of a table and the fields of a record as separate receipts."""
         named = [(f"ligne {n} sur {len(receipt.rows)}", row) for n, row in enumerate(receipt.rows, 1)]
         if receipt.function == "get_doc_meta":
             meta = self._index.documents[receipt.documents[0]].to_json()
@@ -348,47 +348,47 @@ class Receipts:
             named = list(receipt.record.items())
         for name, part in named:
             digests, field = frozenset(map(_digest, (part, {name: part}))), "" if receipt.rows else name
-            said = f"{name} : {receipt.said}"
-            yield receipt._replace(said=said, shown=shown(part), digests=digests, field=field)
+            description = f"{name} : {receipt.said}"
+            yield receipt._replace(said=description, shown=shown(part), digests=digests, field=field)
 
-    def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any) -> None:
+    def _add_call(self, name: str, asked: Mapping[str, Any], result: Any) -> None:
         is_among, search = asked.get("doc_ids") is not None, self._last_search() if name == "grep_corpus" else None
-        among = self._by_documents.get(_key(asked["doc_ids"])) if is_among else None
-        given = {key: one for key, one in asked.items() if key != "doc_ids" and one not in (None, "", [])}
+        among = self._by_documents.get(_hash_ids(asked["doc_ids"])) if is_among else None
+        given = {key: value for key, value in asked.items() if key != "doc_ids" and value not in (None, "", [])}
         if name == "search_by_keywords":
             given.setdefault("mode", "any")
-        why_not = _why_not(among) if is_among else ""
+        why_not = _why_unsound(among) if is_among else ""
         if name in RANKED:
             why_not = "début d'un classement"
         elif (search and not search.is_complete) or LIMITING & given.keys():
             why_not = "recherche limitée"
         documents = [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result)
-        said = f"{NOUNS[name]} par {name}({', '.join(starmap(_argument, given.items()))})"
-        said += " (une année seule compte pour son début)" if DATES & given.keys() else ""
-        said += f" parmi {_among(among)}" if is_among else ""
+        description = f"{NOUNS[name]} par {name}({', '.join(starmap(_format_argument, given.items()))})"
+        description += " (une année seule compte pour son début)" if DATES & given.keys() else ""
+        description += f" parmi {_name_source(among)}" if is_among else ""
         is_shortened = search is not None and bool(search.shortened)
-        kept = self._keep(name, said, result, documents, why_not=why_not, is_shortened=is_shortened)
+        kept = self._add_receipt(name, description, result, documents, why_not=why_not, is_shortened=is_shortened)
         if name == "get_links":
             for key, relation in (("cites", "cités par"), ("cited_by", "qui citent")):
                 self._know(kept._replace(said=f"documents {relation} {asked['doc_id']}", documents=tuple(result[key])))
 
-    def _computed(
+    def _record(
         self,
         function: str,
-        said: str,
+        description: str,
         value: Any,
         ids: Sequence[str],
         source: Receipt | None,
         why_not: str = "",
         forms: Iterable[Any] = (),
     ) -> Any:
-        self._keep(function, said, value, ids, why_not=why_not or _why_not(source), forms=forms)
+        self._add_receipt(function, description, value, ids, why_not=why_not or _why_unsound(source), forms=forms)
         return value
 
-    def _keep(
+    def _add_receipt(
         self,
         function: str,
-        said: str,
+        description: str,
         value: Any,
         documents: Iterable[str] = (),
         *,
@@ -401,12 +401,12 @@ class Receipts:
         kept = Receipt(
             f"r{len(self._receipts) + 1}",
             function,
-            said[:MAX_SAID],
+            description[:MAX_SAID],
             shown(value),
             frozenset(map(_digest, (value, *forms))),
             tuple(dict.fromkeys(documents)),
             tuple(value) if function in ("table", "most_common") else (),
-            why_not or (TOO_LONG if len(said) > MAX_SAID else ""),
+            why_not or (TOO_LONG if len(description) > MAX_SAID else ""),
             record=value if function in ("earliest", "latest") else {},
             **flags,
         )
@@ -419,8 +419,8 @@ class Receipts:
         return kept
 
     def _know(self, receipt: Receipt) -> None:
-        """Keep a receipt whose value lists its documents, which programs may then have counted."""
-        known = self._by_documents.get(key := _key(receipt.documents))
+        """Index a receipt that lists documents, so that programs may compute over them."""
+        known = self._by_documents.get(key := _hash_ids(receipt.documents))
         if not self.is_full and (known is None or (known.why_not and not receipt.why_not)):
             self._by_documents[key] = receipt
 
@@ -429,33 +429,33 @@ class Receipts:
         ids = list(dict.fromkeys(_ids_of(documents)))
         if not ids and documents:
             raise ValueError("donnez ce qu'une fonction du corpus a rendu : une liste d'identifiants, des fiches…")
-        source = self._by_documents.get(_key(ids))
+        source = self._by_documents.get(_hash_ids(ids))
         return source, source.documents if source else ids
 
-    def _extreme(self, function: str, documents: Any, said: str, choose: Callable[..., Any]) -> dict[str, str]:
+    def _extreme(self, function: str, documents: Any, which: str, choose: Callable[..., Any]) -> dict[str, str]:
         source, ids = self._source(documents)
-        dates = [(date, doc_id) for doc_id in ids for date in self._values(ids, doc_id, "date")]
-        dated = [one for one in dates if _ISO_DATE.fullmatch(one[0])]
+        dates = [(date, doc_id) for doc_id in ids for date in self._field_values(ids, doc_id, "date")]
+        dated = [pair for pair in dates if _ISO_DATE.fullmatch(pair[0])]
         if not dated:
             raise ValueError("aucune décision, ou aucune qui ait une date complète")
         date, doc_id = choose(dated)
-        n_others = sum(one == date for one, _ in dated) - 1
+        n_others = sum(other == date for other, _ in dated) - 1
         others = f" (et {n_others} du même jour)" if n_others else ""
         if undated := len(dates) - len(dated):
             others += f" ({undated} sans date complète non comptées)"
         value = {"doc_id": doc_id, "date": date, "title": self._metas[doc_id]["title"]}
-        return self._computed(function, f"décision {said}{others} parmi {_among(source)}", value, ids, source)
+        return self._record(function, f"décision {which}{others} parmi {_name_source(source)}", value, ids, source)
 
     def _counts(self, ids: Sequence[str], names: Sequence[str]) -> Counter[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
         for doc_id in ids:
-            counts.update(product(*(self._values(ids, doc_id, name) for name in names)))
+            counts.update(product(*(self._field_values(ids, doc_id, name) for name in names)))
         return counts
 
-    def _values(self, ids: Sequence[str], doc_id: str, name: str) -> Sequence[str]:
+    def _field_values(self, ids: Sequence[str], doc_id: str, name: str) -> Sequence[str]:
         """Return a document's values of a field; those of all `ids` are read together."""
         if doc_id not in self._metas:
-            for meta in self._index.metas([one for one in ids if one not in self._metas]):
+            for meta in self._index.metas([other_id for other_id in ids if other_id not in self._metas]):
                 fields = {field: getattr(meta, field) for field in FIELDS if hasattr(meta, field)}
                 year, month = _YEAR.match(meta.date), _MONTH.match(meta.date)  # "1993" has no month
                 known = {"année": year[0] if year else "", "mois": month[0] if month else ""}
@@ -467,16 +467,16 @@ class Receipts:
 
 
 class _Judge:
-    """Judges the values of one answer; where it names receipts, by these alone."""
+    """Judges the values of one answer, only against the receipts it names, if it names any."""
 
     def __init__(self, receipts: Receipts, named: Sequence[str], is_cited: Callable[[str], bool]) -> None:
         self._receipts, self._named, self._is_cited = receipts, named, is_cited
         self._by_value: dict[bytes, list[Receipt]] = {}
-        self.found: dict[str, Receipt] = {}  # of which the answer has values, by statement
+        self.matched: dict[str, Receipt] = {}  # of which the answer has values, by statement
         self._words: dict[str, None] = {}
         self._values: dict[str, None] = {}
         whole = receipts.sound(named or None)
-        parts = [part for one in whole if named or one.record for part in receipts.parts(one)]
+        parts = [part for receipt in whole if named or receipt.record for part in receipts.parts(receipt)]
         for receipt in (*whole, *parts):
             for digest in receipt.digests:
                 self._by_value.setdefault(digest, []).append(receipt)
@@ -484,48 +484,48 @@ class _Judge:
     def judge(self, value: Any, keys: tuple[str, ...] = ()) -> None:
         """Judge a value below some keys.
 
-        A key is a word of the model's, unless it says nothing, names the field, or a citation below it bears it out.
+        A key counts as the model's wording unless it is neutral, names the field, or a citation below supports it.
         """
-        if found := self._receipts_of(value):
-            self.found |= {one.statement(): one for one in found[:MAX_ALIKE]}
-            self._words |= {key: None for key in keys if not _is_true_key(key, value, found[0])}
+        if matches := self._receipts_of(value):
+            self.matched |= {receipt.statement(): receipt for receipt in matches[:MAX_ALIKE]}
+            self._words |= {key: None for key in keys if not _is_true_key(key, value, matches[0])}
         elif isinstance(value, str):
             self._judge_text(value, keys)
         elif isinstance(value, Mapping) and value:
-            for key, one in value.items():
-                self.judge(one, (*keys, key))
+            for key, item in value.items():
+                self.judge(item, (*keys, key))
         elif isinstance(value, list | tuple) and value:
-            for one in value:
-                self.judge(one, keys)
+            for item in value:
+                self.judge(item, keys)
         else:
             self._words |= dict.fromkeys(keys)
             self._values[shown(value)] = None
 
     def check_records(self, value: Any) -> None:
-        """Refuse different fields of different records side by side, as if they were of one."""
+        """Flag different fields of different records presented as if they belonged to one record."""
         fields = self._fields(value)
         if len({record for record, _ in fields}) > 1 and len({name for _, name in fields}) > 1:
             self._values[MIXED] = None
 
     @property
     def unverified(self) -> list[str]:
-        """What is the value of no receipt, in French."""
-        words = [_line(one) for one in self._words if one.strip().casefold() not in NEUTRAL]
+        """Values without a receipt, in French."""
+        words = [_format_safe_line(word) for word in self._words if word.strip().casefold() not in NEUTRAL]
         return [*self._values, *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
 
     def _receipts_of(self, value: Any) -> Sequence[Receipt]:
-        """Return the receipts of which this is the value, all that are named, or all there are, the last one first."""
+        """Return the receipts with this value, among those named, else among all, latest first."""
         if isinstance(value, bool) or value in (None, ""):
             return ()
-        if found := self._by_value.get(_digest(value)):
-            return found
+        if matches := self._by_value.get(_digest(value)):
+            return matches
         listing = self._receipts.listing(value)
         return (listing,) if listing and (not self._named or listing.id in self._named) else ()
 
     def _fields(self, value: Any) -> set[tuple[str, str]]:
-        """Return records and fields below a value, but for groups that are of one record, several fields each."""
-        if found := self._receipts_of(value):
-            return {(found[0].id, found[0].field)} if found[0].field else set()
+        """Return (record, field) pairs below a value, except groups of several fields of one record."""
+        if matches := self._receipts_of(value):
+            return {(matches[0].id, matches[0].field)} if matches[0].field else set()
         parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
         below = set[tuple[str, str]]().union(*map(self._fields, parts))
         return set() if len(below) > 1 and len({record for record, _ in below}) == 1 else below
@@ -538,23 +538,23 @@ class _Judge:
 
 
 def shown(value: Any) -> str:
-    """Write a value in one short line, in French."""
+    """Format a value as one short line, in French."""
     if isinstance(value, str):
-        return f"« {_line(value)} »" if value else "(sans)"
+        return f"« {_format_safe_line(value)} »" if value else "(sans)"
     if not isinstance(value, Mapping | list | tuple):
         return scalar_text(value)
     values = list(value.values()) if isinstance(value, Mapping) else list(value)
-    are_records = any(isinstance(one, Mapping | list | tuple) for one in values)
+    are_records = any(isinstance(item, Mapping | list | tuple) for item in values)
     if len(values) > FIRST_SHOWN or are_records:
         return f"{len(values)} {'ligne' if are_records else 'valeur'}{'s' if len(values) > 1 else ''}"
-    keys = [f"{_line(key)} : " for key in value] if isinstance(value, Mapping) else [""] * len(values)
-    return ", ".join(key + shown(one) for key, one in zip(keys, values, strict=True)) or "aucune valeur"
+    keys = [f"{_format_safe_line(key)} : " for key in value] if isinstance(value, Mapping) else [""] * len(values)
+    return ", ".join(key + shown(item) for key, item in zip(keys, values, strict=True)) or "aucune valeur"
 
 
-def _parts_of(value: Any) -> tuple[Any, list[str]]:
+def _split_answer(value: Any) -> tuple[Any, list[str]]:
     """Split `{"réponse": …, "reçus": […]}`; any other value is the answer itself."""
     given = value.items() if isinstance(value, Mapping) else ()
-    parts = {KEYS.get(_folded(key), ""): one for key, one in given}
+    parts = {KEYS.get(_fold_label(key), ""): part for key, part in given}
     if parts.keys() != {"answer", "named"} or len(given) != 2:
         return value, []
     return parts["answer"], [f"r{int(n)}" for n in regex.findall(r"(?i)\br?([0-9]{1,6})\b", str(parts["named"]))] or [
@@ -563,10 +563,10 @@ def _parts_of(value: Any) -> tuple[Any, list[str]]:
 
 
 def _ids_of(value: Any) -> list[str]:
-    """Return the documents that a function's value lists, in its order; none where it lists something else."""
+    """Return the ids that a function's value lists, in order; empty if it lists anything else."""
     if isinstance(value, Mapping):
         value = [value["doc_id"]] if "doc_id" in value else list(value)
-    ids = [_id_of(one) for one in value] if isinstance(value, list | tuple) else []
+    ids = [_id_of(row) for row in value] if isinstance(value, list | tuple) else []
     return ids if all(ids) else []
 
 
@@ -585,7 +585,7 @@ def _last_values(text: str) -> Iterator[Any]:
     head = tail[: ending.start()] if ending else tail
     if (dates := find_dates(head)) and dates[-1].end == len(head):
         yield dates[-1].value.isoformat()
-    elif number := _NUMBER.search(head):
+    elif number := _LAST_NUMBER.search(head):
         plain = number[0].replace(" ", "").replace(",", ".")
         if ending and ending["percent"]:
             yield f"{plain.replace('.', ',')} %"
@@ -593,14 +593,14 @@ def _last_values(text: str) -> Iterator[Any]:
             yield float(plain) if "." in plain else int(plain)
 
 
-def _is_true_key(key: str, value: Any, found: Receipt) -> bool:
-    """Tell whether a key says nothing of a value that its receipt does not."""
+def _is_true_key(key: str, value: Any, receipt: Receipt) -> bool:
+    """Tell whether a key adds nothing to what the receipt states."""
     name = key.strip().casefold()
     is_number = isinstance(value, int | float) and name in ("nombre", "n")
-    return is_number or bool(found.field and _FIELD_KEYS.get(name) == _FIELD_KEYS[found.field])
+    return is_number or bool(receipt.field and _FIELD_KEYS.get(name) == _FIELD_KEYS[receipt.field])
 
 
-def _key(ids: Iterable[str]) -> bytes:
+def _hash_ids(ids: Iterable[str]) -> bytes:
     return _digest(sorted(set(ids)))
 
 
@@ -609,26 +609,26 @@ def _digest(value: Any) -> bytes:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
 
 
-def _field(name: object) -> str:
-    if (found := _FIELD_NAMES.get(_folded(name))) is None:
+def _parse_field(name: object) -> str:
+    if (field := _FIELD_NAMES.get(_fold_label(name))) is None:
         raise ValueError(f"aucun champ « {quoted(name)} » : {', '.join(FIELDS.values())}")
-    return found
+    return field
 
 
-def _why_not(source: Receipt | None) -> str:
+def _why_unsound(source: Receipt | None) -> str:
     return source.why_not if source else HAND_MADE
 
 
-def _of(source: Receipt | None) -> str:
+def _of_source(source: Receipt | None) -> str:
     return f"des {source.said}" if source else f"de décisions d'une {HAND_MADE}"
 
 
-def _among(source: Receipt | None) -> str:
+def _name_source(source: Receipt | None) -> str:
     return f"les {source.said}" if source else f"une {HAND_MADE}"
 
 
-def _argument(name: str, value: Any) -> str:
-    """Write an argument as the function reads it."""
+def _format_argument(name: str, value: Any) -> str:
+    """Format an argument as the function normalises it."""
     read = READ.get(name, lambda text: text)
     return f"{name}{'~' if name in BY_LIKENESS else '='}{_literal(read(value))}"
 
@@ -641,7 +641,7 @@ def _terms(text: str) -> str:
     return " ".join(alternatives[0] for alternatives in query_terms(text))
 
 
-# How functions read arguments of which they leave words aside.
+# How functions normalise arguments from which they drop words.
 READ: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("juridiction", "formation", "solution"), _words_looked_for),
     "article": lambda text: article_keys(text)[0],
@@ -653,17 +653,17 @@ READ: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _literal(value: Any) -> str:
-    """Write an argument without loss: what nobody sees is escaped."""
+    """Format an argument without loss: invisible characters are escaped."""
     if isinstance(value, list | tuple):
         return f"({', '.join(map(_literal, value))})"
     if isinstance(value, int | float):
         return str(value)
     text = normalized(str(value)).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{_UNSEEN.sub(lambda match: f'{chr(92)}u{ord(match[0]):04x}', text)}'"
+    return f"'{_INVISIBLE.sub(lambda match: f'{chr(92)}u{ord(match[0]):04x}', text)}'"
 
 
-def _line(text: object) -> str:
-    """Write a text in one short line, without what could pass for a citation or hide a text."""
+def _format_safe_line(text: object) -> str:
+    """Shorten a text to one line, without characters that could imitate a citation or hide text."""
     line = " ".join(str(text)[: 4 * MAX_TEXT].translate(_AS_TEXT).split())
     line = "".join(sign for sign in line if sign.isprintable())
     return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1].rstrip() + "…"

@@ -40,21 +40,21 @@ LAST_TURN = (
     "Vous n'avez plus de tour. Écrivez maintenant, en français et sans programme, la réponse finale d'après ce que vous"
     " avez trouvé, avec ses citations [Source: identifiant, chars début-fin]."
 )
-# Runs after each block: tells what rlms' `answer` holds, and which variables there are.
+# Runs after each block: reports what rlms' `answer` holds, and the variables' names.
 AFTER = "_take_state(answer, list(locals()))"
 
 
 def code_blocks(reply: str) -> list[str]:
     """Return the code of a reply: of its ```repl fences, else of its Python ones, else a final FINAL(…), else all.
 
-    A reply without fences is code only if it is Python that calls something: prose is none.
+    A reply without fences is code only if it is Python that calls something: prose is not.
     """
     fenced = [(match["kind"].lower(), match["code"].rstrip()) for match in FENCE.finditer(reply)]
     for kinds in (OWN, USUAL):
         blocks = [code for kind, code in fenced if kind in kinds and code.strip()]
         if blocks:
-            return [*blocks, *_final_after(reply)]
-    if final := _final_after(reply):
+            return [*blocks, *_final_code(reply)]
+    if final := _final_code(reply):
         return final
     return [reply.strip()] if not fenced and _is_program(reply.strip()) else []
 
@@ -64,24 +64,24 @@ def prose_of(reply: str) -> str:
     if not FENCE.search(reply) and _is_program(reply.strip()):
         return ""
     prose = FENCE.sub("\n", reply).rstrip()
-    match = _final_of(prose)
+    match = _find_final(prose)
     return prose[: match.start()].strip() if match else prose.strip()
 
 
-def _final_after(reply: str) -> list[str]:
-    """Return a FINAL(…) that ends a reply, outside of any fence, as code."""
-    match = _final_of(FENCE.sub("\n", reply).rstrip())
-    return [_as_code(match["name"], match["inner"])] if match else []
+def _final_code(reply: str) -> list[str]:
+    """Return a FINAL(…) at the end of a reply, outside any fence, as code."""
+    match = _find_final(FENCE.sub("\n", reply).rstrip())
+    return [_write_call(match["name"], match["inner"])] if match else []
 
 
-def _final_of(prose: str) -> re.Match[str] | None:
-    """Find a FINAL(…) that ends a text; one that does not end in a bracket is not searched, which would take long."""
+def _find_final(prose: str) -> re.Match[str] | None:
+    """Find a FINAL(…) at the end of a text; without a closing bracket there, skip the slow search."""
     ends = prose.removesuffix(";").rstrip(" \t").endswith(")")
     return FINAL_LINE.search(prose) if ends else None
 
 
-def _as_code(name: str, inner: str) -> str:
-    """Write the call as code: what is no expression stands for itself, as a text."""
+def _write_call(name: str, inner: str) -> str:
+    """Write the call as code; text that is not an expression becomes a string literal."""
     if inner.strip().isidentifier():  # FINAL(result): a variable, if there is one of that name
         return f"FINAL_VAR({inner.strip()!r})"
     call = f"{name}({inner})"
@@ -95,7 +95,7 @@ def _is_program(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSetup:
-    """What a run works with."""
+    """Inputs of a run."""
 
     root: ChatModel
     sub: ChatModel
@@ -147,11 +147,11 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
 
 
 class SandboxedRLM(RLM):
-    """rlms' loop over the models and the sandbox of a run, which it makes of fixed lists of its own."""
+    """rlms' loop with the models and sandbox of a run in place of its built-in ones."""
 
     def __init__(self, question: str, setup: RunSetup, outcome: RlmOutcome) -> None:
         tools = {
-            name: {"tool": setup.functions[name], "description": said} for name, said in setup.descriptions.items()
+            name: {"tool": setup.functions[name], "description": text} for name, text in setup.descriptions.items()
         }
         super().__init__(
             backend="openai",
@@ -165,7 +165,7 @@ class SandboxedRLM(RLM):
         )
         self._question, self._setup, self._outcome = question, setup, outcome
         self._environment: ProgramEnvironment | None = None  # of the current run
-        self._prose = ""  # what the model last wrote that is no code
+        self._prose = ""  # what the model last wrote outside code
 
     @property
     def final(self) -> tuple[Any, bool]:
@@ -174,21 +174,21 @@ class SandboxedRLM(RLM):
 
     @property
     def partial(self) -> tuple[Any, bool]:
-        """What `answer` holds where the run was cut short, else the model's last words, and whether it is these."""
+        """What `answer` holds if the run was cut short, else the model's last prose, and whether it is prose."""
         held = self._environment.partial if self._environment else ""
         return held or self._prose, not held
 
     @contextmanager
     def _spawn_completion_context(self, prompt: Any) -> Iterator[tuple[Any, Any]]:
-        """Give rlms our models and sandbox: it has no seam for a client or an environment of one's own."""
+        """Give rlms our models and sandbox: it has no hook for a custom client or environment."""
         self._environment = ProgramEnvironment(self._setup, prompt)
         try:
-            yield _Handler(self._last_words, self._setup), self._environment
+            yield _Handler(self._last_answer, self._setup), self._environment
         finally:
             self._environment.cleanup()
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:
-        """Ask for a program and run it: rlms takes ```repl fences alone for code, and is silent where there is none."""
+        """Ask for a program and run it: rlms only accepts ```repl fences as code, and ignores their absence."""
         started = time.perf_counter()
         reply = self._chat(prompt)
         codes, thought = code_blocks(reply.text), prose_of(reply.text)
@@ -210,25 +210,25 @@ class SandboxedRLM(RLM):
         return iteration
 
     def _chat(self, messages: Sequence[Message]) -> Completion:
-        """Ask the root model; what programs printed is cut to what is closest to the question while it is too long."""
-        most = max([len(one["content"]) for one in messages[2:]], default=0)
+        """Ask the root model; while the prompt is too long, cut printed output to its most relevant parts."""
+        most = max([len(message["content"]) for message in messages[2:]], default=0)
         while True:
-            known_as = [{**one, "content": TURN.sub(r"\1:", one["content"])} for one in messages]
+            known_as = [{**message, "content": TURN.sub(r"\1:", message["content"])} for message in messages]
             try:
                 return self._setup.root.chat(messages, known_as)
             except ModelError as error:
                 if error.kind != "context" or most < LEAST_CHARS:
                     raise
             most //= 2
-            messages = [*messages[:2], *(self._shortened(one, most) for one in messages[2:])]
+            messages = [*messages[:2], *(self._shortened(message, most) for message in messages[2:])]
 
     def _shortened(self, message: Message, most: int) -> Message:
         if message["role"] == "assistant":
             return message
         return {**message, "content": relevant_part(message["content"], self._question, most)}
 
-    def _last_words(self, messages: Sequence[Message]) -> Any:
-        """Return the answer where the turns are used up: what `answer` holds, else what the model then writes."""
+    def _last_answer(self, messages: Sequence[Message]) -> Any:
+        """Return the answer when the turns are used up: what `answer` holds, else a last reply of the model."""
         self._outcome.out_of_turns = True
         if self._environment and (held := self._environment.partial):
             return held
@@ -238,13 +238,13 @@ class SandboxedRLM(RLM):
 
 
 class _Handler:
-    """What rlms asks for the last words of a run, and for its usage."""
+    """Client that rlms asks for the last answer of a run, and for its usage."""
 
-    def __init__(self, last_words: Callable[[Sequence[Message]], Any], setup: RunSetup) -> None:
-        self._last_words, self._setup = last_words, setup
+    def __init__(self, last_answer: Callable[[Sequence[Message]], Any], setup: RunSetup) -> None:
+        self._last_answer, self._setup = last_answer, setup
 
     def completion(self, prompt: Sequence[Message]) -> Any:
-        return self._last_words(prompt[:-1])  # in place of rlms' own request, which is English
+        return self._last_answer(prompt[:-1])  # in place of rlms' own request, which is English
 
     def get_usage_summary(self) -> UsageSummary:
         return usage_of(self._setup.tracker.usage, self._setup.root.name)
@@ -260,7 +260,7 @@ class ProgramEnvironment:
         self.is_final = False
         self._names: list[str] = []
         self._variable = ""  # that FINAL_VAR named
-        own: dict[str, Callable[..., Any]] = {
+        session_functions: dict[str, Callable[..., Any]] = {
             "FINAL": self._take_final,
             "FINAL_VAR": self._take_variable,
             "SHOW_VARS": lambda: f"Variables : {', '.join(self._names) or 'aucune'}",
@@ -269,13 +269,13 @@ class ProgramEnvironment:
             "rlm_query_batched": setup.functions["llm_query_batched"],
         }
         self._values = {**setup.values, "context": context, "history": [], "answer": {"content": "", "ready": False}}
-        self._sandbox = Sandbox({**setup.functions, **own}, setup.limits, values=self._values)
+        self._sandbox = Sandbox({**setup.functions, **session_functions}, setup.limits, values=self._values)
 
     def execute_code(self, code: str) -> REPLResult:
         """Run a block of code.
 
         Raises:
-            BudgetExceededError: If the run came to a limit before the block gave an answer.
+            BudgetExceededError: If the run reached a limit before the block gave an answer.
         """
         started, result = time.perf_counter(), SandboxResult("ok", "")
         try:
@@ -293,7 +293,7 @@ class ProgramEnvironment:
     def result(self, output: str, error: str, seconds: float) -> REPLResult:
         """Return a block's result in rlms' form, with the receipts and the sub-model's calls since the last one."""
         calls = self._setup.calls
-        kept = [one.statement() for one in self._setup.receipts.news()][-MAX_RECEIPTS_SHOWN:]
+        kept = [receipt.statement() for receipt in self._setup.receipts.news()][-MAX_RECEIPTS_SHOWN:]
         return REPLResult(
             stdout="\n".join([output, *(["Reçus :", *kept] if kept else [])]),
             stderr=error,
@@ -339,12 +339,12 @@ class ProgramEnvironment:
 
 
 def completion_of(model: str, prompt: str, reply: Completion, error: str) -> RLMChatCompletion:
-    """Return a call of the sub-model as rlms writes it down; `error` is in French, where there is no reply."""
+    """Return a call of the sub-model in rlms' form; `error` is in French, set if there is no reply."""
     usage = usage_of(reply.usage, model)
     return RLMChatCompletion(model, prompt, reply.text, usage, reply.seconds, None, error or None)
 
 
 def usage_of(usage: Usage, model: str) -> UsageSummary:
-    """Return a usage as rlms writes it down."""
+    """Return a usage in rlms' form."""
     summary = ModelUsageSummary(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost)
     return UsageSummary({model: summary})

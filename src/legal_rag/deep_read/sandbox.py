@@ -1,6 +1,6 @@
-"""Run programs that a model wrote, in Monty: an interpreter without files, network or processes, in a worker process.
+"""Run model-written programs in Monty: an interpreter without files, network or processes, in a worker process.
 
-A program reaches the functions that it is given, and nothing else of this process. Monty (pydantic-monty) bounds its
+A program can only reach the functions it is given in this process. Monty (pydantic-monty) bounds its
 memory, its time and its calls; what a program passes to a function is bounded here, before anything reads it.
 """
 
@@ -49,7 +49,7 @@ LOST = "ses variables sont perdues"
 UNLISTED = re.compile(r"dict_(keys|values|items)\(\[|range\(-?\d+, -?\d+|<[\w.]+ object>\Z")
 # Names of a hundred parts, of which the parser makes a copy for each part.
 ENDLESS_NAME = re.compile(r"\b(?:\w++[\s\\]*+\.[\s\\]*+){100}")
-# What Monty says, and what to write instead.
+# Monty's messages, and what to write instead.
 ADVICE = {
     "yield": "l'interpréteur n'a pas yield : construisez une liste",
     "cannot suspend": "une fonction du corpus ne s'appelle pas dans key=, map ou filter, ni dans une méthode __…__ : "
@@ -74,7 +74,7 @@ class SandboxResult(NamedTuple):
 
     status: Status  # "stopped": by a limit, and its variables are lost
     output: str  # what it printed, up to the limit; then how many characters more there were
-    error: str | None = None  # its traceback, or a French line that says what stopped it
+    error: str | None = None  # its traceback, or a French line on what stopped it
 
 
 class Sandbox:
@@ -94,7 +94,7 @@ class Sandbox:
         self._limits = limits or Limits()
         self._session: MontySession | None = None
         self._thread: ThreadPoolExecutor | None = None
-        self._worker = 0  # the id of its process, which is its own
+        self._worker = 0  # its process id
         self._ends = math.inf  # of the current program's time, on the monotonic clock
 
     def __enter__(self) -> "Sandbox":
@@ -106,7 +106,7 @@ class Sandbox:
     def close(self) -> None:
         """End the session, and forget its variables; a later `run` begins a new one."""
         if self._worker:
-            with suppress(OSError):  # it may have ended by itself
+            with suppress(OSError):  # it may have exited already
                 os.kill(self._worker, signal.SIGTERM)
         if self._session is not None and self._thread is not None:
             self._thread.submit(self._session.__exit__, None, None, None)
@@ -125,8 +125,8 @@ class Sandbox:
         try:
             self._drive(adapted(code), printed)
         except (MontyError, _OutOfTimeError) as error:
-            if (reason := self._why_stopped(error)) is None:
-                return SandboxResult("error", printed.text, _advised(cast("MontyError", error)))
+            if (reason := self._explain_limit(error)) is None:
+                return SandboxResult("error", printed.text, _format_error(cast("MontyError", error)))
             self.close()
             return SandboxResult("stopped", printed.text, f"{reason} ; {LOST}")
         except BaseException:  # of a function, the deadline, Ctrl-C: nobody waits for the program
@@ -137,14 +137,14 @@ class Sandbox:
     def _drive(self, code: str, printed: "_Printed") -> None:
         session = self._session or self._begin()
         self._ends = time.monotonic() + self._limits.seconds + GRACE_S
-        # The value of a last expression would be sent here: nobody asks for it.
+        # The value of a last expression would be sent here, and is not needed.
         code, functions = f"{code}\nNone", dict(self._functions)
         step = self._compute(lambda: session.feed_start(code, external_lookup=functions, print_callback=printed.add))
         while not isinstance(step, MontyComplete):
             if isinstance(step, FunctionSnapshot) and not step.is_os_function and step.function_name in self._functions:
                 answer = self._call(step)
                 step = self._compute(lambda: step.resume(answer))  # noqa: B023 - called before the next turn
-            else:  # an import, a name, a file: Monty's own affair
+            else:  # an import, a name, a file: handled by Monty
                 step = self._compute(step.resume_auto)
 
     def _begin(self) -> MontySession:
@@ -166,7 +166,7 @@ class Sandbox:
         return checkout
 
     def _compute(self, work: Callable[[], Any]) -> Any:
-        """Have the worker compute, in a thread: neither a deadline nor Ctrl-C has to wait for it."""
+        """Run worker calls in a thread, so that neither a deadline nor Ctrl-C has to wait for them."""
 
         def computed() -> Any:
             step = work()
@@ -176,19 +176,19 @@ class Sandbox:
             return step
 
         done = cast("ThreadPoolExecutor", self._thread).submit(computed)
-        own, left = self._ends - time.monotonic(), deadline.seconds_left()
+        program_left, left = self._ends - time.monotonic(), deadline.seconds_left()
         try:
-            return done.result(max(0.0, min(own, left)) if min(own, left) < math.inf else None)
+            return done.result(max(0.0, min(program_left, left)) if min(program_left, left) < math.inf else None)
         except TimeoutError as error:
             if done.done() and done.exception() is error:  # no worker was free
                 raise
-            raise (deadline.DeadlineError if left < own else _OutOfTimeError) from None
+            raise (deadline.DeadlineError if left < program_left else _OutOfTimeError) from None
 
     def _call(self, step: FunctionSnapshot) -> Any:
         bounded = _Plain()
         try:
-            arguments = [bounded.value(one) for one in step.args]
-            named = {bounded.key(name): bounded.value(one) for name, one in step.kwargs.items()}
+            arguments = [bounded.value(argument) for argument in step.args]
+            named = {bounded.key(name): bounded.value(argument) for name, argument in step.kwargs.items()}
         except Exception as error:  # Monty's own, too: it cannot make a value of each that a program can
             return {"exception": error}
         started = time.monotonic()
@@ -199,7 +199,7 @@ class Sandbox:
         finally:
             self._ends += time.monotonic() - started
 
-    def _why_stopped(self, error: Exception) -> str | None:
+    def _explain_limit(self, error: Exception) -> str | None:
         """Return which limit ended a program, in French; None if it is the program's own error."""
         text, limits = str(error), self._limits
         if isinstance(error, _OutOfTimeError) or text.startswith("TimeoutError: feed time limit"):
@@ -217,7 +217,7 @@ class Sandbox:
 
 
 class _OutOfTimeError(Exception):
-    """A program did not notice that its time was over, or it went by in passing values to and fro."""
+    """A program overran its time, or spent it on passing values back and forth."""
 
 
 class _Printed:
@@ -237,7 +237,7 @@ class _Printed:
 
 
 class _Plain:
-    """Makes plain values, within bounds, of what a program passes to a function."""
+    """Converts what a program passes to a function to plain values, within bounds."""
 
     def __init__(self) -> None:
         self._chars, self._items = MAX_CHARS, MAX_ITEMS
@@ -247,7 +247,7 @@ class _Plain:
         if self._items < 0 or depth > MAX_DEPTH:
             raise ValueError("argument trop grand, ou de listes trop imbriquées")
         if isinstance(value, str):
-            return self._text(value)
+            return self._bounded_text(value)
         if value is None or isinstance(value, bool | float):
             return value
         if isinstance(value, int):
@@ -256,11 +256,11 @@ class _Plain:
             self._take(value.bit_length() // 3)  # digits, about
             return value
         if isinstance(value, Mapping):
-            return {self.key(key): self.value(one, depth + 1) for key, one in value.items()}
+            return {self.key(key): self.value(item, depth + 1) for key, item in value.items()}
         if isinstance(value, set | frozenset):
-            return sorted((self.value(one, depth + 1) for one in value), key=str)
+            return sorted((self.value(item, depth + 1) for item in value), key=str)
         if isinstance(value, list | tuple):
-            return [self.value(one, depth + 1) for one in value]
+            return [self.value(item, depth + 1) for item in value]
         if isinstance(value, date):
             return value.isoformat()
         if isinstance(attributes := getattr(value, "attributes", None), dict):  # an object of a class of the program
@@ -268,9 +268,9 @@ class _Plain:
         raise TypeError(f"un programme ne peut pas passer ici de {type(value).__name__}")
 
     def key(self, key: Any) -> str:
-        return self._text(key) if isinstance(key, str) else str(self.value(key, MAX_DEPTH - 1))
+        return self._bounded_text(key) if isinstance(key, str) else str(self.value(key, MAX_DEPTH - 1))
 
-    def _text(self, text: str) -> str:
+    def _bounded_text(self, text: str) -> str:
         if UNLISTED.match(text):
             raise TypeError("écrivez list(…) autour de .keys(), .values(), .items(), range ou d'un itérateur")
         self._take(len(text))
@@ -282,13 +282,13 @@ class _Plain:
             raise ValueError(f"argument trop long : plus de {MAX_CHARS} caractères")
 
 
-def _advised(error: MontyError) -> str:
-    """Return a program's traceback, and what to write instead where Monty lacks something."""
+def _format_error(error: MontyError) -> str:
+    """Format a program's traceback, with advice where Monty lacks something."""
     text = error.display() if hasattr(error, "display") else str(error)
     if (beyond := len(text) - MAX_ERROR) > 0:
         half = MAX_ERROR // 2
         text = f"{text[:half]}\n… [{beyond} caractères de moins] …\n{text[-half:]}"
-    advice = next((said for sign, said in ADVICE.items() if sign in str(error)), "")
+    advice = next((hint for sign, hint in ADVICE.items() if sign in str(error)), "")
     return f"{text}\n{advice}" if advice else text
 
 
@@ -297,7 +297,7 @@ def parsed(code: str) -> ast.Module | None:
     if len(code) > MAX_CODE or ENDLESS_NAME.search(code):
         return None
     try:
-        with warnings.catch_warnings():  # of a program's escapes, which are not the user's affair
+        with warnings.catch_warnings():  # about a program's escapes, irrelevant to the user
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # also of null bytes and endless brackets
@@ -305,38 +305,38 @@ def parsed(code: str) -> ast.Module | None:
 
 
 def adapted(code: str) -> str:
-    """Write what Monty lacks of Python in what it has, where that means the same; all lines stay where they are."""
+    """Rewrite Python that Monty lacks as equivalent code that it has; line numbers are kept."""
     if (tree := parsed(code)) is None:
         return code
     data, edits = code.encode(), list[tuple[int, int, str]]()
     starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
     for node in ast.walk(tree):
-        for found, before, after in _wrappings(node):
-            first = starts[found.lineno - 1] + found.col_offset
-            last = starts[found.end_lineno - 1] + found.end_col_offset
+        for part, before, after in _iter_rewrites(node):
+            first = starts[part.lineno - 1] + part.col_offset
+            last = starts[part.end_lineno - 1] + part.end_col_offset
             edits += [(first, first, before), (last, last, after)] if after else [(first, last, before)]
     for first, last, new in sorted(edits, reverse=True):
         data = data[:first] + new.encode() + data[last:]
     return data.decode()
 
 
-def _wrappings(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
-    """Yield parts of a node that are written otherwise: what goes before and after, or, without after, in its place."""
+def _iter_rewrites(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
+    """Yield parts of a node to rewrite: the text before and after or, without after, the replacement."""
     if isinstance(node, ast.ImportFrom) and node.module in OWN_MODULES and node.names[0].name != "*":
-        own = [f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names]
+        bound = [f"{alias.asname or alias.name} = _{node.module}.{alias.name}" for alias in node.names]
         gap = "\n" * (cast("int", node.end_lineno) - node.lineno)  # of names in brackets
-        yield node, "; ".join(own) + (f"; ({gap})" if gap else ""), ""
-    elif isinstance(node, ast.Import) and any(one.name in OWN_MODULES for one in node.names):
-        own = [f"{one.asname or one.name} = _{one.name}" for one in node.names if one.name in OWN_MODULES]
-        others = [f"import {ast.unparse(one)}" for one in node.names if one.name not in OWN_MODULES]
-        yield node, "; ".join([*own, *others]), ""
+        yield node, "; ".join(bound) + (f"; ({gap})" if gap else ""), ""
+    elif isinstance(node, ast.Import) and any(alias.name in OWN_MODULES for alias in node.names):
+        bound = [f"{alias.asname or alias.name} = _{alias.name}" for alias in node.names if alias.name in OWN_MODULES]
+        others = [f"import {ast.unparse(alias)}" for alias in node.names if alias.name not in OWN_MODULES]
+        yield node, "; ".join([*bound, *others]), ""
     elif isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "next" and node.args and isinstance(node.args[0], ast.GeneratorExp):  # which is a list in Monty
             alone = len(node.args) == 1  # then the brackets of the call are its own
             yield node.args[0], "(iter" if alone else "iter", ")" if alone else " "
-        values = [one.value for one in node.keywords if one.arg == "key"] + node.args[: name in ("map", "filter")]
-        for method in (one for one in values if isinstance(one, ast.Attribute)):  # no method is a value in Monty
+        values = [kw.value for kw in node.keywords if kw.arg == "key"] + node.args[: name in ("map", "filter")]
+        for method in (value for value in values if isinstance(value, ast.Attribute)):  # no method is a value in Monty
             if isinstance(method.value, ast.Name) and method.value.id in ("str", "dict", "list"):
                 yield method, f"lambda _one: _one.{method.attr}()", ""
             else:
@@ -345,12 +345,12 @@ def _wrappings(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
 
 @cache
 def _pool() -> Monty:
-    """Return what starts a worker for each session; it has no environment, and ends with this process."""
+    """Return the pool that starts a worker per session, without environment, until this process exits."""
     return Monty(max_processes=MAX_WORKERS, max_checkouts_per_worker=1, checkout_timeout=WAIT_S).__enter__()
 
 
 def _confine(worker: int) -> None:
-    """Put a second wall around a worker, on Linux: no file or socket more, no byte written, no process begun."""
+    """Restrict a worker further on Linux: no new file or socket, no byte written, no new process."""
     if sys.platform == "linux" and worker:  # 0 would be this process
         import resource
 

@@ -6,14 +6,14 @@ from typing import Literal, get_args
 from legal_rag.llm import Budget
 
 PlanName = Literal["auto", "rlm", "map"]
-# Of one read, where none is given: a hundred decisions asked and the programs around them. A hundred drawn from 4,097
-# are asked in 100 calls of 530,000 characters in all (median), the hundred longest in 129 of 3.6 million.
+# Default of one read: a hundred decisions questioned and the programs around them. A hundred drawn from 4,097
+# take 100 calls of 530,000 characters in all (median), the hundred longest in 129 of 3.6 million.
 DEEP_READ_BUDGET = Budget(model_calls=400, tokens=2_000_000, seconds=1800.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What programs may take; what the functions take is not theirs."""
+    """Resource limits of programs; what functions use is not counted."""
 
     seconds: float = 10.0  # computing, each program
     memory_mb: int = 128  # a session's variables; what is passed to a function may take as much of this process
@@ -28,9 +28,9 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class DeepReadSettings:
-    """Everything that decides how a question is read for, its budget apart."""
+    """Everything that decides how a question is answered, except its budget."""
 
-    plan: PlanName = "auto"  # rlm: programs; map: map-reduce; auto: map where no program came
+    plan: PlanName = "auto"  # rlm: programs; map: map-reduce; auto: map if no program was written
     limits: Limits = field(default_factory=Limits)  # of each program
     instructions: str = ""  # a user's own, in French
     workers: int = 8  # questions to the sub-model at once

@@ -41,18 +41,18 @@ NOT_PRINTED = regex.compile(r"[\p{C}\p{Zl}\p{Zp}--\n]", regex.V1)
 ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
 
 
-def _text(value: Any) -> str:
-    """Write what rlms may put in place of a text as one: nothing, an answer's value, a prompt's messages."""
+def _coerce_text(value: Any) -> str:
+    """Coerce what rlms may log in place of a text: None, an answer's value, a prompt's messages."""
     return storable("" if value is None else answer_text(value) if not isinstance(value, str) else value)
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[str, BeforeValidator(_coerce_text)]
 Seconds = Annotated[float | None, Field(ge=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 
 
 class _Line(BaseModel):
-    """A part of a line; what is not named here is not read."""
+    """Part of a line; unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -81,13 +81,13 @@ class TracedCall(_Line):
     prompt: Text
     reply: Text = Field(validation_alias="response")
     seconds: Seconds = Field(None, validation_alias="execution_time")
-    error: Text = ""  # in French, where there is no reply
+    error: Text = ""  # in French, set if there is no reply
     models: dict[str, _ModelUsage] = Field({}, validation_alias=AliasPath("usage_summary", "model_usage_summaries"))
 
     @property
     def usage(self) -> Usage:
         """Tokens, and dollars."""
-        return reduce(Usage.plus, (one.usage() for one in self.models.values()), Usage())
+        return reduce(Usage.plus, (model.usage() for model in self.models.values()), Usage())
 
 
 class Block(_Line):
@@ -133,12 +133,12 @@ class Trace:
 
     @property
     def final_answer(self) -> str | None:
-        """The answer that the run ended with; None if it did not come to one."""
+        """The answer that the run ended with; None if there is none."""
         return self.iterations[-1].final_answer if self.iterations else None
 
     @property
     def usage(self) -> Usage:
-        """Usage of the sub-model in all turns; rlms writes down no usage of the root model's."""
+        """Usage of the sub-model in all turns; rlms does not log the root model's."""
         return reduce(Usage.plus, (call.usage for turn in self.iterations for call in turn.calls), Usage())
 
     def to_json(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Trace:
             "started": self.started,
             "final_answer": self.final_answer,
             "usage": self.usage._asdict(),
-            "iterations": [one.model_dump(exclude={"messages"}) for one in self.iterations],
+            "iterations": [turn.model_dump(exclude={"messages"}) for turn in self.iterations],
         }
 
 
@@ -177,14 +177,14 @@ def read_trace(path: str | Path) -> Trace:
         except (ValueError, RecursionError) as error:  # any JSON may be there
             if number == len(lines) > 1 and not line.endswith(b"\n"):
                 break
-            raise ValueError(f"not a trace: {path}, line {number}: {_why(error)} ({EXPECTED})") from error
+            raise ValueError(f"not a trace: {path}, line {number}: {_explain_error(error)} ({EXPECTED})") from error
     if not metadata and not turns:
         raise ValueError(f"not a trace: {path} holds no whole line ({EXPECTED})")
-    own = {name: value for name, value in metadata.items() if name not in ("type", "timestamp")}
-    return Trace(path, own, _text(metadata.get("timestamp")), tuple(turns))
+    fields = {name: value for name, value in metadata.items() if name not in ("type", "timestamp")}
+    return Trace(path, fields, _coerce_text(metadata.get("timestamp")), tuple(turns))
 
 
-def _why(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
         return "no JSON object"
     if not isinstance(error, ValidationError):
@@ -218,7 +218,7 @@ def render_trace(trace: Trace) -> str:
     from legal_rag.report.page import answer_html
 
     limits = ViewLimits()
-    question = excerpt(_question(trace), limits.text)
+    question = excerpt(_find_question(trace), limits.text)
     turns = trace.iterations[: limits.turns]
     script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
     values = {
@@ -227,7 +227,7 @@ def render_trace(trace: Trace) -> str:
         "answered": trace.final_answer is not None,
         "state": ("⏳", UNANSWERED) if trace.final_answer is None else ("✓", ANSWERED),
         "answer": excerpt(trace.final_answer or "", limits.text),
-        "facts": _facts(trace),
+        "facts": _list_facts(trace),
         "turns": turns,
         "left_out": len(trace.iterations) - len(turns),
         "beginning": trace.iterations[0].messages if trace.iterations else (),
@@ -237,9 +237,9 @@ def render_trace(trace: Trace) -> str:
         "turn_measures": _turn_measures,
         "calls_measures": _calls_measures,
         "call_measures": _call_measures,
-        "seconds": _seconds,
+        "seconds": _format_duration,
         "visible": visible,
-        "highlight": _highlighted,
+        "highlight": _highlight_python,
         "prose": lambda text: answer_html(text.text, [], [], markdown=True),
         "counted": counted,
         "first_line": _first_line,
@@ -262,7 +262,7 @@ def excerpt(text: str, most: int) -> Excerpt:
 
 def visible(text: str) -> str:
     """Escape every character that is not printed, except line breaks and spaces."""
-    return NOT_PRINTED.sub(lambda match: _escaped(match.group()), text.replace("\r\n", "\n").expandtabs(4))
+    return NOT_PRINTED.sub(lambda match: _escape_char(match.group()), text.replace("\r\n", "\n").expandtabs(4))
 
 
 def counted(n: int, one: str, many: str = "") -> str:
@@ -270,7 +270,7 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{french_number(n)} {(many or f'{one}s') if n > 1 else one}"
 
 
-def _escaped(character: str) -> str:
+def _escape_char(character: str) -> str:
     number = ord(character)
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
@@ -279,7 +279,7 @@ def _first_line(text: Excerpt) -> str:
     return next((line.strip() for line in text.text.split("\n") if line.strip()), "")
 
 
-def _highlighted(text: Excerpt) -> "Markup":
+def _highlight_python(text: Excerpt) -> "Markup":
     from markupsafe import Markup
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
@@ -289,8 +289,7 @@ def _highlighted(text: Excerpt) -> "Markup":
     return Markup(marked.rstrip("\n"))  # noqa: S704 - the formatter escapes what it is given
 
 
-def _question(trace: Trace) -> str:
-    """Return the question of a run, which stands in the prompt."""
+def _find_question(trace: Trace) -> str:
     for message in trace.iterations[0].messages[:3] if trace.iterations else ():
         if match := ASKED.match(message.content):
             return match[1]
@@ -298,22 +297,21 @@ def _question(trace: Trace) -> str:
 
 
 def _turn_measures(turn: Iteration) -> str:
-    """Write a turn's duration and calls of the sub-model."""
     calls = turn.calls
     number = counted(len(calls), "appel du sous-modèle", "appels du sous-modèle") + _free_and_failed(calls)
-    return _joined([_seconds(turn.seconds), number if calls else ""])
+    return _join_measures([_format_duration(turn.seconds), number if calls else ""])
 
 
 def _calls_measures(calls: Sequence[TracedCall]) -> str:
-    """Add calls up; they overlap, so that their durations add up to more than passes."""
+    """Sum calls up; they overlap, so their durations add up to more than the elapsed time."""
     usage = reduce(Usage.plus, (call.usage for call in calls), Usage())
-    seconds = f"{_seconds(sum(call.seconds or 0.0 for call in calls))} en durées cumulées"
-    return _joined([french_number(len(calls)) + _free_and_failed(calls), seconds, _tokens(usage)])
+    seconds = f"{_format_duration(sum(call.seconds or 0.0 for call in calls))} en durées cumulées"
+    return _join_measures([french_number(len(calls)) + _free_and_failed(calls), seconds, _format_tokens(usage)])
 
 
 def _call_measures(call: TracedCall) -> str:
-    duration = _seconds(call.seconds) if call.usage.calls or call.error else "reprise sans appel"
-    return _joined([duration, _tokens(call.usage)])
+    duration = _format_duration(call.seconds) if call.usage.calls or call.error else "reprise sans appel"
+    return _join_measures([duration, _format_tokens(call.usage)])
 
 
 def _free_and_failed(calls: Sequence[TracedCall]) -> str:
@@ -325,28 +323,28 @@ def _free_and_failed(calls: Sequence[TracedCall]) -> str:
     return f", dont {' et '.join(parts)}" if parts else ""
 
 
-def _facts(trace: Trace) -> list[tuple[str, str]]:
+def _list_facts(trace: Trace) -> list[tuple[str, str]]:
     usage, most = trace.usage, trace.metadata.get("max_iterations")
-    calls = [call for one in trace.iterations for call in one.calls]
+    calls = [call for turn in trace.iterations for call in turn.calls]
     turns = len(trace.iterations)
-    seconds = sum(one.seconds or 0.0 for one in trace.iterations)
+    seconds = sum(turn.seconds or 0.0 for turn in trace.iterations)
     facts = [
         ("Modèle", visible(str(trace.metadata.get("root_model") or ""))[:100]),
         ("Tours", f"{turns} sur {most} au plus" if isinstance(most, int) else str(turns)),
         ("Appels du sous-modèle", french_number(len(calls)) + _free_and_failed(calls)),
-        ("Durée", _seconds(seconds)),
+        ("Durée", _format_duration(seconds)),
         (
             "Jetons du sous-modèle",
             f"{french_number(usage.prompt_tokens)} lus, {french_number(usage.completion_tokens)} écrits",
         ),
-        ("Coût", _cost(usage)),
-        ("Début", _moment(trace.started)),
+        ("Coût", _format_cost(usage)),
+        ("Début", _format_date(trace.started)),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _moment(iso: str) -> str:
-    """Write a point in time in French; what cannot be parsed is left out."""
+def _format_date(iso: str) -> str:
+    """Format a timestamp in French; empty if it cannot be parsed."""
     try:
         moment = datetime.fromisoformat(iso)
     except ValueError:
@@ -354,19 +352,19 @@ def _moment(iso: str) -> str:
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year} à {moment:%H:%M}"
 
 
-def _seconds(seconds: float | None) -> str:
+def _format_duration(seconds: float | None) -> str:
     return "" if seconds is None else f"{french_decimal(seconds, 1)}{NARROW}s"
 
 
-def _tokens(usage: Usage | None) -> str:
+def _format_tokens(usage: Usage | None) -> str:
     return counted(usage.tokens, "jeton") if usage and usage.tokens else ""
 
 
-def _cost(usage: Usage) -> str:
+def _format_cost(usage: Usage) -> str:
     if usage.cost is None:
         return "prix inconnu"
     return f"{french_decimal(usage.cost, 4)}{NARROW}$" if usage.cost else ""
 
 
-def _joined(parts: Iterable[str]) -> str:
+def _join_measures(parts: Iterable[str]) -> str:
     return " · ".join(part for part in parts if part)
