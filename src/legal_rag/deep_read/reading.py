@@ -376,10 +376,9 @@ def conclude(
         value if isinstance(value, EnrichedResponse) else _enrich(value, log, corpus, seen, bears_out, plain=plain)
     )
     if named:
-        base = account or Account(value, unverified=(PROSE,))
-        account = base._replace(
-            receipts=tuple({receipt.statement(): receipt for receipt in (*base.receipts, *named.values())}.values())
-        )
+        account = account or Account(value, unverified=(PROSE,))
+        kept = {receipt.statement(): receipt for receipt in account.receipts} | named
+        account = account._replace(receipts=tuple(kept.values()))
     answer, reported, remark = _select_answer(checked, account, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, UNCITED if checked else ModelError("empty").reason
@@ -391,8 +390,8 @@ def conclude(
     if plain and answer and checked and answer.text == checked.text:
         _add_to_last_event(log, value=without_tags(value))
     if reported:
-        kept = [receipt.to_json() for receipt in reported.receipts[:MAX_LISTED]]
-        _add_to_last_event(log, **({"receipts": kept} if kept else {}), unverified=list(reported.unverified))
+        shown = [receipt.to_json() for receipt in reported.receipts[:MAX_LISTED]]
+        _add_to_last_event(log, **({"receipts": shown} if shown else {}), unverified=list(reported.unverified))
     work.emit()
     return log.prediction(
         work.question,

@@ -11,7 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
-from itertools import product, starmap
+from itertools import chain, islice, product, starmap
 from typing import Any, NamedTuple
 
 import regex
@@ -57,7 +57,6 @@ LIMITING = frozenset({"limit", "offset"})  # arguments that decide how many docu
 # Arguments that match by words or similarity, shown with `~`; all others are shown with `=`.
 BY_LIKENESS = frozenset("juridiction formation solution keyword keywords entity entites query".split())
 DATES = frozenset({"date_from", "date_to"})
-RECORDS = frozenset({"get_doc_meta", "earliest", "latest"})
 FIELDS = {
     "juridiction": "juridiction",
     "formation": "formation",
@@ -219,7 +218,7 @@ class Receipts:
         search = next((rec for rec in searches if digest in rec.digests), None)
         why_not = "occurrences plus nombreuses que rendu" if search and search.is_shortened else ""
         description, number = f"nombre des occurrences {_of_source(search)}", sum(map(len, matches))
-        return self._record("count", description, number, ids, search, why_not)
+        return self._record("count", description, number, ids, search, why_not=why_not)
 
     @bounded(documents=IDS)
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
@@ -228,11 +227,12 @@ class Receipts:
         """
         source, ids = self._source(documents)
         names = [_parse_field(field), *([_parse_field(second_field)] if second_field else [])]
-        rows = [[*values, n] for values, n in sorted(self._counts(ids, names).items())]
+        rows: list[list[Any]] = [[*values, n] for values, n in sorted(self._counts(ids, names).items())]
         if len(rows) > MAX_ROWS:
             raise ValueError(f"{len(rows)} lignes : prenez un champ de moins de {MAX_ROWS} valeurs, ou most_common")
         description = f"nombre par {' et '.join(FIELDS[name] for name in names)} {_of_source(source)}"
-        return self._record("table", description, rows, ids, source)
+        forms = [] if second_field else [dict(rows)]
+        return self._record("table", description, rows, ids, source, forms=forms, rows=tuple(rows))
 
     @bounded(documents=IDS)
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
@@ -240,11 +240,12 @@ class Receipts:
         source, ids = self._source(documents)
         name, most = _parse_field(field), whole_number("n", n, 1, MAX_ROWS, 10)
         counts = sorted(self._counts(ids, [name]).items(), key=lambda item: (-item[1], item[0]))
-        rows = [[value, k] for (value,), k in counts[:most]]
+        rows: list[list[Any]] = [[value, k] for (value,), k in counts[:most]]
         head = f"les {len(rows)} valeurs les plus fréquentes" if len(rows) > 1 else "la valeur la plus fréquente"
         if tied := sum(k == rows[-1][1] for _, k in counts[most:]):
             head += f" (et {tied} à égalité avec la dernière)"
-        return self._record("most_common", f"{head} du champ {FIELDS[name]} {_of_source(source)}", rows, ids, source)
+        description = f"{head} du champ {FIELDS[name]} {_of_source(source)}"
+        return self._record("most_common", description, rows, ids, source, forms=[dict(rows)], rows=tuple(rows))
 
     @bounded(documents=IDS)
     def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:
@@ -283,22 +284,22 @@ class Receipts:
         exact = 100 * both / len(of)
         forms = [f"{exact:.{n}f}" for n in range(3)]  # but for what rounds to all or nothing
         percent = [f"{form} %".replace(".", ",") for form in forms if float(form) % 100 or not exact % 100]
-        return self._record("share", text, round(both / len(of), 4), of, base, _why_unsound(source), percent)
+        why_not, value = _why_unsound(source), round(both / len(of), 4)
+        return self._record("share", text, value, of, base, why_not=why_not, forms=percent)
 
     @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
         """Identifiant (« r12 ») du dernier reçu ; ou du dernier dont value est la valeur."""
-        kept = self.sound() + list(reversed(self._receipts.values()))
         if value is None:
             return next(reversed(self._receipts))
-        digest = _digest(value)
-        if match := next((receipt for receipt in kept if digest in receipt.digests), None):
+        digest, unsound = _digest(value), reversed(self._receipts.values())
+        if match := next((kept for kept in chain(self.sound(), unsound) if digest in kept.digests), None):
             return match.id
         raise LookupError("aucun reçu n'a cette valeur : comptez par count, table, group_by…")
 
     def news(self) -> list[Receipt]:
         """Return the receipts about several documents added since the last call."""
-        news = list(self._receipts.values())[self._n_reported :]
+        news = list(islice(self._receipts.values(), self._n_reported, None))
         self._n_reported += len(news)
         return [receipt for receipt in news if receipt.function not in OF_ONE]
 
@@ -320,10 +321,9 @@ class Receipts:
 
     def bears_out(self, before: str, name: str) -> Receipt | None:
         """Return the receipt of a name, or the field of its record, if it is sound and its value ends a text."""
-        for kept in self.sound([name]):
-            digests = {_digest(value) for value in _last_values(before)}
-            return next((part for part in (kept, *self.parts(kept)) if not part.digests.isdisjoint(digests)), None)
-        return None
+        digests = set(map(_digest, _last_values(before)))
+        parts = (part for kept in self.sound([name]) for part in (kept, *self.parts(kept)))
+        return next((part for part in parts if not part.digests.isdisjoint(digests)), None)
 
     def sound(self, names: Iterable[str] | None = None) -> list[Receipt]:
         """Return the sound receipts, all or those named, latest first."""
@@ -344,7 +344,7 @@ class Receipts:
         if receipt.function == "get_doc_meta":
             meta = self._index.documents[receipt.documents[0]].to_json()
             named = [(french, meta[name]) for name, french in FIELDS.items() if meta.get(name)]
-        elif receipt.function in RECORDS:
+        elif receipt.record:
             named = list(receipt.record.items())
         for name, part in named:
             digests, field = frozenset(map(_digest, (part, {name: part}))), "" if receipt.rows else name
@@ -379,10 +379,11 @@ class Receipts:
         value: Any,
         ids: Sequence[str],
         source: Receipt | None,
+        *,
         why_not: str = "",
-        forms: Iterable[Any] = (),
+        **details: Any,
     ) -> Any:
-        self._add_receipt(function, description, value, ids, why_not=why_not or _why_unsound(source), forms=forms)
+        self._add_receipt(function, description, value, ids, why_not=why_not or _why_unsound(source), **details)
         return value
 
     def _add_receipt(
@@ -394,10 +395,8 @@ class Receipts:
         *,
         why_not: str = "",
         forms: Iterable[Any] = (),  # in which the same value may be given
-        **flags: Any,
+        **details: Any,
     ) -> Receipt:
-        if function in ("table", "most_common") and all(len(row) == 2 for row in value):
-            forms = [dict(value)]
         kept = Receipt(
             f"r{len(self._receipts) + 1}",
             function,
@@ -405,10 +404,8 @@ class Receipts:
             shown(value),
             frozenset(map(_digest, (value, *forms))),
             tuple(dict.fromkeys(documents)),
-            tuple(value) if function in ("table", "most_common") else (),
-            why_not or (TOO_LONG if len(description) > MAX_SAID else ""),
-            record=value if function in ("earliest", "latest") else {},
-            **flags,
+            why_not=why_not or (TOO_LONG if len(description) > MAX_SAID else ""),
+            **details,
         )
         self._n_documents += len(kept.documents)
         self.is_full = len(self._receipts) >= MAX_RECEIPTS or self._n_documents > MAX_DOCUMENTS
@@ -444,7 +441,8 @@ class Receipts:
         if undated := len(dates) - len(dated):
             others += f" ({undated} sans date complète non comptées)"
         value = {"doc_id": doc_id, "date": date, "title": self._metas[doc_id]["title"]}
-        return self._record(function, f"décision {which}{others} parmi {_name_source(source)}", value, ids, source)
+        description = f"décision {which}{others} parmi {_name_source(source)}"
+        return self._record(function, description, value, ids, source, record=value)
 
     def _counts(self, ids: Sequence[str], names: Sequence[str]) -> Counter[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
@@ -557,9 +555,8 @@ def _split_answer(value: Any) -> tuple[Any, list[str]]:
     parts = {KEYS.get(_fold_label(key), ""): part for key, part in given}
     if parts.keys() != {"answer", "named"} or len(given) != 2:
         return value, []
-    return parts["answer"], [f"r{int(n)}" for n in regex.findall(r"(?i)\br?([0-9]{1,6})\b", str(parts["named"]))] or [
-        "r0"
-    ]
+    numbers = regex.findall(r"(?i)\br?([0-9]{1,6})\b", str(parts["named"]))
+    return parts["answer"], [f"r{int(n)}" for n in numbers] or ["r0"]  # which is none: then nothing is computed
 
 
 def _ids_of(value: Any) -> list[str]:
