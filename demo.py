@@ -77,7 +77,7 @@ print("Paquet :", importlib.util.find_spec("legal_rag").origin)
 # qu'il est.
 
 # %%
-from legal_rag.library import install_fast_plaid
+from legal_rag.encoder import install_fast_plaid
 
 print(install_fast_plaid())
 

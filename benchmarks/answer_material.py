@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.folding import find_exact, fold
+from legal_rag.base.text import find_exact, fold
 
 MONTHS = "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split()
 QUOTE_SIGNS = re.compile(r"[«»“”„\"]")

@@ -17,14 +17,14 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from legal_rag.corpus.patterns import SERIES
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.evaluation import read_queries
+from legal_rag.law import SERIES
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Filters, Library
 from legal_rag.library.filters import fitting
 from legal_rag.library.library import STORE
 from legal_rag.retriever import MODES, Retriever, build_retriever
 from legal_rag.retriever.ranking import QueryFeatures
-from legal_rag.sqlite import connect_to_read
 
 K, ROUNDS = 10, 3
 NAMES, FILTERS = 100, 100

@@ -20,9 +20,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from legal_rag.agent import passages
-from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, Paragraph
 from legal_rag.encoder import build_encoder
 from legal_rag.encoder.encoder import ColbertEncoder, TokenVectors
+from legal_rag.law.tree import PART_KINDS, SPEAKERS, Paragraph
 
 FOLDS, DRAWS, PARTS_CHARS = 10, 5, 1500
 MOST, MOST_CHARS = 3, 1500

@@ -27,14 +27,14 @@ from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag import deadline
 from legal_rag.agent import Budget, Prediction, build_agent, build_language_model
+from legal_rag.base import deadline
+from legal_rag.base.files import cache_folder, progress, write_whole, written_whole
 from legal_rag.deep_read import deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.encoder import bundled_encoder
 from legal_rag.evaluation.questions import generate_questions
 from legal_rag.extraction import run_extraction
-from legal_rag.files import cache_folder, progress, write_whole, written_whole
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 

@@ -40,16 +40,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.files import progress, write_whole
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.patterns import MONTHS, find_dates, find_identifiers
-from legal_rag.corpus.references import ParsedQuery
-from legal_rag.corpus.sentences import split_sentences
 from legal_rag.encoder import Encoder
 from legal_rag.evaluation import read_queries
-from legal_rag.files import progress, write_whole
 from legal_rag.indexer import IndexConfig, add_documents, commit
 from legal_rag.indexer.shards import is_complete, shard_home
+from legal_rag.law import MONTHS, find_dates, find_identifiers
+from legal_rag.law.keys import ParsedQuery
+from legal_rag.law.sentences import split_sentences
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Filters, Library
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.chunk_vectors import ChunkVectors
@@ -61,7 +62,6 @@ from legal_rag.library.store import StoreWriter
 from legal_rag.retriever import MODES, Retriever
 from legal_rag.retriever.ranking import FUSED_CHUNKS, Mode, QueryFeatures, Ranker, Subsets
 from legal_rag.retriever.retriever import open_with_encoder
-from legal_rag.sqlite import connect_to_read
 
 RUN_SENTENCES = 8  # that follow one another in a real chunk, at most, and so in a simulated one
 SIMULATED = "simulated.json"  # counts of documents and chunks, once all are stored

@@ -152,8 +152,8 @@ display(Image(picture.read_bytes()))
 # La question dont la bonne décision vient le plus tard, ce qui était attendu et ce qui est venu à la place.
 
 # %%
-from legal_rag.corpus import legal_citation
 from legal_rag.evaluation import hardest
+from legal_rag.law import legal_citation
 
 texts = {query.qid: query.text for query in queries}
 failure = hardest(qrels, runs["hybrid"], n=1)[0]

@@ -128,7 +128,7 @@ view_entities(library)
 # garde que celles-là.
 
 # %%
-from legal_rag.corpus import legal_citation
+from legal_rag.law import legal_citation
 from legal_rag.library import Filters
 from legal_rag.retriever import build_retriever
 

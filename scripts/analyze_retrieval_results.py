@@ -11,7 +11,6 @@ import click
 import numpy as np
 
 from legal_rag.cli.evaluate import print_figures
-from legal_rag.corpus import legal_citation
 from legal_rag.evaluation import (
     Qrels,
     Run,
@@ -23,6 +22,7 @@ from legal_rag.evaluation import (
     read_run,
     trec_eval,
 )
+from legal_rag.law import legal_citation
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
 from legal_rag.library.library import is_library
 

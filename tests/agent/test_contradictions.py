@@ -12,11 +12,11 @@ from legal_rag.agent.compared_decisions import article_name, find_mentions
 from legal_rag.agent.contradictions import as_said, contradictions, render_comparison
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document
-from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction import ExtractionResult, ExtractionStore
 from legal_rag.extraction.outcomes import Outcome, kinds_of, outcome_of
 from legal_rag.extraction.store import Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
+from legal_rag.law.courts import court_of
 
 HARASSMENT = "L. 1152-1 du code du travail"
 RULE = (

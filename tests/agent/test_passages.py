@@ -12,11 +12,11 @@ from legal_rag.agent.passages import (
     is_cut,
     weigh_documents,
 )
-from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.encoder.encoder import TokenVectors
+from legal_rag.law.tree import Paragraph
 from legal_rag.retriever import build_retriever
 
-MARKED = Path(__file__).parents[1] / "corpus" / "marked"
+MARKED = Path(__file__).parents[1] / "law" / "marked"
 DECISION = "\n\n".join(
     line.split("|", 1)[1].strip() for line in (MARKED / "cassation.txt").read_text("utf-8").splitlines()
 )

@@ -26,10 +26,10 @@ from legal_rag.agent import (
     default_instructions,
 )
 from legal_rag.agent.tags import TagSettings, tag_instructions
+from legal_rag.base.files import beside
 from legal_rag.cli import main
 from legal_rag.corpus_index import CorpusIndexer
 from legal_rag.deep_read import deep_read
-from legal_rag.files import beside
 from legal_rag.graph import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractedEpisode, KnowledgeGraph
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
 from legal_rag.library import Library

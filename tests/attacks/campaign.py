@@ -33,7 +33,7 @@ from support.processes import children
 from tqdm import tqdm
 
 from attacks.cases import Case, Outcome, Place
-from legal_rag.files import cache_folder
+from legal_rag.base.files import cache_folder
 
 MODULES = ("programs", "arguments", "servers", "files", "flips", "injection")  # of this folder
 GROUPS = tuple(name for name in MODULES if (TESTS / "attacks" / f"{name}.py").exists())

@@ -106,11 +106,8 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.agent.step_parsing import clean_answer, read_arguments
     from legal_rag.agent.tags import take_tags
     from legal_rag.citations import CitationEnricher
-    from legal_rag.corpus import legal_citation, parse_chunk_id, split_sentences
+    from legal_rag.corpus import parse_chunk_id
     from legal_rag.corpus.cleaning import clean_text
-    from legal_rag.corpus.references import all_reference_keys
-    from legal_rag.corpus.structure.outline import build_tree
-    from legal_rag.corpus.structure.tree_files import tree_from_json
     from legal_rag.deep_read.grep import DOCUMENT_SECONDS, grep_text
     from legal_rag.deep_read.rlm import code_blocks, prose_of
     from legal_rag.deep_read.sandbox import _Plain, adapted
@@ -118,6 +115,10 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.evaluation import read_qrels, read_queries, read_run
     from legal_rag.extraction.rules.rules import find_entities
     from legal_rag.graph import parse_extraction_tags
+    from legal_rag.law import legal_citation, split_sentences
+    from legal_rag.law.keys import all_reference_keys
+    from legal_rag.law.outline import build_tree
+    from legal_rag.law.tree_files import tree_from_json
     from legal_rag.library import Filters, Library
     from legal_rag.llm import LenientAdapter, ModelError, json_in, server, without_thoughts
     from legal_rag.report import SavedAnswers

@@ -346,7 +346,7 @@ def _checked(prediction: Any, library: Any, place: Place) -> tuple[list[str], li
 
 
 def _stands(citation: Any, library: Any) -> bool:
-    from legal_rag.corpus.folding import fold_text
+    from legal_rag.base.text import fold_text
 
     content = library.document(citation.doc_id).content[citation.char_start : citation.char_end]
     return fold_text(citation.quote).strip() in fold_text(content)

@@ -18,7 +18,7 @@ from typing import Any
 from support.processes import is_running
 
 from attacks.cases import Case, Outcome, Place
-from legal_rag.deadline import DeadlineError, within
+from legal_rag.base.deadline import DeadlineError, within
 from legal_rag.deep_read import Limits, Sandbox, SandboxResult
 from legal_rag.deep_read.rlm import ProgramEnvironment, RunSetup
 from legal_rag.deep_read.sandbox import MAX_ERROR

@@ -85,7 +85,7 @@ def _read(place: Place, api_base: str, seconds: float, plan: str, n: int = 2) ->
 
 def questions(place: Place, api_base: str, seconds: float) -> str:
     """Make a question."""
-    from legal_rag import deadline
+    from legal_rag.base import deadline
     from legal_rag.evaluation.questions import generate_questions
 
     with deadline.within(seconds):
@@ -106,7 +106,7 @@ def by_ollama(place: Place, api_base: str, seconds: float) -> str:
 
 
 def _extracted(model: str, api_base: str, seconds: float) -> str:
-    from legal_rag import deadline
+    from legal_rag.base import deadline
     from legal_rag.extraction import run_extraction
 
     with deadline.within(seconds):
@@ -178,7 +178,7 @@ def _case(name: str, door: str, behaviour: Behaviour, seconds: float = BUDGET_S,
             except (ValueError, ConnectionError) as error:
                 line = f"{type(error).__name__}: {error}"
             except Exception as error:
-                from legal_rag.deadline import DeadlineError
+                from legal_rag.base.deadline import DeadlineError
 
                 if not isinstance(error, DeadlineError):
                     raise

@@ -7,8 +7,8 @@ import sys
 import pytest
 from support import ROOT
 
+from legal_rag.base.text import find_folded, fold
 from legal_rag.citations import Citation, CitationEnricher, EnrichedResponse
-from legal_rag.corpus.folding import find_folded, fold
 
 sys.path.append(str(ROOT / "benchmarks"))  # behind everything: no name there hides another
 

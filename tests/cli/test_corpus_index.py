@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
+from legal_rag.base.files import locked
 from legal_rag.cli import main
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.files import locked
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 

@@ -11,16 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from legal_rag.corpus import (
-    ChunkConfig,
-    build_chunker,
-    chunk_document,
-    parse_chunk_id,
-    sentence_chunker,
-    split_sentences,
-)
+from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, parse_chunk_id, sentence_chunker
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.sentence_chunker import PieceCounter
+from legal_rag.law import split_sentences
 
 OVERHEAD = 3
 CONFIGS = [

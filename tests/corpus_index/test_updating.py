@@ -180,7 +180,7 @@ def test_a_reader_opened_before_sees_its_commit_also_from_new_threads(library, a
 )
 def test_who_has_read_half_of_an_index_keeps_no_commit_waiting(library, add, monkeypatch, name):
     monkeypatch.setattr("legal_rag.corpus_index.index.PAGE", 1)
-    monkeypatch.setattr("legal_rag.sqlite.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("legal_rag.base.sqlite.PATIENCE_SECONDS", 0.1)
     index = CorpusIndex.open(library)
     streamed = getattr(index, name)
     everything = list(streamed()) if callable(streamed) else list(streamed)

@@ -6,11 +6,11 @@ import time
 import pytest
 from support.indexed_corpora import indexed_sample
 
-from legal_rag import deadline
 from legal_rag.agent.event_log import ARGUMENT_CHARS, INPUT_CHARS, INPUT_ITEMS, EventLog
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.tool_arguments import LARGEST_BITS, MAX_GUESSED, NAME, QUESTION, TEXTS, within_bound
 from legal_rag.agent.tools import build_tools
+from legal_rag.base import deadline
 from legal_rag.deep_read import create_multi_doc_env, rlm
 from legal_rag.deep_read.functions import FUNCTION_NAMES, MultiDocREPL
 from legal_rag.deep_read.mapping import map_in_threads

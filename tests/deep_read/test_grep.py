@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legal_rag import deadline
+from legal_rag.base import deadline
 from legal_rag.deep_read import grep as grep_module
 from legal_rag.deep_read.grep import MAX_IN_DOCUMENT, SHOWN_CHARS, CorpusGrep, GrepQuery, compile_pattern, grep_text
 from legal_rag.indexer import IndexConfig, add_documents, build_index, remove_documents

@@ -26,9 +26,10 @@ from support.plan_models import (
 
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
-from legal_rag.corpus import read_documents, split_sentences
+from legal_rag.corpus import read_documents
 from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.mapping import MAX_QUOTES, MapReduceSettings, read_reply
+from legal_rag.law import split_sentences
 
 # --- the whole run
 from legal_rag.llm import ModelError

@@ -9,11 +9,11 @@ from support.rlm_scripts import in_repl, root_model
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
-from legal_rag.corpus import split_sentences
-from legal_rag.corpus.sentences import without_blanks
 from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read, read_trace
 from legal_rag.deep_read.reading import most_in_french
 from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.law import split_sentences
+from legal_rag.law.sentences import without_blanks
 from legal_rag.llm import tokens_in
 
 QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"

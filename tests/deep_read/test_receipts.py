@@ -7,9 +7,9 @@ import time
 import pytest
 from support.indexed_corpora import indexed
 
+from legal_rag.base.text import normalized
 from legal_rag.citations.markers import NOT_A_RECEIPT, check_receipts
 from legal_rag.citations.plain import read_plain, without_hidden
-from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read import Limits, Sandbox, create_multi_doc_env
 from legal_rag.deep_read.prompts import answer_text, system_prompt

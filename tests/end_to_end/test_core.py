@@ -6,7 +6,7 @@ import sys
 import pytest
 from support import ROOT
 
-from legal_rag.lazy import EXTRAS
+from legal_rag.base.extras import EXTRAS
 
 pytestmark = pytest.mark.slow
 

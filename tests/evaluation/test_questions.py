@@ -260,7 +260,7 @@ def test_a_document_that_changed_since_is_asked_about_anew(sample_rows, tiny_enc
 
 
 def test_documents_may_be_added_while_questions_are_made(sample_rows, tiny_encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("legal_rag.sqlite.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("legal_rag.base.sqlite.PATIENCE_SECONDS", 0.5)
     rows = list(made_up(sample_rows, 6))
     library = library_of(rows[:5], tmp_path, tiny_encoder)
 
@@ -385,7 +385,7 @@ def test_a_server_that_was_never_reached_stops_the_run_within_seconds(small_libr
 
 
 def test_without_pyarrow_nothing_is_begun(small_library, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("legal_rag.lazy.find_spec", lambda name: None)
+    monkeypatch.setattr("legal_rag.base.extras.find_spec", lambda name: None)
     assert main(["questions", *place(small_library), "--output", str(tmp_path / "set"), "--no-model"]) == 1
     assert "pyarrow is not installed: pip install 'legal-rag[datasets]'" in capsys.readouterr().err
     assert not (tmp_path / "set").exists()

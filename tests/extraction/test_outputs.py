@@ -7,12 +7,12 @@ import tracemalloc
 import langextract as lx
 import pytest
 
+from legal_rag.base.files import locked
 from legal_rag.extraction import ExtractionResult, build_enriched_context, format_extraction_index
 from legal_rag.extraction import pages as page_module
 from legal_rag.extraction.entities import ExtractedDocument, rule_entity
 from legal_rag.extraction.outputs import write_outputs
 from legal_rag.extraction.rules.rules import find_entities
-from legal_rag.files import locked
 
 TEXT = "Arrêt du 3 mars 2021 : l’œuvre\r\n😀 vaut 100 euros."
 DATE = {**rule_entity("date", TEXT, 9, 20, iso="2021-03-03")}

@@ -12,18 +12,18 @@ from itertools import combinations, islice
 import pytest
 from support import html_pages
 
+from legal_rag.base.html import safe_json
+from legal_rag.base.text import printable
 from legal_rag.corpus import read_documents
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.extraction import ExtractionResult, ExtractionStore, outputs, view_entities
 from legal_rag.extraction.entities import CLASSES, LABELS, ExtractedDocument, rule_entity
 from legal_rag.extraction.outputs import write_outputs
 from legal_rag.extraction.pages import PageLink, colours, page_parts
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.extraction.store import Recipe
-from legal_rag.html import safe_json
+from legal_rag.law.citation import legal_citation
 from legal_rag.library import Library
-from legal_rag.printing import printable
 
 ATTACKS = [
     *html_pages.ATTACKS[:6],

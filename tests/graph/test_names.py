@@ -2,7 +2,6 @@
 
 import pytest
 
-from legal_rag.corpus.patterns import Identifier
 from legal_rag.graph.names import (
     court_node,
     guessed_type,
@@ -17,6 +16,7 @@ from legal_rag.graph.names import (
     words_of_key,
 )
 from legal_rag.graph.types import NODE_TYPES
+from legal_rag.law import Identifier
 
 VARIANTS = [
     (

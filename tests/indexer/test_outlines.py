@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from legal_rag.cli import main
-from legal_rag.corpus.structure import build_tree, read_paragraphs
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, open_index
 from legal_rag.indexer.build import remove_documents
+from legal_rag.law import build_tree, read_paragraphs
 from legal_rag.library import Filters, Library
 from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.outlines import OUTLINES, outline_of, passages_in, whole_outline_of

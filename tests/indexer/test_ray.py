@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from support.plaid_cases import random_passages
 
+from legal_rag.base.files import beside
 from legal_rag.corpus import read_documents
 from legal_rag.encoder import EncoderConfig, build_encoder
-from legal_rag.files import beside
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.indexer.config import library_path
 from legal_rag.indexer.ray import build_index_on_ray

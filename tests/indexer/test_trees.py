@@ -10,9 +10,9 @@ import pytest
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.cli import main
-from legal_rag.corpus.structure.tree import walk
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, open_index
 from legal_rag.indexer.trees import check_trees, export_trees, import_trees, plan_summaries, summarise_trees
+from legal_rag.law.tree import walk
 from legal_rag.library import Library
 from legal_rag.library.outlines import OUTLINES, whole_outline_of
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from legal_rag.base.files import locked
 from legal_rag.cli import main
 from legal_rag.corpus import ChunkConfig, read_documents
 from legal_rag.extraction import ExtractionSettings
-from legal_rag.files import locked
 from legal_rag.indexer import (
     IndexConfig,
     add_documents,

@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from legal_rag.corpus.references import all_reference_keys, cited_keys, own_keys, reference_keys, relaxed_key
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
+from legal_rag.law.keys import all_reference_keys, cited_keys, own_keys, reference_keys, relaxed_key
 from legal_rag.library import LexicalIndex
 from legal_rag.library.bm25 import HEADER_COLUMNS, LEXICAL_FOLDER, lexical_words
 from legal_rag.retriever import Retriever

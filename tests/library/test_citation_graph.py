@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from legal_rag.corpus.references import ParsedQuery, own_keys
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
+from legal_rag.law.keys import ParsedQuery, own_keys
 from legal_rag.library import Filters, Library
 from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLinks, Link
 from legal_rag.library.filters import own_name_condition
@@ -15,7 +16,6 @@ from legal_rag.library.library import STORE
 from legal_rag.library.store import present_at, present_keys
 from legal_rag.retriever import Retriever
 from legal_rag.retriever.ranking import CITING_DOCUMENTS, propagate_citations
-from legal_rag.sqlite import connect_to_read
 
 CODE = "Code du travail, article "
 ROWS = [

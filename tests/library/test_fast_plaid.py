@@ -6,8 +6,8 @@ from importlib.metadata import version
 import pytest
 from support import ROOT
 
+from legal_rag.encoder import install_fast_plaid
 from legal_rag.encoder.runtime import fast_plaid_build
-from legal_rag.library import install_fast_plaid
 
 
 @pytest.mark.parametrize(

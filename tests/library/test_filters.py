@@ -5,14 +5,14 @@ from datetime import date, datetime
 
 import pytest
 
+from legal_rag.base.sqlite import ANY_ROW
 from legal_rag.corpus import Document
-from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.references import cited_keys, own_keys
 from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.keys import cited_keys, own_keys
 from legal_rag.library import Filters
 from legal_rag.library.filters import distinct, fitting
 from legal_rag.retriever import Retriever
-from legal_rag.sqlite import ANY_ROW
 
 COURTS = [
     ("Cour de cassation", "Chambre sociale"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legal_rag import files as folders
+from legal_rag.base import files as folders
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
 from legal_rag.indexer.commit import building, finish_library, updating
 from legal_rag.library import Filters, Library

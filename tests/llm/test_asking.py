@@ -6,7 +6,7 @@ import time
 import pytest
 from support.scripted_server import Reply, ScriptedServer
 
-from legal_rag import deadline
+from legal_rag.base import deadline
 from legal_rag.llm import (
     Budget,
     BudgetExceededError,

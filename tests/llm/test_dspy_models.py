@@ -12,8 +12,8 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMAuthError, LMRat
 from support.raw_server import RawServer, dripped
 from support.scripted_server import Reply, ScriptedServer, fields
 
-from legal_rag import deadline
 from legal_rag.agent import build_language_model
+from legal_rag.base import deadline
 from legal_rag.llm import Budget, BudgetExceededError, ModelCalls, ModelError, UsageTracker, ask, model_of
 from legal_rag.llm.server import MASK
 

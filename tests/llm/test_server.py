@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.raw_server import RESET, STAY, RawServer, completion, dripped, response
 
-from legal_rag import deadline
+from legal_rag.base import deadline
 from legal_rag.llm import Budget, BudgetExceededError, Endpoint, ModelError, UsageTracker, ask, server
 from legal_rag.llm.server import MASK, MAX_BODY, MAX_MESSAGE, MAX_TEXT, keys_of_environment, mask_keys
 

@@ -11,8 +11,8 @@ from legal_rag.agent import Prediction
 from legal_rag.agent.prediction import Passage
 from legal_rag.citations import Citation, format_marker
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.structure.tree import Paragraph, TreeNode
 from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.outlines import Outline, make_outline
 from legal_rag.report import render_answer, render_outline, show_outline
 from legal_rag.report.outline import Mark, list_sections, shares_in_french, view_document

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from legal_rag.corpus.chunking import chunk_id
-from legal_rag.corpus.references import own_keys
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
+from legal_rag.law.keys import own_keys
 from legal_rag.library import Filters, Library, SearchSettings
 from legal_rag.retriever import Retriever
 from legal_rag.retriever.ranking import (

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from legal_rag.corpus import references as names
 from legal_rag.encoder import ColbertEncoder
 from legal_rag.encoder.encoder import check_encoder
+from legal_rag.law import keys as names
 from legal_rag.library import Filters, Library
 from legal_rag.retriever import Retriever, build_retriever
 

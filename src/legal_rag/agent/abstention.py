@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from legal_rag.corpus.cleaning import read_words
+from legal_rag.base.files import cache_folder, write_whole
+from legal_rag.base.text import read_words
 from legal_rag.encoder.encoder import TokenVectors
-from legal_rag.files import cache_folder, write_whole
 from legal_rag.library.library import Library
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit

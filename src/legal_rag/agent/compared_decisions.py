@@ -7,15 +7,15 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.citations.wording import content_words
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import legal_citation
-from legal_rag.corpus.patterns import Identifier, find_identifiers
-from legal_rag.corpus.patterns.courts import CourtRank, court_of
-from legal_rag.corpus.references import canonical_key, own_keys
-from legal_rag.corpus.structure.decision import Operative, operative_part
 from legal_rag.extraction.outcomes import CASSATION, Outcome, outcome_of
+from legal_rag.law import Identifier, find_identifiers
+from legal_rag.law.citation import legal_citation
+from legal_rag.law.courts import CourtRank, court_of
+from legal_rag.law.keys import canonical_key, own_keys
+from legal_rag.law.ruling import Operative, operative_part
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.corpus import Corpus
 
@@ -61,13 +61,13 @@ class ComparedDecision(NamedTuple):
     char_start: int
     char_end: int
     quote: str  # content[char_start:char_end]
-    citation: str  # as lawyers write it: see `legal_rag.corpus.legal_citations`
+    citation: str  # as lawyers write it: see `legal_rag.law.citation`
 
 
 class ArticleMention(NamedTuple):
     """One mention of an article of a code in a text."""
 
-    term: str  # the store's: see `legal_rag.corpus.references`
+    term: str  # the store's: see `legal_rag.law.keys`
     name: str  # as it is written: "L. 1152-1 du code du travail"
     start: int  # characters
     end: int

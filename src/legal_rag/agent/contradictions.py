@@ -19,16 +19,15 @@ from legal_rag.agent.compared_decisions import (
 )
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.tool_outputs import block
+from legal_rag.base.html import french_number
+from legal_rag.base.text import Span, json_safe
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS
 from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import content_words
-from legal_rag.corpus.cleaning import json_safe
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction.outcomes import opposites_of
-from legal_rag.html import french_number
+from legal_rag.law.courts import court_of
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
 from legal_rag.library.corpus import Corpus
 from legal_rag.llm import Budget, BudgetExceededError, Usage

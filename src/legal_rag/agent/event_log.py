@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
+from legal_rag.base.text import json_safe, storable
 from legal_rag.citations.enricher import EnrichedResponse
-from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.library.corpus import Corpus
 from legal_rag.llm import Usage

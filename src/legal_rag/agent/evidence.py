@@ -16,8 +16,8 @@ from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.encoder.encoder import TokenVectors
+from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.agent.prediction import Passage, TokenMatch
+from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.encoder.encoder import Encoder, TokenVectors
+from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.ranking import WORD
 from legal_rag.retriever.retriever import EncodedQuery

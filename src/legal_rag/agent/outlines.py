@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from legal_rag.agent.tool_outputs import without_marks
-from legal_rag.corpus.structure.tree import TreeNode
+from legal_rag.law.tree import TreeNode
 from legal_rag.retriever.structured import DocumentOutline
 
 CHARS_PER_TOKEN = 3  # of French, cautiously: GPT-4o's tokenizer makes 3.3 to 4

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from legal_rag.base.text import json_safe
 from legal_rag.citations.checks import Citation, count_by_status
-from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
+from legal_rag.law.citation import legal_citation
 from legal_rag.llm import Usage
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class CitedDocument(NamedTuple):
     formation: str = ""
     solution: str = ""
     applied_laws: tuple[str, ...] = ()
-    citation: str = ""  # as lawyers write it: see `legal_rag.corpus.legal_citations`
+    citation: str = ""  # as lawyers write it: see `legal_rag.law.citation`
 
     @classmethod
     def of(cls, document: Document) -> "CitedDocument":

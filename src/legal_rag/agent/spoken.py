@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
-from legal_rag.corpus.structure.tree import Paragraph, section_titles
+from legal_rag.law.tree import Paragraph, section_titles
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.outlines import Outline, passages_in, whole_outline_of
 from legal_rag.retriever.retriever import SearchHit

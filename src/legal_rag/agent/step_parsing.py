@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import json_safe, normalized, storable
+from legal_rag.base.text import json_safe, normalized, storable
 from legal_rag.llm import json_in, without_thoughts
 
 FINISH = "finish"

@@ -9,16 +9,15 @@ from functools import wraps
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+from legal_rag.base.deadline import check
+from legal_rag.base.text import DASHES, fold_text, storable
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
-from legal_rag.corpus.folding import DASHES, fold_text
-from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
-from legal_rag.corpus.structure.tree import TreeNode, walk
-from legal_rag.deadline import check
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
+from legal_rag.law.amounts import NUMBER_IN_WORDS, words_value
+from legal_rag.law.tree import TreeNode, walk
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters
 from legal_rag.library.library import Library

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from legal_rag.agent.tool_arguments import FoundChunks
+from legal_rag.base.text import storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.legal_citations import legal_citation
-from legal_rag.corpus.sentences import split_sentences
 from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.types import EDGE_TYPES
+from legal_rag.law.citation import legal_citation
+from legal_rag.law.sentences import split_sentences
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.retriever.retriever import SearchHit
 

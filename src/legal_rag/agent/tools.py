@@ -34,11 +34,11 @@ from legal_rag.agent.tool_outputs import (
 )
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.structure.tree import TreeNode
 from legal_rag.corpus.windows import READ_CHARS, window_at
 from legal_rag.extraction.entities import Entity
 from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.graph.store import GRAPH
+from legal_rag.law.tree import TreeNode
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of

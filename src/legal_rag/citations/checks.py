@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
 from legal_rag.citations.markers import Reference
 from legal_rag.citations.sources import SourceText, SourceTexts
@@ -15,8 +16,7 @@ from legal_rag.citations.surroundings import (
     quotes_a_term,
 )
 from legal_rag.citations.wording import content_words, says_the_same, telling_stems
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.structure.tree import Speaker, speaker_in_french
+from legal_rag.law.tree import Speaker, speaker_in_french
 
 # verified: every quotation of the sentence is word for word in the passage cited, and the sentence states nothing
 # else that can be checked and is not there; a sentence that quotes nothing is never verified.

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.citations.facts import FIGURE, Fact, find_facts
 from legal_rag.citations.plain import line_end
 from legal_rag.citations.wording import CONTENT_WORD, cues_of
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import split_sentences
+from legal_rag.law.sentences import split_sentences
 
 QUOTATION_MARK = re.compile(r"[«»“”‹›\"]|\n[^\S\n]*\n")
 _REOPENS = re.compile(r"\s*«")

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from legal_rag.base.text import fold_text
 from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
 from legal_rag.citations.claims import AnswerText, Claim, Quotation
 from legal_rag.citations.facts import Fact
@@ -18,7 +19,6 @@ from legal_rag.citations.markers import (
 )
 from legal_rag.citations.plain import read_plain
 from legal_rag.citations.sources import SourceTexts
-from legal_rag.corpus.folding import fold_text
 
 _ABSTENTION = re.compile(
     r"\baucune? (?:passage|décision|élément|information|document|texte|résultat|réponse|jurisprudence)\b"

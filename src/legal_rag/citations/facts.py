@@ -6,10 +6,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from legal_rag.base.text import fold_text
 from legal_rag.citations.plain import legible
 from legal_rag.citations.wording import TABLES, is_grammar, stem_of
-from legal_rag.corpus.folding import fold_text
-from legal_rag.corpus.patterns import (
+from legal_rag.law import (
     MONTHS,
     Identifier,
     LegalDate,
@@ -20,7 +20,7 @@ from legal_rag.corpus.patterns import (
     find_identifiers,
     find_texts,
 )
-from legal_rag.corpus.patterns.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+from legal_rag.law.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
 
 FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "name", "figure"]
 

@@ -5,11 +5,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from legal_rag.base.text import Span, fold_text, normalized
 from legal_rag.citations.plain import legible, read_plain, without_hidden
 from legal_rag.citations.sources import SourceTexts
 from legal_rag.corpus.chunking import parse_chunk_id
-from legal_rag.corpus.cleaning import normalized
-from legal_rag.corpus.folding import Span, fold_text
 
 _WORD = r"(?:chars?|characters?|car|caract[èe]res?|offsets?|positions?|pos)"
 _PLACE = (

@@ -8,18 +8,18 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from legal_rag.base.text import Folded, Span, find_exact, fold, is_whole, widened
 from legal_rag.citations.claims import Join, Part, readings_of
 from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stated_in
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Folded, Span, find_exact, fold, is_whole, widened
-from legal_rag.corpus.patterns.courts import court_of, find_courts, find_formations, words_of_value
-from legal_rag.corpus.patterns.letterheads import read_letterhead
-from legal_rag.corpus.sentences import split_sentences
-from legal_rag.corpus.structure.speakers import read_paragraphs
-from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.extraction.outcomes import Outcome, outcome_of
+from legal_rag.law.courts import court_of, find_courts, find_formations, words_of_value
+from legal_rag.law.letterheads import read_letterhead
+from legal_rag.law.sentences import split_sentences
+from legal_rag.law.speakers import read_paragraphs
+from legal_rag.law.tree import Paragraph
 from legal_rag.library.outlines import make_outline
 
 _KEY = re.compile(r"[^\W\d_]{2,}")

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.citations.claims import Claim
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import cues_of, telling_stems
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns.courts import find_courts, find_formations, words_of_value
-from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.extraction.outcomes import Outcome, kinds_of
+from legal_rag.law.courts import find_courts, find_formations, words_of_value
+from legal_rag.law.tree import Paragraph
 
 AROUND = 300  # characters on either side of a quotation in which the facts of its claim may be stated
 LED = 60  # characters before a quotation in its sentence that may negate it

@@ -11,8 +11,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
+from legal_rag.base.text import fold_text
 from legal_rag.citations.plain import legible
-from legal_rag.corpus.folding import fold_text
 
 TABLES = tomllib.loads((files("legal_rag.citations") / "words.toml").read_text("utf-8"))
 _NUMBER_SIGN = re.compile(r"\bn ?[°º]s?")

@@ -19,11 +19,12 @@ from typing import NoReturn
 
 import click
 
+from legal_rag.base.extras import missing_extra
+from legal_rag.base.files import beside
+from legal_rag.base.sqlite import BUSY_OR_FULL
+from legal_rag.base.text import one_line
+from legal_rag.cli.streams import PrintableStream, printable_streams
 from legal_rag.encoder.runtime import OpenVinoError
-from legal_rag.files import beside
-from legal_rag.lazy import missing_extra
-from legal_rag.printing import PrintableStream, one_line, printable_streams
-from legal_rag.sqlite import BUSY_OR_FULL
 
 COMMANDS = {  # name: module, short help; read without importing the commands
     "index": ("library", "Build a Library from a source."),

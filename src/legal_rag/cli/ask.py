@@ -194,14 +194,14 @@ def page_to_write(html: str | None) -> Path | None:
 
 def write_page(page: Path, html: str) -> None:
     """Write a page atomically, and say where."""
-    from legal_rag.files import write_whole
+    from legal_rag.base.files import write_whole
 
     write_whole(page, html)
     click.echo(f"page written: {page}", err=True)
 
 
 def _write_papers(prediction: "Prediction", docx: Path | None, bibtex: Path | None, library: "Library | None") -> None:
-    from legal_rag.files import write_whole
+    from legal_rag.base.files import write_whole
     from legal_rag.report.brief import answer_bibtex, answer_docx
 
     for path, write in ((docx, answer_docx), (bibtex, answer_bibtex)):

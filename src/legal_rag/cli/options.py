@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from legal_rag.base.text import escaped_json
 from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, SourceOptions
 from legal_rag.extraction.schemas import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings, default_model
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
-from legal_rag.printing import escaped_json
 from legal_rag.retriever.ranking import MODES
 
 if TYPE_CHECKING:
@@ -219,6 +219,6 @@ def count(n: int, what: str) -> str:
 
 def print_json(value: Any) -> None:
     """Print one JSON value on stdout; what would steer a terminal is escaped."""
-    from legal_rag.html import plain_json
+    from legal_rag.base.html import plain_json
 
     click.echo(escaped_json(plain_json(value)))

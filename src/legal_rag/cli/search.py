@@ -22,13 +22,13 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
-from legal_rag.corpus.legal_citations import legal_citation
-from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
+from legal_rag.law.citation import legal_citation
+from legal_rag.law.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from legal_rag.corpus.legal_citations import LegalCitation
+    from legal_rag.law.citation import LegalCitation
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage

@@ -1,14 +1,5 @@
-"""Decisions as values: reading a source, cleaning, sentences, chunks, French legal usage, outlines."""
+"""Decisions as values: reading a source, cleaning, chunks."""
 
-from typing import TYPE_CHECKING
+from legal_rag.base.extras import exports
 
-from legal_rag.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from legal_rag.corpus.chunking import Chunk, ChunkConfig, build_chunker, chunk_document, parse_chunk_id
-    from legal_rag.corpus.documents import ID_COLUMN, Document, SourceOptions, read_documents
-    from legal_rag.corpus.legal_citations import LegalCitation, legal_citation
-    from legal_rag.corpus.sentences import split_sentences
-    from legal_rag.corpus.sources import BadRecord
-else:
-    __all__, __getattr__ = lazy_exports(__name__, __file__)
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

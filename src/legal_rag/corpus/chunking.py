@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from legal_rag.corpus.folding import Span
+from legal_rag.base.text import Span
 
 if TYPE_CHECKING:
     from chonkie import SentenceChunker
@@ -149,7 +149,7 @@ def _chunk_spans(content: str, chunker: Chunker, header: str) -> list[Span]:
     on_every_chunk = chunker.config.header_on == "every"
     if chunker.config.split_at == "sentences":
         return chunker.sentences.spans(content, header, on_every_chunk=on_every_chunk)
-    from legal_rag.corpus.structure.outline import build_tree
+    from legal_rag.law.outline import build_tree
 
     sections = (node.char_start for node in build_tree(content).children if node.kind not in ("number", "part"))
     spans: list[Span] = []

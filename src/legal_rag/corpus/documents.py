@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import clean_text, json_safe, plain_text
-from legal_rag.corpus.patterns import find_dates, read_letterhead
+from legal_rag.base.text import UNPRINTABLE, json_safe, one_line, plain_text
+from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
-from legal_rag.printing import UNPRINTABLE, one_line
+from legal_rag.law import find_dates, read_letterhead
+from legal_rag.law.letterheads import EMAIL
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,6 @@ TEXT_COLUMN = "content"
 DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
 DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
 DEFAULT_SPLIT = "train"
-EMAIL = "courriel"  # the `nature` of a text file with an e-mail header
 PATIENCE = 1000  # records read before a column that none of them has is an error
 TEXT_CHARS = 5_000_000  # of a document's text at most: 2,500 pages
 FIELD_CHARS = 10_000  # of its id, title, date, court, chamber, outcome

@@ -9,9 +9,9 @@ from chonkie import SentenceChunker
 from chonkie.types import Chunk as ChonkieChunk
 from chonkie.types import Sentence
 
+from legal_rag.base.text import Span
 from legal_rag.corpus.chunking import TokenCounter
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import split_sentences, without_blanks
+from legal_rag.law.sentences import split_sentences, without_blanks
 
 PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; long ones are split
 KNOWN_PIECES = 100_000  # with cached counts: about 15 MB

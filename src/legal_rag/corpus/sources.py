@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
-from legal_rag.corpus.cleaning import json_safe, plain_text
+from legal_rag.base.extras import require
+from legal_rag.base.files import parse_json
+from legal_rag.base.text import json_safe, plain_text
 from legal_rag.corpus.reader_process import ReaderProcess
-from legal_rag.files import parse_json
-from legal_rag.lazy import require
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"

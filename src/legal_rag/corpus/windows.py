@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
+from legal_rag.base.text import Span
+from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 
 READ_CHARS = 20_000  # read at once: about 5,750 tokens; 97 % of decisions are shorter
 PIECE_CHARS = 800  # sentences are joined up to here: marking the pieces then costs 5 % of the text's tokens

@@ -4,19 +4,14 @@ Level 1 has one entry per document, and inverted indexes; level 2 has a document
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from legal_rag.lazy import lazy_exports
+from legal_rag.base.extras import exports
 
-if TYPE_CHECKING:
-    from legal_rag.corpus_index.building import CorpusIndexer
-    from legal_rag.corpus_index.index import CorpusIndex, DocumentMeta, has_corpus_index
-    from legal_rag.corpus_index.sections import DocumentIndex
-else:
-    _names, _lazy = lazy_exports(__name__, __file__)
-    __all__ = sorted([*_names, "IncrementalIndexer"])
+_exported, __dir__, __all__ = exports(__name__, __file__)
 
-    def __getattr__(name: str) -> Any:
-        if name == "IncrementalIndexer":  # defined in the indexer, which builds on this package
-            return import_module("legal_rag.indexer.build").IncrementalIndexer
-        return _lazy(name)
+
+def __getattr__(name: str) -> Any:
+    if name == "IncrementalIndexer":  # defined in the indexer, which builds on this package
+        return import_module("legal_rag.indexer.build").IncrementalIndexer
+    return _exported(name)

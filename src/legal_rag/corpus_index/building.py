@@ -12,6 +12,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+from legal_rag.base.files import beside, locked, progress, sync
+from legal_rag.base.sqlite import connect_to_read, connect_to_write, transaction
 from legal_rag.corpus_index.clusters import fit_centres
 from legal_rag.corpus_index.describing import copy_model_texts, describe, put_model_keywords, write_model_records
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
@@ -32,12 +34,10 @@ from legal_rag.corpus_index.tables import (
     write_statistics,
 )
 from legal_rag.corpus_index.terms import read_terms
-from legal_rag.files import beside, locked, progress, sync
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 from legal_rag.llm import TextModel
-from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 
 BATCH = 100  # documents per task
 COLUMNS = ", ".join(DOCUMENT_COLUMNS)

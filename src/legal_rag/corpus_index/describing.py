@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+from legal_rag.base.files import progress
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import N_KEYWORDS, Keyword, TermStatistics, index_terms, keywords_of
@@ -14,9 +16,7 @@ from legal_rag.corpus_index.summaries import CENTROID, extractive_summary, model
 from legal_rag.corpus_index.tables import Described, read_meta, write_meta
 from legal_rag.corpus_index.terms import TextTerms, query_terms, read_terms
 from legal_rag.extraction.schemas import choose_schema
-from legal_rag.files import progress
 from legal_rag.llm import TextModel
-from legal_rag.sqlite import connect_to_read
 
 logger = logging.getLogger(__name__)
 

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from legal_rag.base.deadline import check
+from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, parameter
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import TermStatistics
@@ -16,14 +18,12 @@ from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
 from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
 from legal_rag.corpus_index.terms import query_terms, read_terms
-from legal_rag.deadline import check
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
-from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 
 PAGE = 500  # rows or ids per query
 MAX_WORDS = 50  # of a query: no document has as many keywords

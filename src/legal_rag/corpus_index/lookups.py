@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from legal_rag.corpus.patterns import find_dates
-from legal_rag.corpus.references import all_reference_keys
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.terms import (
     DATE_CLASSES,
@@ -18,6 +16,8 @@ from legal_rag.extraction.terms import (
     name_words,
     words_of,
 )
+from legal_rag.law import find_dates
+from legal_rag.law.keys import all_reference_keys
 from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import Library
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.structure.outline import build_tree
-from legal_rag.corpus.structure.tree import PART_TITLES, TreeNode, walk, with_summaries
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary, model_summary
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.extraction.entities import Entity
+from legal_rag.law.outline import build_tree
+from legal_rag.law.tree import PART_TITLES, TreeNode, walk, with_summaries
 from legal_rag.llm import TextModel
 
 WHOLE = "full_document"  # the only section of a document without structure

@@ -7,15 +7,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import read_words, storable
-from legal_rag.corpus.folding import Span, fold_text
+from legal_rag.base.text import Span, fold_text, read_words, storable
 from legal_rag.corpus.language import is_french
-from legal_rag.corpus.patterns import find_dates
-from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
-from legal_rag.corpus.structure.decision import Operative, operative_part, statements
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
+from legal_rag.law import find_dates
+from legal_rag.law.ruling import Operative, operative_part, statements
+from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.llm import TextModel, json_in
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag import sqlite
+from legal_rag.base import sqlite
 from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.keywords import TermStatistics
 

@@ -3,8 +3,7 @@
 import re
 from typing import NamedTuple
 
-from legal_rag.corpus.cleaning import normalized, read_words
-from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
+from legal_rag.base.text import APOSTROPHES, DASHES, INVISIBLE, LETTERS, normalized, read_words
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to strip
 LONGEST_TOKEN = 60  # characters: longer tokens are not words

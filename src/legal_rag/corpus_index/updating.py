@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.describing import describe
 from legal_rag.corpus_index.tables import (
@@ -21,7 +22,6 @@ from legal_rag.corpus_index.terms import read_terms
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
-from legal_rag.sqlite import connect_to_read
 
 logger = logging.getLogger(__name__)
 

@@ -38,9 +38,8 @@ from legal_rag.agent.tool_arguments import (
     within_bound,
 )
 from legal_rag.agent.tools import entities_of
-from legal_rag.corpus.cleaning import storable
+from legal_rag.base.text import fold_text, storable
 from legal_rag.corpus.documents import Document, holds
-from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.lookups import QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of

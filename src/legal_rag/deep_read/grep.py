@@ -10,10 +10,9 @@ from typing import Any, NotRequired, TypedDict
 
 import regex
 
-from legal_rag import deadline
 from legal_rag.agent.tool_arguments import PATTERN, quoted
-from legal_rag.corpus.cleaning import normalized, storable
-from legal_rag.corpus.folding import APOSTROPHES, DASHES
+from legal_rag.base import deadline
+from legal_rag.base.text import APOSTROPHES, DASHES, normalized, storable
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 

@@ -11,18 +11,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from legal_rag.agent.failures import UnusableAnswerError
 from legal_rag.agent.step_parsing import folded_key
 from legal_rag.agent.tool_outputs import as_data
+from legal_rag.base.deadline import check
+from legal_rag.base.text import Span, storable
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
 from legal_rag.citations.enricher import is_abstention
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.citations.sources import SourceText
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.corpus.windows import cut_windows
-from legal_rag.deadline import check
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
+from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.corpus import Corpus
 from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, json_in
 

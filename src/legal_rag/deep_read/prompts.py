@@ -8,10 +8,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.agent.tool_outputs import as_data, block
+from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
 
 if TYPE_CHECKING:
     from legal_rag.deep_read.settings import Limits

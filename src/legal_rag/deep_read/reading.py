@@ -15,11 +15,10 @@ from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
+from legal_rag.base.text import storable
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker, without_receipts
-from legal_rag.corpus.cleaning import storable
-from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read.map_reduce import map_reduce
@@ -37,6 +36,7 @@ from legal_rag.deep_read.receipts import Account, Receipt, Receipts
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
+from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.llm import (
     Budget,
     BudgetExceededError,

@@ -17,16 +17,15 @@ from typing import Any, NamedTuple
 import regex
 
 from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
+from legal_rag.base.text import fold_text, normalized
 from legal_rag.citations.markers import without_receipts
-from legal_rag.corpus.cleaning import normalized
-from legal_rag.corpus.folding import fold_text
-from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.patterns.dates import find_dates
-from legal_rag.corpus.references import ParsedQuery, article_keys, candidate_keys_of_number, decision_keys
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.corpus_index.terms import fold_accents, query_terms
 from legal_rag.deep_read.grep import GrepResult
 from legal_rag.deep_read.prompts import scalar_text
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.dates import find_dates
+from legal_rag.law.keys import ParsedQuery, article_keys, candidate_keys_of_number, decision_keys
 
 MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is verified
 MAX_ROWS = 1000  # of a table

@@ -32,7 +32,7 @@ from pydantic_monty import (
     MontySyntaxError,
 )
 
-from legal_rag import deadline
+from legal_rag.base import deadline
 from legal_rag.deep_read.settings import Limits
 
 Status = Literal["ok", "error", "stopped"]

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import regex
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from legal_rag.corpus.cleaning import json_safe, storable
-from legal_rag.corpus.patterns.dates import MONTHS
-from legal_rag.deep_read.prompts import answer_text
-from legal_rag.deep_read.rlm import prose_of
-from legal_rag.html import (
+from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
     french_decimal,
@@ -25,6 +21,10 @@ from legal_rag.html import (
     own_style,
     page_template,
 )
+from legal_rag.base.text import json_safe, storable
+from legal_rag.deep_read.prompts import answer_text
+from legal_rag.deep_read.rlm import prose_of
+from legal_rag.law.dates import MONTHS
 from legal_rag.llm import Usage
 
 if TYPE_CHECKING:

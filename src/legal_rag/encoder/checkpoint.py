@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.extras import missing_extra, require
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths, known_encoders
 from legal_rag.encoder.vocabulary import WholeVocabulary
-from legal_rag.lazy import missing_extra, require
 
 if TYPE_CHECKING:
     import torch

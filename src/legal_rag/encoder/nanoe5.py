@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.files import made_once
 from legal_rag.encoder.bert_graph import WordTable
 from legal_rag.encoder.tokens import TokenSettings, known_encoders
-from legal_rag.files import made_once
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

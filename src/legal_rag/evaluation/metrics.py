@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.files import progress
 from legal_rag.evaluation.trec import NO_MODEL, Qrels, Query, Run, falling
-from legal_rag.files import progress
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.extras import require
+from legal_rag.base.files import parse_json, write_whole
 from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS, json_problem
-from legal_rag.files import parse_json, write_whole
-from legal_rag.lazy import require
 
 Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
 Run = dict[str, list[tuple[str, float]]]  # query id: (document id, score), best first

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from legal_rag.corpus.folding import Folded, Span, find_exact, find_folded, fold, fold_text, is_whole
+from legal_rag.base.text import Folded, Span, find_exact, find_folded, fold, fold_text, is_whole
 from legal_rag.extraction.entities import Alignment, Entity
 from legal_rag.extraction.schemas import Schema
 from legal_rag.llm import json_in

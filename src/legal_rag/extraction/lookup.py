@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from legal_rag.corpus.cleaning import read_words
-from legal_rag.corpus.patterns import find_dates
-from legal_rag.corpus.references import ParsedQuery, candidate_keys
+from legal_rag.base.text import read_words
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import (
     FORMS,
@@ -23,6 +21,8 @@ from legal_rag.extraction.terms import (
     search_words_of,
     words_of,
 )
+from legal_rag.law import find_dates
+from legal_rag.law.keys import ParsedQuery, candidate_keys
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore

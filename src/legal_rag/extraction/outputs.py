@@ -13,11 +13,11 @@ from tempfile import mkdtemp
 from typing import Any, Protocol, TextIO
 from urllib.parse import quote
 
+from legal_rag.base.files import beside, locked, put_in_place, sync
+from legal_rag.base.html import NotebookFrame, in_notebook, plain_json
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
 from legal_rag.extraction.pages import HEADING, index_parts, page_parts, write_pages, write_parts
-from legal_rag.files import beside, locked, put_in_place, sync
-from legal_rag.html import NotebookFrame, in_notebook, plain_json
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
 PAGES = "entities_pages"  # folder, if there are several pages

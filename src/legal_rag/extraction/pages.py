@@ -6,9 +6,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import (
+    frame_of_page,
+    french_number,
+    own_script,
+    own_style,
+    page_template,
+    plain_json,
+    safe_json,
+)
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.legal_citations import legal_citation
-from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction.entities import (
     ARTICLE_CITE,
     CLASSES,
@@ -20,7 +27,8 @@ from legal_rag.extraction.entities import (
     ExtractedDocument,
 )
 from legal_rag.extraction.outcomes import outcome_of
-from legal_rag.html import frame_of_page, french_number, own_script, own_style, page_template, plain_json, safe_json
+from legal_rag.law.citation import legal_citation
+from legal_rag.law.courts import court_of
 
 PACKAGE = "legal_rag.extraction"
 HEADING = "Entités extraites"

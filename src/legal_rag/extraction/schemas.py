@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from legal_rag.corpus.cleaning import normalized
+from legal_rag.base.extras import require
+from legal_rag.base.text import normalized
 from legal_rag.extraction.entities import CLASSES
-from legal_rag.lazy import require
 
 _HEAD, _TAIL = 2000, 700  # characters: titles, parties and salutations, then operative part and signatures
 _WEIGHTS = {"title": 6, "strong": 3, "weak": 1}  # titles count once, other cues each once

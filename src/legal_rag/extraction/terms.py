@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.cleaning import normalized, read_words
-from legal_rag.corpus.folding import fold_text
-from legal_rag.corpus.patterns import find_amounts, find_dates
-from legal_rag.corpus.references import NO_CODE, all_reference_keys, candidate_keys_of_number
+from legal_rag.base.text import fold_text, normalized, read_words
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
+from legal_rag.law import find_amounts, find_dates
+from legal_rag.law.keys import NO_CODE, all_reference_keys, candidate_keys_of_number
 
 DATE_CLASSES = frozenset("date deadline effective_date termination_date resolution_date compliance_deadline".split())
 AMOUNT_CLASSES = frozenset("montant monetary_amount indemnity_cap liability_limitation share_capital".split())

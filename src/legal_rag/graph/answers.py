@@ -16,11 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from legal_rag.base.sqlite import parameter
+from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns import find_courts, find_dates, find_texts
-from legal_rag.corpus.references import NO_CODE, own_keys
-from legal_rag.corpus.sentences import split_sentences
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES
 from legal_rag.graph.facts import NOWHERE, Fact, entity_facts, node_of_document, text_facts
 from legal_rag.graph.names import (
@@ -56,9 +54,11 @@ from legal_rag.graph.types import (
     ExtractedRelationship,
     ExtractionResult,
 )
+from legal_rag.law import find_courts, find_dates, find_texts
+from legal_rag.law.keys import NO_CODE, own_keys
+from legal_rag.law.sentences import split_sentences
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.library import Library
-from legal_rag.sqlite import parameter
 
 MOST_READ = 20  # documents searched for names, in reading order
 MOST_BEFORE = 40  # characters before a name that may hold its title

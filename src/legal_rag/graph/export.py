@@ -8,11 +8,11 @@ from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
-from legal_rag.files import written_whole
+from legal_rag.base.files import written_whole
+from legal_rag.base.html import plain_json
 from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Node
 from legal_rag.graph.store import SUPPORTS, TEXT
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
-from legal_rag.html import plain_json
 
 FORMAT, VERSION = "legal_rag.graph", 1  # of `graph.json`
 GRAPHML = "http://graphml.graphdrawing.org/xmlns"

@@ -6,12 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import is_article, legal_date
-from legal_rag.corpus.patterns import Identifier, find_courts, find_dates, find_identifiers
-from legal_rag.corpus.patterns.courts import court_of, words_of_value
-from legal_rag.corpus.references import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity
 from legal_rag.extraction.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET, outcome_of
 from legal_rag.graph.names import (
@@ -30,6 +26,10 @@ from legal_rag.graph.names import (
     statute_node,
     words_of_key,
 )
+from legal_rag.law import Identifier, find_courts, find_dates, find_identifiers
+from legal_rag.law.citation import is_article, legal_date
+from legal_rag.law.courts import court_of, words_of_value
+from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 
 NOWHERE = (-1, -1)  # span of an edge from a column
 RULES_VERSION = 2  # of the rules below: edges of another version are rebuilt

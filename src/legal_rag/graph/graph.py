@@ -11,13 +11,13 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from legal_rag.base.sqlite import ThreadConnections, answers
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import present_at
-from legal_rag.sqlite import ThreadConnections, answers
 
 if TYPE_CHECKING:
     from legal_rag.graph.answers import AnswerRecorder

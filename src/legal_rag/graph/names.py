@@ -1,6 +1,6 @@
 """Canonical keys: all spellings of a decision, an article, a court or a name share one key.
 
-Decisions and articles have the keys of `legal_rag.corpus.references`; a document of the Library has 'doc:<id>'.
+Decisions and articles have the keys of `legal_rag.law.keys`; a document of the Library has 'doc:<id>'.
 """
 
 import itertools
@@ -9,13 +9,13 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from legal_rag.corpus.cleaning import normalized
-from legal_rag.corpus.legal_citations import NO_BREAK, find_abbreviated_articles, spaced_number
-from legal_rag.corpus.patterns import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
-from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.references import NO_CODE, canonical_key, relaxed_key
+from legal_rag.base.text import normalized
 from legal_rag.extraction.rules.names import LEAD
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES, name_words, singular, words_of
+from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
+from legal_rag.law.citation import NO_BREAK, find_abbreviated_articles, spaced_number
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.keys import NO_CODE, canonical_key, relaxed_key
 
 DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "name:", "term:", "lower:"
 NAMED_TYPES = frozenset(("party", "person", "organization", "judge_or_counsel"))
@@ -412,7 +412,7 @@ def guessed_type(written: str) -> str:
 
 
 def is_reference(key: str) -> bool:
-    """Tell whether a key is one of a document's own: see `legal_rag.corpus.references.own_keys`."""
+    """Tell whether a key is one of a document's own: see `legal_rag.law.keys.own_keys`."""
     return not key.startswith((DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER))
 
 

@@ -7,13 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.legal_citations import code_abbreviations, legal_citation, legal_date
-from legal_rag.graph.drawing import HEIGHT, WIDTH, Drawing, Placed, draw, years_of
-from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, Episode, KnowledgeGraph, Node
-from legal_rag.graph.names import LOWER
-from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
-from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
-from legal_rag.html import (
+from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
     french_decimal,
@@ -22,6 +16,12 @@ from legal_rag.html import (
     own_style,
     page_template,
 )
+from legal_rag.graph.drawing import HEIGHT, WIDTH, Drawing, Placed, draw, years_of
+from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, Episode, KnowledgeGraph, Node
+from legal_rag.graph.names import LOWER
+from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
+from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.law.citation import code_abbreviations, legal_citation, legal_date
 from legal_rag.library.corpus import Corpus
 
 PACKAGE = "legal_rag.graph"

@@ -14,15 +14,8 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from legal_rag.corpus.documents import Document
-from legal_rag.extraction.entities import ENTITIES
-from legal_rag.extraction.store import ExtractionStore
-from legal_rag.files import beside, progress, sync
-from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
-from legal_rag.graph.names import Named
-from legal_rag.library.checksums import record_checksums
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import (
+from legal_rag.base.files import beside, progress, sync
+from legal_rag.base.sqlite import (
     ANY_ROW,
     BUSY_OR_FULL,
     connect_to_read,
@@ -31,6 +24,13 @@ from legal_rag.sqlite import (
     parameter,
     transaction,
 )
+from legal_rag.corpus.documents import Document
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.extraction.store import ExtractionStore
+from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
+from legal_rag.graph.names import Named
+from legal_rag.library.checksums import record_checksums
+from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.files import (
+    beside,
+    link_or_copy,
+    locked,
+    progress,
+    put_in_place,
+    restore,
+    sha256_of,
+    sync,
+    write_whole,
+)
+from legal_rag.base.sqlite import connect_to_read, connect_to_write, parameter, transaction
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
-from legal_rag.files import beside, link_or_copy, locked, progress, put_in_place, restore, sha256_of, sync, write_whole
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
@@ -45,7 +56,6 @@ from legal_rag.library.manifest import (
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
-from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.files import beside, link_or_copy, progress
 from legal_rag.corpus_index.building import fill_index
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.files import beside, link_or_copy, progress
 from legal_rag.graph.store import GRAPH, copy_graph, fill_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, as_recorded

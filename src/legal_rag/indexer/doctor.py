@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from legal_rag.base.files import beside, locked, progress, sha256_of
+from legal_rag.base.sqlite import connect_as_allowed, connect_to_read
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.updating import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.outputs import OUTPUTS
-from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.checksums import CHECKSUMS, DIFFERS, UNRECORDED, checksum_problems
@@ -17,7 +18,6 @@ from legal_rag.library.library import CORPUS_INDEX, MAPPING, RUNS, STORE, Librar
 from legal_rag.library.manifest import CHUNK_VECTORS, FRAME, is_sealed
 from legal_rag.library.outlines import OUTLINES, outline_problems
 from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
-from legal_rag.sqlite import connect_as_allowed, connect_to_read
 
 REBUILD_VECTORS = "'legal-rag rebuild --only vectors'"
 SHOWN_CHARS = 60  # of a passage in a message

@@ -15,10 +15,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from legal_rag.corpus.chunking import Chunk, Chunker, chunk_document, document_header, has_header
+from legal_rag.base.files import made_once, progress, write_whole
+from legal_rag.base.sqlite import connect_to_read
+from legal_rag.corpus.chunking import Chunk, Chunker, document_header, has_header
+from legal_rag.corpus.chunking import chunk_document as chunk_document
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
-from legal_rag.files import made_once, progress, write_whole
 from legal_rag.indexer.config import IndexConfig, chunker_of
 from legal_rag.indexer.shards import (
     ShardWriter,
@@ -29,7 +31,6 @@ from legal_rag.indexer.shards import (
     shard_home,
 )
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
-from legal_rag.sqlite import connect_to_read
 
 BATCH_CHUNKS = 128  # encoded at a time, and lost by a kill: enough to sort them into batches of similar length
 CODEBOOK = "codebook"  # in a build's folder until it is finished: the codec, and the batches it was trained on

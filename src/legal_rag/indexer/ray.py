@@ -15,10 +15,11 @@ from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legal_rag.base.files import progress
+from legal_rag.base.sqlite import connect_snapshot, connect_to_read, connect_to_write
 from legal_rag.corpus.chunking import Chunk, Chunker
 from legal_rag.corpus.documents import Document, SourceOptions
 from legal_rag.encoder.encoder import Encoder, EncoderIdentity, build_encoder, check_encoder
-from legal_rag.files import progress
 from legal_rag.indexer.build import finish_build, resumed_build
 from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents
 from legal_rag.indexer.pipeline import (
@@ -43,7 +44,6 @@ from legal_rag.indexer.shards import (
 from legal_rag.library.library import STORE
 from legal_rag.library.ray_cluster import LASTING, WorkerShare, ray_cluster, ray_errors, share_out
 from legal_rag.library.store import StoreWriter
-from legal_rag.sqlite import connect_snapshot, connect_to_read, connect_to_write
 
 if TYPE_CHECKING:
     from ray import ObjectRef

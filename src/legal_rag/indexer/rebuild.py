@@ -5,10 +5,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from legal_rag.base.files import beside, put_in_place
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
-from legal_rag.files import beside, put_in_place
 from legal_rag.graph.store import count_unlinked, fill_graph
 from legal_rag.indexer.commit import library_locked, write_chunk_vectors
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart

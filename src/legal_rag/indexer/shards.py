@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from legal_rag.base.files import parse_json, sha256_of, sync
 from legal_rag.encoder.runtime import give_back_memory
-from legal_rag.files import parse_json, sha256_of, sync
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
 
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, little-endian)

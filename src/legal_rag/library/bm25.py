@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from legal_rag.corpus.cleaning import storable
+from legal_rag.base.files import progress
+from legal_rag.base.sqlite import connect_to_read
+from legal_rag.base.text import storable
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.references import ParsedQuery, reference_keys, relaxed_key
-from legal_rag.files import progress
+from legal_rag.law.keys import ParsedQuery, reference_keys, relaxed_key
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import connect_to_read
 
 LEXICAL_FOLDER = "lexical"
 MAKE_COMMAND = "'legal-rag rebuild --only words --force' makes it anew"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from legal_rag.base.files import beside, link_or_copy, sync
+from legal_rag.base.sqlite import connect_to_write, copy_database
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.files import beside, link_or_copy, sync
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import RUNS
-from legal_rag.sqlite import connect_to_write, copy_database
 
 logger = logging.getLogger(__name__)
 

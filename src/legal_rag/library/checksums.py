@@ -15,8 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from legal_rag.files import sha256_of, write_whole
-from legal_rag.sqlite import connect_to_write
+from legal_rag.base.files import sha256_of, write_whole
+from legal_rag.base.sqlite import connect_to_write
 
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"

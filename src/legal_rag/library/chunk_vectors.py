@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from legal_rag import deadline
+from legal_rag.base import deadline
+from legal_rag.base.files import sha256_of, written_whole
 from legal_rag.encoder.runtime import n_cores
-from legal_rag.files import sha256_of, written_whole
 from legal_rag.library.manifest import FRAME
 from legal_rag.library.plaid.files import map_npy
 from legal_rag.library.plaid.search import top

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.references import relaxed_key, resolve_key
+from legal_rag.law.keys import relaxed_key, resolve_key
 from legal_rag.library.filters import distinct
 from legal_rag.library.store import Place
 
@@ -84,7 +84,7 @@ class CitationLinks:
         """Return the documents that cite a key and have one of some outcomes.
 
         Args:
-            term: A key of `legal_rag.corpus.references.cited_keys`.
+            term: A key of `legal_rag.law.keys.cited_keys`.
             solutions: As their sources write them.
             most: Citing documents examined, those indexed last.
         """

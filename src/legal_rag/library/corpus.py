@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.lookup import FoundEntity
+from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.filters import Filters

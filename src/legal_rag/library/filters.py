@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import (
     FoundEntity,
@@ -18,6 +17,7 @@ from legal_rag.extraction.lookup import (
     entities_like,
 )
 from legal_rag.extraction.terms import wanted_entity
+from legal_rag.law.keys import ParsedQuery
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -29,16 +29,16 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.patterns import find_dates
-from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.references import (
+from legal_rag.extraction.terms import words_of
+from legal_rag.law import find_dates
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.keys import (
     article_keys,
     candidate_keys,
     candidate_keys_of_number,
     decision_keys,
 )
-from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
-from legal_rag.extraction.terms import words_of
+from legal_rag.law.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
 LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.extras import require
+from legal_rag.base.files import made_once
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import (
@@ -27,14 +30,11 @@ from legal_rag.corpus.documents import (
     nearest_among,
 )
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
-from legal_rag.files import made_once
-from legal_rag.lazy import require
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import MAPPING, STORE, Library, is_library
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.library.store import Place
-from legal_rag.sqlite import connect_to_read
 
 PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, next to `fast_plaid_index`
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from legal_rag.base.files import beside
+from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
-from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
-from legal_rag.files import beside
+from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.corpus import Corpus, IdentifierMatches, StoredChunk
@@ -41,7 +42,6 @@ from legal_rag.library.store import (
     present_at,
     present_keys,
 )
-from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -221,7 +221,7 @@ class Library(Corpus):
         return self._select_ids([naming_condition(name)])
 
     def ids_named(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """Return, for each own key of `legal_rag.corpus.references` that documents have, their ids in index order."""
+        """Return, for each own key of `legal_rag.law.keys` that documents have, their ids in index order."""
         query = f"""
             SELECT value, documents.id FROM json_each(?) CROSS JOIN names INDEXED BY names_own ON term = value AND own
             CROSS JOIN documents USING (document_key) WHERE {self._present} ORDER BY document_key

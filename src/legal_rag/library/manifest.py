@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
+from legal_rag.base.files import parse_json, write_whole
 from legal_rag.corpus.sources import json_problem
-from legal_rag.files import parse_json, write_whole
 from legal_rag.library.checksums import CHECKSUMS
 
 MANIFEST = "manifest.json"

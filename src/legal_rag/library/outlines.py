@@ -13,14 +13,14 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from legal_rag.base.files import beside, progress, sync
+from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.structure.tree import Paragraph, TreeNode, section_titles
-from legal_rag.files import beside, progress, sync
+from legal_rag.law.tree import Paragraph, TreeNode, section_titles
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ class Outline(NamedTuple):
 
 def make_outline(document: Document) -> Outline:
     """Outline a document by rules; linear in its length."""
-    from legal_rag.corpus.structure.outline import build_tree
-    from legal_rag.corpus.structure.speakers import read_paragraphs
+    from legal_rag.law.outline import build_tree
+    from legal_rag.law.speakers import read_paragraphs
 
     paragraphs = read_paragraphs(document.content, document.extra.get("zones"))
     return Outline(build_tree(document.content, paragraphs), list(_merge_paragraphs(paragraphs)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from legal_rag.lazy import install_command
+from legal_rag.base.extras import install_command
 
 # Actors are spread over machines and restarted when they die; ten times at most, since then something is wrong.
 LASTING: dict[str, Any] = {"max_restarts": 10, "max_task_retries": 10, "scheduling_strategy": "SPREAD"}

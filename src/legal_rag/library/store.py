@@ -8,10 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from legal_rag.base.sqlite import connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.references import document_keys
-from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
+from legal_rag.law.keys import document_keys
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -36,7 +36,7 @@ CREATE TABLE chunks (
     PRIMARY KEY (document_key, chunk_index)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX chunks_by_position ON chunks (shard, position);
--- Reference keys: what identifies a document (own = 1) and what it cites; see legal_rag.corpus.references. Queries say
+-- Reference keys: what identifies a document (own = 1) and what it cites; see legal_rag.law.keys. Queries say
 -- INDEXED BY names_own: by the primary key SQLite would read every document that cites a key to find the one it names.
 CREATE TABLE names (
     term TEXT NOT NULL, document_key INTEGER NOT NULL REFERENCES documents, own INTEGER NOT NULL,

@@ -10,8 +10,8 @@ from typing import TypeVar
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
-from legal_rag import deadline
-from legal_rag.corpus.cleaning import storable
+from legal_rag.base import deadline
+from legal_rag.base.text import storable
 from legal_rag.llm.budget import UNLIMITED, Budget, BudgetExceededError, Completion, Usage, UsageTracker
 from legal_rag.llm.models import HOPELESS, TRANSIENT, Endpoint, Message, ModelError, price_of, tokens_in, window_of
 from legal_rag.llm.replies import ReplyStore, request_key, without_thoughts

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
-from legal_rag import deadline
+from legal_rag.base import deadline
 
 Limit = Literal["steps", "model_calls", "tokens", "seconds", "cost"]
 

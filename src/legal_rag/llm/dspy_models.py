@@ -16,8 +16,8 @@ import dspy
 from dspy import lm15
 from dspy.utils.exceptions import AdapterParseError
 
-from legal_rag import deadline
-from legal_rag.corpus.cleaning import storable
+from legal_rag.base import deadline
+from legal_rag.base.text import storable
 from legal_rag.llm.asking import ask
 from legal_rag.llm.budget import Budget, BudgetExceededError, Completion, Usage, UsageTracker
 from legal_rag.llm.models import DEFAULT_MODEL, Endpoint, Message, ModelError, endpoint_of, is_reasoning, tokens_in

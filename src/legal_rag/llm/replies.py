@@ -12,10 +12,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legal_rag.files import cache_folder
+from legal_rag.base.files import cache_folder
+from legal_rag.base.sqlite import connect_as_allowed, connect_to_write, transaction
 from legal_rag.llm.budget import Completion, Usage
 from legal_rag.llm.models import Endpoint, Message
-from legal_rag.sqlite import connect_as_allowed, connect_to_write, transaction
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore
 
-from legal_rag import deadline
-from legal_rag.corpus.cleaning import storable
+from legal_rag.base import deadline
+from legal_rag.base.text import storable
 from legal_rag.llm.budget import Completion, Usage
 from legal_rag.llm.models import Endpoint, Message, ModelError, is_reasoning, tokens_in, told_windows, window_of
 

@@ -8,20 +8,7 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import legal_citation
-from legal_rag.corpus.structure.tree import (
-    CENSURED_IN_FRENCH,
-    PART_TITLES,
-    SPEAKERS,
-    SPEAKERS_IN_FRENCH,
-    Paragraph,
-    Speaker,
-    TreeNode,
-    walk,
-)
-from legal_rag.html import (
+from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
     french_number,
@@ -30,6 +17,19 @@ from legal_rag.html import (
     own_script,
     own_style,
     page_template,
+)
+from legal_rag.base.text import Span
+from legal_rag.corpus.documents import Document
+from legal_rag.law.citation import legal_citation
+from legal_rag.law.tree import (
+    CENSURED_IN_FRENCH,
+    PART_TITLES,
+    SPEAKERS,
+    SPEAKERS_IN_FRENCH,
+    Paragraph,
+    Speaker,
+    TreeNode,
+    walk,
 )
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.outlines import Outline, whole_outline_of

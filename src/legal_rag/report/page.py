@@ -15,16 +15,7 @@ from markupsafe import Markup
 
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.agent.spoken import CourtAnswer, answer_to_quashed
-from legal_rag.citations.checks import Citation
-from legal_rag.citations.markers import format_marker
-from legal_rag.corpus.chunking import parse_chunk_id
-from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import LegalCitation, legal_citation
-from legal_rag.corpus.patterns.dates import MONTHS
-from legal_rag.corpus.sentences import split_sentences
-from legal_rag.corpus.structure.tree import Paragraph, TreeNode
-from legal_rag.html import (
+from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
     french_decimal,
@@ -33,6 +24,15 @@ from legal_rag.html import (
     page_template,
     plain_json,
 )
+from legal_rag.base.text import Span
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.chunking import parse_chunk_id
+from legal_rag.corpus.documents import Document
+from legal_rag.law.citation import LegalCitation, legal_citation
+from legal_rag.law.dates import MONTHS
+from legal_rag.law.sentences import split_sentences
+from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.outlines import Outline, whole_outline_of
 from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status

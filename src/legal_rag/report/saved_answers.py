@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from legal_rag.agent.prediction import Mode, Prediction, Status, new_answer_id
-from legal_rag.files import write_whole
+from legal_rag.base.files import write_whole
 from legal_rag.graph.answers import remove_answer
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.checksums import record_checksums

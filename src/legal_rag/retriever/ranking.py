@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
+from legal_rag.base.deadline import check
 from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_header, has_header
-from legal_rag.corpus.references import ParsedQuery
-from legal_rag.deadline import check
 from legal_rag.encoder.encoder import Encoder
+from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.citation_graph import CitationLinks, Link
 from legal_rag.library.library import Library

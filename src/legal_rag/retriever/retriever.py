@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.corpus.chunking import chunk_id
-from legal_rag.corpus.references import ParsedQuery
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
+from legal_rag.encoder.encoder import build_encoder as build_encoder
+from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
-from legal_rag.library.corpus import Corpus, StoredChunk
-from legal_rag.library.filters import Filters
+from legal_rag.library.corpus import Corpus as Corpus
+from legal_rag.library.corpus import StoredChunk
+from legal_rag.library.filters import Filters as Filters
 from legal_rag.library.foreign import ForeignIndex, is_foreign
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, Shards

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import split_sentences
-from legal_rag.corpus.structure.tree import TreeNode, section_titles, walk
+from legal_rag.law.sentences import split_sentences
+from legal_rag.law.tree import TreeNode, section_titles, walk
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import STORE, Library

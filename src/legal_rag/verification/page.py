@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from legal_rag.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
+from legal_rag.base.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
 from legal_rag.verification.verdicts import IN_FRENCH, VERDICTS, Reference, Verdict, Verification
 
 PACKAGE = "legal_rag.verification"

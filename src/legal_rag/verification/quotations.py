@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from legal_rag.base.text import LETTERS, Span
 from legal_rag.citations.sources import SourceText
-from legal_rag.corpus.folding import LETTERS, Span
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 

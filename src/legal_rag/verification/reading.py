@@ -6,8 +6,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from legal_rag.corpus.cleaning import clean_text, normalized, storable
-from legal_rag.corpus.folding import INVISIBLE
+from legal_rag.base.text import INVISIBLE, normalized, storable
+from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.sources import TEXT_READERS
 
 MAX_BYTES = 64 * 2**20  # of a file

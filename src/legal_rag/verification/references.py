@@ -6,21 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from legal_rag.base.text import Span
 from legal_rag.citations.claims import Quotation, find_quotations
 from legal_rag.citations.wording import CONTENT_WORD
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import find_abbreviated_articles
-from legal_rag.corpus.patterns import (
-    SERIES,
-    Identifier,
-    LegalDate,
-    find_courts,
-    find_dates,
-    find_formations,
-    find_identifiers,
-)
-from legal_rag.corpus.patterns.scanning import BLANK, Led, spaced
-from legal_rag.corpus.sentences import split_sentences
 from legal_rag.extraction.outcomes import (
     ANNULATION,
     CASSATION,
@@ -30,11 +18,23 @@ from legal_rag.extraction.outcomes import (
     INFIRMATION,
     REJET,
 )
+from legal_rag.law import (
+    SERIES,
+    Identifier,
+    LegalDate,
+    find_courts,
+    find_dates,
+    find_formations,
+    find_identifiers,
+)
+from legal_rag.law.citation import find_abbreviated_articles
+from legal_rag.law.scanning import BLANK, Led, spaced
+from legal_rag.law.sentences import split_sentences
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_GAP = 160  # characters between two parts of one citation
 
-# How courts are cited; full names are found by `legal_rag.corpus.patterns`.
+# How courts are cited; full names are found by `legal_rag.law`.
 _ORDINAL = r"(?:[1-6]_(?:re|ère|ere|er|e|ème|eme|è|nde|°)|première|deuxième|troisième)"
 _CHAMBER = (
     rf"(?:{_ORDINAL}_(?:ch(?:ambre|\.)_)?civ(?:iles?|\.|(?!\w))|civ\.?_{_ORDINAL}|civ\.?_[1-3](?!\d)|civ(?:\.|(?!\w))"

@@ -10,14 +10,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.corpus.cleaning import json_safe
+from legal_rag.base.text import Span, json_safe
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import legal_citation, legal_date
-from legal_rag.corpus.patterns import SERIES, Identifier, find_dates, find_identifiers
-from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.references import canonical_key, relaxed_key
-from legal_rag.corpus.structure.decision import operative_part
 from legal_rag.extraction.outcomes import (
     ANNULATION,
     CASSATION,
@@ -28,6 +22,11 @@ from legal_rag.extraction.outcomes import (
     REJET,
     kinds_of,
 )
+from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
+from legal_rag.law.citation import legal_citation, legal_date
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.keys import canonical_key, relaxed_key
+from legal_rag.law.ruling import operative_part
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.verification.quotations import NearPassage, QuotedCorpus

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from legal_rag.files import sync
+from legal_rag.base.files import sync
 from legal_rag.llm import Usage
 
 

@@ -9,8 +9,17 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from legal_rag.corpus.cleaning import normalized, storable
-from legal_rag.corpus.folding import Span, cuts_number, find_exact, find_folded, fold_text, is_whole, widened
+from legal_rag.base.text import (
+    Span,
+    cuts_number,
+    find_exact,
+    find_folded,
+    fold_text,
+    is_whole,
+    normalized,
+    storable,
+    widened,
+)
 from legal_rag.corpus.language import is_french
 from legal_rag.library.bm25 import lexical_words
 
@@ -119,7 +128,7 @@ class Verdict(NamedTuple):
 
 
 def find_span(context: str, answer: str) -> Span | None:
-    """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.corpus.folding`).
+    """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.base.text`).
 
     The first occurrence that neither begins nor ends within a word wins, else the first of all. Blanks and quotation
     marks around the answer are ignored where the text has none.

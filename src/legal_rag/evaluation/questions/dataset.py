@@ -14,14 +14,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from legal_rag.base.extras import require
+from legal_rag.base.files import sync, write_whole
+from legal_rag.base.text import Span, fold_text
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span, fold_text
-from legal_rag.corpus.patterns import find_dates, find_identifiers
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import QuestionSettings
 from legal_rag.evaluation.trec import NO_MODEL
-from legal_rag.files import sync, write_whole
-from legal_rag.lazy import require
+from legal_rag.law import find_dates, find_identifiers
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.retriever.retriever import jaccard
 

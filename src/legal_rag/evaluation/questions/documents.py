@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from legal_rag.corpus.documents import Document, SourceOptions, read_documents
 from legal_rag.corpus.language import is_french
-from legal_rag.corpus.patterns import find_identifiers
-from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import tidy
 from legal_rag.evaluation.questions.dataset import MODEL_NAME, make_row
 from legal_rag.indexer.config import IndexConfig, source_label
+from legal_rag.law import find_identifiers
+from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.library import Library
 

@@ -13,6 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from legal_rag.base.extras import require
+from legal_rag.base.files import locked, progress
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.windows import draw_window
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
@@ -24,8 +26,6 @@ from legal_rag.evaluation.questions.dataset import (
     write_dataset,
 )
 from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw, record_of
-from legal_rag.files import locked, progress
-from legal_rag.lazy import require
 from legal_rag.library.library import NAMES_LISTED, Library
 from legal_rag.llm import ModelError, Price, Throttle, Usage, price_of, tokens_in
 

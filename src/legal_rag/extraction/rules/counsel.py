@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns.scanning import lowered, positions
+from legal_rag.base.text import Span
 from legal_rag.extraction.entities import AVOCAT, Entity, rule_entity
 from legal_rag.extraction.rules.names import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
+from legal_rag.law.scanning import lowered, positions
 
 # Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only if it
 # calls them counsel.

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.cleaning import read_words
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns.scanning import lowered, positions
+from legal_rag.base.text import Span, read_words
+from legal_rag.law.scanning import lowered, positions
 
 BLANK = "[ \u00a0\u202f]"
 CAPITAL = "A-ZÀ-ÖØ-ÞŒ"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns.scanning import lowered, positions
+from legal_rag.base.text import Span
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
 from legal_rag.extraction.rules.names import (
     BLANK,
@@ -25,6 +24,7 @@ from legal_rag.extraction.rules.names import (
     titles,
     untitled_names,
 )
+from legal_rag.law.scanning import lowered, positions
 
 _BODY = (
     r"(?:soci[ée]t[ée]s?|association|syndicat|caisse|mutuelle|compagnie|f[ée]d[ée]ration|union|conf[ée]d[ée]ration|"

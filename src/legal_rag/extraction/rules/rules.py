@@ -4,9 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from legal_rag.corpus.cleaning import read_words
-from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns import (
+from legal_rag.base.text import Span, read_words
+from legal_rag.extraction import entities as classes
+from legal_rag.extraction.entities import BENEFIT_RULE, LEAVE_RULE, WORKING_TIME_RULE, Entity, in_order, rule_entity
+from legal_rag.extraction.rules.counsel import find_counsel
+from legal_rag.extraction.rules.parties import find_parties
+from legal_rag.extraction.schemas import Schema
+from legal_rag.law import (
     ArticleCitation,
     Identifier,
     LegalAmount,
@@ -23,14 +27,9 @@ from legal_rag.corpus.patterns import (
     find_texts,
     find_time_limits,
 )
-from legal_rag.corpus.patterns.scanning import SPACE, Around
-from legal_rag.corpus.sentences import split_sentences, without_blanks
-from legal_rag.corpus.structure.decision import grounds, operative_part, solutions, statements
-from legal_rag.extraction import entities as classes
-from legal_rag.extraction.entities import BENEFIT_RULE, LEAVE_RULE, WORKING_TIME_RULE, Entity, in_order, rule_entity
-from legal_rag.extraction.rules.counsel import find_counsel
-from legal_rag.extraction.rules.parties import find_parties
-from legal_rag.extraction.schemas import Schema
+from legal_rag.law.ruling import grounds, operative_part, solutions, statements
+from legal_rag.law.scanning import SPACE, Around
+from legal_rag.law.sentences import split_sentences, without_blanks
 
 # The rules' classes under their names in other schemas.
 _REFERENCES = dict.fromkeys(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from legal_rag import deadline
+from legal_rag.base import deadline
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
 from legal_rag.library.plaid.search import ShardHits, ShardSize, in_scope, live_positions, top

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.files import parse_json
+from legal_rag.base.files import parse_json
 
 PLAID_FOLDER = "fast_plaid_index"
 METADATA = "metadata.json"  # written last

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.files import link_or_copy, sha256_of
+from legal_rag.base.files import link_or_copy, sha256_of
 from legal_rag.library.plaid.codec import (
     BLOCK_TOKENS,
     CENTROIDS,

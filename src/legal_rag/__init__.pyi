@@ -1,0 +1,1 @@
+from .verification.verdicts import verify_text as verify_text

@@ -1,0 +1,14 @@
+from .agent import LegalReActAgent as LegalReActAgent
+from .agent import build_agent as build_agent
+from .evidence import EvidenceAgent as EvidenceAgent
+from .instructions import default_instructions as default_instructions
+from .instructions import instructions_of as instructions_of
+from .models import Budget as Budget
+from .models import Usage as Usage
+from .models import build_language_model as build_language_model
+from .models import check_model as check_model
+from .models import has_endpoint as has_endpoint
+from .models import is_asked as is_asked
+from .prediction import Prediction as Prediction
+from .tools import build_tools as build_tools
+from .tree_reasoning import tree_reasoner as tree_reasoner

@@ -1,0 +1,1 @@
+"""What every room stands on: files, connections, pages, text, one deadline of any work."""

@@ -1,0 +1,10 @@
+from .chunking import Chunk as Chunk
+from .chunking import ChunkConfig as ChunkConfig
+from .chunking import build_chunker as build_chunker
+from .chunking import chunk_document as chunk_document
+from .chunking import parse_chunk_id as parse_chunk_id
+from .documents import ID_COLUMN as ID_COLUMN
+from .documents import Document as Document
+from .documents import SourceOptions as SourceOptions
+from .documents import read_documents as read_documents
+from .sources import BadRecord as BadRecord

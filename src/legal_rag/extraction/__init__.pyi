@@ -1,0 +1,12 @@
+from .engine import on_demand_extract as on_demand_extract
+from .engine import run_batch_extraction as run_batch_extraction
+from .engine import run_extraction as run_extraction
+from .entities import Entity as Entity
+from .entities import ExtractionResult as ExtractionResult
+from .outputs import build_enriched_context as build_enriched_context
+from .outputs import format_extraction_index as format_extraction_index
+from .outputs import view_entities as view_entities
+from .schemas import ExtractionSettings as ExtractionSettings
+from .schemas import Schema as Schema
+from .schemas import get_schema as get_schema
+from .store import ExtractionStore as ExtractionStore

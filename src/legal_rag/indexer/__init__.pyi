@@ -1,0 +1,11 @@
+from .build import add_documents as add_documents
+from .build import build_index as build_index
+from .build import open_index as open_index
+from .build import preprocess as preprocess
+from .build import remove_documents as remove_documents
+from .compaction import compact_index as compact_index
+from .config import IndexConfig as IndexConfig
+from .config import IndexReport as IndexReport
+from .doctor import examine as examine
+from .entities import extract_library as extract_library
+from .pipeline import chunk_document as chunk_document

@@ -1,0 +1,494 @@
+"""Cite decisions and articles as French lawyers do: "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié"."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
+from legal_rag.law.articles import ARTICLE_NUMBER, ArticleNumber, article_value
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.keys import Described
+from legal_rag.law.letterheads import EMAIL
+from legal_rag.law.scanning import BLANK, DASH, Led, spaced
+from legal_rag.law.statutes import CODE_NAME
+
+FIELD_CHARS = 400  # read of a title or a column
+HEAD_CHARS = 800  # of the text, where a decision names its court, its number and how it is published
+TITLE_CHARS = 160  # of a title used as citation
+PART_CHARS = 40  # a number or formation that is longer is cut or left out
+NO_BREAK = "\u00a0"
+CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
+_MONTHS = ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juill.", "août", "sept.", "oct.", "nov.", "déc.")
+
+
+class Link(NamedTuple):
+    """A public page about a document; its address is built from an id or a number, and not checked."""
+
+    name: str  # "Légifrance", "Judilibre", "Conseil constitutionnel", "ArianeWeb"
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegalCitation:
+    """A document's citation and its parts; a part is empty where neither columns nor letterhead give it."""
+
+    text: str  # "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié", with no-break spaces; never empty
+    links: tuple[Link, ...] = ()
+    court: str = ""  # "Cass.", "CE", "CA Toulouse"; of an article, its code: "C. trav."
+    formation: str = ""  # "2e civ.", "ass."
+    date: str = ""  # ISO 8601
+    number: str = ""  # "20-23.523", "93-1213 AN"; of an article, "L. 1237-11"
+    publication: str = ""  # "publié", "inédit", "FS-P+B"
+    name: str = ""  # of the case, if the title gives one: "A.N., Haute-Loire (1ère circ.)"
+
+    @property
+    def with_name(self) -> str:
+        """The citation, with the name of the case if it has one."""
+        return ", ".join(filter(None, (self.text, self.name)))
+
+    @property
+    def plain(self) -> str:
+        """The same with ordinary blanks, for a model: a no-break space costs it tokens."""
+        return self.with_name.replace(NO_BREAK, " ")
+
+
+class _Link(NamedTuple):
+    name: str
+    patterns: tuple[tuple[str, re.Pattern[str]], ...]  # the citation's field, or 'id', and the pattern for all of it
+    url: str
+
+
+class _Tables(NamedTuple):
+    courts: tuple[tuple[re.Pattern[str], str, bool], ...]  # name, form, whether a town follows
+    cassation: tuple[tuple[frozenset[str], str, str], ...]  # words of the name, ECLI letters, citation form
+    formations: tuple[tuple[re.Pattern[str], str], ...]
+    publication: tuple[tuple[re.Pattern[str], str], ...]
+    publication_codes: dict[str, str]
+    codes: dict[str, str]
+    links: tuple[_Link, ...]
+
+
+def legal_citation(document: Described) -> LegalCitation:
+    """Cite a document from its columns, and from its title and letterhead where these are empty.
+
+    A document whose court and code are unknown is cited by its title, or else its id, with its date.
+    """
+    return _cite_article(document) or _cite_decision(document) or _cite_other(document)
+
+
+def legal_date(iso: str) -> str:
+    """Write an ISO 8601 date as law reviews do, "5 oct. 2023"; empty for an invalid date."""
+    try:
+        day = date.fromisoformat(iso)
+    except ValueError:
+        return ""
+    return f"{'1er' if day.day == 1 else day.day}{NO_BREAK}{_MONTHS[day.month - 1]}{NO_BREAK}{day.year}"
+
+
+def code_abbreviations() -> dict[str, str]:
+    """Return the abbreviation of each code ("C. trav.") by its lower-case name ('code du travail')."""
+    return dict(_tables().codes)
+
+
+@cache
+def _tables() -> _Tables:
+    table = tomllib.loads((files("legal_rag.law") / "citation.toml").read_text("utf-8"))
+    courts = [(*court, town) for kind, town in (("local", True), ("single", False)) for court in table["courts"][kind]]
+    return _Tables(
+        courts=tuple(
+            (re.compile(rf"(?:{name.replace('~', _APOSTROPHE)})(?!\w)", re.IGNORECASE), _no_breaks(form), town)
+            for name, form, town in courts
+        ),
+        cassation=tuple(
+            (frozenset(row["words"].split()), row["ecli"], _no_breaks(row["form"])) for row in table["cassation"]
+        ),
+        formations=tuple((re.compile(old, re.IGNORECASE), new) for old, new in table["formations"]["replaced"]),
+        publication=tuple(
+            (re.compile(rf"(?:^|,)\s*(?:{words})(?!\w)", re.IGNORECASE), form)
+            for words, form in table["publication"]["words"]
+        ),
+        publication_codes=dict(table["publication"]["codes"]),
+        codes={name: _no_breaks(form) for name, form in table["codes"].items()},
+        links=tuple(
+            _Link(link.pop("name"), tuple((field, re.compile(pattern)) for field, pattern in link.items()), url)
+            for link in table["links"]
+            for url in [link.pop("url")]
+        ),
+    )
+
+
+_APOSTROPHE = "['’ ]?"
+
+
+def _no_breaks(text: str) -> str:
+    return text.replace("_", NO_BREAK)
+
+
+def _column_line(value: Any) -> str:
+    """Return a column as one printable line of bounded length, lists joined by commas; markup stays text."""
+    if isinstance(value, list | tuple):
+        value = ", ".join(str(item)[:FIELD_CHARS] for item in value[:10])
+    text = str(value if value is not None else "")[:FIELD_CHARS]
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def _add_links(citation: LegalCitation, doc_id: str) -> LegalCitation:
+    values = {**vars(citation), "id": doc_id}
+    links = []
+    for name, patterns, url in _tables().links:
+        matches = [pattern.fullmatch(values[field]) for field, pattern in patterns]
+        groups = {key: group for match in matches if match for key, group in match.groupdict().items()}
+        if all(matches) and (citation.date or "{date" not in url):
+            links.append(Link(name, url.format(**{**values, **groups})))
+    return replace(citation, links=tuple(links))
+
+
+def _cite_other(document: Described) -> LegalCitation:
+    title, day = _column_line(document.title), _column_line(document.decision_date)
+    title_dates = {match.value.isoformat() for match in find_dates(title)}
+    parts = [
+        _cut_title(title) or _column_line(document.id) or "document",
+        "" if day in title_dates else legal_date(day),
+    ]
+    return _add_links(LegalCitation(text=", ".join(filter(None, parts)), date=legal_date(day) and day), document.id)
+
+
+_ARTICLE_WORD = r"(?:articles?|art\.)_"
+_ARTICLE_TITLES = tuple(
+    re.compile(spaced(pattern), re.IGNORECASE)
+    for pattern in (
+        rf"(?P<code>{CODE_NAME})_[,:]?_{_ARTICLE_WORD}(?P<number>\S.{{0,{PART_CHARS * 2}}})",
+        rf"{_ARTICLE_WORD}(?P<number>\S.{{0,{PART_CHARS}}}?) du (?P<code>{CODE_NAME})",
+    )
+)
+_CODE_FIRST = re.compile(spaced(rf"(?P<code>{CODE_NAME})(?!\w)"), re.IGNORECASE)
+_ARTICLE_IDS = ("LEGIARTI", "KALIARTI")
+_NUMBER_OF_ARTICLE = re.compile(r"(?<!\w)(?:L\.?\s?O|[LRDA])\.?\s?(?:\*{1,2}\s?)?\d[\d\w. -]*", re.IGNORECASE)
+
+
+def _cite_article(document: Described) -> LegalCitation | None:
+    title = _column_line(document.title)
+    named = next(filter(None, (pattern.fullmatch(title) for pattern in _ARTICLE_TITLES)), None)
+    number = named["number"] if named else _column_line(document.extra.get("number"))
+    code = named or (_CODE_FIRST.match(_column_line(document.extra.get("section"))) if is_article(document) else None)
+    if code is None or not number:
+        return None
+    name = " ".join(code["code"].replace("’", "'").split())
+    form = _tables().codes.get(name.lower(), name)
+    number = _NUMBER_OF_ARTICLE.sub(lambda match: spaced_number(match.group()), number)
+    is_annex = number.lower().startswith("annexe")
+    sign = "" if is_annex else f"art.{NO_BREAK}"
+    number = number[0].lower() + number[1:] if is_annex else number
+    return _add_links(LegalCitation(text=f"{form}, {sign}{number}", court=form, number=number), document.id)
+
+
+def is_article(document: Described) -> bool:
+    """Is a document an article of a code or a statute, judging by its id?"""
+    return not document.juridiction and document.id.startswith(_ARTICLE_IDS)
+
+
+def spaced_number(number: str) -> str:
+    """Write "L1237-11" as "L. 1237-11", "LO128" as "LO 128", "R*123-4" as "R.* 123-4"."""
+    value = article_value(number.replace("*", ""))
+    letters, figures = re.match(r"([A-Z]*)(.*)", value).groups()  # type: ignore[union-attr]
+    stars = "*" * number.count("*")
+    return f"{letters}{'' if letters == 'LO' else '.'}{stars}{NO_BREAK}{figures}" if letters else figures
+
+
+def _cite_decision(document: Described) -> LegalCitation | None:
+    title = _column_line(document.title)
+    notice, title = _NOTICE.match(title).groups()  # type: ignore[union-attr]
+    court = _read_court(document, title)
+    if not court:
+        return None
+    day = _read_date(document, title)
+    number = _read_number(document, title, court)
+    if not (number or (day and (document.juridiction or not title))):  # a title may name another court
+        return None
+    formation = _formation(document, title, court)
+    publication = _publication(document, title, court)
+    sign = NO_BREAK if court == CASSATION else ", "
+    parts = (sign.join(filter(None, (court, formation))), legal_date(day), _format_number(number), publication)
+    return _add_links(
+        LegalCitation(
+            text=f"{notice}{', '.join(filter(None, parts))}",
+            court=court,
+            formation=formation,
+            date=day,
+            number=number,
+            publication=publication,
+            name=_case_name(title),
+        ),
+        document.id,
+    )
+
+
+def _case_name(title: str) -> str:
+    """Return the rest of a title without court, formation, date, number and publication."""
+    if not _named_court(title) and not _cassation([title.partition(",")[0]], ""):
+        return _cut_title(title)
+    segments = _without_dates(title).split(",")
+    known = [n for n, segment in enumerate(segments) if not segment.strip() or _NUMBER_SEGMENT.fullmatch(segment)]
+    rest = (segment.strip() for segment in segments[known[-1] + 1 :]) if known else ()
+    return _cut_title(", ".join(segment for segment in rest if not _is_known_part(segment)))
+
+
+def _is_known_part(segment: str) -> bool:
+    published = any(pattern.match(segment) for pattern, _ in _tables().publication)
+    return published or segment.isdigit() or _FORMATION_WORD.search(segment) is not None
+
+
+def _cut_title(text: str) -> str:
+    return text if len(text) <= TITLE_CHARS else text[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+# "[Décision fictive] Cour de cassation, …": a notice that a citation must not lose.
+_NOTICE = re.compile(rf"(\[[^\]]{{1,{PART_CHARS}}}\] ?|)(.*)")
+_OF = re.compile(r"\s*(?:de la |de l['’]|de |du |des |d['’ ])?\s*(?P<town>[^,;(\d\n]*[^,;(\d\n\s–-])", re.IGNORECASE)
+_SMALL_WORDS = frozenset("de du des la le les en sur sous lès les l d et".split())
+
+
+def _read_court(document: Described, title: str) -> str:
+    given = _column_line(document.juridiction)
+    named, town = _named_court(given) or ("", "")
+    if given and not named:
+        return "" if any(map(str.isdigit, given)) else given[: PART_CHARS * 2]  # not a code such as "tj75056"
+    if named and (town or not _is_local(named)):
+        return f"{named} {town}".strip()
+    for text in (title, _court_of_head(document) if named or not title else ""):
+        other, town = _named_court(text) or ("", "")
+        if other and named in ("", other) and (town or not _is_local(other)):
+            return f"{other} {town}".strip()
+    return named
+
+
+def _is_local(form: str) -> bool:
+    return any(form == local for _, local, has_town in _tables().courts if has_town)
+
+
+def _named_court(text: str) -> tuple[str, str] | None:
+    """Return the citation form and the town of the court that a text begins with."""
+    for pattern, form, has_town in _tables().courts:
+        if match := pattern.match(text):
+            town = _OF.match(text, match.end()) if has_town else None
+            return form, _town(town["town"]) if town else ""
+    return None
+
+
+def _town(name: str) -> str:
+    """Convert an all-capitals town to title case: "AIX-EN-PROVENCE" to "Aix-en-Provence"."""
+    if not name.isupper():
+        return name.strip()
+    words = re.split(r"([\s'’-]+)", name.strip().lower())
+    return "".join(word if word in _SMALL_WORDS and place else word.capitalize() for place, word in enumerate(words))
+
+
+def _court_of_head(document: Described) -> str:
+    """Return the court that the text names in capitals at the beginning of a line, as letterheads do."""
+    if document.extra.get("nature") == EMAIL:
+        return ""
+    head = document.content[:HEAD_CHARS]
+    for start, end in find_courts(head):
+        line = head.rfind("\n", 0, start) + 1
+        if _LEAD_OF_COURT.fullmatch(head, line, start) and head[start : start + 5].isupper():
+            return head[start:end]
+    return ""
+
+
+_LEAD_OF_COURT = re.compile(r"[\W_]*(?:L[AE] )?")
+
+
+def _read_date(document: Described, title: str) -> str:
+    given = _column_line(document.decision_date)
+    for text in (given, title):
+        if dates := find_dates(text):
+            return dates[0].value.isoformat()
+    return "" if given else read_letterhead(document.content).date
+
+
+def _formation(document: Described, title: str, court: str) -> str:
+    if court == CONSTITUTIONAL:
+        return ""
+    given, named = _column_line(document.formation), _formations_of_title(title)
+    if court == CASSATION:
+        return _cassation([given, *named], _column_line(document.extra.get("ecli")))
+    text = given or ", ".join(named[1:] if named and _named_court(named[0]) else named)
+    for pattern, form in _tables().formations:
+        text = pattern.sub(form, text)
+    text = " ".join(text.split())
+    return text[:1].lower() + text[1:] if len(text) <= PART_CHARS else ""
+
+
+def _formations_of_title(title: str) -> list[str]:
+    """Return the segments of a title, up to its first date or number, that name a formation."""
+    dates = find_dates(title)
+    segments = title[: dates[0].start if dates else len(title)].split(",")
+    before = takewhile(lambda segment: not _NUMBER_SEGMENT.fullmatch(segment), segments)
+    return [segment.strip() for segment in before if _FORMATION_WORD.search(segment)]
+
+
+_FORMATION_WORD = re.compile(
+    r"\b(?:chambres?|ch\.|p[oô]le|assemblée|ass\.|(?:sous-)?sections?|ssr|référés|cass\.)(?!\w)", re.IGNORECASE
+)
+
+
+def _cassation(names: Sequence[str], ecli: str) -> str:
+    for words in map(words_of_value, names):
+        for needed, _, form in _tables().cassation:
+            if needed <= words:
+                return form
+    code = _ECLI.match(ecli)
+    return next((form for _, letters, form in _tables().cassation if code and code[1].upper().startswith(letters)), "")
+
+
+_ECLI = re.compile(r"ECLI:FR:CCASS:\d{4}:(\w{3})", re.IGNORECASE)
+
+
+_NUMBER = (
+    r"(?:\d\d-\d\d[. ]?\d{3}|(?:\d\d)?\d\d-\d{1,5}(?:/\d{1,5})*R?(?: [A-Z]{2,4}\b)?|(?:\d\d)?\d\d ?/ ?\d{1,6}"
+    r"|\d\d[A-Z]{2}\d{5}|\d{5,10}|C\d{4})"
+)
+_NUMBER_SEGMENT = re.compile(
+    rf"\s*(?:[^\W\d]+\.? )?(?:n[°ºo]s? ?)?(?P<list>{_NUMBER}(?:(?: et | ){_NUMBER})*)(?: du)?\s*"
+)
+_ONE_NUMBER = re.compile(_NUMBER)
+_POURVOI = re.compile(r"(\d\d)[-‐‑](\d\d)[. \u00a0\u202f]?(\d{3})")
+# Label before a decision's own number in its letterhead, from the start of the line.
+_LABEL = re.compile(
+    r"\W*(?:(?:pourvois?|affaires?|requ[eê]tes?|décision|dossier)\s)?\s*(?:n[°ºo]s?\s*)?(?:[A-Z] )?", re.IGNORECASE
+)
+
+
+def _read_number(document: Described, title: str, court: str) -> str:
+    """Return a decision's number as cited, the first of several with "et a."."""
+    given = [number for number in re.split(r"[,;]", _column_line(document.extra.get("number"))) if number.strip(" /")]
+    raw_numbers = given or _numbers_of_title(title) or _numbers_of_head(document, court)
+    numbers = [_normalise_number(number, document, court) for number in raw_numbers]
+    return " et ".join(numbers) if len(numbers) <= 2 else f"{numbers[0]} et a."
+
+
+def _format_number(number: str) -> str:
+    sign = "nos" if " et " in number and not number.endswith(" et a.") else "n°"
+    return f"{sign}{NO_BREAK}{number}" if number else ""
+
+
+def _normalise_number(number: str, document: Described, court: str) -> str:
+    number = re.sub(r"\s*/\s*", "/", " ".join(number.split())).strip(" /")
+    number, others = re.subn(r" et autres?$", "", re.sub(r"^n[°ºo]\s*", "", number))
+    pourvoi = _POURVOI.fullmatch(number) if court == CASSATION else None
+    number = f"{pourvoi[1]}-{pourvoi[2]}.{pourvoi[3]}" if pourvoi else number[:PART_CHARS]
+    if court == CONSTITUTIONAL and not re.search(r"[A-Z]{2}", number):
+        number = f"{number} {_series(document)}".strip()
+    return f"{number} et a." if others else number
+
+
+def _series(document: Described) -> str:
+    named = [_column_line(document.extra.get("nature")), _column_line(document.extra.get("ecli")).rpartition(".")[2]]
+    return next((series.upper() for series in named if series.lower() in SERIES), "")
+
+
+def _numbers_of_title(title: str) -> list[str]:
+    lists = (_NUMBER_SEGMENT.fullmatch(segment) for segment in _without_dates(title).split(","))
+    return next((_ONE_NUMBER.findall(match["list"]) for match in lists if match), [])
+
+
+def _without_dates(title: str) -> str:
+    for day in reversed(find_dates(title)):
+        title = f"{title[: day.start]},,{title[day.end :]}"
+    return title
+
+
+def _numbers_of_head(document: Described, court: str) -> list[str]:
+    """Return the letterhead's number if it has the court's form; others are numbers of cited decisions."""
+    kinds = {CASSATION: ("pourvoi",), CONSTITUTIONAL: SERIES}.get(court, ("rg", "number"))
+    head = document.content[:HEAD_CHARS]
+    for case in find_cases(head):
+        line = head.rfind("\n", 0, case.start) + 1
+        if case.kind in kinds and (case.kind == "rg" or _LABEL.fullmatch(head, line, case.start)):
+            written = _ONE_NUMBER.search(head, case.start, case.end)
+            return [written.group() if written else case.value]
+    return []
+
+
+_LETTERHEAD_CODE = re.compile(r"Arr[êe]t\s+n[°ºo]s?\s*\d{1,6}\s+(?P<code>F[SP]?-[PBRIDL](?:\+[PBRIDL])*)(?![\w+-])")
+
+
+def _publication(document: Described, title: str, court: str) -> str:
+    tables = _tables()
+    given = _column_line(document.extra.get("publication"))
+    for text in (given, title):
+        for pattern, form in tables.publication:
+            if pattern.search(text):
+                return form
+    codes = [tables.publication_codes.get(code.strip().lower(), "") for code in given.split(",")]
+    if any(codes):
+        return "publié" if "publié" in codes else codes[0]
+    marked = _LETTERHEAD_CODE.search(document.content[:HEAD_CHARS]) if court == CASSATION else None
+    return marked["code"] if marked else ""
+
+
+# Abbreviations of codes in addition to `code_abbreviations`.
+_OTHER_ABBREVIATIONS = {
+    "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
+    "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
+    "code de la sécurité sociale": ["C. séc. soc."],
+    "code de la consommation": ["C. conso."],
+    "code de l'organisation judiciaire": ["C. org. jud."],
+    "livre des procédures fiscales": ["LPF"],
+    "code électoral": ["C. élec."],
+}
+_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
+_ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){ARTICLE_NUMBER}){{0,20}})"
+
+
+def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
+    """Yield each article cited with an abbreviated code; some twice."""
+    names, scans = _code_patterns()
+    for scan in scans:
+        for match in scan.finditer(text):
+            code = next(name for number, name in enumerate(names) if match[f"c{number}"])
+            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
+                yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
+
+
+class _Codes(NamedTuple):
+    """Patterns of articles cited with the abbreviation of their code."""
+
+    names: list[str]  # group 'c0' is the first one's abbreviation
+    scans: tuple[Led, ...]
+
+
+@cache
+def _code_patterns() -> _Codes:
+    forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
+    forms |= {name: aliases for name, aliases in _OTHER_ABBREVIATIONS.items() if name not in forms}
+    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, aliases))})" for n, aliases in enumerate(forms.values()))
+    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for aliases in forms.values() for form in aliases})
+    return _Codes(
+        list(forms),
+        (
+            Led(rf"(?<![\w.])(?:{code})_,?_(?:articles?|art\.)_{_ARTICLES}", words),
+            Led(
+                rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?(?:{code})(?!\w)",
+                ["article", "art."],
+            ),
+            Led(
+                rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{code})(?!\w)",
+                [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
+            ),
+        ),
+    )
+
+
+def _abbreviation(form: str) -> str:
+    """Make a pattern in which the dots and blanks of "C. trav." are optional; acronyms match only in capitals."""
+    if form.isupper():
+        return rf"(?-i:{form})"
+    parts = re.findall(r"[^\W\d_]+", form)
+    return r"\.?_".join(map(re.escape, parts)) + r"\.?"

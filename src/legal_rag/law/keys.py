@@ -1,0 +1,232 @@
+"""Reference keys: the names by which a document is cited, and those it cites."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from legal_rag.base.text import normalized
+from legal_rag.law import (
+    MONTHS,
+    SERIES,
+    Identifier,
+    decision_identifiers,
+    find_amounts,
+    find_dates,
+    find_identifiers,
+)
+
+CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
+NO_CODE = "?"  # of an article cited by number alone
+# Figures that count something or belong to a date: not an article's number.
+MEASURE = re.compile(
+    r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d{1,2}(?!\d)|\s*[%€]|/\d{1,2}/"
+    rf"|(?:er)?\s*(?:ans?|années?|mois|semaines?|jours?|heures?|h|minutes?|{'|'.join(MONTHS)})\b)",
+    re.IGNORECASE,
+)
+
+
+class Described(Protocol):
+    """A text and what is known of it, as a `corpus.Document` has it."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def content(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def decision_date(self) -> str: ...  # noqa: D102
+    @property
+    def juridiction(self) -> str: ...  # noqa: D102
+    @property
+    def formation(self) -> str: ...  # noqa: D102
+    @property
+    def applied_laws(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def summary(self) -> str: ...  # noqa: D102
+    @property
+    def extra(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class ParsedQuery:
+    """A question in Unicode NFC, as documents are, with the references it contains, parsed once on demand."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", normalized(self.text))
+
+    @classmethod
+    def of(cls, query: "str | ParsedQuery") -> "ParsedQuery":
+        """Return a parsed query unchanged, or wrap a text."""
+        return query if isinstance(query, ParsedQuery) else ParsedQuery(query)
+
+    @cached_property
+    def identifiers(self) -> list[Identifier]:
+        """The decisions and articles that it names, in text order."""
+        return find_identifiers(self.text)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Its `reference_keys`."""
+        return _relaxed_keys(self.identifiers, self.text)
+
+
+def reference_keys(text: str) -> list[str]:
+    """Return the relaxed keys of the decisions, articles and dates that a text names, each once, in text order."""
+    return _relaxed_keys(find_identifiers(text), text)
+
+
+def _relaxed_keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
+    names = [_relaxed(name) for name in identifiers]
+    return list(dict.fromkeys([*names, *(f"date:{day.value.isoformat()}" for day in find_dates(text))]))
+
+
+def all_reference_keys(text: str) -> list[str]:
+    """Return the canonical and relaxed keys of each decision and article that a text names.
+
+    A text that begins with an article's number names that article; "3 000 €" and "24 mai 2019" name none.
+    """
+    return _both_keys(find_identifiers(text) or _bare_articles(text))
+
+
+def _bare_articles(text: str) -> list[Identifier]:
+    text = text.strip()
+    starts = [*(day.start for day in find_dates(text)), *(amount.start for amount in find_amounts(text))]
+    if MEASURE.match(text) or 0 in starts:
+        return []
+    return find_identifiers(f"article {text}")
+
+
+def cited_keys(document: Described) -> list[str]:
+    """Return the relaxed and canonical keys of what a document cites in its text, summary or law column."""
+    return _cited_keys(cited_identifiers(document))
+
+
+def document_keys(document: Described) -> dict[str, bool]:
+    """Return a document's `cited_keys` and `own_keys`, and whether each is its own."""
+    own_identifiers = _own_identifiers(document)
+    cited = _cited_keys(_cited_identifiers(document, own_identifiers))
+    return dict.fromkeys(cited, False) | dict.fromkeys(_both_keys(own_identifiers), True)
+
+
+def _cited_keys(names: Iterable[Identifier]) -> list[str]:
+    return list(dict.fromkeys(term for name in names for term in (_relaxed(name), canonical_key(name))))
+
+
+def cited_identifiers(document: Described) -> list[Identifier]:
+    """Find what a document cites in its text, law column or summary, in this order.
+
+    Offsets are those of its content; references from columns have offsets past its end. An article that cites others
+    without a code means its own code.
+    """
+    return _cited_identifiers(document, _own_identifiers(document))
+
+
+def _cited_identifiers(document: Described, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
+    cited = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
+    codes = {name.code for name in own_identifiers if name.kind == "article"}
+    if len(codes) == 1:
+        (code,) = codes
+        cited = [name._replace(code=name.code or code) if name.kind == "article" else name for name in cited]
+    return cited
+
+
+def resolve_key(key: str) -> tuple[str, bool] | None:
+    """Resolve a cited key to the key of a document.
+
+    Returns:
+        The key, and whether it is complete (with code or series); None if the citation's other key is more specific.
+    """
+    kind, _, value = key.partition(":")
+    if kind == "article":
+        number, _, code = value.partition(" ")
+        return None if not code else (f"article:{number}", False) if code == NO_CODE else (key, True)
+    if kind == "number":
+        return f"{CONSTITUTIONAL}:{value}", False
+    return None if kind == CONSTITUTIONAL else (key, True)
+
+
+def relaxed_key(key: str) -> str:
+    """Return the key without code or series, the same for every spelling of a reference."""
+    kind, _, value = key.partition(":")
+    if kind == "article":
+        return f"article:{value.partition(' ')[0]}"
+    return f"{CONSTITUTIONAL}:{value}" if kind in (*SERIES, "number") else key
+
+
+def own_keys(document: Described) -> list[str]:
+    """Return a document's own keys: its numbers and ECLI, or the article that it is."""
+    return _both_keys(_own_identifiers(document))
+
+
+def _own_identifiers(document: Described) -> list[Identifier]:
+    number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
+    in_columns = [*decision_identifiers(number, nature), *find_identifiers(ecli)]
+    in_title = find_identifiers(document.title)
+    if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
+        in_title = [name for name in in_title if name.kind != "article"]
+    return [*in_columns, *in_title]
+
+
+def _column_text(document: Described, name: str) -> str:
+    value = document.extra.get(name) or ""
+    return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def candidate_keys(query: ParsedQuery) -> list[list[str]]:
+    """Return the look-up keys of each decision or article that a question names, best first."""
+    return [_keys_to_try(name) for name in query.identifiers]
+
+
+def candidate_keys_of_number(number: str) -> list[list[str]]:
+    """Return the look-up keys of each of a decision's numbers as a user writes them, best first."""
+    return [_keys_to_try(name) for name in decision_identifiers(number, "") or find_identifiers(number)]
+
+
+def decision_keys(query: ParsedQuery) -> list[str]:
+    """Return the relaxed keys of the decisions that a question names, by which citing texts are found."""
+    return [_relaxed(name) for name in query.identifiers if name.kind != "article"]
+
+
+def article_keys(text: str) -> list[str]:
+    """Return the keys of citations of one article, given as '1240' or 'L. 1152-1 du code du travail'.
+
+    With a code, citations without any code count too.
+
+    Raises:
+        ValueError: If the text names no article, or several.
+    """
+    names = find_identifiers(text) + find_identifiers(f"article {text}")
+    articles = [name for name in names if name.kind == "article"]
+    if not articles:
+        raise ValueError(f"not an article: {text!r:.200} (expected e.g. 'L. 1152-1 du code du travail')")
+    if len({article.value for article in articles}) > 1:
+        raise ValueError(f"several articles: {text!r:.200} (expected one, e.g. 'L. 1152-1 du code du travail')")
+    article = articles[-1]
+    return _keys_to_try(article) if article.code else [_relaxed(article)]
+
+
+def _keys_to_try(name: Identifier) -> list[str]:
+    if name.kind == "article" and name.code:
+        return [canonical_key(name), canonical_key(name._replace(code=""))]  # never the same number in another code
+    return _both_keys([name])
+
+
+def _both_keys(names: Iterable[Identifier]) -> list[str]:
+    return list(dict.fromkeys(key for name in names for key in (canonical_key(name), _relaxed(name))))
+
+
+def canonical_key(one: Identifier) -> str:
+    """Return the key of a reference as written, with its code or series if it has one."""
+    if one.kind == "article":
+        return f"article:{one.value} {one.code or NO_CODE}"
+    return f"{one.kind}:{one.value}"
+
+
+def _relaxed(name: Identifier) -> str:
+    kind = CONSTITUTIONAL if name.kind in (*SERIES, "number") else name.kind
+    return f"{kind}:{name.value}"

@@ -1,0 +1,172 @@
+"""The operative part of a French decision: its statements and outcome; and the grounds of appeal."""
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+from legal_rag.base.text import Span, read_words
+from legal_rag.law.scanning import BLANK, SPACE, Around
+
+# Opening of the operative part of an arrêt (pseudonymisation may have turned its S into "C..."), then of a decision of
+# the Conseil constitutionnel. Letters may be spaced.
+_S = r"(?:S|C\.{3})"
+_REASONS = re.compile(  # each alternative begins with a fixed letter, so that `re` skips the rest
+    rf"P(?:(?<!\wP)\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}"
+    rf"|(?<=\nP)ar{SPACE}ces{SPACE}motifs)(?!\w)"
+)
+_DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
+# Its end: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
+_END = re.compile(
+    r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)"
+    r"|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
+    r"MOYENS?\s(?:ANNEXE|DE CASSATION|PRODUIT)|Moyens?\s(?:annexe|produit)|Moyens?\sde\scassation\sannexé|"
+    r"(?:PREMIER|SECOND|DEUXIÈME)\sMOYEN|Fait\sà\s|FAIT\s(?:ET|A|À)\s|Fait\set\s(?:jugé|prononcé)|Rendu\s(?:le|à"
+    r"|publiquement|en audience)|"
+    r"Arrêt\s(?:signé|prononcé|rendu)|ARRET\s(?:SIGNE|PRONONCE)|(?:LE|La?|Le)\s(?:GREFFIER|PRESIDENT|PRÉSIDENT"
+    r"|greffier|président)\w*\b|"
+    r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b"
+    r"|Magistrat\srédacteur|_{5,}|-{5,})"
+)
+_ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
+_VERB = f"(?:{'|'.join(read_words('legal_rag.law')['ruling_verbs']).translate(_ACCENTS)})"
+_PRONOUN = r"(?:(?:le|la|les|l['’]|en|y|se|s['’]|lui|leur)\s?)"
+_HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECASE)
+# A verb after an opening such as "Vu l'article 700 …," or "Statuant à nouveau".
+_LATER_HEAD = re.compile(
+    rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
+)
+# Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with its own verb.
+_STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # a full stop, not an abbreviation
+_BETWEEN = re.compile(
+    rf"\s*;\s*|{_STOP}(?:(?=\s+(?-i:[A-ZÀ-Þ-])|\s*\Z)|(?=(?-i:[A-Z][a-zé]{{3}})))\s*"
+    rf"|(?<=\.\.\.)\.?\s*\n\s*"
+    rf"|,?{BLANK}*\n\s*(?:[-–—*•]\s*)?(?={_PRONOUN}?{_VERB}(?!\w))|\n\s*\n\s*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(rf"{_STOP}(?=\s|\Z)\s*|\s*;\s*\n\s*|\n\s*\n\s*")
+# Transitions from one statement to the next.
+_TRANSITION = re.compile(
+    r"(?:[,;]|(?<!\.)\.)?\s*(?:\b(?:et|mais)\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant"
+    r"|\n\s*vu\s"
+    r"|(?<!\w)(?:la|le)\s(?:réformant|infirmant|émendant)|\bet\sau\sfond\b)",
+    re.IGNORECASE,
+)
+_ARTICLE_HEAD = re.compile(
+    rf"(?:(?<=\n)|(?<=:\s))\s*(?:Article|ARTICLE|Art\.){SPACE}(?:\d{{1,2}}(?:er|ER)?|premier|PREMIER|Premier)"
+    rf"{BLANK}{{0,3}}(?:[.:]?{BLANK}?[-–—:]|\.|\n|(?={BLANK}[A-Z]))\s*"
+)
+
+
+class Operative(NamedTuple):
+    """The operative part of a decision."""
+
+    start: int  # characters, after its heading
+    end: int
+    in_articles: bool  # in numbered articles, as the Conseil constitutionnel writes it
+
+
+def operative_part(text: str) -> Operative | None:
+    """Find the operative part; None if the text has no heading of one."""
+    heads = [(match, False) for match in _REASONS.finditer(text)] + [(match, True) for match in _DECIDES.finditer(text)]
+    if not heads:
+        return None
+    match, in_articles = max(heads, key=lambda head: head[0].start())
+    end = _END.search(text, match.end())
+    return Operative(match.end(), end.start() if end else len(text), in_articles)
+
+
+def statements(text: str, part: Operative) -> list[Span]:
+    """Split an operative part into statements, each with its own main verb, without final punctuation."""
+    if part.in_articles:
+        bodies = _split_span(text, (part.start, part.end), _ARTICLE_HEAD)
+        return [span for body in bodies for span in _split_span(text, body, _SENTENCE_END) if span[1] - span[0] > 10]
+    spans = []
+    for start, end in _split_span(text, (part.start, part.end), _BETWEEN):
+        head = _HEAD.match(text, start, end) or _LATER_HEAD.search(text, start, end)
+        if head is not None:
+            group = "head" if head.re is _LATER_HEAD else 0
+            over = _TRANSITION.search(text, head.end(group), end)
+            spans.append((head.start(group), over.start() if over else end))
+    return spans
+
+
+def _split_span(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
+    """Split a span at the matches of `between`, and strip the pieces of blanks and signs."""
+    cuts = [(whole[0], whole[0]), *(cut.span() for cut in between.finditer(text, *whole)), (whole[1], whole[1])]
+    pieces = [_trim_span(text, before[1], after[0]) for before, after in pairwise(cuts)]
+    return [(start, end) for start, end in pieces if start < end]
+
+
+def _trim_span(text: str, start: int, end: int) -> Span:
+    while start < end and text[start] in " \t\n\u00a0\u202f:,.;-–—*•'\"":
+        start += 1
+    while start < end and text[end - 1] in " \t\n\u00a0\u202f:,.;-–—*•" and not text.endswith("...", start, end):
+        end -= 1
+    return start, end
+
+
+_DECIDING = (
+    "casse(?:nt)? et annule|casse|annule|confirme|infirme|réforme|émende|condamne|déboute|rejette"
+    "|renvoie(?= au Conseil constitutionnel)"
+).translate(_ACCENTS)
+_DECLARED = r"(?:irrecevables?|recevables?|bien fondée?s?|mal fondée?s?|nulle?s?|inopérante?s?|tardive?s?|prescrite?s?)"
+_DECIDED = re.compile(
+    rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}(?P<verb>{_DECIDING})(?!\w)"
+    rf"|(?<!\w)(?P<declared>(?:d[ée]clare|dit){SPACE}{_DECLARED})(?!\w)"
+    rf"|\A(?P<refused>dit{SPACE}n['’]y{SPACE}avoir{SPACE}lieu{SPACE}(?:de{SPACE}renvoyer|à{SPACE}(?:renvoi|statuer)))"
+    rf"(?!\w)",
+    re.IGNORECASE,
+)
+_PARTICIPLE = re.compile(
+    r"(?<=est |ont )(?:déclarée?s? )?(?P<word>rejetée?s?|annulée?s?|irrecevables?|inéligibles?"
+    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)"
+    r"|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) (?:statuer|déclarer)"
+    r"|donné acte)"
+    r"(?!\w)",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(
+    r"(?<=\n)[ \t]*(?P<word>(?:Rejet|Cassation|Annulation|Irrecevabilité|Déchéance|Désistement|Non-lieu à renvoi"
+    r"|Renvoi|REJET|CASSATION|IRRECEVABILITE|"
+    r"IRRECEVABILITÉ)(?:\s(?:partielle?|totale|PARTIELLE|TOTALE|non admission|non spécialement motivé))?(?:\s(?:sans"
+    r"|et|avec|SANS)\s(?:renvoi|désignation|RENVOI|déchéance|annulation|irrecevabilité))?)[ \t]*(?=\n)"
+)
+CAPTION_CHARS = 1500  # of a decision's beginning, with its caption
+
+
+def solutions(text: str, part: Operative | None, stated: list[Span]) -> list[Span]:
+    """Find the words that state the outcome, in the caption and in the statements."""
+    outcomes = [match.span("word") for match in _CAPTION.finditer(text, 0, CAPTION_CHARS)][:1]
+    for start, end in stated:
+        statement = text[start:end]
+        pattern = _PARTICIPLE if part is not None and part.in_articles else _DECIDED
+        spans = (match.span(match.lastgroup or 0) for match in pattern.finditer(statement))
+        outcomes += [(start + first, start + last) for first, last in spans]
+    return outcomes
+
+
+_ORDINAL = (
+    "(?:premi[eè]re?s?|seconde?s?|deuxi[eè]mes?|troisi[eè]mes?|quatri[eè]mes?|cinqui[eè]mes?|sixi[eè]mes?"
+    "|septi[eè]mes?|huiti[eè]mes?|neuvi[eè]mes?|"
+    "dixi[eè]mes?|onzi[eè]mes?|douzi[eè]mes?|derni[eè]re?s?|1er|1ère|1re|\\d{1,2}(?:e|ème|è))"
+)
+_ORDINALS = rf"{_ORDINAL}(?:(?:,\s|\s(?:et|ou|à)\s(?:le\s|la\s)?){_ORDINAL})*"
+_TAKEN = (
+    rf"(?:,?\s(?:pris(?:e|es)?|pris\s(?:,\s)?)\s?(?:en|dans)\s(?:sa|ses|leurs?|chacune\sde\sses)\s(?:{_ORDINALS}\s"
+    rf"|deux\s|trois\s|quatre\s|cinq\s|six\s|diverses\s)?"
+    rf"branches?(?:\sréunies)?)"
+)
+_MOYEN = Around(
+    rf"(?<!\w)(?:{_ORDINALS}\smoyens?(?:\sde\scassation)?(?:\sréunis)?{_TAKEN}?|moyens?\suniques?(?:\sde\scassation)?"
+    rf"{_TAKEN}?"
+    rf"|moyens?\sde\scassation\sunique{_TAKEN}?|moyens?(?:\sde\scassation)?{_TAKEN}|moyens?\s(?:de\spur\sdroit\s)?"
+    rf"(?:,\s)?relevés?\sd['’]office|{_ORDINALS}\sbranches?(?:\sdu\smoyen)?)(?!\w)",
+    ["moyen", "branche"],
+    80,
+    160,
+)
+
+
+def grounds(text: str) -> list[Span]:
+    """Find designations of grounds of appeal, such as 'second moyen, pris en sa première branche'."""
+    return [match.span() for match in _MOYEN.finditer(text)]

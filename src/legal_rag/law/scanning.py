@@ -1,0 +1,148 @@
+"""Pattern scanning that tries a regular expression only around the literals its matches contain."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+
+from legal_rag.base.deadline import check
+from legal_rag.base.text import Span, find_exact
+
+DASH = "[-\u2010-\u2014]"
+BLANK = r"[ \t\u00a0\u202f]"
+GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
+NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
+NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
+
+_IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")
+_LOOK_AHEAD = 30  # characters that a pattern may look ahead after its match
+_FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
+
+
+def spaced(pattern: str) -> str:
+    """Return a pattern in which each ' ' is `SPACE` and each '_' is `GAP`, except in a set such as '[ _]'."""
+    return _IN_PATTERN.sub(lambda match: {" ": SPACE, "_": GAP}.get(match.group(), match.group()), pattern)
+
+
+class Scan:
+    """A pattern, `spaced`, and where to try it; compiled on first use: all of them would delay every start."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._source, self._flags = spaced(pattern), flags
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        return re.compile(self._source, self._flags)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches in text order; none overlaps another. DeadlineError past the deadline."""
+        check()
+        lower = lowered(text)
+        return self.pattern.finditer(text) if lower is None else self._scan(text, lower)
+
+    def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
+        raise NotImplementedError
+
+
+class Around(Scan):
+    """A pattern searched around the occurrences of its words.
+
+    Args:
+        pattern: What to find.
+        words: Each match contains one; those in lower case match any case.
+        before: Characters that a match may begin before its word.
+        after: Characters after the word's beginning within which a match and its lookahead end.
+        flags: Of `re`.
+    """
+
+    def __init__(self, pattern: str, words: Sequence[str], before: int, after: int, flags: int = re.IGNORECASE) -> None:
+        super().__init__(pattern, flags)
+        self._words, self._before, self._after = tuple(words), before, after
+
+    def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
+        for start, end in _merge_windows(positions(text, lower, self._words), self._before, self._after):
+            for match in self.pattern.finditer(text, start, min(end, len(text))):
+                whole = match if match.end() < end - _LOOK_AHEAD else self.pattern.match(text, match.start())
+                if whole is not None:  # None: a lookahead beyond the window rejects it
+                    yield whole
+
+
+class Led(Scan):
+    """A pattern tried where one of its first words occurs, however long its match.
+
+    Args:
+        pattern: What to find; it begins with one of the words.
+        words: In lower case; they match any case.
+        flags: Of `re`.
+    """
+
+    def __init__(self, pattern: str, words: Sequence[str], flags: int = re.IGNORECASE) -> None:
+        super().__init__(pattern, flags)
+        self._words = tuple(words)
+
+    def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
+        done = 0
+        for place in positions(text, lower, self._words):
+            if place >= done and (match := self.pattern.match(text, place)):
+                done = max(match.end(), place + 1)
+                yield match
+
+
+class FiguresLed(Scan):
+    """A pattern tried at two or four digits before a dash or letters, as case numbers and dates begin.
+
+    Args:
+        pattern: What to find, in either case.
+        before: Characters that a match may begin before its digits.
+    """
+
+    def __init__(self, pattern: str, before: int = 0) -> None:
+        super().__init__(pattern, re.IGNORECASE)
+        self._before = before
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches in text order; none overlaps another."""
+        done = 0
+        for place in _figures(text):
+            for start in range(max(place - self._before, done), place + 1):
+                if match := self.pattern.match(text, start):
+                    done = match.end()
+                    yield match
+                    break
+
+
+@lru_cache(maxsize=8)
+def lowered(text: str) -> str | None:
+    """Return a text in lower case; None in the rare case that its length changes."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else None
+
+
+def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
+    """Return where any of the words begins, ascending; words in lower case are searched in `lower`."""
+    starts: set[int] = set()
+    for word in words:
+        starts.update(_word_positions(text if word != word.lower() else lower, word))
+    return sorted(starts)
+
+
+@lru_cache(maxsize=1024)  # several patterns search the same words in turn
+def _word_positions(text: str, word: str) -> tuple[int, ...]:
+    return tuple(start for start, _ in find_exact(word, text))
+
+
+@lru_cache(maxsize=8)
+def _figures(text: str) -> tuple[int, ...]:
+    return tuple(match.start() for match in _FIGURES.finditer(text))
+
+
+def _merge_windows(starts: Sequence[int], before: int, after: int) -> Iterator[Span]:
+    start = end = -1
+    for place in starts:
+        if place - before > end:
+            if end >= 0:
+                yield start, end
+            start = max(place - before, 0)
+        end = place + after
+    if end >= 0:
+        yield start, end

@@ -1,0 +1,314 @@
+"""Who speaks in each paragraph of a decision, by headings and reporting verbs, without a model.
+
+A decision reports what the parties argued and what the judges below held before its own reasoning. The heading above a
+paragraph sets the expected speaker; each clause is then attributed by its verb, and the speaker of most characters is
+the paragraph's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal
+
+from legal_rag.base.text import Span
+from legal_rag.law.parts import REASON, RULES_ON, is_decision, part_of_each, part_of_zones, split_lines
+from legal_rag.law.tree import BEFORE_HEADING, NUMBER, Paragraph, Part, PartKind, Speaker, cues
+
+
+def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
+    """Split a decision into paragraphs with their main parts and speakers; linear in its length.
+
+    Args:
+        text: Any text; other texts than decisions have neither parts nor speakers.
+        zones: Of a Judilibre record: they give the main parts if they fit the text, see `part_of_zones`.
+    """
+    lines = list(split_lines(text))
+    parts = part_of_zones(zones, lines, len(text))
+    if parts is None:
+        parts = []
+        if is_decision(text, lines):
+            parts = part_of_each(text, lines, lambda words: _paragraph_speaker(words, "reasons", "court") == "court")
+        if not {"reasons", "ruling"} & set(parts):
+            return [Paragraph(*line, None, None, censured=False) for line in lines]
+    speakers = _speakers(text, lines, parts)
+    censured = _censured(text, lines, parts, speakers)
+    read = zip(lines, parts, speakers, strict=True)
+    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(read)]
+
+
+def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
+    """Group paragraphs into main parts, which cover a decision of `length` characters; none for other texts."""
+    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
+    borders = [0, *(start for _, start in firsts[1:]), length]
+    return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
+
+
+_CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
+_ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
+_EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
+_JUDGES = rf"(?i:\b{cues('judges')}\b)"
+_RETAINS = re.compile(
+    rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
+    r"|\bpar\s(?:un\s)?(?:jugement|arrêt|ordonnance)\b[^;]{0,200}?\sa\s(?:notamment\s)?"
+    r"(?:condamné|débouté|déclaré|dit|fixé|ordonné|rejeté|alloué|mis)"
+    r"|\b[Ll]a\sCommission\snationale\b[^;]{0,150}?\sa\srejeté\s[^;]{0,150}?\bmotifs?\b"
+    r"|\srejeté\spar\sla\sCommission\snationale\b[^;]{0,200}?\bmotifs?\b"
+)
+_HOLDS = re.compile(
+    rf"{_JUDGES}[^;]{{0,250}}?\s{cues('holds')}|\b(?:il|elle|ils|elles)\s(?:en\s)?(?:ajout|relèv|retien|énonc|constat|dédui)",
+    re.IGNORECASE,
+)
+_TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
+    rf"\W*{NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
+)
+_ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
+_WHEREAS = re.compile(
+    r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
+)
+_QUASHES, _APPROVES = (re.compile(cues(name), re.IGNORECASE) for name in ("quashes", "approves"))
+_COURT_HOLDS = re.compile(cues("court_holds"))
+_COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
+_GOES_ON = re.compile(rf"\W*{NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
+_APPLIES = re.compile(cues("applies"), re.IGNORECASE)
+_STATES = re.compile(  # a legal text is reported
+    rf"\W*{NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
+    rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
+    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
+    rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
+    re.IGNORECASE,
+)
+_VISA = re.compile(rf"\W*(?:Vu|-)\s(?:,?\s?ensemble\s|enfin\s)?{cues('visas')}", re.IGNORECASE)
+_CASE = re.compile(r"\W*(?:Vu|VU)\b")
+_FILED = re.compile(rf"(?:[-–—]|\d{{1,2}}\s?°)\s?{cues('filed')}", re.IGNORECASE)  # in a list of what was filed
+_DEMANDS, _ORDERED = (re.compile(rf"\W*(?:\d\W+)?{cues(name)}", re.IGNORECASE) for name in ("demands", "ordered"))
+_PROCEEDINGS = re.compile(cues("proceedings"), re.IGNORECASE)
+_TELLS_ON = re.compile(
+    rf"\W*{NUMBER}(?:(?:attendu|considérant)\s)?(?:et\s)?(?:que\s|qu['’]\s?)?(?:ils?|elles?)\s(?:\w+\s){{0,2}}"
+    rf"{cues('tells_on')}",
+    re.IGNORECASE,
+)
+_THEN_WHEREAS = re.compile(
+    r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
+)
+_FORMAL, _NAMES = re.compile(rf"\W*{cues('formal')}", re.IGNORECASE), re.compile(cues("names"))
+_PARTY_TITLE, _COURT_TITLE = (re.compile(rf"(?:\d+[\s.)-]+)?{cues(name)}") for name in ("party_titles", "court_titles"))
+_GROUND_TITLE = re.compile(
+    rf"{BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
+    r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
+)
+_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # of any length
+_VERB = re.compile(
+    r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
+    r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
+)
+_NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
+_ENUMERATED = re.compile(  # an item, or the continuation of a clause
+    r"(?!\d{1,3}\.\s[A-ZÀ-Þ])(?:[-–—•*]|\d{1,2}\s?[°o]?\s?[)/°.-]{1,2}\s?/?|[a-z]\s?[).])|[Qq]u['’e]|QU['’E]"
+)
+_ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
+_BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
+_TITLE_CHARS = 160
+_ITEM_CHARS = 60  # of a list item at least, else it is a heading
+_FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
+_NEAR = 120  # characters from a clause's beginning, or before its verb
+_CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
+_LOOK_BACK = 6  # paragraphs before the one that quashes
+
+
+def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
+    reader = _SpeakerReader()
+    return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
+
+
+class _SpeakerReader:
+    """Reads lines in order; remembers the speaker who may continue in the next."""
+
+    def __init__(self) -> None:
+        self._part: PartKind = "header"
+        self._expected: Speaker = "court"  # under the heading, without other evidence
+        self._last: Speaker | None = None  # of the line before, unless it was a heading
+        self._quoted: Speaker | None = None  # author of the grounds or reasons being set out
+        self._ended = True  # the line before ended a sentence
+        self._numbered = False  # the paragraph before had a number
+
+    def read(self, words: str, part: PartKind) -> Speaker | None:
+        if part != self._part:
+            self._part, self._last, self._ended = part, None, True
+            self._expected = "party" if part in ("claims", "annex") else "court"
+            self._quoted = "party" if part == "annex" else None
+        if part in ("header", "ruling"):
+            formula = len(words) <= _FORMULA_CHARS and RULES_ON.match(words)
+            return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
+        title = _speaker_of_heading(words, part)
+        if title is not None:
+            self._note_heading(words, title)
+            return None
+        if _is_formal(words, part):
+            speaker = self._last = None
+        else:
+            speaker = self._speaker(words)
+        self._ended = words[-1] in ".;:!?»"
+        return speaker
+
+    def _note_heading(self, words: str, title: Speaker | Literal[""]) -> None:
+        """Update the state for a heading; a name isolated by a line break, or a party's own heading, is ignored."""
+        if not title and (self._part == "statement" or not (self._ended or _GROUND_TITLE.match(words))):
+            return
+        self._expected, self._last, self._ended = title or self._expected, None, True
+        self._quoted = "party" if self._part == "annex" else None
+
+    def _speaker(self, words: str) -> Speaker | None:
+        if self._last == "text" and self._continues_text(words):
+            return "text"
+        self._numbered = _NUMBERED.match(words) is not None
+        goes_on = bool(_ENUMERATED.match(words)) or not self._ended or words[0].islower() or words[0] in '"«“'
+        self._quoted = self._quoting(words, goes_on)
+        if self._quoted:
+            self._last = self._quoted
+        else:
+            reported = self._last if self._last in ("party", "lower_court") else None
+            goes_on = goes_on or (reported == "party" and self._part == "statement" and not REASON.match(words))
+            self._last = _paragraph_speaker(words, self._part, self._expected, reported, goes_on=goes_on)
+        return self._last
+
+    def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
+        """Return the author of the grounds or reasons that the line sets out, if any."""
+        if self._part not in ("reasons", "annex"):
+            return None
+        if _ON_GROUNDS.match(words):
+            whereas = _THEN_WHEREAS.search(words)
+            return "party" if whereas and 2 * whereas.start() < len(words) else "lower_court"
+        branch = self._last == "party" and _BRANCH.match(words)
+        if branch or _WHEREAS.match(words) or _CHARGES.search(words[:_CHARGED_CHARS]):
+            return "party"
+        return self._quoted if goes_on or self._part == "annex" else None
+
+    def _continues_text(self, words: str) -> bool:
+        """Is a line an item of the legal text reported before, or an unnumbered paragraph of it?"""
+        if _ITEM.match(words):
+            return True
+        opens = _NUMBERED.match(words) or REASON.match(words) or _VISA.match(words)
+        return self._numbered and self._part == "reasons" and not opens
+
+
+def _is_formal(words: str, part: PartKind) -> bool:
+    """Is a line a reference to filings, or a formal clause?"""
+    if _FORMAL.match(words):
+        return True
+    if part == "statement" and _FILED.match(words):
+        return True
+    cites = part == "statement" or (part == "reasons" and len(words) < _CHARGED_CHARS)
+    return bool(cites and _CASE.match(words) and not _VISA.match(words))
+
+
+def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | None:
+    """Return who speaks below a heading, "" if it does not show; None for a line that is not a heading."""
+    if len(words) > _TITLE_CHARS or _VISA.match(words):
+        return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
+    folded = words.strip(" :.-–—*").lower()
+    if _PARTY_TITLE.match(folded):
+        return "party"
+    if _COURT_TITLE.match(folded):
+        return "court"
+    if REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
+        return None
+    if len(words) >= _ITEM_CHARS and (_ITEM.match(words) or words[0].isdigit()) and not _GROUND_TITLE.match(words):
+        return None
+    names = words[-1] not in ".;," and not _VERB.search(words) and not _ARGUES.search(words)
+    if not (words.isupper() or names or _GROUND_TITLE.match(words)):
+        return None
+    return "party" if part in ("claims", "annex") else ""
+
+
+def _paragraph_speaker(
+    words: str, part: PartKind, expected: Speaker, reported: Speaker | None = None, *, goes_on: bool = False
+) -> Speaker | None:
+    """Return who speaks in most characters of a paragraph, clause by clause.
+
+    Args:
+        words: The paragraph's text.
+        part: Its main part.
+        expected: The speaker without other evidence.
+        reported: The speaker reported in the paragraph before, whom a pronoun may continue.
+        goes_on: The paragraph continues that report from its beginning.
+    """
+    if _VISA.match(words):
+        return "text"
+    if _is_formal(words, part):
+        return None
+    if _CHARGES.search(words[:_CHARGED_CHARS]) or _WHEREAS.match(words):
+        return "party"
+    reports = _TO_DECIDE.match(words) if part == "reasons" else None
+    spoken: Counter[Speaker] = Counter()
+    voice: Speaker = reported if reported and goes_on else expected
+    ended = False  # the clause before ended a sentence
+    for match in _CLAUSE.finditer(words):
+        if clause := match.group():
+            if part == "reasons" and voice == "party" and ended:
+                voice = expected
+            ended = clause.rstrip().endswith(".")
+            is_report = reports is not None and not _QUASHES.search(clause)
+            voice = "lower_court" if is_report else _voice(clause, voice, part, reported)
+            reported = voice if voice in ("party", "lower_court") else reported
+            spoken[voice] += len(clause)
+    return spoken.most_common(1)[0][0] if spoken else None
+
+
+def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
+    """Return the speaker of a clause that follows one by `before`."""
+    if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
+        return "court"
+    if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
+        return "lower_court"
+    if part in ("statement", "claims") and _DEMANDS.match(clause):
+        return "party"
+    argues, retains = _ARGUES.search(clause), _RETAINS.search(clause)
+    until = min(_NEAR, argues.start() if argues else _NEAR)
+    if retains and retains.start() < until and not _COURT_ANSWERS.match(clause):
+        return "court" if _APPROVES.search(clause) else "lower_court"
+    if argues and not _is_answered(clause, argues.start()):
+        return "party"
+    if reported and _TELLS_ON.match(clause):
+        return reported
+    if part in ("statement", "claims"):
+        return _in_account(clause, before, part)
+    if _STATES.match(clause) and not _APPLIES.search(clause):
+        return "text"
+    return "court" if _GOES_ON.match(clause) or (before == "text" and _APPLIES.search(clause)) else before
+
+
+def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
+    """Return the speaker of a clause of the facts, the procedure or the claims whose verb is inconclusive."""
+    if part == "statement" and _ORDERED.match(clause):
+        return "lower_court"
+    return "court" if _PROCEEDINGS.search(clause[:_NEAR]) else before
+
+
+def _is_answered(clause: str, verb: int) -> bool:
+    """Is the argument with the verb at `verb` quoted only to be answered, or not a party's?"""
+    return bool(_ANSWERED.search(clause, 0, verb) or _EXPERT.search(clause, max(0, verb - _NEAR), verb))
+
+
+def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speakers: list[Speaker | None]) -> set[int]:
+    """Return the numbers of the lines with reasoning of the judges below that the court then quashes.
+
+    Sets their speaker to the lower court in `speakers`, where verbs alone were inconclusive.
+    """
+    censured: set[int] = set()
+    for number, line in enumerate(lines):
+        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
+            for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
+                if not _is_held_below(text, lines[before], parts[before], speakers[before]):
+                    break
+                speakers[before] = "lower_court"
+                censured.add(before)
+                if _TO_DECIDE.match(text[slice(*lines[before])]):
+                    break
+    return censured
+
+
+def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:
+    if part != "reasons" or speaker not in ("court", "lower_court"):
+        return False
+    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text, *line))

@@ -1,0 +1,162 @@
+"""Outlines as JSON, in the form of PageIndex: `<document>_tree.json`; offsets are characters of the document.
+
+Files from outside are validated when read.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from itertools import count, zip_longest
+from reprlib import repr as short
+from typing import Any, NamedTuple, get_args
+from urllib.parse import quote
+
+from legal_rag.base.text import Span, storable
+from legal_rag.law.tree import PART_KINDS, Kind, TreeNode
+
+SUFFIX = "_tree.json"
+MOST_NODES, MOST_LEVELS = 100_000, 50  # of a tree
+MOST_TITLE_CHARS, MOST_SUMMARY_CHARS = 1000, 10_000
+KINDS: tuple[str, ...] = (*(kind for kind in get_args(get_args(Kind)[0]) if kind != "document"), *PART_KINDS)
+_NODE_ID = re.compile(r"[\w.-]{1,40}")
+_ROOT_ID = "0000"
+_NAME_CHARS = 180  # of a file's name, without its suffix
+
+
+class TreeFile(NamedTuple):
+    """The content of a tree file."""
+
+    doc_name: str  # the document's id
+    description: str
+    tree: TreeNode
+
+
+def tree_to_json(tree: TreeNode, doc_name: str, description: str = "") -> dict[str, Any]:
+    """Return an outline as JSON values; `tree_from_json` reads them."""
+    return {"doc_name": doc_name, "doc_description": description, "structure": list(map(_json_of, tree.children))}
+
+
+def _json_of(node: TreeNode) -> dict[str, Any]:
+    return {
+        "title": node.title,
+        "node_id": node.node_id,
+        "kind": node.kind,
+        "summary": node.summary,
+        "start": node.char_start,
+        "end": node.char_end,
+        "heading_end": node.heading[1],
+        "nodes": [_json_of(child) for child in node.children],
+    }
+
+
+def tree_from_json(value: Any, n_chars: int) -> TreeFile:
+    """Read an outline of a document of `n_chars` characters.
+
+    Of a section, `title`, `start` and `end` are required, the last two also as `start_index` and `end_index`. Text
+    between two sections belongs to the first, so that they follow one another without gaps.
+
+    Raises:
+        ValueError: If a key is missing or of a wrong type; if a section leaves the text or its parent, overlaps the
+            next, repeats a node id, or is nested too deep.
+    """
+    name = name_in(value)
+    description = _json_line(value, "doc_description", "the tree", MOST_SUMMARY_CHARS, missing="")
+    children = _TreeReader().read(value["structure"], (0, n_chars), 1)
+    return TreeFile(name, description, TreeNode(_ROOT_ID, "", 0, 0, n_chars, (0, 0), "document", children, description))
+
+
+def name_in(value: Any) -> str:
+    """Return the document's id that a tree's JSON names.
+
+    Raises:
+        ValueError: If the value is not the JSON of a tree.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("structure"), list):
+        raise ValueError("not a tree (expected an object with 'doc_name' and a list 'structure')")
+    return _read_text(value, "doc_name", "the tree", MOST_TITLE_CHARS)
+
+
+def file_name(doc_id: str) -> str:
+    """Return the name of a document's tree file: its id, escaped where file systems forbid a character."""
+    name = quote(doc_id, safe=" ()[]{}@+,;=")
+    if len(name) > _NAME_CHARS:
+        name = f"{name[: _NAME_CHARS - 20]}-{hashlib.sha256(doc_id.encode()).hexdigest()[:16]}"
+    return f"%2E{name[1:]}{SUFFIX}" if name.startswith(".") else f"{name}{SUFFIX}"
+
+
+class _TreeReader:
+    """Reads sections; knows the ids that it has read."""
+
+    def __init__(self) -> None:
+        self._ids = {_ROOT_ID}
+        self._numbers = count(1)
+
+    def read(self, values: Sequence[Any], within: Span, level: int) -> tuple[TreeNode, ...]:
+        """Read the sections of a level, which lie within a span; the last ends where it does."""
+        if level > MOST_LEVELS:
+            raise ValueError(f"sections are nested more than {MOST_LEVELS} deep")
+        nodes: list[TreeNode] = []
+        for value, following in zip_longest(values, values[1:]):
+            first = nodes[-1].char_end if nodes else within[0]
+            nodes.append(self._read_node(value, _start_of(following), (first, within[1]), level))
+        return tuple(nodes)
+
+    def _read_node(self, value: Any, following: int | None, within: Span, level: int) -> TreeNode:
+        number = next(self._numbers)
+        if number > MOST_NODES:
+            raise ValueError(f"more than {MOST_NODES} sections")
+        if not isinstance(value, Mapping):
+            raise ValueError(f"section {number} is not an object: {short(value)}")
+        node_id = self._new_id(value, number)
+        where = f"section {node_id!r}"
+        start, end, heading_end = _read_span(value, where, within)
+        if following is not None and following < end:
+            raise ValueError(f"{where} ends at {end}, and the next starts at {following} (expected no overlap)")
+        end = within[1] if following is None else min(following, within[1])
+        kind, nodes = value.get("kind", "heading"), value.get("nodes", [])
+        if kind not in KINDS:
+            raise ValueError(f"{where}: unknown kind {short(kind)} (expected {', '.join(KINDS)})")
+        if not isinstance(nodes, list):
+            raise ValueError(f"{where}: 'nodes' is not a list: {short(nodes)}")
+        title = _json_line(value, "title", where, MOST_TITLE_CHARS)
+        summary = _json_line(value, "summary", where, MOST_SUMMARY_CHARS, missing="")
+        children = self.read(nodes, (heading_end, end), level + 1)
+        return TreeNode(node_id, title, level, start, end, (start, heading_end), kind, children, summary)
+
+    def _new_id(self, value: Mapping[Any, Any], number: int) -> str:
+        node_id = value.get("node_id", f"{number:04d}")
+        if not isinstance(node_id, str) or not _NODE_ID.fullmatch(node_id):
+            raise ValueError(f"section {number}: invalid node_id {short(node_id)} (expected a text such as '0003')")
+        if node_id in self._ids:
+            raise ValueError(f"node_id {node_id!r} comes twice, or is the document's own")
+        self._ids.add(node_id)
+        return node_id
+
+
+def _start_of(value: Any) -> int | None:
+    """Return a section's start, None if it is missing or invalid; `_read_node` raises for it."""
+    start = value.get("start", value.get("start_index")) if isinstance(value, Mapping) else None
+    return start if isinstance(start, int) else None
+
+
+def _read_span(value: Mapping[Any, Any], where: str, within: Span) -> tuple[int, int, int]:
+    start = _check_offset(value.get("start", value.get("start_index")), "start", where, within)
+    end = _check_offset(value.get("end", value.get("end_index")), "end", where, (start, within[1]))
+    return start, end, _check_offset(value.get("heading_end", start), "heading_end", where, (start, end))
+
+
+def _check_offset(offset: Any, name: str, where: str, within: Span) -> int:
+    if not isinstance(offset, int) or isinstance(offset, bool) or not within[0] <= offset <= within[1]:
+        raise ValueError(f"{where}: {name} is {short(offset)} (expected {within[0]} to {within[1]})")
+    return offset
+
+
+def _json_line(value: Mapping[Any, Any], name: str, where: str, most: int, missing: str | None = None) -> str:
+    return " ".join(storable(_read_text(value, name, where, most, missing)).split())
+
+
+def _read_text(value: Mapping[Any, Any], name: str, where: str, most: int, missing: str | None = None) -> str:
+    text = value.get(name, missing)
+    if not isinstance(text, str) or len(text) > most:
+        raise ValueError(f"{where}: {name!r} is {short(text)} (expected a text of at most {most} characters)")
+    return text

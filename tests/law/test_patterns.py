@@ -1,0 +1,265 @@
+"""Names of decisions and articles, and dates, as French legal texts write them."""
+
+import time
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from legal_rag.law import (
+    article_value,
+    decision_identifiers,
+    find_amounts,
+    find_article_citations,
+    find_dates,
+    find_durations,
+    find_identifiers,
+    find_texts,
+)
+
+
+def found(text):
+    return [(one.kind, one.value) for one in find_identifiers(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pourvoi n° 16-86.735", [("pourvoi", "16-86735")]),
+        ("Pourvoi n° X 22-18.784", [("pourvoi", "22-18784")]),
+        ("16-86735 et 16\u201186.736", [("pourvoi", "16-86735"), ("pourvoi", "16-86736")]),
+        *(
+            (text, [("pourvoi", "16-86735")])  # whose check letter is no article's
+            for text in ("n° R 16-86.735", "R 16-86735", "pourvois n° L 16-86.735", "avis n° 16-86.735")
+        ),
+        ("19-60.222, 19-60.223", [("pourvoi", "19-60222"), ("pourvoi", "19-60223")]),
+        ("QPC 2016-561", [("qpc", "2016-561")]),
+        ("décision n° 2016-561 QPC du 1er avril", [("qpc", "2016-561")]),
+        ("la décision 2016-741 DC", [("dc", "2016-741")]),
+        ("AN 2001-2589", [("an", "2001-2589")]),
+        ("A.N., n° 97-2285", [("an", "1997-2285")]),
+        ("n° 58-21 A.N.", [("an", "1958-21")]),
+        ("n° 2007-3742/3947 AN", [("an", "2007-3742/3947"), ("an", "2007-3742"), ("an", "2007-3947")]),
+        ("enregistrée sous le n° 97-2285", [("number", "1997-2285")]),
+        ("n° RG 15/00452", [("rg", "15/452")]),
+        ("RG : 04/123", [("rg", "04/123")]),
+        ("R.G. N° 2015/00452", [("rg", "15/452")]),
+        ("Rôle No 99/12345", [("rg", "99/12345")]),
+        ("l'affaire 15/00452", [("rg", "15/452")]),
+        ("n° 85/1274", [("rg", "85/1274")]),
+        ("la décision n° 441873", [("number", "441873")]),
+        ("20LY01234", [("number", "20LY01234")]),
+        ("ECLI:FR:CCASS:2023:SO02020.", [("ecli", "ECLI:FR:CCASS:2023:SO02020")]),
+        ("ecli:fr:cc:1997:97.2285.an", [("ecli", "ECLI:FR:CC:1997:97.2285.AN")]),
+    ],
+)
+def test_numbers_of_decisions_have_one_form(text, expected):
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "loi n° 85-677 du 5 juillet 1985",
+        "l'ordonnance n° 58-1067 du 7 novembre 1958",
+        "les ordonnances nos 58-1067 et 59-224",
+        "le décret no 2004-1234",
+        "la directive 85/374/CEE",
+        "les années 2019-2020",
+        "le 12/05/1998",
+        "facture 2016-561-3",
+        "téléphone 01-23-45-67-89",
+    ],
+)
+def test_numbers_of_statutes_and_of_other_things_are_no_decisions(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("l'article L. 1152-1 du code du travail", [("L1152-1", "code du travail")]),
+        ("articles L. 1152-1, L1152-2 et R. 1153-1-2 du code du travail",
+         [("L1152-1", "code du travail"), ("L1152-2", "code du travail"), ("R1153-1-2", "code du travail")]),
+        ("1240 du code civil", [("1240", "code civil")]),
+        ("Code du travail, article L1237-11", [("L1237-11", "code du travail")]),
+        ("Code civil - Art. 1240 et 1241", [("1240", "code civil"), ("1241", "code civil")]),
+        ("code du travail L3141-3", [("L3141-3", "code du travail")]),
+        ("code du travail, articles L. 1 et L. 2 du code civil", [("L1", "code civil"), ("L2", "code civil")]),
+        ("le code du travail, article 5 de la loi", [("5", "")]),
+        ("code du travail, article 23-10 d’une loi", [("23-10", "")]),
+        ("code du travail, article 5, alinéa 2, de la loi", [("5", "")]),
+        ("Le code du travail a 110 ans, le code civil a 2 siècles", []),
+        ("l'article L. 1152-1 a été abrogé ; l'article 1240 y renvoie", [("L1152-1", ""), ("1240", "")]),
+        ("article 16 B du code civil", [("16 B", "code civil")]),
+        ("article 700 du code de procédure civile et aux dépens", [("700", "code de procédure civile")]),
+        ("L. 52-12", [("L52-12", "")]),
+        ("L1152-1", [("L1152-1", "")]),
+        ("l'article L.O. 128 du code électoral", [("LO128", "code électoral")]),
+        ("article 1er de la loi du 6 juillet 1989", [("1", "")]),
+        ("l’article L. 441-1 du code de l’entrée et du séjour des étrangers et du droit d’asile, relatif",
+         [("L441-1", "code de l'entrée et du séjour des étrangers et du droit d'asile")]),
+        ("les articles 6 et 13 de la Convention", [("6", ""), ("13", "")]),
+        ("un article de presse", []),
+        ("A 13", []),
+        ("article L. 1152-1 du code précité", [("L1152-1", "")]),
+        ("article L. 1152-1 du code prévoit que", [("L1152-1", "")]),
+    ],
+)  # fmt: skip
+def test_articles_have_one_form_each_with_its_code(text, expected):
+    assert [(one.value, one.code) for one in find_identifiers(text) if one.kind == "article"] == expected
+
+
+def test_identifiers_come_in_the_order_of_the_text_and_an_article_s_number_has_one_form():
+    text = "Vu l'article 1240 du code civil ; pourvoi n° 16-86.735 ; décision 2016-561 QPC"
+    identifiers = find_identifiers(text)
+    assert [text[one.start : one.end] for one in identifiers] == ["1240", "16-86.735", "2016-561 QPC"]
+    assert [article_value(one) for one in ("L. 1152-1", "l1152\u20111", "1er", "R.* 13", "LO 128", "L. 1 bis")] == [
+        "L1152-1", "L1152-1", "1", "R13", "LO128", "L1 BIS",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "nature", "expected"),
+    [
+        ("97-2285", "AN", [("an", "1997-2285")]),
+        ("2007-3742/3947", "AN", [("an", "2007-3742/3947"), ("an", "2007-3742"), ("an", "2007-3947")]),
+        ("16-86.735", "ARRET", [("pourvoi", "16-86735")]),
+        ("19-60222, 19-60223", "", [("pourvoi", "19-60222"), ("pourvoi", "19-60223")]),
+        ("04/01234", "", [("rg", "04/1234")]),
+        ("85/1274", "", [("rg", "85/1274")]),
+        ("412345", "", [("number", "412345")]),
+        ("", "AN", []),
+    ],
+)
+def test_a_decision_s_own_number_is_read_with_its_series(number, nature, expected):
+    assert [(one.kind, one.value) for one in decision_identifiers(number, nature)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("8 novembre 2023", date(2023, 11, 8)),
+        ("1er avril 2016", date(2016, 4, 1)),
+        ("08/11/2023", date(2023, 11, 8)),
+        ("8.11.23", date(2023, 11, 8)),
+        ("5/7/85", date(1985, 7, 5)),
+        ("2023-11-08", date(2023, 11, 8)),
+        ("22 nov. 2019", date(2019, 11, 22)),
+        ("3 AOUT 1994", date(1994, 8, 3)),
+        ("vingt-deux novembre deux mille dix-neuf", date(2019, 11, 22)),
+        ("VINGT ET UN JUIN MIL NEUF CENT QUATRE-VINGT-DIX-HUIT", date(1998, 6, 21)),
+        ("premier mars deux mille", date(2000, 3, 1)),
+        ("trente et un décembre mille neuf cent soixante et onze", date(1971, 12, 31)),
+        ("huit novembre deux mil vingt-trois", date(2023, 11, 8)),
+        ("8 novembre deux mille vingt-trois", date(2023, 11, 8)),
+        ("L'AN DEUX MILLE VINGT-TROIS, LE HUIT NOVEMBRE", date(2023, 11, 8)),
+        ("1 April 2024", date(2024, 4, 1)),
+        ("April 1, 2024", date(2024, 4, 1)),
+        ("1st of April, 2024", date(2024, 4, 1)),
+    ],
+)
+def test_a_day_is_read_in_figures_and_in_words(text, expected):
+    assert [one.value for one in find_dates(f"Fait le {text}.")] == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("31/02/2020", "99/99/2020", "8 novembre", "novembre 2023", "n° 12/05/1998/3", "2023-13-01"),
+        *("huit novembre deux milles vingt trois", "dixs sept mars 2010", "ſept janvier 2020"),
+    ],
+)
+def test_what_is_no_day_is_left_out(text):
+    assert find_dates(text) == []
+
+
+def test_a_long_text_of_numbers_is_read_in_a_moment():
+    hostile = "articles " + "L. 1-1, " * 5000 + "1-" * 20_000 + " du code " * 5000
+    assert len(find_identifiers(hostile)) >= 5000
+
+
+@pytest.mark.parametrize("start", ["RG", "article 5", "n°", "article 5,", "le huit"])
+def test_a_page_of_blanks_takes_no_longer_than_its_length(start):
+    text = start + " " * 20_000 + "x"
+    started = time.process_time()
+    find_identifiers(text), find_dates(text)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "currency"),
+    [
+        ("EUR 1,000,000", 1_000_000, "EUR"),
+        ("1,000,000 EUR", 1_000_000, "EUR"),
+        ("€ 1 500,50", 1500.5, "EUR"),
+        ("US$ 5,000", 5000, "USD"),
+        ("$15,000.00", 15_000, "USD"),
+        ("20000 USD", 20_000, "USD"),
+        ("£ 1,000.50", 1000.5, "GBP"),
+        ("CHF 3 000", 3000, "CHF"),
+        ("12 € 50", 12, "EUR"),
+    ],
+)
+def test_a_sum_is_read_with_its_currency_on_either_side_and_commas_between_thousands(text, value, currency):
+    assert [(one.value, one.currency) for one in find_amounts(f"Elle doit {text}.")] == [(value, currency)]
+
+
+@pytest.mark.parametrize("text", ["EUR 2019/5", "EUROPE 2000", "$5,5000", "1,000,00 EUR", "page 12,345,678"])
+def test_figures_beside_letters_are_no_sum_where_they_go_on(text):
+    assert find_amounts(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit", "each", "written"),
+    [
+        ("deux jours et demi ouvrables par mois de travail", "2.5", "jour", "mois", "deux jours et demi ouvrables"),
+        ("trente-cinq heures par semaine", "35", "heure", "semaine", "trente-cinq heures"),
+        ("un délai de deux mois.", "2", "mois", "", "deux mois"),
+        ("2,5 jours par mois", "2.5", "jour", "mois", "2,5 jours"),
+        ("15 (quinze) jours calendaires", "15", "jour", "", "15 (quinze) jours calendaires"),
+        ("une année et demie", "1.5", "an", "", "une année et demie"),
+        ("une quinzaine de jours", "15", "jour", "", "quinzaine de jours"),
+        ("DOUZE\u00a0SEMAINES", "12", "semaine", "", "DOUZE\u00a0SEMAINES"),
+    ],
+)
+def test_a_duration_is_read_in_words_and_figures_with_what_it_is_counted_by(text, value, unit, each, written):
+    (one,) = find_durations(text)
+    assert (one.value, one.unit, one.each) == (Decimal(value), unit, each)
+    assert text[one.start : one.end] == written
+
+
+@pytest.mark.parametrize("text", ["des jours", "mois", "vingt trente mois", "12.3.4 jours", "deux moissons"])
+def test_what_is_no_duration_is_none(text):
+    assert find_durations(text) == []
+
+
+def test_a_sum_beside_one_that_another_overlaps_is_kept():
+    assert [str(one.value) for one in find_amounts("$  500 un €12,50 euro")] == ["500.0", "1", "12.50"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l'article 3, pourvois n° 90-41.231, ",
+        "article L. 1-1 et § pourvoi n° 12-34.567, ",
+        "\nArticle 1 : article 2 ",
+        "n° 2007-1/2/3 AN, ",
+        "L. 1-1-1-1-1",
+        "1 000 ",
+        "vingt et ",
+    ],
+)
+def test_references_are_found_in_time_linear_to_the_text(text):
+    def seconds(times):
+        started = time.process_time()
+        identifiers, dates = find_identifiers(text * times), find_dates(text * times)
+        find_article_citations(text * times, find_texts(text * times, dates))
+        find_amounts(text * times)
+        assert identifiers is not None
+        return time.process_time() - started
+
+    seconds(10)
+    few, many = min(seconds(400), seconds(401)), min(seconds(3200), seconds(3201))
+    assert many < 16 * few + 0.05  # eight times the text
