@@ -1,5 +1,6 @@
 """The answer as a value: status, citations, evidence, events; its JSON form."""
 
+import html
 import reprlib
 import secrets
 from dataclasses import dataclass, field
@@ -7,7 +8,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from legal_rag.base.text import json_safe
+from legal_rag.base.display import Rows, displayed
+from legal_rag.base.text import json_safe, one_line
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.documents import Document
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
@@ -24,6 +26,7 @@ Status = Literal["answered", "unverified", "abstained", "exhausted", "model_fail
 EventType = Literal["search", "read", "think", "cite", "answer"]
 
 
+@displayed
 class CitedDocument(NamedTuple):
     """A document that the agent found or read."""
 
@@ -53,6 +56,7 @@ class TokenMatch(NamedTuple):
     similarity: float  # cosine, -1 to 1
 
 
+@displayed
 class Passage(NamedTuple):
     """A passage found or cited."""
 
@@ -85,6 +89,7 @@ class Event(NamedTuple):
     usage: Usage | None = None  # of its model calls
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
     """An answer in French, with the evidence to check it."""
@@ -106,6 +111,15 @@ class Prediction:
     answer_id: str = ""  # see `new_answer_id`; empty of one that is older than its ids
     extraction: ExtractionResult | None = None  # what its tags said; None without any
     graph: AnswerFacts | None = None  # what the Library's graph took of that, under `answer_id`
+
+    def __post_init__(self) -> None:
+        for name in ("documents", "citations", "evidence"):
+            if isinstance(rows := getattr(self, name), list):  # what else it is, `require_valid` refuses
+                object.__setattr__(self, name, Rows(rows))
+
+    def _repr_html_(self) -> str:
+        lines = html.escape(self.answer).replace("\n", "<br>")
+        return f"<p>{lines}</p><p>{html.escape(one_line(self.notice or ''))}</p>{Rows(self.citations)._repr_html_()}"
 
     @property
     def citation_counts(self) -> dict[str, int]:

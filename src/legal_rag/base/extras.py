@@ -16,6 +16,7 @@ EXTRAS = {
     "langextract": "langextract",
     "litellm": "agent",
     "matplotlib": "eval",
+    "pandas": "datasets",
     "pyarrow": "datasets",
     "pylate": "colbert",
     "ray": "ray",

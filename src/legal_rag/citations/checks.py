@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from legal_rag.base.display import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
 from legal_rag.citations.markers import Reference
@@ -37,6 +38,7 @@ LONGEST_SENTENCE = 2500  # characters of one or two sentences that may support a
 MOST_TRIED = 400  # sentences of a document that a claim without a place is compared with
 
 
+@displayed
 class Citation(NamedTuple):
     """A passage that an answer rests on: `quote` is the document's text at these offsets."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from legal_rag.base.display import displayed
 from legal_rag.base.text import UNPRINTABLE, json_safe, one_line, plain_text
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
@@ -39,6 +40,7 @@ LAW_COLUMNS = ("applied_laws", "applied_law")
 _row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """One decision (or contract, article, letter): its text and its metadata.

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.display import Rows, displayed
 from legal_rag.base.files import progress
 from legal_rag.evaluation.trec import NO_MODEL, Qrels, Query, Run, falling
 from legal_rag.library.filters import Filters
@@ -31,12 +32,20 @@ class Figure(NamedTuple):
     high: float
 
 
+@displayed
 @dataclass(frozen=True)
 class Evaluation:
     """A run's measures: means with confidence intervals, and values by query."""
 
     figures: list[Figure]
     by_query: dict[str, dict[str, float]]  # query id: measure: value
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row for each measure; see `Rows.to_pandas`."""
+        return Rows(self.figures).to_pandas()
+
+    def _repr_html_(self) -> str:
+        return Rows(self.figures)._repr_html_()
 
 
 class RunComparison(NamedTuple):

@@ -11,6 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from legal_rag.base.display import displayed
 from legal_rag.base.sqlite import ThreadConnections, answers
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, read_graph
@@ -48,6 +49,7 @@ Returned = TypeVar("Returned")
 Direction = Literal["out", "in", "both"]
 
 
+@displayed
 class Node(NamedTuple):
     """A node, with the metadata of its document if it is one of the Library's."""
 
@@ -61,6 +63,7 @@ class Node(NamedTuple):
     cited: int = 0  # documents whose text cites it
 
 
+@displayed
 class Edge(NamedTuple):
     """An edge, with the span that supports it."""
 

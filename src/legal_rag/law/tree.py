@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
+from legal_rag.base.display import displayed
 from legal_rag.base.text import Span, read_words
 
 PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision
@@ -57,6 +58,7 @@ class Part(NamedTuple):
     end: int
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class TreeNode:
     """A section of a document, as a span of its text.

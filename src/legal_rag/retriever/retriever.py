@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.base.display import Rows, displayed
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
 from legal_rag.encoder.encoder import build_encoder as build_encoder
@@ -43,6 +44,7 @@ CHUNKS_READ = 64  # of a document, to find its best passage: some 100,000 charac
 NEAR = 0.6  # Jaccard similarity of shingles from which one text is a near-duplicate of the other
 
 
+@displayed
 class SearchHit(NamedTuple):
     """A ranked chunk with its display fields."""
 
@@ -224,7 +226,7 @@ class Retriever:
         filters: Filters | None = None,
         by_document: bool = False,
         diverse: bool = False,
-    ) -> list[SearchHit]:
+    ) -> Rows[SearchHit]:
         """Rank the chunks that answer a question.
 
         Exact identifier matches rank first, then documents citing that identifier, then the best chunks of documents
@@ -253,7 +255,7 @@ class Retriever:
         filters: Filters | None = None,
         by_document: bool = False,
         diverse: bool = False,
-    ) -> list[list[SearchHit]]:
+    ) -> list[Rows[SearchHit]]:
         """Rank the chunks for several questions, encoded and searched in one batch; see `search`."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
@@ -268,7 +270,7 @@ class Retriever:
                 n *= 4
                 (ranked,) = self._ranker.rank([question], n, mode, subsets)
                 hits = self._build_hits(ranked, by_document=by_document, diverse=diverse)
-            answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
+            answers.append(Rows(hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)))
         return answers
 
     def document_tokens(self, doc_id: str, near: int = 0) -> TokenVectors:

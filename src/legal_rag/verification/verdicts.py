@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
+from legal_rag.base.display import Rows, displayed
 from legal_rag.base.text import Span, json_safe
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.outcomes import (
@@ -105,6 +106,7 @@ class Nearest(NamedTuple):
     why: str  # in French
 
 
+@displayed
 @dataclass(frozen=True)
 class Reference:
     """What a text refers to, and the verdict on it."""
@@ -129,6 +131,7 @@ class Reference:
         return value
 
 
+@displayed
 @dataclass(frozen=True)
 class Verification:
     """A text, and verdicts on all that it refers to."""
@@ -153,6 +156,13 @@ class Verification:
     def status(self) -> int:
         """0: nothing wrong; 1: a wrong reference; 2: nothing wrong, but not all could be checked."""
         return 1 if self.wrong else 0 if self.complete else 2
+
+    def to_pandas(self) -> Any:
+        """Return a data frame of the references; see `Rows.to_pandas`."""
+        return Rows(self.references).to_pandas()
+
+    def _repr_html_(self) -> str:
+        return Rows(self.references)._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the text."""
