@@ -1,6 +1,10 @@
 """French legal questions answered by quotations from court decisions, each checked against their text.
 
 Importing this package loads nothing heavy: torch, DSPy and the like are imported where they are used.
+
+>>> import legal_rag as lr
+>>> library = lr.build("sample")
+>>> lr.search(library, "trouble anormal de voisinage", k=5)  # doctest: +SKIP
 """
 
 from legal_rag.base.extras import exports

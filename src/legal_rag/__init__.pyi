@@ -1,1 +1,12 @@
-from .verification.verdicts import verify_text as verify_text
+from . import deep_read as deep_read
+from .corpus.documents import Document as Document
+from .library.filters import Filters as Filters
+from .notebook import add as add
+from .notebook import ask as ask
+from .notebook import build as build
+from .notebook import evaluate as evaluate
+from .notebook import extract as extract
+from .notebook import open as open
+from .notebook import search as search
+from .notebook import show as show
+from .notebook import verify as verify

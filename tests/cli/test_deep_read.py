@@ -142,16 +142,16 @@ def test_documents_named_that_have_no_entities_are_extracted_by_rules_before_the
     first, second = list(library)[:2]
     asked = ["deep-read", QUESTION, *place, *model("FINAL([len(extraction_index)])"), "--doc-id", first]
     assert main([*asked, "--no-extract"]) == 0
-    assert (library.entities, "extracting" in capfd.readouterr().err) == (None, False)
+    assert (library.entity_store, "extracting" in capfd.readouterr().err) == (None, False)
     assert main(asked) == 0
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == "extracting 1 documents first, by rules"
     assert "entities in the 1 documents, by rules" in lines[-2]
     assert lines[-1].startswith("Lecture approfondie (1 décision)")
-    assert list(library.entities.held_ids()) == [first]
+    assert list(library.entity_store.held_ids()) == [first]
     assert main([*asked, "--doc-id", second, "--extract-schema", "general"]) == 0
-    assert sorted(library.entities.held_ids()) == sorted([first, second])
-    assert {recipe.schema_name: n for recipe, n in library.entities.held_recipes()} == {
+    assert sorted(library.entity_store.held_ids()) == sorted([first, second])
+    assert {recipe.schema_name: n for recipe, n in library.entity_store.held_recipes()} == {
         "jurisprudence": 1,
         "general": 1,
     }
@@ -161,9 +161,9 @@ def test_the_whole_corpus_is_extracted_only_where_that_is_asked_for(own, model, 
     library, place = own
     asked = ["deep-read", QUESTION, *place, *model("FINAL([1])")]
     assert main(asked) == 0
-    assert library.entities is None
+    assert library.entity_store is None
     assert main([*asked, "--extract"]) == 0
-    assert library.entities.held_count() == 60
+    assert library.entity_store.held_count() == 60
     assert "extracting 60 documents first, by rules" in capfd.readouterr().err
 
 

@@ -82,7 +82,10 @@ def test_documents_have_date_author_and_kind_from_their_text(rlm):
         ("2024-12-05", "Monsieur Lucien Faubert", "contrat"),
     ]
     assert rlm.environment()["find_documents"](date_from="2024-10-01", date_to="2024-11-30") == [BAIL, COURRIEL]
-    assert {recipe.schema_name for recipe, _ in rlm.library.entities.held_recipes()} == {"contract", "correspondence"}
+    assert {recipe.schema_name for recipe, _ in rlm.library.entity_store.held_recipes()} == {
+        "contract",
+        "correspondence",
+    }
     assert rlm.environment()["search_by_entity"]("Martelin Distribution") == [CONSEIL, TRANSACTION]
 
 

@@ -270,7 +270,7 @@ def passing(library, filters):
 
 
 def test_a_library_finds_entities_once_they_are_extracted_though_it_was_opened_before(opened):
-    assert opened.entities is None
+    assert opened.entity_store is None
     assert opened.entities_of("lever") is None
     assert opened.positions_named("Que doit la société Lever ?").facts is None
     with pytest.raises(ValueError, match="no entities in .*legal-rag extract"):

@@ -330,10 +330,10 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
 
 
 def _entity_counts(library: Any) -> list[dict[str, Any]]:
-    if library.entities is None:
+    if library.entity_store is None:
         return []
     counts: Counter[tuple[str, str]] = Counter()
-    for recipe, n_documents in library.entities.held_recipes():
+    for recipe, n_documents in library.entity_store.held_recipes():
         counts[recipe.model_id, recipe.schema_name] += n_documents
     return [{"documents": n, "model": model, "schema": schema} for (model, schema), n in sorted(counts.items())]
 

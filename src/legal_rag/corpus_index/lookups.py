@@ -96,7 +96,7 @@ class EntityLookup:
         Raises:
             ValueError: If no entities were extracted.
         """
-        if self._library.entities is None:
+        if self._library.entity_store is None:
             raise UnsupportedFilterError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
         having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
         doc_ids = self._holding(having, json.dumps(list(dict.fromkeys(_entity_terms(text)))))
@@ -129,7 +129,7 @@ class EntityLookup:
 
     def terms(self) -> Iterator[str]:
         """Stream the distinct terms of the documents' entities, in order."""
-        if self._library.entities is None:
+        if self._library.entity_store is None:
             return iter(())
         query = f"""
             SELECT DISTINCT term FROM entities.terms AS one WHERE {self._is_held} AND term > ? ORDER BY term LIMIT ?
@@ -138,7 +138,7 @@ class EntityLookup:
 
     def count(self) -> int:
         """Count the distinct terms of the documents' entities."""
-        if self._library.entities is None:
+        if self._library.entity_store is None:
             return 0
         query = f"SELECT COUNT(*) FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE {self._is_held}"  # noqa: S608
         return int(self._column(query)[0])

@@ -543,7 +543,7 @@ class MultiDocREPL:
     def _search_refusal(self, filters: Filters) -> str:
         if not filters.entity:
             return NOT_FOUND
-        return NO_ENTITIES if self.library.entities is None else NO_SUCH_ENTITIES
+        return NO_ENTITIES if self.library.entity_store is None else NO_SUCH_ENTITIES
 
     def _contents_of(self, doc_id: str) -> SectionContents:
         if doc_id not in self._contents:

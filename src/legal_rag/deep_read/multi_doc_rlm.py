@@ -104,7 +104,7 @@ class MultiDocRLM:
             self._library = Library(self.corpus_path)
         else:
             self._library = _library_of_texts(self.corpus_path, save_path)
-        if entities and self._library.entities is None:
+        if entities and self._library.entity_store is None:
             _extract_by_rules(self._library)
         CorpusIndexer(self._library, sub_llm).build_corpus_index(parallel=parallel, batch_size=batch_size)
         return self._reopen()
@@ -242,7 +242,7 @@ def _extracted_by_rules(library: Library) -> bool:
     from legal_rag.extraction.schemas import RULES
 
     first = next(library.content_hashes(), None)
-    if library.entities is None or first is None:
+    if library.entity_store is None or first is None:
         return False
-    recipe = library.entities.held_recipe(*first)
+    recipe = library.entity_store.held_recipe(*first)
     return recipe is not None and recipe.model_id.startswith(RULES)

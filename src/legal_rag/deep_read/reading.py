@@ -144,6 +144,46 @@ def deep_read(
     return _answer_by_programs(work) or _answer_by_map_reduce(work, NO_PROGRAM)
 
 
+def deep_read_library(
+    library: "Library | str | Path",
+    question: str,
+    doc_ids: Sequence[str] | str | None = None,
+    *,
+    model: str | None = None,
+    api_key: str | None = None,
+    api_base: str | None = None,
+    lm: "dspy.BaseLM | None" = None,
+    **settings: Any,
+) -> Prediction:
+    """Answer a question over whole decisions of a Library, as `legal_rag.deep_read`.
+
+    >>> deep_read(library, "Combien de décisions citent l'article 1240 ?", lm=lm).mode
+    'deep_read'
+
+    Args:
+        library: An open one with a corpus index, or its folder.
+        question: In French.
+        doc_ids: Of the documents that it is about; None means all.
+        model: See `legal_rag.llm.build_language_model`; so are `api_key` and `api_base`.
+        api_key: For the model's server.
+        api_base: Its address.
+        lm: A configured model, instead of these three.
+        settings: Of `deep_read`.
+
+    Raises:
+        ValueError: If there is no model, the question is empty, or the corpus index is stale.
+        LookupError: If a document is unknown.
+        FileNotFoundError: If there is no Library in that folder, or no corpus index.
+    """
+    from legal_rag.library.library import Library
+    from legal_rag.llm import build_language_model
+
+    opened = library if isinstance(library, Library) else Library(library)
+    return deep_read(
+        question, doc_ids, library=opened, lm=lm or build_language_model(model, api_key, api_base), **settings
+    )
+
+
 def _trace_logger(path: Path) -> "RLMLogger":
     """Start a trace in a file that only its owner may read.
 

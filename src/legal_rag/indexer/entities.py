@@ -267,7 +267,7 @@ def missing_entities(
     Raises:
         LookupError: If there is no such document.
     """
-    store, ids, chunks = library.entities, [], 0
+    store, ids, chunks = library.entity_store, [], 0
     for document in library.documents() if doc_ids is None else map(library.document, dict.fromkeys(doc_ids)):
         if store is None or store.held_recipe(document.id, document.content_hash) is None:
             ids.append(document.id)

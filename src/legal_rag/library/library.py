@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -105,9 +105,9 @@ class Library(Corpus):
         """Open the Library `index_name` in `index_folder`."""
         return cls(Path(index_folder).expanduser() / index_name)
 
-    def reload(self) -> "Library":
+    def reload(self) -> Self:
         """Open the folder at its latest commit; this snapshot stays as it is."""
-        return Library(self._place)
+        return type(self)(self._place)
 
     @property
     def build_id(self) -> str:
@@ -248,7 +248,7 @@ class Library(Corpus):
         return IdentifierMatches(*positions)
 
     @property
-    def entities(self) -> "ExtractionStore | None":
+    def entity_store(self) -> "ExtractionStore | None":
         """The entities extracted from the documents; None if none were."""
         return self._extracted.store
 
@@ -258,7 +258,7 @@ class Library(Corpus):
         Raises:
             LookupError: If there is no such document.
         """
-        store = self.entities
+        store = self.entity_store
         return store.entities_of(doc_id, self.document(doc_id).content_hash) if store else None
 
     def entities_like(

@@ -232,7 +232,7 @@ def _describe_outline(document: Document, tree: TreeNode) -> DocumentOutline:
 
 def _has_entity_words(library: Library) -> bool:
     try:
-        return library.entities is not None and library.entities.has_words
+        return library.entity_store is not None and library.entity_store.has_words
     except (sqlite3.DatabaseError, ValueError):  # damaged, or a later version's
         return False
 

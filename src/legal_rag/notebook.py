@@ -1,0 +1,376 @@
+"""What a notebook needs, in one place: build a Library, search it, ask it, check a text against it, measure it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from legal_rag.base.display import Rows, table_of
+from legal_rag.corpus.documents import Document, SourceOptions
+from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.schemas import AUTO, RULES
+from legal_rag.law.tree import TreeNode
+from legal_rag.library.filters import Filters
+from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
+
+if TYPE_CHECKING:
+    from legal_rag.agent.agent import LegalReActAgent
+    from legal_rag.agent.evidence import EvidenceAgent
+    from legal_rag.agent.prediction import Prediction
+    from legal_rag.evaluation.metrics import Evaluation
+    from legal_rag.evaluation.trec import Qrels, Query
+    from legal_rag.graph.graph import KnowledgeGraph
+    from legal_rag.indexer.config import IndexConfig
+    from legal_rag.retriever.ranking import Mode
+    from legal_rag.retriever.retriever import Retriever, SearchHit
+    from legal_rag.verification.verdicts import Verification
+
+DEFAULT_INDEX = f"{DEFAULT_FOLDER}/{DEFAULT_NAME}"
+
+
+class SearchableLibrary(Library):
+    """A Library with the rooms that read it at hand: what `build`, `add` and `open` return."""
+
+    @cached_property
+    def retriever(self) -> "Retriever":
+        """Its search; the encoder is loaded when it is first needed."""
+        from legal_rag.retriever.retriever import Retriever
+
+        return Retriever(self)
+
+    @cached_property
+    def graph(self) -> "KnowledgeGraph":
+        """Who cites what: decisions, articles, courts, parties; FileNotFoundError if there is none."""
+        from legal_rag.graph.graph import KnowledgeGraph
+
+        return KnowledgeGraph(self)
+
+    @cached_property
+    def _agents(self) -> dict[str, "LegalReActAgent | EvidenceAgent"]:
+        return {}
+
+    def agent(self, model: str | None = None, **settings: Any) -> "LegalReActAgent | EvidenceAgent":
+        """Return the agent that `ask` asks, made once for the same settings; see `legal_rag.agent.build_agent`."""
+        from legal_rag.agent.agent import build_agent
+
+        key = repr((model, sorted(settings.items())))
+        if key not in self._agents:
+            self._agents[key] = build_agent(self, model=model, encoder=self.retriever.encoder, **settings)
+        return self._agents[key]
+
+    def search(
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        mode: "Mode | None" = None,
+        by_document: bool = False,
+        diverse: bool = False,
+        filters: Filters | None = None,
+        **conditions: Any,
+    ) -> "Rows[SearchHit]":
+        """Rank the passages that answer a question; see `search`."""
+        conditioned = filters or (Filters(**conditions) if conditions else None)
+        return self.retriever.search(query, k, mode=mode, filters=conditioned, by_document=by_document, diverse=diverse)
+
+    def outline(self, doc_id: str) -> TreeNode:
+        """Return the sections of a document; LookupError if there is none."""
+        from legal_rag.library.outlines import outline_of
+
+        return outline_of(self, doc_id)
+
+    def entities(self, doc_id: str) -> Rows[Entity]:
+        """Return the entities extracted from a document, in text order.
+
+        Raises:
+            LookupError: If there is no such document.
+            ValueError: If none were extracted from its present text.
+        """
+        extracted = self.entities_of(doc_id)
+        if extracted is None:
+            raise ValueError(f"no entities of {doc_id!r:.200} in {self.path}: 'legal-rag extract' extracts them")
+        return Rows(extracted)
+
+    def __repr__(self) -> str:
+        counts = self.manifest["counts"]
+        return f"Library({str(self.path)!r}, {counts['documents']} documents, {counts['chunks']} chunks)"
+
+    def _repr_html_(self) -> str:
+        return table_of({"path": str(self.path), **self.manifest["counts"]})
+
+
+def build(
+    source: Any = "sample",
+    index: str | Path = DEFAULT_INDEX,
+    *,
+    encoder: str = "auto",
+    limit: int | None = None,
+    entities: bool = True,
+    **settings: Any,
+) -> SearchableLibrary:
+    """Build a Library of decisions, and open it; one already there is replaced when the new one is complete.
+
+    >>> library = build([{"id": "d1", "content": "La cour rejette le pourvoi."}], "index/little", n_bits=0)
+    >>> len(library)
+    1
+
+    Args:
+        source: A file, a folder, a hub dataset as owner/name, 'sample' (sixty fictional decisions), or rows: a list of
+            dicts with `id` and `content`, a `datasets.Dataset`, a pandas DataFrame.
+        index: The Library's folder.
+        encoder: 'auto', 'bundled', a hub id, a folder.
+        limit: How many documents at most.
+        entities: Extract dates, sums, parties and the like too, by rules.
+        settings: Of `legal_rag.indexer.IndexConfig` and `legal_rag.corpus.SourceOptions`, e.g. `n_bits`, `text_column`.
+
+    Raises:
+        FileNotFoundError: If the source or the encoder does not exist.
+        ValueError: If no document is left, a column or a setting is unknown, or the folder holds something else.
+    """
+    from legal_rag.encoder.encoder import EncoderConfig
+    from legal_rag.indexer.build import build_index
+
+    config = _config(source, index, settings, encoder=EncoderConfig(name=encoder), limit=limit)
+    build_index(config)
+    return _complete(open(index), entities=entities)
+
+
+def add(library: Library | str | Path, source: Any, *, entities: bool = True, **settings: Any) -> SearchableLibrary:
+    """Add the documents of a source to a Library, and return it with them; those that changed are replaced.
+
+    >>> library = add(library, [{"id": "d9", "content": "La cour casse et annule l'arrêt attaqué."}])
+    >>> "d9" in library
+    True
+
+    Args:
+        library: An open one, or its folder.
+        source: As for `build`.
+        entities: Extract their entities too, by rules.
+        settings: Of `legal_rag.corpus.SourceOptions`; all else is as the Library was built.
+
+    Raises:
+        FileNotFoundError: If there is no Library, or the source does not exist.
+        ValueError: If another process is writing to it.
+    """
+    from legal_rag.indexer.build import add_documents
+
+    path = library.path if isinstance(library, Library) else Path(library).expanduser()
+    add_documents(_config(source, path, settings))
+    return _complete(open(path), entities=entities)
+
+
+def open(index: str | Path = DEFAULT_INDEX) -> SearchableLibrary:
+    """Open a Library as it is now; later commits are not seen.
+
+    >>> open(library.path)
+    Library(...)
+
+    Raises:
+        FileNotFoundError: If there is no complete Library in the folder.
+        ValueError: If it is damaged, or of a later format.
+    """
+    return SearchableLibrary(index)
+
+
+def search(library: Library | str | Path, query: str, k: int = 5, **settings: Any) -> "Rows[SearchHit]":
+    """Rank the passages that answer a question, best first.
+
+    >>> hits = search(library, "clause de non-concurrence", k=3, date_from="1990")
+    >>> hits[0].rank
+    1
+
+    Args:
+        library: An open one, or its folder.
+        query: The question, in French.
+        k: How many passages at most.
+        settings: `mode` ('hybrid', 'colbert', 'bm25', 'bm25+rerank'), `by_document`, `diverse`, `filters`, or fields
+            of `Filters`: `juridiction`, `date_from`, `article`, …
+
+    Raises:
+        ValueError: If the question is empty or too long for the encoder, k is below 1, or a filter is unusable.
+    """
+    return _opened(library).search(query, k, **settings)
+
+
+def ask(library: Library | str | Path, question: str, *, model: str | None = None, **settings: Any) -> "Prediction":
+    """Answer a question by quotations, each checked against its decision; a model makes it an agent that reads.
+
+    >>> answer = ask(library, "Une clause de non-concurrence doit-elle être limitée dans le temps ?")
+    >>> answer.status
+    'answered'
+
+    Args:
+        library: An open one, or its folder.
+        question: In French.
+        model: A model's id; None answers by passages alone, unless the environment names a model and its key.
+        settings: Of `legal_rag.agent.build_agent`: `api_key`, `api_base`, `lm`, `budget`, …
+
+    Raises:
+        ValueError: If the question is empty or too long, or a model is named and there is nowhere to ask it.
+    """
+    return _opened(library).agent(model, **settings)(question)
+
+
+def verify(text: str | Path, library: Library | str | Path) -> "Verification":
+    """Check every decision, article and quotation that a text names against a Library.
+
+    >>> verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library).counts["missing"]
+    1
+
+    Args:
+        text: A file (Markdown, text, HTML, DOCX, PDF) as a path, or a text.
+        library: An open one, or its folder.
+
+    Raises:
+        FileNotFoundError: If a `Path` names no file.
+        ValueError: If the text is blank, or the file is not text.
+    """
+    from legal_rag.verification.reading import read_text
+    from legal_rag.verification.verdicts import verify_text
+
+    return verify_text(read_text(text) if _is_file(text) else str(text), _opened(library))
+
+
+def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AUTO, **settings: Any) -> Rows[Entity]:
+    """Extract dates, sums, articles, parties and the like from one text, each with its place.
+
+    >>> [entity["extraction_text"] for entity in extract("Arrêt du 4 mai 2010, condamne à payer 1 000 euros.")]
+    ['4 mai 2010', '1 000 euros']
+
+    Args:
+        text: A file as a path, a text, or a `Document`.
+        model: 'rules', or a model's id.
+        schema: What is looked for; see `legal_rag.extraction.get_schema`.
+        settings: Of `legal_rag.extraction.run_extraction`.
+
+    Raises:
+        ValueError: If there is no such schema, or the model refuses requests.
+        ConnectionError: If the model's server does not answer.
+    """
+    from legal_rag.extraction.engine import run_extraction
+    from legal_rag.verification.reading import read_text
+
+    if isinstance(text, Document):
+        content, name = text.content, text.id
+    else:
+        content, name = (read_text(text), Path(text).name) if _is_file(text) else (str(text), "text")
+    return Rows(run_extraction(content, name, schema, model, **settings).extractions)
+
+
+def evaluate(
+    library: Library | str | Path,
+    queries: "str | Path | Mapping[str, str] | Sequence[Query]",
+    qrels: "str | Path | Qrels | None" = None,
+    *,
+    k: int = 100,
+    mode: "Mode | None" = None,
+    filters: Filters | None = None,
+) -> "Evaluation":
+    """Rank documents for many questions, and measure the ranking, with 95 % confidence intervals.
+
+    >>> evaluate(library, {"q1": "clause de non-concurrence"}, {"q1": {"d9": 1}}, k=5).figures[0].measure
+    'R@1'
+
+    Args:
+        library: An open one, or its folder.
+        queries: A file as `legal_rag.evaluation.read_queries` reads it, texts by id, or `Query` values.
+        qrels: A file of judgements in TREC's form, or grades by document by query; None takes those of the file of
+            queries.
+        k: Documents ranked for each question.
+        mode: See `search`.
+        filters: See `search`.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If there are no judgements, or a question cannot be encoded.
+    """
+    from legal_rag.evaluation import metrics, trec
+
+    own: Qrels = {}
+    if isinstance(queries, str | Path):
+        queries, own = trec.read_queries(queries)
+    elif isinstance(queries, Mapping):
+        queries = [trec.Query(qid, text) for qid, text in queries.items()]
+    judged = own if qrels is None else trec.read_qrels(qrels) if isinstance(qrels, str | Path) else qrels
+    run = metrics.batch_query(_opened(library).retriever, queries, k, mode=mode, filters=filters)
+    return metrics.evaluate_run(judged, run, metrics.measures(k))
+
+
+def show(value: Any, name: str = "", *, library: Library | None = None, height: int = 720) -> Any:
+    """Show an answer, a checked text, a document of a Library or a name of its graph as a page in the notebook.
+
+    Outside a notebook, a document's outline is printed.
+
+    >>> show(ask(library, "Que devient un compte de campagne déposé en retard ?"), library=library)
+    <legal_rag.base.html.NotebookFrame object at ...>
+
+    Args:
+        value: A `Prediction`, a `Verification`, a Library or its `graph`.
+        name: The document's id, of a Library; a number, an article, a court or a name, of a graph.
+        library: Where an answer's decisions are read in full.
+        height: Of the frame, in pixels.
+
+    Raises:
+        LookupError: If there is no such document or name.
+        TypeError: If it is nothing of these.
+    """
+    from legal_rag.agent.prediction import Prediction
+    from legal_rag.graph.graph import KnowledgeGraph
+    from legal_rag.graph.page import view_graph
+    from legal_rag.report import show_answer, show_outline
+    from legal_rag.verification import Verification, show_verification
+
+    if isinstance(value, Prediction):
+        return show_answer(value, height, corpus=library)
+    if isinstance(value, Verification):
+        return show_verification(value, height)
+    if isinstance(value, KnowledgeGraph):
+        return view_graph(value.library, name, height)
+    if isinstance(value, Library):
+        return show_outline(value, name, height)
+    raise TypeError(f"cannot show {type(value).__name__} (expected an answer, a verification, a Library or a graph)")
+
+
+def _opened(library: Library | str | Path) -> SearchableLibrary:
+    if isinstance(library, SearchableLibrary):
+        return library
+    return SearchableLibrary(library.path if isinstance(library, Library) else library)
+
+
+def _is_file(text: str | Path) -> bool:
+    """A path, or a line that names a file."""
+    return isinstance(text, Path) or ("\n" not in text and len(text) < 255 and Path(text).is_file())
+
+
+def _config(source: Any, index: str | Path, settings: Mapping[str, Any], **given: Any) -> "IndexConfig":
+    from legal_rag.indexer.config import IndexConfig
+
+    path = Path(index).expanduser()
+    options = {name: value for name, value in settings.items() if name in SourceOptions._fields}
+    rest = {name: value for name, value in settings.items() if name not in options}
+    known = {field.name for field in fields(IndexConfig)}
+    if unknown := sorted(set(rest) - known):
+        raise ValueError(f"unknown setting: {', '.join(unknown)} (expected of {', '.join(sorted(known))})")
+    return IndexConfig(
+        source=_rows(source),
+        options=SourceOptions(**options),
+        index_folder=str(path.parent),
+        index_name=path.name,
+        **given,
+        **rest,
+    )
+
+
+def _rows(source: Any) -> "str | Path | Iterable[Mapping[str, Any]]":
+    return source.to_dict("records") if hasattr(source, "iterrows") else source  # a DataFrame iterates over columns
+
+
+def _complete(library: SearchableLibrary, *, entities: bool) -> SearchableLibrary:
+    if not entities:
+        return library
+    from legal_rag.extraction.schemas import ExtractionSettings
+    from legal_rag.indexer.entities import extract_library
+
+    extract_library(library, ExtractionSettings(), keep_models=True)
+    return open(library.path)

@@ -1,0 +1,108 @@
+"""The names that a notebook needs: each one's example runs, and its values are short and show as tables."""
+
+import doctest
+import subprocess
+import sys
+from inspect import getdoc
+
+import pandas as pd
+import pytest
+from support.rlm_scripts import root_model
+from support.scripted_server import ScriptedServer
+
+import legal_rag as lr
+from legal_rag.base.display import LINE_CHARS, Rows
+from legal_rag.corpus.sources import SAMPLE
+from legal_rag.deep_read.reading import deep_read_library
+from legal_rag.llm import build_language_model
+
+NAMES = ["build", "add", "open", "search", "ask", "verify", "extract", "deep_read", "evaluate", "show"]
+COUNTING = "FINAL({'nombre': count(find_documents(article='1240 du code civil'))})"
+
+
+@pytest.fixture
+def library(copied):
+    return lr.open(copied)
+
+
+@pytest.fixture
+def names(library, monkeypatch, tmp_path):
+    """Return what the examples know, with a model that replies by a script."""
+    monkeypatch.chdir(tmp_path)
+    with ScriptedServer(root_model([COUNTING])) as server:
+        lm = build_language_model("root", api_base=server.api_base, cache=False, num_retries=0)
+        functions = {name: getattr(lr, name) for name in NAMES}
+        lr.add(library, [{"id": "d9", "content": "La cour casse et annule l'arrêt attaqué."}])
+        yield {**functions, "library": lr.open(library.path), "lm": lm}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_of_each_name_runs(name, names):
+    documented = deep_read_library if name == "deep_read" else getattr(lr, name)
+    example = doctest.DocTestParser().get_doctest(getdoc(documented), names, name, None, None)
+    assert example.examples
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert runner.run(example) == (0, len(example.examples))
+
+
+def test_the_package_has_twelve_names_and_loads_nothing_until_they_are_used():
+    assert sorted([*NAMES, "Document", "Filters"]) == sorted(lr.__all__)
+    loading = (
+        "import sys, legal_rag; print(sorted(set(sys.modules) & {'numpy', 'torch', 'dspy', 'legal_rag.notebook'}))"
+    )
+    assert subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("kind", [list, pd.DataFrame, "datasets"])
+def test_a_library_is_built_of_rows_of_any_kind(kind, tmp_path, sample_rows):
+    rows = [{"id": row["id"], "content": row["content"]} for row in sample_rows[:3]]
+    source = pytest.importorskip("datasets").Dataset.from_list(rows) if kind == "datasets" else kind(rows)
+    library = lr.build(source, tmp_path / "built", n_bits=0, corpus_index=False, entities=False)
+    assert sorted(library) == sorted(row["id"] for row in rows)
+
+
+def test_a_setting_that_is_unknown_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match=r"^unknown setting: colour \(expected of chunks, "):
+        lr.build(SAMPLE, tmp_path / "built", colour="red")
+
+
+def test_values_are_short_and_show_as_tables(library):
+    hits = lr.search(library, "compte de campagne", k=3, juridiction="Conseil constitutionnel")
+    answer = lr.ask(library, "Un candidat peut-il être déclaré inéligible ?")
+    checked = lr.verify("Selon Cass. soc., 10 juillet 2002, n° 00-45.135, la clause est nulle.", library)
+    doc_id = hits[0].doc_id
+    values = [
+        hits,
+        hits[0],
+        answer,
+        answer.citations,
+        checked,
+        library,
+        library.document(doc_id),
+        library.outline(doc_id),
+    ]
+    for value in values:
+        assert len(repr(value)) <= 2 * LINE_CHARS + 40
+        assert "<table>" in value._repr_html_()
+    assert isinstance(hits, Rows)
+    assert list(hits.to_pandas()["doc_id"]) == [hit.doc_id for hit in hits]
+    assert list(checked.to_pandas()["verdict"]) == [reference.verdict for reference in checked.references]
+
+
+def test_text_of_strangers_is_escaped_in_tables():
+    shown = Rows([{"title": "<script>alert(1)</script>\x1b[31m"}])._repr_html_()
+    assert "<script>" not in shown
+    assert "\x1b" not in shown
+
+
+def test_an_agent_is_made_once_for_the_same_settings(library):
+    assert library.agent() is library.agent()
+
+
+def test_what_cannot_be_shown_is_one_line(library):
+    with pytest.raises(
+        TypeError, match=r"^cannot show int \(expected an answer, a verification, a Library or a graph\)$"
+    ):
+        lr.show(3)
+    with pytest.raises(ValueError, match="no entities of .*: 'legal-rag extract' extracts them"):
+        library.entities(next(iter(library)))
