@@ -217,11 +217,11 @@ def test_of_a_document_removed_no_entity_is_left_after_compaction_which_keeps_th
     extract_library(library, RULES)
     remove_documents(["c"], library.path.parent)
     assert not set(FILES) & set(names_in(library.path))  # they show all documents
-    assert list(Library(library.path).entities.held_ids()) == ["a", "b"]
+    assert list(Library(library.path).entity_store.held_ids()) == ["a", "b"]
     compact_index(library.path.parent)
     compacted = Library(library.path)
     assert compacted.entities_of("a")
-    held = list(compacted.entities.held_ids())
+    held = list(compacted.entity_store.held_ids())
     assert held == ["a", "b"]
     assert examine(compacted) == []
     extract_library(library.reload(), RULES)
@@ -235,7 +235,7 @@ def test_of_a_document_removed_no_entity_is_left_after_compaction_which_keeps_th
 def test_documents_that_have_entities_are_left_as_they_are_after_an_answer(library):
     extract_library(library, ExtractionSettings(schema_name="general"))
     complete_documents(library, ["a"], RULES)
-    assert [recipe.schema_name for recipe, _ in library.reload().entities.held_recipes()] == ["general"]
+    assert [recipe.schema_name for recipe, _ in library.reload().entity_store.held_recipes()] == ["general"]
 
 
 def test_what_is_extracted_while_a_library_is_built_anew_is_in_the_new_one(library, tiny_encoder, monkeypatch):
@@ -280,7 +280,7 @@ def test_damaged_entities_are_left_behind_and_told(library, tiny_encoder, caplog
     assert any("entities.sqlite: " in problem for problem in examine(library))
     build_index(IndexConfig(source=rows("a"), index_folder=str(library.path.parent)), tiny_encoder)
     assert "entities.sqlite is damaged" in caplog.text
-    assert Library(library.path).entities is None
+    assert Library(library.path).entity_store is None
 
 
 def test_an_entity_that_is_not_where_it_is_said_to_be_is_found(library):
@@ -372,7 +372,7 @@ def test_search_filters_by_entities(place, said, refused):
 def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder, said, capfd):
     argv = ["index", "--source", "sample", "--limit", "2", "--encoder", tiny_model_folder, "--index-folder", tmp_path]
     assert said(*argv, "--no-extract").startswith("2 documents, ")
-    assert Library.open(tmp_path).entities is None
+    assert Library.open(tmp_path).entity_store is None
     assert main(list(map(str, argv))) == 0
     out, err = capfd.readouterr()
     assert out.count("\n") == 1
@@ -389,7 +389,7 @@ def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder,
     ]
     assert sum(seconds) == pytest.approx(float(total), abs=0.3)  # each is rounded
     assert "write_plaid" in at_once
-    assert Library.open(tmp_path).entities.held_count() == 2
+    assert Library.open(tmp_path).entity_store.held_count() == 2
     assert set(json.loads(said(*argv, "--json"))) >= {"documents", "chunks", "seconds"}
 
 
@@ -419,11 +419,11 @@ def copied(tiny_library, tmp_path):
 def test_ask_extracts_the_documents_it_cites_if_it_is_told_to(copied, said):
     argv = ["ask", QUESTION, "--json", "--index-folder", copied.path.parent]
     plain = json.loads(said(*argv))
-    assert copied.entities is None
+    assert copied.entity_store is None
     value = json.loads(said(*argv, "--extract"))
     assert set(value) == set(plain)
     assert value["answer"] == plain["answer"]
-    assert set(copied.entities.held_ids()) == {one["doc_id"] for one in value["citations"]} != set()
+    assert set(copied.entity_store.held_ids()) == {one["doc_id"] for one in value["citations"]} != set()
 
 
 def test_an_answer_stands_where_its_documents_cannot_be_extracted(copied, capfd, caplog):

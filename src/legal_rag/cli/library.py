@@ -222,7 +222,7 @@ def add_command(
     else:
         _print_index_report(report)
         click.echo(f"{report.unchanged} documents were there already, {report.replaced} were replaced", err=True)
-        if report.documents and open_library(index_folder, index_name).entities is not None:
+        if report.documents and open_library(index_folder, index_name).entity_store is not None:
             click.echo("the new documents have no entities yet", err=True)
             suggest("extract", index_folder, index_name)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
 from legal_rag.law.articles import ARTICLE_NUMBER, ArticleNumber, article_value
 from legal_rag.law.courts import words_of_value
-from legal_rag.law.keys import Described
+from legal_rag.law.keys import DocumentLike
 from legal_rag.law.letterheads import EMAIL
 from legal_rag.law.scanning import BLANK, DASH, Led, spaced
 from legal_rag.law.statutes import CODE_NAME
@@ -74,7 +74,7 @@ class _Tables(NamedTuple):
     links: tuple[_Link, ...]
 
 
-def legal_citation(document: Described) -> LegalCitation:
+def legal_citation(document: DocumentLike) -> LegalCitation:
     """Cite a document from its columns, and from its title and letterhead where these are empty.
 
     A document whose court and code are unknown is cited by its title, or else its id, with its date.
@@ -149,7 +149,7 @@ def _add_links(citation: LegalCitation, doc_id: str) -> LegalCitation:
     return replace(citation, links=tuple(links))
 
 
-def _cite_other(document: Described) -> LegalCitation:
+def _cite_other(document: DocumentLike) -> LegalCitation:
     title, day = _column_line(document.title), _column_line(document.decision_date)
     title_dates = {match.value.isoformat() for match in find_dates(title)}
     parts = [
@@ -172,7 +172,7 @@ _ARTICLE_IDS = ("LEGIARTI", "KALIARTI")
 _NUMBER_OF_ARTICLE = re.compile(r"(?<!\w)(?:L\.?\s?O|[LRDA])\.?\s?(?:\*{1,2}\s?)?\d[\d\w. -]*", re.IGNORECASE)
 
 
-def _cite_article(document: Described) -> LegalCitation | None:
+def _cite_article(document: DocumentLike) -> LegalCitation | None:
     title = _column_line(document.title)
     named = next(filter(None, (pattern.fullmatch(title) for pattern in _ARTICLE_TITLES)), None)
     number = named["number"] if named else _column_line(document.extra.get("number"))
@@ -188,7 +188,7 @@ def _cite_article(document: Described) -> LegalCitation | None:
     return _add_links(LegalCitation(text=f"{form}, {sign}{number}", court=form, number=number), document.id)
 
 
-def is_article(document: Described) -> bool:
+def is_article(document: DocumentLike) -> bool:
     """Is a document an article of a code or a statute, judging by its id?"""
     return not document.juridiction and document.id.startswith(_ARTICLE_IDS)
 
@@ -201,7 +201,7 @@ def spaced_number(number: str) -> str:
     return f"{letters}{'' if letters == 'LO' else '.'}{stars}{NO_BREAK}{figures}" if letters else figures
 
 
-def _cite_decision(document: Described) -> LegalCitation | None:
+def _cite_decision(document: DocumentLike) -> LegalCitation | None:
     title = _column_line(document.title)
     notice, title = _NOTICE.match(title).groups()  # type: ignore[union-attr]
     court = _read_court(document, title)
@@ -254,7 +254,7 @@ _OF = re.compile(r"\s*(?:de la |de l['’]|de |du |des |d['’ ])?\s*(?P<town>[^
 _SMALL_WORDS = frozenset("de du des la le les en sur sous lès les l d et".split())
 
 
-def _read_court(document: Described, title: str) -> str:
+def _read_court(document: DocumentLike, title: str) -> str:
     given = _column_line(document.juridiction)
     named, town = _named_court(given) or ("", "")
     if given and not named:
@@ -289,7 +289,7 @@ def _town(name: str) -> str:
     return "".join(word if word in _SMALL_WORDS and place else word.capitalize() for place, word in enumerate(words))
 
 
-def _court_of_head(document: Described) -> str:
+def _court_of_head(document: DocumentLike) -> str:
     """Return the court that the text names in capitals at the beginning of a line, as letterheads do."""
     if document.extra.get("nature") == EMAIL:
         return ""
@@ -304,7 +304,7 @@ def _court_of_head(document: Described) -> str:
 _LEAD_OF_COURT = re.compile(r"[\W_]*(?:L[AE] )?")
 
 
-def _read_date(document: Described, title: str) -> str:
+def _read_date(document: DocumentLike, title: str) -> str:
     given = _column_line(document.decision_date)
     for text in (given, title):
         if dates := find_dates(text):
@@ -312,7 +312,7 @@ def _read_date(document: Described, title: str) -> str:
     return "" if given else read_letterhead(document.content).date
 
 
-def _formation(document: Described, title: str, court: str) -> str:
+def _formation(document: DocumentLike, title: str, court: str) -> str:
     if court == CONSTITUTIONAL:
         return ""
     given, named = _column_line(document.formation), _formations_of_title(title)
@@ -365,7 +365,7 @@ _LABEL = re.compile(
 )
 
 
-def _read_number(document: Described, title: str, court: str) -> str:
+def _read_number(document: DocumentLike, title: str, court: str) -> str:
     """Return a decision's number as cited, the first of several with "et a."."""
     given = [number for number in re.split(r"[,;]", _column_line(document.extra.get("number"))) if number.strip(" /")]
     raw_numbers = given or _numbers_of_title(title) or _numbers_of_head(document, court)
@@ -378,7 +378,7 @@ def _format_number(number: str) -> str:
     return f"{sign}{NO_BREAK}{number}" if number else ""
 
 
-def _normalise_number(number: str, document: Described, court: str) -> str:
+def _normalise_number(number: str, document: DocumentLike, court: str) -> str:
     number = re.sub(r"\s*/\s*", "/", " ".join(number.split())).strip(" /")
     number, others = re.subn(r" et autres?$", "", re.sub(r"^n[°ºo]\s*", "", number))
     pourvoi = _POURVOI.fullmatch(number) if court == CASSATION else None
@@ -388,7 +388,7 @@ def _normalise_number(number: str, document: Described, court: str) -> str:
     return f"{number} et a." if others else number
 
 
-def _series(document: Described) -> str:
+def _series(document: DocumentLike) -> str:
     named = [_column_line(document.extra.get("nature")), _column_line(document.extra.get("ecli")).rpartition(".")[2]]
     return next((series.upper() for series in named if series.lower() in SERIES), "")
 
@@ -404,7 +404,7 @@ def _without_dates(title: str) -> str:
     return title
 
 
-def _numbers_of_head(document: Described, court: str) -> list[str]:
+def _numbers_of_head(document: DocumentLike, court: str) -> list[str]:
     """Return the letterhead's number if it has the court's form; others are numbers of cited decisions."""
     kinds = {CASSATION: ("pourvoi",), CONSTITUTIONAL: SERIES}.get(court, ("rg", "number"))
     head = document.content[:HEAD_CHARS]
@@ -419,7 +419,7 @@ def _numbers_of_head(document: Described, court: str) -> list[str]:
 _LETTERHEAD_CODE = re.compile(r"Arr[êe]t\s+n[°ºo]s?\s*\d{1,6}\s+(?P<code>F[SP]?-[PBRIDL](?:\+[PBRIDL])*)(?![\w+-])")
 
 
-def _publication(document: Described, title: str, court: str) -> str:
+def _publication(document: DocumentLike, title: str, court: str) -> str:
     tables = _tables()
     given = _column_line(document.extra.get("publication"))
     for text in (given, title):

@@ -27,7 +27,7 @@ MEASURE = re.compile(
 )
 
 
-class Described(Protocol):
+class DocumentLike(Protocol):
     """A text and what is known of it, as a `corpus.Document` has it."""
 
     @property
@@ -101,12 +101,12 @@ def _bare_articles(text: str) -> list[Identifier]:
     return find_identifiers(f"article {text}")
 
 
-def cited_keys(document: Described) -> list[str]:
+def cited_keys(document: DocumentLike) -> list[str]:
     """Return the relaxed and canonical keys of what a document cites in its text, summary or law column."""
     return _cited_keys(cited_identifiers(document))
 
 
-def document_keys(document: Described) -> dict[str, bool]:
+def document_keys(document: DocumentLike) -> dict[str, bool]:
     """Return a document's `cited_keys` and `own_keys`, and whether each is its own."""
     own_identifiers = _own_identifiers(document)
     cited = _cited_keys(_cited_identifiers(document, own_identifiers))
@@ -117,7 +117,7 @@ def _cited_keys(names: Iterable[Identifier]) -> list[str]:
     return list(dict.fromkeys(term for name in names for term in (_relaxed(name), canonical_key(name))))
 
 
-def cited_identifiers(document: Described) -> list[Identifier]:
+def cited_identifiers(document: DocumentLike) -> list[Identifier]:
     """Find what a document cites in its text, law column or summary, in this order.
 
     Offsets are those of its content; references from columns have offsets past its end. An article that cites others
@@ -126,7 +126,7 @@ def cited_identifiers(document: Described) -> list[Identifier]:
     return _cited_identifiers(document, _own_identifiers(document))
 
 
-def _cited_identifiers(document: Described, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
+def _cited_identifiers(document: DocumentLike, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
     cited = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
     codes = {name.code for name in own_identifiers if name.kind == "article"}
     if len(codes) == 1:
@@ -158,12 +158,12 @@ def relaxed_key(key: str) -> str:
     return f"{CONSTITUTIONAL}:{value}" if kind in (*SERIES, "number") else key
 
 
-def own_keys(document: Described) -> list[str]:
+def own_keys(document: DocumentLike) -> list[str]:
     """Return a document's own keys: its numbers and ECLI, or the article that it is."""
     return _both_keys(_own_identifiers(document))
 
 
-def _own_identifiers(document: Described) -> list[Identifier]:
+def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
     in_columns = [*decision_identifiers(number, nature), *find_identifiers(ecli)]
     in_title = find_identifiers(document.title)
@@ -172,7 +172,7 @@ def _own_identifiers(document: Described) -> list[Identifier]:
     return [*in_columns, *in_title]
 
 
-def _column_text(document: Described, name: str) -> str:
+def _column_text(document: DocumentLike, name: str) -> str:
     value = document.extra.get(name) or ""
     return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
