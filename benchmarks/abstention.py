@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from legal_rag.agent import EvidenceAgent
-from legal_rag.agent.abstention import THRESHOLD, background_of
+from legal_rag.agent.evidence import THRESHOLD, background_of
 from legal_rag.library import DEFAULT_FOLDER, Library
 from legal_rag.retriever import Retriever, build_retriever
 

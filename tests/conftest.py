@@ -20,7 +20,7 @@ from support.headless_browser import HeadlessBrowser
 from support.html_pages import Page
 
 import legal_rag
-from legal_rag.agent import abstention
+from legal_rag.agent import evidence
 from legal_rag.cli import main
 from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import ColbertEncoder, build_encoder, bundled_encoder
@@ -66,14 +66,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def no_question_is_off_topic_to_random_weights() -> Iterator[None]:
     """Let the small encoder answer every question: its random weights tell none from another."""
-    measure = abstention._measured
+    measure = evidence._measure_background
 
-    def measured(retriever: Retriever) -> abstention.Background:
+    def measured(retriever: Retriever) -> evidence.Background:
         is_random = retriever.encoder.identity.dim < 128
-        return abstention.Background(-1.0, 1.0) if is_random else measure(retriever)
+        return evidence.Background(-1.0, 1.0) if is_random else measure(retriever)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(abstention, "_measured", measured)
+        patch.setattr(evidence, "_measure_background", measured)
         yield
 
 

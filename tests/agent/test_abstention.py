@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from legal_rag.agent import abstention
-from legal_rag.agent.abstention import OFF_TOPIC, Background, background_of, is_relevant, mean_maxsim
+from legal_rag.agent import evidence
+from legal_rag.agent.evidence import OFF_TOPIC, Background, background_of, is_relevant, mean_maxsim
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.retriever import build_retriever
 
-MEASURE = abstention._measured  # not that of tests/conftest.py
+MEASURE = evidence._measure_background  # not that of tests/conftest.py
 BACKGROUND = Background(mean=0.5, deviation=0.1)
 
 
@@ -24,7 +24,7 @@ def retriever(tiny_library, tiny_encoder):
 def measured(retriever, monkeypatch, tmp_path):
     """Count the searches that measure a background, kept in a cache folder of the test's own."""
     monkeypatch.setenv("LEGAL_RAG_CACHE", str(tmp_path))
-    monkeypatch.setattr(abstention, "_measured", MEASURE)
+    monkeypatch.setattr(evidence, "_measure_background", MEASURE)
     searches = []
     search = retriever.search
     monkeypatch.setattr(retriever, "search", lambda *args, **kwargs: searches.append(1) or search(*args, **kwargs))

@@ -8,10 +8,8 @@ from dspy.utils import DummyLM
 from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import Prediction, build_language_model
-from legal_rag.agent.compared_decisions import article_name, find_mentions
 from legal_rag.agent.contradictions import as_said, contradictions, render_comparison
 from legal_rag.citations import Citation
-from legal_rag.corpus import Document
 from legal_rag.extraction import ExtractionResult, ExtractionStore
 from legal_rag.extraction.outcomes import Outcome, kinds_of, outcome_of
 from legal_rag.extraction.store import Recipe
@@ -253,7 +251,7 @@ def test_of_an_article_cited_very_often_only_the_decisions_indexed_last_are_look
 
 def test_the_comparison_says_how_much_was_looked_at(library):
     found = contradictions(citing(library, "cited"), library)
-    assert (found.n_citing, found.n_looked_at, found.n_read) == (9, 9, 6)
+    assert (found.n_citing, found.n_read) == (9, 6)
 
 
 # --- with a model ---------------------------------------------------------------------------------------------------
@@ -412,7 +410,7 @@ def test_a_comparison_as_json_holds_plain_values_only(library):
     (pair,) = value["pairs"]
     assert (pair["label"], pair["cited"]["doc_id"], pair["cited"]["quote"]) == ("contradiction", "cited", "L. 1152-1")
     assert pair["quotations"][0]["quote"] == STRICT
-    assert set(value) == {"pairs", "n_citing", "n_looked_at", "n_read", "notice", "usage", "seconds"}
+    assert set(value) == {"pairs", "n_citing", "n_read", "notice", "usage", "seconds"}
 
 
 # --- outcomes, courts, articles -------------------------------------------------------------------------------------
@@ -502,44 +500,3 @@ def test_an_outcome_within_a_sentence_begins_small_unless_it_is_an_abbreviation(
 def test_a_court_has_an_order_and_a_rank(juridiction, formation, title, order, rank):
     court = court_of(juridiction, formation, title)
     assert (court.order, court.rank) == (order, rank)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Vu l'article L. 1152-1 du code du travail", ["L. 1152-1 du code du travail"]),
-        ("les articles L.O. 128 et L. 52-12 du code électoral", ["L.O. 128 du code électoral",
-                                                                 "L. 52-12 du code électoral"]),
-        ("l'article L. 1152-1", []),
-        ("l'article 700 du code de procédure civile", []),
-        ("l'article 1134 du code civil", []),
-        ("l'article L. 411-3 du code de l'organisation judiciaire", []),
-        ("Faits\nEnoncé du moyen\n3. il viole l'article 1240 du code civil\nRéponse de la Cour\n4. Selon l'article "
-         "2224 du code civil", ["2224 du code civil"]),
-        ("\nALORS QUE l'article 1240 du code civil est violé\nVu l'article 2224 du code civil", ["2224 du code civil"]),
-        ("fait grief, alors, selon le moyen, que l'article 1240 du code civil ; Mais attendu que l'article 2224 du "
-         "code civil", ["2224 du code civil"]),
-        ("", []),
-    ],
-)  # fmt: skip
-def test_the_articles_of_codes_are_found_that_a_court_decides_by(text, names):
-    assert [one.name for one in find_mentions(text)] == names
-
-
-def test_two_paragraphs_of_an_article_are_two_rules():
-    texts = ("l'article 1384 alinéa 1er du code civil", "l'article 1384, alinéa 4, du code civil", "1384 du code civil")
-    first, fourth, whole = (find_mentions(f"Selon {text}")[0] for text in texts)
-    assert (first.part, fourth.part, whole.part) == ("1", "4", "")
-    assert first.is_of_other_part(fourth)
-    assert not first.is_of_other_part(whole)
-
-
-@pytest.mark.parametrize(
-    ("value", "name"), [("L1152-1", "L. 1152-1"), ("LO136-1", "L.O. 136-1"), ("1240", "1240"), ("R*421", "R*421")]
-)
-def test_an_article_is_named_as_texts_name_it(value, name):
-    assert article_name(value, "code électoral") == f"{name} du code électoral"
-
-
-def test_a_document_without_text_has_no_mentions():
-    assert find_mentions(Document(id="x", content="").content) == []

@@ -8,7 +8,6 @@ import pytest
 from support import ROOT
 
 from legal_rag.agent import EvidenceAgent, Usage
-from legal_rag.agent.abstention import Background
 from legal_rag.agent.event_log import AnswerStream, EventLog
 from legal_rag.agent.evidence import (
     INSTEAD,
@@ -16,6 +15,7 @@ from legal_rag.agent.evidence import (
     NO_PASSAGE,
     SEE_ALSO,
     WAY_ON,
+    Background,
 )
 from legal_rag.agent.passages import PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker

@@ -16,7 +16,7 @@ from legal_rag.agent.step_parsing import (
 )
 from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, without_marks
 from legal_rag.corpus.language import is_french_answer
-from legal_rag.llm import LenientAdapter, without_thoughts
+from legal_rag.llm import LenientAdapter
 
 
 def search_legal_docs(query: str, k: int = 5, article: str = "") -> str:
@@ -39,7 +39,6 @@ CITED = "Oui : « deux mois » [Source: A, chars 0-9]."
         ("search_legal_docs", "search_legal_docs"),
         ("Search-Legal-Docs", "search_legal_docs"),
         ("`search legal docs`", "search_legal_docs"),
-        ("« Chercher »", "search_legal_docs"),
         ("serch_legl_docs", "search_legal_docs"),
         ("functions.lookup_chunk", "lookup_chunk"),
         ("lookup_chunk(chunk_id='A-0')", "lookup_chunk"),
@@ -63,13 +62,9 @@ def test_a_tool_is_recognised_however_it_is_written(written, tool):
     [
         ({"query": "bail", "k": 3}, {"query": "bail", "k": 3}),
         ('{"query": "bail", "k": 3}', {"query": "bail", "k": 3}),
-        ('"{\\"query\\": \\"bail\\"}"', {"query": "bail"}),
         ('```json\n{"query": "bail"}\n```', {"query": "bail"}),
         ("{'query': 'bail', 'k': None}", {"query": "bail", "k": None}),
         ("{query: 'bail', k: 3,", {"query": "bail", "k": 3}),
-        ('query="bail", k=3', {"query": "bail", "k": 3}),
-        ('search_legal_docs(query="bail")', {"query": "bail"}),
-        ('search_legal_docs("bail", k=2)', {"": "bail", "k": 2}),
         ('[{"query": "bail"}]', {"query": "bail"}),
         ('["bail", "loyer"]', {"": "bail loyer"}),
         ("bail d'habitation", {"": "bail d'habitation"}),
@@ -82,7 +77,7 @@ def test_a_tool_is_recognised_however_it_is_written(written, tool):
         ("[]", {}),
     ],
 )
-def test_arguments_are_read_in_any_form(written, arguments):
+def test_arguments_are_read_as_json_or_nearly(written, arguments):
     assert read_arguments(written) == arguments
 
 
@@ -100,7 +95,7 @@ def test_a_step_whose_arguments_are_lists_within_lists_is_incomplete_or_called(d
 
 
 def test_arguments_are_given_the_names_of_the_parameters():
-    fitted = fit_arguments({"Question": "bail", "top_k": 3, "humeur": "gaie", "article": None}, search_legal_docs)
+    fitted = fit_arguments({"Question": "bail", "K": 3, "humeur": "gaie", "article": None}, search_legal_docs)
     assert fitted == ({"query": "bail", "k": 3}, ["humeur"], [])
     assert fit_arguments({"document_id": 12}, lookup_chunk).values == {"chunk_id": "12"}
     assert fit_arguments({"": "A-0"}, lookup_chunk).values == {"chunk_id": "A-0"}
@@ -110,10 +105,12 @@ def test_arguments_are_given_the_names_of_the_parameters():
 
 
 def test_a_step_says_in_french_what_was_left_out_of_its_call():
-    step = read_step({"next_tool_name": "search", "next_tool_args": '{"q": "bail", "humeur": "gaie"}'}, "", TOOLS)
+    step = read_step(
+        {"next_tool_name": "search_legal_docs", "next_tool_args": '{"q": "bail", "humeur": "gaie"}'}, "", TOOLS
+    )
     assert (step.tool, step.arguments) == ("search_legal_docs", {"query": "bail"})
     assert step.remark == "(Paramètres inconnus de search_legal_docs, ignorés : humeur.)\n"
-    step = read_step({"next_tool_name": "search", "next_tool_args": "{}"}, "", TOOLS)
+    step = read_step({"next_tool_name": "search_legal_docs", "next_tool_args": "{}"}, "", TOOLS)
     assert step.problem == 'Appel incomplet : search_legal_docs a besoin de query. Forme attendue : {"query": "…"}.'
     step = read_step({"next_tool_name": "danser", "next_tool_args": "{}"}, "", TOOLS)
     assert step.problem == "Aucun outil ne s'appelle « danser ». Outils : search_legal_docs, lookup_chunk, finish."
@@ -122,19 +119,15 @@ def test_a_step_says_in_french_what_was_left_out_of_its_call():
 @pytest.mark.parametrize(
     "text",
     [
-        '{"thought": "Hmm", "tool": "search", "args": {"query": "bail"}}',
+        '{"thought": "Hmm", "tool": "search_legal_docs", "args": {"query": "bail"}}',
         '```json\n{"action": "search_legal_docs", "action_input": "bail"}\n```',
         '{"name": "search_legal_docs", "parameters": {"query": "bail"}}',
         '{"tool_calls": [{"function": {"name": "search_legal_docs", "arguments": "{\\"query\\": \\"bail\\"}"}}]}',
         '{"action": {"name": "search_legal_docs", "args": {"query": "bail"}}}',
-        "Thought: Hmm\nAction: search_legal_docs\nAction Input: bail",
-        '**next_thought**: Hmm\n**next_tool_name**: search_legal_docs\n**next_tool_args**: {"query": "bail"}',
-        "## thought_1 ##\nHmm\n## tool_name_1 ##\nsearch_legal_docs\n## tool_args_1 ##\nbail\n## observation ##\nFaux",
-        "Je vais appeler search_legal_docs(query='bail').",
-        "<think>finish ?</think>Action: search_legal_docs\nInput: bail",
+        "Voici : {'action': 'search_legal_docs', 'action_input': {query: 'bail',",
     ],
 )
-def test_a_step_is_read_from_other_forms_than_dspys(text):
+def test_a_step_is_read_from_json(text):
     step = read_step(None, text, TOOLS)
     assert (step.tool, step.arguments, step.problem) == ("search_legal_docs", {"query": "bail"}, "")
 
@@ -169,35 +162,20 @@ def test_an_answer_in_place_of_a_step_is_not_taken_if_it_rests_on_nothing():
 
 
 def test_arguments_hold_only_what_json_and_text_stores_can():
-    step = read_step({"next_tool_name": "search", "next_tool_args": "{'query': 'a\ud800', 'k': {1, 2}}"}, "", TOOLS)
+    step = read_step(
+        {"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "a\\ud800", "k": [1, NaN]}'}, "", TOOLS
+    )
     assert json.dumps(step.arguments, allow_nan=False, ensure_ascii=False).encode()
-    step = read_step({"next_tool_name": "search", "next_tool_args": '{"query": "a", "k": NaN}'}, "", TOOLS)
+    step = read_step({"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "a", "k": NaN}'}, "", TOOLS)
     assert step.arguments["k"] == "nan"
 
 
 def test_an_answer_is_freed_of_what_stands_around_it():
-    assert clean_answer(f"<think>Hmm</think>\n**Réponse finale** : {CITED}") == CITED
+    assert clean_answer(f"**Réponse finale** : {CITED}") == CITED
     assert clean_answer(f"```markdown\n{CITED}\n```") == CITED
     assert clean_answer(f"{CITED}\n[[ ## completed ## ]]") == CITED
-    assert clean_answer("Réponse à \ud83d moitié") == "Réponse à \ufffd moitié"
     assert clean_answer("{ceci n'est pas du JSON}") == "{ceci n'est pas du JSON}"
     assert len(clean_answer("a" * 10**6)) == 50_000
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<think>Hmm</think>Oui", "Oui"),
-        ("[THINK]Hmm[/THINK]Oui", "Oui"),
-        ("Hmm</think>Oui", "Oui"),
-        ("<think>Hmm", ""),
-        ("<think>Hmm\n[[ ## answer ## ]]\nOui", "[[ ## answer ## ]]\nOui"),
-        ("Oui<thinking>Hmm</thinking> !", "Oui !"),
-        ("Oui", "Oui"),
-    ],
-)
-def test_what_a_model_thinks_aloud_is_not_its_reply(text, said):
-    assert without_thoughts(text) == said
 
 
 @pytest.mark.parametrize("text", ["{" * 300, '{"a": [' * 200, "{", "n'importe quoi", '{"autre": 1}'])

@@ -9,8 +9,7 @@ import pytest
 from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import build_language_model, tree_reasoner
-from legal_rag.agent.outlines import CHARS_PER_TOKEN, OUTLINE_TOKENS, outline_text
-from legal_rag.agent.tree_reasoning import TREE_BUDGET, choose_nodes
+from legal_rag.agent.outlines import CHARS_PER_TOKEN, OUTLINE_TOKENS, TREE_BUDGET, choose_nodes, outline_text
 from legal_rag.law import build_tree, walk
 from legal_rag.law.tree import TreeNode
 from legal_rag.llm import ModelCalls

@@ -120,7 +120,8 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.law.outline import build_tree
     from legal_rag.law.tree_files import tree_from_json
     from legal_rag.library import Filters, Library
-    from legal_rag.llm import LenientAdapter, ModelError, json_in, server, without_thoughts
+    from legal_rag.llm import LenientAdapter, ModelError, json_in, server
+    from legal_rag.llm.replies import without_thoughts
     from legal_rag.report import SavedAnswers
     from legal_rag.retriever import Retriever
     from legal_rag.verification import verify_text

@@ -91,7 +91,7 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
 
 def test_decisions_that_judged_otherwise_are_added_where_they_are_asked_for(place, said):
     comparison = json.loads(said("ask", QUESTION, "--compare", "--json", *place))["comparison"]
-    assert comparison["n_looked_at"] > 0
+    assert comparison["n_citing"] > 0
     assert comparison["pairs"] == []  # the sample's decisions on an article all come out alike
     assert "Une solution opposée n'est pas une contradiction." in said("ask", QUESTION, "--compare", *place)
     assert "opposée" not in said("ask", QUESTION, *place)

@@ -13,7 +13,7 @@ from legal_rag.agent.tools import build_tools
 from legal_rag.base import deadline
 from legal_rag.deep_read import create_multi_doc_env, rlm
 from legal_rag.deep_read.functions import FUNCTION_NAMES, MultiDocREPL
-from legal_rag.deep_read.mapping import map_in_threads
+from legal_rag.deep_read.map_reduce import map_in_threads
 from legal_rag.llm import Budget, BudgetExceededError, UsageTracker
 from legal_rag.retriever import Retriever
 

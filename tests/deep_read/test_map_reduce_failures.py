@@ -33,8 +33,7 @@ from support.scripted_server import Reply
 from legal_rag.agent import Budget
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
-from legal_rag.deep_read.map_reduce import LEFT_OUT, map_reduce
-from legal_rag.deep_read.mapping import MapReduceSettings
+from legal_rag.deep_read.map_reduce import LEFT_OUT, MapReduceSettings, map_reduce
 from legal_rag.llm import BudgetExceededError, ModelError
 
 FAILS = "Le modèle de langage n'a pas pu répondre"

@@ -14,6 +14,7 @@ from legal_rag.cli import main
 from legal_rag.cli.evaluate import _language_model
 from legal_rag.llm import Completion, ReplyStore, UsageTracker, ask, json_in, model_of
 from legal_rag.llm.budget import Budget
+from legal_rag.llm.replies import without_thoughts
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 KEY = "sk-tres-secret-0123"
@@ -59,6 +60,28 @@ def said(server, text="Bonjour ?", attempt=0, **settings):
 def test_what_was_asked_before_is_not_asked_again(server):
     assert [said(server), said(server), said(server, "Bonsoir ?")] == ["réponse 0", "réponse 0", "réponse 0"]
     assert len(server.requests) == 2
+
+
+def test_what_a_model_thinks_aloud_is_not_its_reply_also_not_a_stored_one():
+    with ScriptedServer(lambda *_: Reply("<think>Bonsoir ?</think>Bonjour !")) as server:
+        assert [said(server), said(server)] == ["Bonjour !", "Bonjour !"]
+        assert len(server.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<think>Hmm</think>Oui", "Oui"),
+        ("[THINK]Hmm[/THINK]Oui", "Oui"),
+        ("Hmm</think>Oui", "Oui"),
+        ("<think>Hmm", ""),
+        ("<think>Hmm\n[[ ## answer ## ]]\nOui", "[[ ## answer ## ]]\nOui"),
+        ("Oui<thinking>Hmm</thinking> !", "Oui !"),
+        ("Oui", "Oui"),
+    ],
+)
+def test_thoughts_end_where_a_reply_begins(text, said):
+    assert without_thoughts(text) == said
 
 
 def test_a_deliberate_repetition_is_a_request_of_its_own(server):
@@ -229,9 +252,9 @@ def test_the_command_line_asks_again_only_where_it_is_told_to(place, capfd):
     [
         ('{"a": 1}', {"a": 1}),
         ('Voici :\n```json\n[{"a": 1}]\n```\nBonne lecture {.', [{"a": 1}]),
-        ('<think>{"b": 2}</think> {"a": 1}', {"a": 1}),
         ('[[ ## sections ## ]]\n[{"a": 1}]', [{"a": 1}]),
         ('{"a": "ligne\nligne"}', {"a": "ligne\nligne"}),
+        ('{"a": "b\\ud800", "c": NaN}', {"a": "b\ufffd", "c": "nan"}),
         ("{a: 'b', c: [1, 2", {"a": "b", "c": [1, 2]}),
         ("[]", []),
         ("rien", None),

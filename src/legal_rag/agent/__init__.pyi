@@ -9,6 +9,6 @@ from .models import build_language_model as build_language_model
 from .models import check_model as check_model
 from .models import has_endpoint as has_endpoint
 from .models import is_asked as is_asked
+from .outlines import tree_reasoner as tree_reasoner
 from .prediction import Prediction as Prediction
 from .tools import build_tools as build_tools
-from .tree_reasoning import tree_reasoner as tree_reasoner

@@ -18,7 +18,7 @@ from legal_rag.agent.failures import (
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.highlighting import EncodingCache, complete_evidence
+from legal_rag.agent.highlighting import EncodingCache
 from legal_rag.agent.instructions import instructions_of
 from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tags import TagSettings, take_tags
@@ -257,12 +257,12 @@ class LegalReActAgent(Agent):
         return log.prediction(
             query.text,
             answer,
-            complete_evidence(query.text, list(log.passages.values()), answer.citations, corpus, encoded),
             corpus,
             mode="agent",
             status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,
             usage=calls.tracker.usage,
+            encoded=encoded,
         )
 
 

@@ -2,21 +2,14 @@
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from heapq import nlargest
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.agent.compared_decisions import (
-    AnalysedDecision,
-    ArticleMention,
-    ComparedDecision,
-    PassageSimilarity,
-    day_of,
-)
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.tool_outputs import block
 from legal_rag.base.html import french_number
@@ -26,10 +19,17 @@ from legal_rag.citations.claims import QUOTED_BLANKS
 from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import content_words
-from legal_rag.extraction.outcomes import opposites_of
-from legal_rag.law.courts import court_of
+from legal_rag.corpus.documents import Document
+from legal_rag.extraction.outcomes import CASSATION, Outcome, opposites_of, outcome_of
+from legal_rag.law import find_identifiers
+from legal_rag.law.citation import NO_BREAK, legal_citation, spaced_number
+from legal_rag.law.courts import CourtRank, court_of
+from legal_rag.law.keys import canonical_key, own_keys
+from legal_rag.law.tree import Paragraph
+from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
 from legal_rag.library.corpus import Corpus
+from legal_rag.library.outlines import whole_outline_of
 from legal_rag.llm import Budget, BudgetExceededError, Usage
 
 if TYPE_CHECKING:
@@ -41,21 +41,49 @@ if TYPE_CHECKING:
 MAX_ARTICLES = 5  # of a decision that are looked up: those in the passages cited, else the rarest
 MAX_CITING = 5000  # documents citing an article whose outcome is looked at; of more, those indexed last
 MAX_READ = 20  # documents read for each decision cited
-MAX_MENTIONS = 3  # of one article in one decision that are compared
 NEAR = 300  # characters on either side of a passage cited in which an article belongs to it
 CONTEXT = 800  # characters on either side of an article by which two decisions are about the same thing
 LEAST_SIMILARITY = 0.2  # of two such contexts: less is mostly another subject
+EXCERPT = 1200  # characters shown to a model on either side of an article or a passage
+QUOTED_WORDS = 4  # content words that a quotation needs: "casse et annule" says nothing of the law
+LONGEST_QUOTATION = 1500  # characters
 
 NO_TABLES = "Ce corpus n'a pas de table des articles cités : il faut un index construit par legal-rag index."
 NOTHING_CITED = "La réponse ne cite aucune décision de ce corpus dont la citation tient."
 NO_OUTCOME = "Des décisions citées, aucune n'a à la fois une solution qui en a une contraire et un article d'un code."
 NONE_FOUND = "Aucune décision lue sur les mêmes articles n'est assez proche et de solution opposée."
-QUOTED_WORDS = 4  # content words that a quotation needs: "casse et annule" says nothing of the law
-LONGEST_QUOTATION = 1500  # characters
-MARKS = '«»“”"'
-YES = re.compile(r"\W*oui\W*(?:$|[.,;:!–—-]|\n)", re.IGNORECASE)
-
 TO_COMPARE, CONTRADICTION = "décisions à comparer", "contradiction"
+
+# Cited in cases of any subject: duties of judges, contracts, interest, costs, form of judgments, composition of courts.
+_OF_EVERY_CASE = {
+    "code civil": r"1|2|4|5|1103|1104|1134|1153(?:-1)?|1154|1231-[67]|1315|1343-2|1353",
+    "code de procédure civile": (
+        r"[4-9]|1[2-6]|45\d|69[5-9]|70\d|62[3-9]|63\d|7[45]\d|76[0-9]|77\d|78\d|79\d|80\d|90\d(?:-\d)?|91\d(?:-\d)?|93\d|94\d(?:-1)?"
+        r"|9[67]\d|98\d|10(?:09|1[0-9]|2\d)(?:-\d)?"
+    ),
+    "code de l'organisation judiciaire": r"[LR](?:411|421|431|432|441)-\d.*",
+    "code de procédure pénale": r"375|475-1|48[56]|5(?:67|90|91|92|93)(?:-\d)*|60[0-9](?:-1)?|618-1|800-[12]",
+    "code de justice administrative": r"L(?:2|7|9|7[0-9]\d|911)(?:-\d.*)?|[LR](?:6|7)\d\d-\d.*",
+}
+_PART_OF_ARTICLE = re.compile(r"(?:alin[ée]as?|al\.?|§|paragraphes?)\s?$", re.IGNORECASE)  # before a number
+_VISA = re.compile(r"\s*(?:\d{1,3}\s?[.)]\s*)?(?:Et\s)?Vu\s", re.IGNORECASE)
+_YES = re.compile(r"\W*oui\W*(?:$|[.,;:!–—-]|\n)", re.IGNORECASE)
+_QUOTATION_MARKS = '«»“”"' + QUOTED_BLANKS
+
+
+class ComparedDecision(NamedTuple):
+    """One of two decisions to compare, with the place where it cites the article that both cite."""
+
+    doc_id: str
+    title: str
+    decision_date: str
+    juridiction: str
+    formation: str
+    outcome: str  # as its source says, else as its text does
+    char_start: int
+    char_end: int
+    quote: str  # content[char_start:char_end]
+    citation: str  # as lawyers write it: see `legal_rag.law.citation`
 
 
 class Pair(NamedTuple):
@@ -72,10 +100,6 @@ class Pair(NamedTuple):
         """'contradiction' only if a model said so and both quotations verify."""
         return CONTRADICTION if self.quotations else TO_COMPARE
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"label": self.label, **json_safe(self)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -83,7 +107,6 @@ class Comparison:
 
     pairs: list[Pair] = field(default_factory=list)  # per decision cited: later first, then by rank of the court
     n_citing: int = 0  # citations, by other documents, of the articles looked up
-    n_looked_at: int = 0  # of them, those whose outcome was looked at
     n_read: int = 0  # of them, those that were read
     notice: str | None = None  # a French sentence: why there is none, or what went wrong
     usage: Usage = field(default_factory=Usage)  # of the model
@@ -91,7 +114,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
-        return json_safe(self) | {"pairs": [pair.to_json() for pair in self.pairs]}
+        return json_safe(self) | {"pairs": [{"label": pair.label, **json_safe(pair)} for pair in self.pairs]}
 
 
 def contradictions(
@@ -115,12 +138,10 @@ def contradictions(
     if most < 1:
         raise ValueError(f"most must be at least 1, got {most}")
     started = time.perf_counter()
-    links = corpus.citation_links()
-    if links is None:
-        return Comparison(notice=NO_TABLES)
-    comparison = _Search(corpus, links, prediction.citations).comparison(most)
+    citations, links = [citation for citation in prediction.citations if citation.holds], corpus.citation_links()
+    comparison = Comparison(notice=NO_TABLES) if links is None else _compare(citations, corpus, links, most)
     if lm is not None and comparison.pairs:
-        comparison = _ask_model(comparison, prediction.citations, corpus, lm, most)
+        comparison = _ask_model(comparison, citations, corpus, lm, most)
     return replace(comparison, seconds=time.perf_counter() - started)
 
 
@@ -128,115 +149,208 @@ def render_comparison(comparison: Comparison) -> str:
     """Write a comparison for a reader, in French: each pair with the reason, the two places and any quotations."""
     lines = [f"{n}. {_format_pair(pair)}" for n, pair in enumerate(comparison.pairs, start=1)]
     head = [f"{TO_COMPARE.capitalize()} ({len(lines)})"] if lines else []
-    looked_at = [_format_scope(comparison)] if comparison.n_citing else []
-    notice = [comparison.notice] if comparison.notice else []
-    return "\n\n".join([*head, *lines, *looked_at, *notice])
+    scope = (
+        f"Décisions lues : {comparison.n_read}, pour {french_number(comparison.n_citing)} citations des mêmes articles."
+        " Une solution opposée n'est pas une contradiction."
+    )
+    return "\n\n".join([*head, *lines, *[scope] * bool(comparison.n_citing), *filter(None, [comparison.notice])])
+
+
+class ArticleMention(NamedTuple):
+    """One mention of an article of a code in a text."""
+
+    term: str  # the store's: see `legal_rag.law.keys`
+    name: str  # as it is written: "L. 1152-1 du code du travail"
+    start: int  # characters
+    end: int
+    in_visa: bool  # its paragraph begins with "Vu": what a cassation rests on
+
+
+@dataclass(frozen=True)
+class AnalysedDecision:
+    """A decision analysed for comparison: outcome, court, speakers, articles."""
+
+    document: Document
+    outcome: Outcome
+    court: CourtRank
+    passages: Sequence[Paragraph]  # who speaks where
+
+    @classmethod
+    def of(cls, doc_id: str, corpus: Corpus) -> "AnalysedDecision":
+        """Read a document of a corpus; LookupError if there is none."""
+        document = corpus.document(doc_id)
+        court = court_of(document.juridiction, document.formation, document.title)
+        entities = None if document.solution.strip() else corpus.entities_of(doc_id)
+        outcome = outcome_of(document.solution, court, document.content, entities)
+        return cls(document, outcome, court, whole_outline_of(corpus, doc_id).passages)
+
+    @cached_property
+    def mentions(self) -> list[ArticleMention]:
+        """Where it cites articles of codes, in order: not those of every case, nor those that only the parties cite."""
+        text = self.document.content
+        return [
+            ArticleMention(
+                canonical_key(ref),
+                f"{spaced_number(ref.value).replace(NO_BREAK, ' ')} du {ref.code}",
+                ref.start,
+                ref.end,
+                _VISA.match(text, text.rfind("\n", 0, ref.start) + 1, ref.start) is not None,
+            )
+            for ref in find_identifiers(text)
+            if ref.kind == "article"
+            and ref.code
+            and not re.fullmatch(_OF_EVERY_CASE.get(ref.code, "$^"), ref.value)
+            and not _PART_OF_ARTICLE.search(text[max(ref.start - 12, 0) : ref.start])
+            and self.says((ref.start, ref.end))
+        ]
+
+    @property
+    def decided_by(self) -> list[ArticleMention]:
+        """The articles that it probably decided by: those in its visa for a cassation, else all mentioned."""
+        in_visa = [mention for mention in self.mentions if mention.in_visa] if CASSATION in self.outcome.kinds else []
+        return in_visa or self.mentions
+
+    @property
+    def day(self) -> date | None:
+        """The day of the decision; None where it is not known to the day."""
+        return _day_of(self.document.decision_date)
+
+    def is_of_same_case(self, other: "AnalysedDecision") -> bool:
+        """Whether two documents are one decision: a reference key or the text in common."""
+        keys = set(own_keys(self.document))
+        return self.document.content == other.document.content or not keys.isdisjoint(own_keys(other.document))
+
+    def at(self, mention: ArticleMention) -> ComparedDecision:
+        """Return the decision's display fields, with the place of a mention."""
+        doc, span = self.document, (mention.start, mention.end)
+        metadata = (doc.id, doc.title, doc.decision_date, doc.juridiction, doc.formation, self.outcome.words)
+        return ComparedDecision(*metadata, *span, doc.content[slice(*span)], legal_citation(doc).text)
+
+    def around(self, mention: ArticleMention) -> str:
+        """Return a mention with `CONTEXT` characters on either side."""
+        return self.document.content[max(mention.start - CONTEXT, 0) : mention.end + CONTEXT]
+
+    def says(self, span: Span) -> bool:
+        """Whether a span is neither a party's words nor an annex."""
+        start, end = span
+        return not any(
+            passage.speaker == "party" or passage.part == "annex"
+            for passage in self.passages
+            if passage.start < end and start < passage.end
+        )
+
+    def quoted(self, words: str) -> Sequence[Span]:
+        """Find a quotation in it."""
+        return SourceText(self.document.id, self.document.content).quotation_spans(words)
+
+
+def _compare(citations: Sequence[Citation], corpus: Corpus, links: CitationLinks, most: int) -> Comparison:
+    decisions = []
+    for doc_id in dict.fromkeys(citation.doc_id for citation in citations):
+        try:
+            decisions.append(AnalysedDecision.of(doc_id, corpus))
+        except LookupError:  # removed since the answer was written
+            continue
+    if not decisions:
+        return Comparison(notice=NOTHING_CITED)
+    comparable = [decision for decision in decisions if decision.outcome.kinds and decision.mentions]
+    if not comparable:
+        return Comparison(notice=NO_OUTCOME)
+    searches = [_Search(decision, citations, corpus, links) for decision in comparable]
+    # One of each decision cited, then the second ones, and so on; two that are both cited make one pair.
+    rounds = zip_longest(*(search.pairs(most) for search in searches))
+    pairs: dict[frozenset[str], Pair] = {}
+    for pair in filter(None, chain.from_iterable(rounds)):
+        pairs.setdefault(frozenset((pair.cited.doc_id, pair.other.doc_id)), pair)
+    return Comparison(
+        pairs=list(pairs.values())[:most],
+        n_citing=sum(search.n_citing for search in searches),
+        n_read=sum(len(search.read) for search in searches),
+        notice=None if pairs else NONE_FOUND,
+    )
 
 
 class _Match(NamedTuple):
-    other: AnalysedDecision
-    cited_mention: ArticleMention  # in the decision cited
-    other_mention: ArticleMention
     similarity: float  # of the two contexts, 0 to 1
+    other: AnalysedDecision
+    mention: ArticleMention  # in the other decision
 
 
 class _Search:
-    def __init__(self, corpus: Corpus, links: CitationLinks, citations: Sequence[Citation]) -> None:
-        self._corpus, self._links, self._citations = corpus, links, citations
-        self._similarity = PassageSimilarity(corpus.lexical_index())
-        self._n_citing = self._n_looked_at = self._n_read = 0
+    """Decisions to compare with one that is cited."""
 
-    def comparison(self, most: int) -> Comparison:
-        cited = self._cited_decisions()
-        if not cited:
-            return Comparison(notice=NOTHING_CITED)
-        comparable = [decision for decision in cited if decision.outcome.kinds and decision.mentions]
-        if not comparable:
-            return Comparison(notice=NO_OUTCOME)
-        # One of each decision cited, then the second ones, and so on; two that are both cited make one pair.
-        rounds = zip_longest(*(self._pairs(decision, most) for decision in comparable))
-        pairs: dict[frozenset[str], Pair] = {}
-        for pair in filter(None, chain.from_iterable(rounds)):
-            pairs.setdefault(frozenset((pair.cited.doc_id, pair.other.doc_id)), pair)
-        return Comparison(
-            pairs=list(pairs.values())[:most],
-            n_citing=self._n_citing,
-            n_looked_at=self._n_looked_at,
-            n_read=self._n_read,
-            notice=None if pairs else NONE_FOUND,
-        )
-
-    def _cited_decisions(self) -> list[AnalysedDecision]:
-        decisions = []
-        for doc_id in dict.fromkeys(citation.doc_id for citation in self._citations if citation.holds):
-            try:
-                decisions.append(AnalysedDecision.of(self._corpus.document(doc_id), self._corpus))
-            except LookupError:  # removed since the answer was written
-                continue
-        return decisions
-
-    def _pairs(self, cited: AnalysedDecision, most: int) -> list[Pair]:
-        matches = list(self._find_matches(cited))
-        closest = nlargest(most, matches, key=lambda match: match.similarity)
-        return [
-            Pair(
-                cited.shown_at(here), other.shown_at(mention), mention.name, _format_reason(cited, other, mention.name)
-            )
-            for other, here, mention, _ in (match for match in matches if match in closest)
-        ]
-
-    def _find_matches(self, cited: AnalysedDecision) -> Iterator[_Match]:
-        articles = self._articles_to_look_up(cited)
-        for row in self._citing_candidates(cited, articles)[:MAX_READ]:
-            self._n_read += 1
-            other = AnalysedDecision.of(self._corpus.document(row.doc_id), self._corpus)
-            if cited.outcome.opposes(other.outcome) and not cited.is_of_same_case(other):
-                closest = max(self._meetings(cited, articles, other), key=lambda match: match.similarity, default=None)
-                if closest is not None and closest.similarity >= LEAST_SIMILARITY:
-                    yield closest
-
-    def _meetings(
-        self, cited: AnalysedDecision, articles: dict[str, ArticleMention], other: AnalysedDecision
-    ) -> Iterator[_Match]:
-        """Yield the mentions of the articles in `other`, among those that it decided by."""
-        n_of: dict[str, int] = dict.fromkeys(articles, 0)
-        for mention in reversed(other.decided_by):  # what the court says comes after what the parties say
-            cited_mention = articles.get(mention.term)
-            if cited_mention is None or n_of[mention.term] == MAX_MENTIONS or cited_mention.is_of_other_part(mention):
-                continue
-            n_of[mention.term] += 1
-            near = self._similarity(cited.around(cited_mention, CONTEXT), other.around(mention, CONTEXT))
-            yield _Match(other, cited_mention, mention, near)
-
-    def _articles_to_look_up(self, cited: AnalysedDecision) -> dict[str, ArticleMention]:
-        """Return the articles to look up, each with one place in the decision cited, the rarest ones first."""
-        doc_id = cited.document.id
-        spans = [(citation.char_start, citation.char_end) for citation in self._citations if citation.doc_id == doc_id]
-        near = [m for m in cited.mentions if any(s - NEAR < m.end and m.start < e + NEAR for s, e in spans)]
+    def __init__(
+        self, cited: AnalysedDecision, citations: Sequence[Citation], corpus: Corpus, links: CitationLinks
+    ) -> None:
+        spans = [(item.char_start, item.char_end) for item in citations if item.doc_id == cited.document.id]
+        near = [m for m in cited.mentions if any(start - NEAR < m.end and m.start < end + NEAR for start, end in spans)]
         mentions = {mention.term: mention for mention in near or cited.decided_by}  # the last place of each
-        counts = {term: self._links.count_citing(term) for term in mentions}
-        rarest = sorted((term for term in mentions if counts[term] > 1), key=lambda term: counts[term])[:MAX_ARTICLES]
-        self._n_citing += sum(counts[term] - 1 for term in rarest)
-        self._n_looked_at += sum(min(counts[term], MAX_CITING) - 1 for term in rarest)
-        return {term: mentions[term] for term in rarest}
+        counts = {term: links.count_citing(term) for term in mentions}
+        rarest = sorted((term for term in mentions if counts[term] > 1), key=counts.__getitem__)[:MAX_ARTICLES]
+        self._cited, self._articles = cited, {term: mentions[term] for term in rarest}
+        self.n_citing = sum(counts[term] - 1 for term in rarest)
+        self.read = [AnalysedDecision.of(row.doc_id, corpus) for row in self._candidates(links)[:MAX_READ]]
+        self._similarity = _similarity_of(corpus.lexical_index())
 
-    def _citing_candidates(self, cited: AnalysedDecision, terms: Iterable[str]) -> list[CitingDecision]:
-        """Return the decisions that may be comparable, in reading order."""
+    def pairs(self, most: int) -> list[Pair]:
+        matches = [match for other in self.read if (match := self._match(other))]
+        closest = nlargest(most, matches, key=lambda match: match.similarity)
+        return [self._pair(match) for match in matches if match in closest]
+
+    def _candidates(self, links: CitationLinks) -> list[CitingDecision]:
+        """Return the decisions that may be comparable: later first, then of the higher court, then the latest."""
         # "": where a source gives no outcome, the text may.
-        solutions = ["", *opposites_of(cited.outcome.kinds, self._links.solutions())]
-        rows = chain.from_iterable(self._links.citing(term, solutions, MAX_CITING) for term in terms)
+        solutions = ["", *opposites_of(self._cited.outcome.kinds, links.solutions())]
+        rows = chain.from_iterable(links.citing(term, solutions, MAX_CITING) for term in self._articles)
         courts = {row: court_of(row.juridiction, row.formation, row.title) for row in rows}
-        comparable = (
-            row for row, court in courts.items() if row.doc_id != cited.document.id and cited.court.compares_with(court)
-        )
-        return sorted(comparable, key=lambda row: _reading_order(cited, row.decision_date, courts[row].rank))
+        cited, cited_day = self._cited, self._cited.day or date.max
+
+        def order(row: CitingDecision) -> tuple[bool, int, int]:
+            day = _day_of(row.decision_date) or date.min
+            return day <= cited_day, courts[row].rank, -day.toordinal()
+
+        comparable = (row for row in courts if row.doc_id != cited.document.id)
+        return sorted((row for row in comparable if cited.court.compares_with(courts[row])), key=order)
+
+    def _match(self, other: AnalysedDecision) -> _Match | None:
+        """Return the most similar mention of an article looked up, among those that an opposite decision rests on."""
+        if not self._cited.outcome.opposes(other.outcome) or self._cited.is_of_same_case(other):
+            return None
+        matches = []
+        for mention in reversed(other.decided_by):  # what the court says comes after what the parties say
+            if cited_mention := self._articles.get(mention.term):
+                near = self._similarity(self._cited.around(cited_mention), other.around(mention))
+                matches.append(_Match(near, other, mention))
+        closest = max(matches, key=lambda match: match.similarity, default=None)
+        return closest if closest and closest.similarity >= LEAST_SIMILARITY else None
+
+    def _pair(self, match: _Match) -> Pair:
+        _, other, mention = match
+        place = self._cited.at(self._articles[mention.term])
+        return Pair(place, other.at(mention), mention.name, _format_reason(self._cited, other, mention.name))
 
 
-def _reading_order(cited: AnalysedDecision, written: str, rank: int) -> tuple[bool, int, int]:
-    """Sort key: later than the one cited first, then the higher court, then the latest."""
-    day, cited_day = day_of(written), cited.day
-    later = day is not None and cited_day is not None and day > cited_day
-    return not later, rank, -(day or date.min).toordinal()
+def _similarity_of(lexical: LexicalIndex | None) -> Callable[[str, str], float]:
+    """Return the IDF-weighted Dice coefficient of two passages, 0 to 1; without an index every word weighs 1."""
+
+    @cache
+    def weights_of(text: str) -> dict[str, float]:
+        words = set(content_words(text))
+        return {term: lexical.rarity(word) if lexical else 1.0 for word in words for term in lexical_words(word)}
+
+    def similarity(text: str, other: str) -> float:
+        weights, others = weights_of(text), weights_of(other)
+        both = sum(weights.values()) + sum(others.values())
+        return 2 * sum(weights[term] for term in weights.keys() & others) / both if both else 0.0
+
+    return similarity
+
+
+def _day_of(written: str) -> date | None:
+    try:
+        return date.fromisoformat(written[:10])
+    except ValueError:
+        return None
 
 
 def _format_reason(cited: AnalysedDecision, other: AnalysedDecision, article: str) -> str:
@@ -289,11 +403,10 @@ def _ask_model(
     from legal_rag.llm import ModelCalls
 
     calls = ModelCalls(lm, Budget(steps=most, model_calls=most))
-    pairs = list(comparison.pairs)
-    notice = comparison.notice
+    pairs, notice = list(comparison.pairs), comparison.notice
     for place, pair in enumerate(pairs):
         try:
-            pairs[place] = _ask_about(pair, citations, corpus, calls)
+            pairs[place] = pair._replace(quotations=_ask_about(pair, citations, corpus, calls))
         except BudgetExceededError as reached:
             notice = f"{reached.notice} : les autres décisions restent à comparer."
             break
@@ -304,60 +417,56 @@ def _ask_model(
     return replace(comparison, pairs=pairs, notice=notice, usage=calls.tracker.usage)
 
 
-def _ask_about(pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: "ModelCalls") -> Pair:
+def _ask_about(
+    pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: "ModelCalls"
+) -> tuple[Citation, Citation] | None:
     import dspy
 
-    cited, other = (AnalysedDecision.of(corpus.document(side.doc_id), corpus) for side in (pair.cited, pair.other))
-    verified = [citation for citation in citations if citation.doc_id == pair.cited.doc_id and citation.holds]
-    passages = [(citation.char_start, citation.char_end) for citation in verified]
+    passages = [(item.char_start, item.char_end) for item in citations if item.doc_id == pair.cited.doc_id]
+    cited, other = (AnalysedDecision.of(side.doc_id, corpus) for side in (pair.cited, pair.other))
     reply = calls.ask(
         dspy.Predict(_signature()),
         article=pair.article,
         premiere_decision=_format_excerpt(cited, pair.cited, passages),
         seconde_decision=_format_excerpt(other, pair.other, []),
     )
-    return pair._replace(quotations=_verified_quotations(reply.fields or {}, cited, other))
+    return _verified_quotations(reply.fields or {}, cited, other)
 
 
-def _format_excerpt(decision: AnalysedDecision, compared: ComparedDecision, passages: Iterable[Span]) -> str:
+def _format_excerpt(decision: AnalysedDecision, compared: ComparedDecision, passages: Sequence[Span]) -> str:
+    """Show a decision's citation, then its text around the article and some passages, and its ruling's beginning."""
+    content = decision.document.content
+    rulings = [(passage.start, passage.start) for passage in decision.passages if passage.part == "ruling"]
+    places = sorted([(compared.char_start, compared.char_end), *passages, *rulings[:1]])
+    shown, last = "", 0
+    for start, end in places:
+        first = max(start - EXCERPT, last)
+        if first < (stop := min(end, start + EXCERPT) + EXCERPT):
+            shown += ("\n[…]\n" if first > last else "") + content[first:stop]
+            last = stop
     head = " ; ".join(filter(None, (compared.citation, f"solution : {compared.outcome}")))
-    return block(f"{head}\n\n{decision.excerpt([(compared.char_start, compared.char_end), *passages])}")
+    return block(f"{head}\n\n{shown}")
 
 
 def _verified_quotations(
     fields: Mapping[str, str], first: AnalysedDecision, second: AnalysedDecision
 ) -> tuple[Citation, Citation] | None:
     """Return the two quotations, if the model says "oui" and each quotation is found in its decision alone."""
-    if not YES.match(fields.get("contradiction", "")):
+    if not _YES.match(fields.get("contradiction", "")):
         return None
     quotation = _verify_quotation(fields.get("citation_premiere", ""), first)
     other = _verify_quotation(fields.get("citation_seconde", ""), second)
-    if quotation is None or other is None or _find_spans(quotation.quote, second) or _find_spans(other.quote, first):
+    if quotation is None or other is None or second.quoted(quotation.quote) or first.quoted(other.quote):
         return None
     return quotation, other
 
 
 def _verify_quotation(written: str, decision: AnalysedDecision) -> Citation | None:
-    document = decision.document
-    quotation = written.strip(MARKS + QUOTED_BLANKS)
+    document, quotation = decision.document, written.strip(_QUOTATION_MARKS)
     if len(content_words(quotation)) < QUOTED_WORDS or len(quotation) > LONGEST_QUOTATION:
         return None
-    for start, end in _find_spans(quotation, decision):
-        if decision.says((start, end)):
-            return Citation(document.id, start, end, document.content[start:end], "verified")
-    return None
-
-
-def _find_spans(quotation: str, decision: AnalysedDecision) -> list[Span]:
-    return SourceText(decision.document.id, decision.document.content).quotation_spans(quotation)
-
-
-def _format_scope(comparison: Comparison) -> str:
-    looked_at, citing = french_number(comparison.n_looked_at), french_number(comparison.n_citing)
-    return (
-        f"Solutions examinées : {looked_at} sur {citing} citations des mêmes articles ; décisions lues : "
-        f"{comparison.n_read}. Une solution opposée n'est pas une contradiction."
-    )
+    spans = filter(decision.says, decision.quoted(quotation))
+    return next((Citation(document.id, *span, document.content[slice(*span)], "verified") for span in spans), None)
 
 
 def _format_pair(pair: Pair) -> str:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
+from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
@@ -124,15 +125,15 @@ class EventLog:
         self,
         question: str,
         answer: EnrichedResponse,
-        evidence: list[Passage],
         corpus: Corpus,
         *,
         mode: Mode,
         status: Status,
         notice: str | None,
         usage: Usage | None = None,
+        encoded: EncodingCache | None = None,
     ) -> Prediction:
-        """Build the prediction; `corpus` holds the documents, `usage` is of all model calls."""
+        """End an answer from a corpus; `usage` is of all model calls, `encoded` for the passages' word matches."""
         citations = located(answer.citations, corpus)
         notice = " ".join(filter(None, [notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
@@ -145,7 +146,7 @@ class EventLog:
             citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
-            evidence=evidence,
+            evidence=complete_evidence(question, list(self.passages.values()), answer.citations, corpus, encoded),
             events=list(self.events),
             trajectory=json_safe(self.trajectory.as_fields(), keep_nan=True),
             usage=usage or Usage(),

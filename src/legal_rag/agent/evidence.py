@@ -1,16 +1,23 @@
 """Evidence mode: verbatim passages, or abstention when none is relevant."""
 
+import hashlib
+import json
+import logging
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from legal_rag.agent.abstention import Background, background_of, is_relevant, mean_maxsim
+import numpy as np
+
 from legal_rag.agent.event_log import Agent, EventLog, Steps
-from legal_rag.agent.highlighting import EncodingCache, complete_evidence
+from legal_rag.agent.highlighting import EncodingCache
 from legal_rag.agent.passages import WeighedPassage, choose_passages, is_cut, weigh_documents
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
+from legal_rag.base.files import cache_folder, write_whole
+from legal_rag.base.text import read_words
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -19,8 +26,18 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
+from legal_rag.library.library import Library
 from legal_rag.llm import Usage
+from legal_rag.retriever.ranking import Mode as SearchMode
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+
+logger = logging.getLogger(__name__)
+
+OFF_TOPIC = read_words("legal_rag.agent", "abstention.toml")["off_topic"]
+# Deviations above the background. Chosen by benchmarks/abstention.py over several Libraries and encoders; the share of
+# a question's words that the passages hold, plain or weighed by rarity, did not tell more.
+THRESHOLD = 1.15
+
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 WAY_ON = (
@@ -34,12 +51,23 @@ CHARS_EACH = 500  # of the passages quoted, on the average
 DOCUMENTS_WEIGHED = 3
 
 
+class Background(NamedTuple):
+    """Mean MaxSim of questions that the corpus cannot answer with their best passages, by the corpus's own encoder."""
+
+    mean: float
+    deviation: float
+
+    def nearness(self, mean_maxsim: float) -> float:
+        """Return how far a question's mean MaxSim lies above, in standard deviations."""
+        return (mean_maxsim - self.mean) / self.deviation
+
+
 class Findings(NamedTuple):
     """Hits of a question, with the score that decides on abstention."""
 
     hits: list[SearchHit]  # each of another document
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
-    mean_maxsim: float  # see `legal_rag.agent.abstention`
+    mean_maxsim: float  # see `mean_maxsim`
 
 
 class EvidenceAgent(Agent):
@@ -80,7 +108,6 @@ class EvidenceAgent(Agent):
 
         With mode 'fallback' a model should have answered: `failure` is the answer's status, `usage` of its calls.
         """
-        encoded = EncodingCache(self._retriever.encoder, query=query)
         asked = {"query": query.text, "k": DOCUMENTS_WEIGHED}
         with log.record("search", "search_legal_docs", **asked) as ids:
             findings = self.find(query)
@@ -101,16 +128,15 @@ class EvidenceAgent(Agent):
             notice = f"{notice} {INSTEAD}"
         elif status == "abstained" and findings.hits:
             notice = WAY_ON
-        evidence = complete_evidence(
-            query.text,
-            list(log.passages.values()),
-            answer.citations,
-            self._retriever.corpus,
-            encoded if self._match_words else None,
-        )
-        corpus = self._retriever.corpus
         return log.prediction(
-            query.text, answer, evidence, corpus, mode=mode, status=status, notice=notice, usage=usage
+            query.text,
+            answer,
+            self._retriever.corpus,
+            mode=mode,
+            status=status,
+            notice=notice,
+            usage=usage,
+            encoded=EncodingCache(self._retriever.encoder, query=query) if self._match_words else None,
         )
 
     def find(self, question: str | EncodedQuery) -> Findings:
@@ -170,3 +196,73 @@ def _format_quotation(rank: int, document: Document, passage: WeighedPassage) ->
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
     """Return the answer that nothing was found; `removed` are the citations of an answer that it replaces."""
     return EnrichedResponse(NO_PASSAGE, [], [], list(removed), None, abstained=True)
+
+
+def is_relevant(mean_maxsim: float, background: Background) -> bool:
+    """Return whether passages are relevant enough to quote: nearer to the question than to off-topic ones."""
+    return background.nearness(mean_maxsim) >= THRESHOLD
+
+
+def background_of(retriever: Retriever) -> Background:
+    """Measure a corpus's background, once for each build of a Library: it is kept in the cache folder."""
+    path = _background_file(retriever)
+    if path is None:
+        return _measure_background(retriever)
+    try:
+        return Background(*map(float, json.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, ValueError, TypeError):  # none yet, or a damaged one
+        background = _measure_background(retriever)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(background))
+    except OSError as error:
+        logger.warning("%s cannot be written (%s): it is measured again next time", path, error)
+    return background
+
+
+def _background_file(retriever: Retriever) -> Path | None:
+    corpus = retriever.corpus
+    if not isinstance(corpus, Library):
+        return None
+    key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC)
+    return cache_folder() / "abstention" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.json"
+
+
+def _measure_background(retriever: Retriever) -> Background:
+    by_words: SearchMode | None = "bm25" if retriever.corpus.lexical_index() is not None else None
+    values, anything = [], None
+    for question in OFF_TOPIC:
+        try:
+            query = retriever.query(question)
+        except ValueError:  # longer than the encoder reads
+            continue
+        if hits := retriever.search(query, 1, mode=by_words) or retriever.search(query, 1):
+            read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
+            values.append(mean_maxsim(query, hits, read))
+        elif isinstance(retriever.corpus, Library):  # no word in common with any passage
+            if anything is None:
+                anything = retriever.document_tokens(next(iter(retriever.corpus)))
+            values.append(_mean_best_cosine(query, anything.vectors))
+    if not values:
+        return Background(-1.0, 1.0)  # nothing is known: all is quoted
+    return Background(float(np.mean(values)), max(float(np.std(values)), 1e-3))
+
+
+def mean_maxsim(query: EncodedQuery, hits: Sequence[SearchHit], read: Sequence[TokenVectors]) -> float:
+    """Return the mean over a question's tokens of their best cosine in its best passage, -1 to 1; -1 without any.
+
+    Args:
+        query: Its own words count, not the special tokens and prefixes, which match everything.
+        hits: Of the question, best first.
+        read: The token vectors of the first hit's document at least, with their characters in it.
+    """
+    if not hits:
+        return -1.0
+    starts = read[0].offsets[:, 0]
+    return _mean_best_cosine(query, read[0].vectors[(starts >= hits[0].char_start) & (starts < hits[0].char_end)])
+
+
+def _mean_best_cosine(query: EncodedQuery, passage: np.ndarray) -> float:
+    vectors, offsets = query.tokens
+    own_words = vectors[offsets[:, 0] < offsets[:, 1]]
+    return float((own_words @ passage.T).max(axis=1).mean()) if len(own_words) and len(passage) else -1.0

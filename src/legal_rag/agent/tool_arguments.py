@@ -2,21 +2,20 @@
 
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import wraps
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from legal_rag.base.deadline import check
-from legal_rag.base.text import DASHES, fold_text, storable
-from legal_rag.citations.markers import take_out_markers
+from legal_rag.base.text import fold_text, storable
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
-from legal_rag.law.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.law.tree import TreeNode, walk
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters
@@ -61,7 +60,6 @@ NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how model
 ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
 LIST_SIGNS = (";", "\n", ",")
 AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # stripped from ids
-PLAIN_DASHES = str.maketrans(dict.fromkeys(DASHES, "-"))
 _DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
 EXAMPLES = {
     "date_from": _DAYS,
@@ -69,11 +67,8 @@ EXAMPLES = {
     "article": "« L. 1152-1 du code du travail »",
     "entites": "« partie=Société Lever »",
 }
-# "40 000" is one number; so is "40000.0".
-_FIGURES = re.compile(r"-?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+)")
-_WORDS = re.compile(rf"(?<!\w){NUMBER_IN_WORDS}", re.IGNORECASE)
-
-
+_FIGURES = re.compile(r"-?\d{1,18}(?:[ \u00a0\u202f]\d{3})*")  # "40 000" is one number
+_PLACE = re.compile(r"\bchars (\d{1,9})")  # of a citation marker
 _EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for name in (key, label)}
 
 
@@ -191,8 +186,8 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> FoundCh
 def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
     """Resolve a model's argument to a document id or chunk id; return it as it is if none is certain.
 
-    Accepts ids with other dashes, case or quotes, citation markers, a sentence with one id, the title of a document
-    seen, and a decision's number.
+    Accepts ids in another case or in quotes, a citation marker or a sentence with one id, the title of a document seen,
+    and a decision's number.
 
     Raises:
         LookupError: If several documents share the number; the French message gives their ids.
@@ -202,11 +197,9 @@ def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
         return text
     short = text[:LONGEST_CONDITION]
     bare = short.strip(AROUND)
-    plain = bare.translate(PLAIN_DASHES)
-    exact = (candidate for candidate in (bare, plain, plain.upper()) if _exact(candidate, corpus))
+    exact = (candidate for candidate in (bare, bare.upper()) if _exact(candidate, corpus))
     return (
         next(exact, None)
-        or _find_in_marker(short, corpus)
         or _find_in_words(short, corpus)
         or _find_by_title(short, titles)
         or _find_by_number(short, corpus)
@@ -336,7 +329,12 @@ def whole_number(name: str, value: object, least: int, most: int, default: int) 
     value = only_one(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
         return default
-    number = _parse_whole_number(value)
+    if isinstance(value, str):  # '5', '5.0', '40 000 caractères'
+        figures = _FIGURES.search(value[:LONGEST_CONDITION])
+        number = int(re.sub(r"[^\d-]", "", figures.group())) if figures else None
+    else:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+        number = int(cast("float", value)) if is_number else None
     if number is None or number < least:
         raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {quoted(value, 20)} »")
     return min(number, most)
@@ -351,17 +349,18 @@ def question_of(query: object) -> str:
 
 
 def filters_of(asked: Mapping[str, str]) -> Filters:
-    """Parse filters one by one; the ValueError names the invalid one."""
-    read: dict[str, Any] = {}
-    for name, value in asked.items():
-        condition = {"entity": parts_of(value, ";")} if name == "entites" else {name: value}
-        try:
-            Filters(**condition)
-        except ValueError as error:
-            expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
-            raise ValueError(f"{name} n'est pas compris : « {shown(value[:SHOWN_CHARS])} »{expected}") from error
-        read |= condition
-    return Filters(**read)
+    """Build filters from texts; the ValueError names the invalid one in French."""
+    conditions: dict[str, Any] = {**asked}
+    if "entites" in conditions:
+        conditions["entity"] = parts_of(conditions.pop("entites"), ";")
+    try:
+        return Filters(**conditions)
+    except ValueError as error:
+        said, _, _ = str(error).partition("'")  # "date_from is no day: ", "not an article: "
+        name = next((name for name in asked if name in said), "entites")
+        expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
+        value = shown(asked.get(name, "")[:SHOWN_CHARS])
+        raise ValueError(f"{name} n'est pas compris : « {value} »{expected}") from error
 
 
 def text_of(value: object, sign: str = " ; ") -> str:
@@ -429,28 +428,17 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
     raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
 
 
-def _find_in_marker(text: str, corpus: Corpus) -> str | None:
-    """Return the id of the chunk that a citation marker points to, or of its document if it has no offsets."""
-
-    def doc_id_of(name: str) -> str | None:
-        named = _exact(name.strip(AROUND), corpus)
-        return named.doc_id if named else None
-
-    marked = take_out_markers(text if "[" in text else f"[Source: {text}]", doc_id_of)
-    references = [reference for marker in marked.markers for reference in marker.references]
-    if len({reference.doc_id for reference in references}) != 1:
-        return None
-    doc_id, offsets = references[0].doc_id, references[0].place
-    chunks = corpus.chunks_of(doc_id) if offsets else []
-    ends_later = (chunk_id(doc_id, chunk.chunk_index) for chunk in chunks if offsets and chunk.char_end > offsets[0])
-    return next(ends_later, doc_id)
-
-
 def _find_in_words(text: str, corpus: Corpus) -> str | None:
-    """Return the only id in a text such as 'la décision JURITEXT000007022836-0'."""
-    words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text.translate(PLAIN_DASHES))[:MAX_WORDS])
+    """Return the only id in a text such as 'la décision JURITEXT000007022836-0'; a marker's means the chunk there."""
+    words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text)[:MAX_WORDS])
     by_id = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
-    return next(iter(by_id.values())) if len(by_id) == 1 else None
+    if len(by_id) != 1:
+        return None
+    ((doc_id, word),) = by_id.items()
+    place = _PLACE.search(text) if word == doc_id else None
+    chunks = corpus.chunks_of(doc_id) if place else []
+    ends_later = (chunk_id(doc_id, chunk.chunk_index) for chunk in chunks if place and chunk.char_end > int(place[1]))
+    return next(ends_later, word)
 
 
 def _find_by_title(text: str, titles: Titles) -> str | None:
@@ -461,8 +449,7 @@ def _find_by_title(text: str, titles: Titles) -> str | None:
 
 def _find_by_number(text: str, corpus: Corpus) -> str | None:
     """Return the document whose own decision number or article is in a text."""
-    without_index = text.strip(AROUND).rpartition("-")[0] if text.rstrip(AROUND).endswith("-0") else text
-    doc_ids = _ids_with_number(without_index, corpus)
+    doc_ids = _ids_with_number(text, corpus)
     if len(doc_ids) > 1:
         ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN])
         more = "" if len(doc_ids) <= MAX_SHOWN else ", etc."
@@ -504,20 +491,3 @@ def _items_in(text: str) -> list[str]:
             pass  # another form of list, or an id in brackets
     sign = next((sign for sign in LIST_SIGNS if sign in text), None)
     return parts_of(text, sign) if sign else [text]
-
-
-def _parse_whole_number(value: object) -> int | None:
-    """Return a number, or the first one of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
-    if isinstance(value, str):
-        text = value[:LONGEST_CONDITION]
-        if figures := _FIGURES.search(text):
-            return int(re.sub(r"[^\d-]", "", figures.group())[:18])  # longer ones are cut to the most there is anyway
-        words = _WORDS.search(text)
-        counted = words_value(words.group()) if words else None
-        return None if counted is None else int(counted)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return int(value)
-    except (ValueError, OverflowError):  # NaN, or infinite
-        return None

@@ -146,7 +146,7 @@ def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
     endpoint = model["api_key"], model["api_base"]
     if not is_asked(*endpoint, model["model"]):
         return None
-    from legal_rag.agent.tree_reasoning import tree_reasoner
+    from legal_rag.agent.outlines import tree_reasoner
 
     return tree_reasoner(build_language_model(model["model"], *endpoint, **sampling_settings(model)))
 

@@ -44,8 +44,7 @@ from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.lookups import QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
-from legal_rag.deep_read.map_reduce import WORKERS, answer_each
-from legal_rag.deep_read.mapping import map_in_threads
+from legal_rag.deep_read.map_reduce import WORKERS, answer_each, map_in_threads
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.extraction.engine import schema_of_classes

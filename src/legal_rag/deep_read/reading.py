@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.failures import UNCITED, notice_of, reason_in_french
-from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
@@ -436,7 +435,6 @@ def conclude(
     return log.prediction(
         work.question,
         given,
-        complete_evidence(work.question, list(log.passages.values()), given.citations, corpus, None),
         corpus,
         mode="deep_read",
         status=_choose_status(given, stopped, reported, failed=failed),

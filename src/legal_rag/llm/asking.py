@@ -36,7 +36,7 @@ def ask(
     known_as: Sequence[Message] | None = None,
     keeps: Callable[[str], bool] = bool,
 ) -> Completion:
-    """Return the reply to a conversation: a stored one, which costs nothing, or the model's.
+    """Return the reply to a conversation, without thoughts: a stored one, which costs nothing, or the model's.
 
     Args:
         model: An `Endpoint`, or what `model_of` gives.
@@ -74,7 +74,7 @@ def ask(
                     reply = (model.sender or complete)(model, messages)
                 tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
                 used = reply.usage._replace(cost=price.of(*tokens) if price else None)
-                return reply
+                return reply._replace(text=without_thoughts(reply.text))
             finally:
                 spent = spent.plus(used)
                 tracker.add(used)
@@ -120,9 +120,8 @@ class ChatModel:
         return reply.text
 
     def chat(self, messages: Sequence[Message], known_as: Sequence[Message] | None = None) -> Completion:
-        """Return the reply to a conversation, without a model's thoughts; see `ask`."""
-        reply = ask(self.model, messages, tracker=self.tracker, within=self.within, known_as=known_as)
-        return reply._replace(text=without_thoughts(reply.text))
+        """Return the reply to a conversation; see `ask`."""
+        return ask(self.model, messages, tracker=self.tracker, within=self.within, known_as=known_as)
 
 
 def _retrying(model: Endpoint, tracker: UsageTracker, throttle: "Throttle | None") -> Retrying:

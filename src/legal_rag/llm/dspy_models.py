@@ -17,16 +17,14 @@ from dspy import lm15
 from dspy.utils.exceptions import AdapterParseError
 
 from legal_rag.base import deadline
-from legal_rag.base.text import storable
 from legal_rag.llm.asking import ask
 from legal_rag.llm.budget import Budget, BudgetExceededError, Completion, Usage, UsageTracker
 from legal_rag.llm.models import DEFAULT_MODEL, Endpoint, Message, ModelError, endpoint_of, is_reasoning, tokens_in
-from legal_rag.llm.replies import json_in, without_thoughts
-from legal_rag.llm.server import keys_of_environment, mask_keys
+from legal_rag.llm.replies import json_in
+from legal_rag.llm.server import keys_of_environment, sanitized
 
 MAX_TOKENS, TEMPERATURE = 8000, 0.2  # of a reply; a reasoning model of OpenAI has its own
 SMALLEST_LIMIT = 16_000  # tokens of a reply, that a reasoning model takes
-MAX_CHARS = 200_000  # read of a reply
 # What DSPy's engines raise for our kinds; its own errors have the same names after "LM".
 ERRORS = {
     "context": "ContextLengthError",
@@ -212,10 +210,10 @@ def _sent(lm: Any, endpoint: Endpoint, messages: Sequence[Message]) -> Completio
     # Models that are not DSPy's raise errors of any class: from here on they are the model's failures, not bugs.
     except Exception as error:
         kind = next((KINDS_OF[base.__name__] for base in type(error).__mro__ if base.__name__ in KINDS_OF), "client")
-        detail = mask_keys(storable(f"{type(error).__name__}: {error}"[:MAX_CHARS]), keys)
+        detail = sanitized(f"{type(error).__name__}: {error}", keys)
         raise ModelError(kind, detail, retry_after=getattr(error, "retry_after", None)) from error
     first = next(iter(outputs or [""]))
-    text = mask_keys(storable(str((first.get("text") if isinstance(first, dict) else first) or "")[:MAX_CHARS]), keys)
+    text = sanitized(str((first.get("text") if isinstance(first, dict) else first) or ""), keys)
     entry = entries[-1] if entries else {}
     usage, response = entry.get("usage") or {}, entry.get("response")  # which is DSPy's own, or OpenAI's, or several
     ends = response if isinstance(response, list | tuple) else getattr(response, "choices", None) or [response]
@@ -274,7 +272,7 @@ class ModelCalls:
         try:
             with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, **self._settings):
                 prediction = predictor(lm=self._lm, **inputs)
-                fields = {name: storable(str(value or "")) for name, value in prediction.items()}
+                fields = {name: str(value or "") for name, value in prediction.items()}
         except AdapterParseError:
             pass  # the caller reads the text
         except dspy.LMError as error:
@@ -305,7 +303,6 @@ class LenientAdapter(dspy.ChatAdapter):
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """Return the fields of a reply; AdapterParseError if it has neither form."""
-        completion = without_thoughts(completion[:MAX_CHARS])
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from legal_rag.base.files import cache_folder
 from legal_rag.base.sqlite import connect_as_allowed, connect_to_write, transaction
+from legal_rag.base.text import json_safe
 from legal_rag.llm.budget import Completion, Usage
 from legal_rag.llm.models import Endpoint, Message
 
@@ -65,7 +66,7 @@ class ReplyStore:
             return None
         with suppress(sqlite3.Error), closing(connect_to_write(self.file, 0)) as connection:  # no waiting for writers
             connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), key))
-        return Completion(row[0], Usage(cached=1), cut_off=bool(row[1]))
+        return Completion(without_thoughts(row[0]), Usage(cached=1), cut_off=bool(row[1]))
 
     def put(self, key: str, reply: Completion) -> None:
         """Store the reply to a request."""
@@ -93,25 +94,25 @@ class ReplyStore:
 
 
 def json_in(text: str, *, repair: bool = True) -> dict[str, Any] | list[Any] | None:
-    """Return the first JSON object or list of a reply, thoughts, field marks and fences aside; None without one.
+    """Return the first JSON object or list of a reply, field marks and fences aside; None without one.
 
     What is nearly JSON is repaired (json_repair), unless that would take seconds: brackets left open cost the rest of
-    the text each.
+    the text each. Its texts can be stored: escapes may stand for characters that cannot.
     """
-    text = FIELD_MARK.sub("", without_thoughts(text))
+    text = FIELD_MARK.sub("", text)
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     if start < 0:
         return None
     text = text[start:]
     try:
-        return json.JSONDecoder(strict=False).raw_decode(text)[0]
+        return json_safe(json.JSONDecoder(strict=False).raw_decode(text)[0], keep_nan=True)
     except (ValueError, RecursionError):  # a number may be too long, brackets too deep
         if not repair or len(text) * (text.count("{") + text.count("[")) > MAX_REPAIR:
             return None
     import json_repair
 
     try:
-        value = json_repair.loads(text)
+        value = json_safe(json_repair.loads(text), keep_nan=True)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict | list) and value else None

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 MAX_BODY = 4_000_000  # bytes of a reply, decompressed
 MAX_ERROR = 65_536  # bytes read of a reply that says what went wrong
 MAX_VALUES = 200_000  # commas and opening brackets of a reply: the memory that decoding takes grows with them
-MAX_TEXT, MAX_MESSAGE = 250_000, 2_000  # characters kept of a model's text, and of an error's
+MAX_TEXT, MAX_MESSAGE = 200_000, 2_000  # characters kept of a model's text, and of an error's
 MAX_TOKENS = 10**7  # believed of a reply's usage: no model reads or writes more at once
 LONGEST_WAIT = 3_600.0  # seconds that a server may ask to wait
 CONNECT_SECONDS = 10.0
@@ -149,7 +149,7 @@ def _completion(reply: _Reply, messages: Sequence[Message], keys: frozenset[str]
         content = choice["message"].get("content")
         if isinstance(content, list):
             content = "".join(part["text"] for part in content if part.get("type") == "text")
-        answer = mask_keys(storable((content or "")[:MAX_TEXT]), keys)
+        answer = sanitized(content or "", keys)
     except (LookupError, TypeError, AttributeError):
         raise ModelError("server", f"no completion: {mask_keys(text[:200], keys)!r}") from None
     usage = usage if isinstance(usage, dict) else {}
@@ -262,6 +262,11 @@ _ESCAPE = re.compile(rb"%[0-9a-f]{2}|\\u00|&#|\\[nrt]")
 def keys_of_environment() -> frozenset[str]:
     """Return the values of the process's variables that hold keys."""
     return frozenset(value for name, value in os.environ.items() if name.upper().endswith(KEY_VARIABLES))
+
+
+def sanitized(text: str, keys: Iterable[str]) -> str:
+    """Return a model's text as the rest of the package may use it: cut to `MAX_TEXT`, storable, without keys."""
+    return mask_keys(storable(text[:MAX_TEXT]), keys)
 
 
 def mask_keys(text: str, keys: Iterable[str]) -> str:

@@ -110,7 +110,7 @@ class StructuredProvider:
 
         Args:
             retriever: Searches the chunks.
-            reasoner: Asks a model, see `legal_rag.agent.tree_reasoning`; None skips the outlines.
+            reasoner: Asks a model, see `legal_rag.agent.outlines`; None skips the outlines.
             mode: How chunks are ranked; see `Retriever.search`.
         """
         self.retriever, self.reasoner, self._mode = retriever, reasoner, mode
