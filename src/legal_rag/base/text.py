@@ -79,6 +79,24 @@ def fold_text(text: str) -> str:
     return _SPECIAL.sub(_fold_match, text).casefold()
 
 
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+
+
+def without_accents(text: str) -> str:
+    """Return a text without accents, its compatibility characters decomposed."""
+    return text if text.isascii() else _ACCENTS.sub("", normalized(text, "NFKD"))
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents, ligatures and signs."""
+    return re.findall(r"[^\W_]+", without_accents(fold_text(text)))
+
+
+def key(text: str) -> str:
+    """Return a text's `words`, with blanks between them: equal for two spellings of one name."""
+    return " ".join(words(text))
+
+
 def find_folded(passage: str, text: str | Folded) -> list[Span]:
     """Find the spans of `text` equal to `passage` up to folding, in order; they may overlap.
 

@@ -21,6 +21,7 @@ from legal_rag.law import (
     find_texts,
 )
 from legal_rag.law.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN, ordinal_value
 
 FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "name", "figure"]
 
@@ -59,14 +60,12 @@ _UNITS = {form: unit for unit, forms in TABLES["units"].items() for form in form
 _MEASURES = frozenset(TABLES["units"])
 _CURRENCIES = frozenset(TABLES["currencies"])
 _OF_COUNTRY = frozenset(TABLES["countries"])
-_ORDINAL_WORDS = {word: int(number) for number, words in TABLES["ordinals"].items() for word in words}
 _ORDINAL = re.compile(
-    rf"(?<![\w.,/-])(?:(?P<figures>\d{{1,4}})[ ]?(?:er|ère|re|ème|eme|e|è|nd|nde)|(?P<words>{'|'.join(_ORDINAL_WORDS)}|(?:[^\W\d_]+-){{0,4}}[^\W\d_]{{2,}}ième)s?)(?!\w)",
+    rf"(?<![\w.,/-])(?:(?P<figures>\d{{1,4}})[ ]?(?:er|ère|re|ème|eme|e|è|nd|nde)|(?P<words>{'|'.join(ORDINALS)}|vingt et unième|(?:[^\W\d_]+-){{0,4}}[^\W\d_]{{2,}}ième)s?)(?!\w)",
     re.IGNORECASE,
 )
-_MONTH_NAMES = "|".join((*MONTHS, "fevrier", "aout", "decembre"))
 _MONTH = re.compile(
-    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er|premier)[ ])?(?P<month>{_MONTH_NAMES})(?:[ ](?P<year>\d{{4}}))?(?!\w)",
+    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er|premier)[ ])?(?P<month>{'|'.join(FULL_MONTHS)})(?:[ ](?P<year>\d{{4}}))?(?!\w)",
     re.IGNORECASE,
 )
 _YEAR = re.compile(
@@ -79,12 +78,14 @@ _TITLED = re.compile(
 )
 _OPENS_SENTENCE = re.compile(r"(?:\A|[.!?:;\n|]|^[-*•–])[\s«“\"(\[–—*•-]*\Z", re.MULTILINE)
 _OF_ANSWER = frozenset(TABLES["of_answer"])
-_MASCULINE = re.compile(r"\b(?:m\.|mr\.?|monsieur|sieur|mm\.) (?:[^\W\d_][\w.-]*[ ]){0,2}\Z")
-_FEMININE = re.compile(r"\b(?:mme|mlle|madame|mademoiselle|dame|mmes)\.? (?:[^\W\d_][\w.-]*[ ]){0,2}\Z")
+_MASCULINE, _FEMININE = (
+    re.compile(rf"\b(?:{'|'.join(titles)})\.? (?:[^\W\d_][\w.-]*[ ]){{0,2}}\Z")
+    for titles in (TITLES_OF_MEN - {"m"} | {r"mm?\."}, TITLES_OF_WOMEN | {"mmes"})
+)
 _STATUTE_BEFORE = re.compile(
     r"(?P<noun>loi|ordonnance|décret|arrêté|circulaire|directive|règlement|délibération)s?(?: (?:organique|constitutionnelle|ministériel|préfectoral))? (?:n[°o]s? ?|numéro )?\Z"
 )
-_COMMON_NAMES = frozenset(TABLES["capitals"])
+_COMMON_NAMES = frozenset(TABLES["capitals"]) | TITLES | FULL_MONTHS.keys()
 _LEFTOVER = re.compile(r"[^\s()«»\"“”;:!?,°]{0,30}\d[^\s()«»\"“”;:!?,]{0,30}")
 _MORE = re.compile(r"[ ](bis|ter|quater|quinquies|sexies|septies)(?!\w)", re.IGNORECASE)
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
@@ -272,17 +273,12 @@ def _fold_code(name: str) -> str:
 def _month_facts(text: str) -> Iterator[Fact]:
     """Yield days without a year, months and years: (day, month, year), missing parts as "" or 0."""
     for match in _MONTH.finditer(text):
-        month = fold_text(match["month"])
-        number = next(at for at, name in enumerate(MONTHS, start=1) if _unaccent(name) == _unaccent(month))
+        number = FULL_MONTHS[match["month"].lower()]
         if match["day"] or match["year"] or match["month"].islower():
             day = re.sub("er|premier", "", (match["day"] or "").lower()).lstrip("0") or ("1" if match["day"] else "")
             yield Fact("month", (day, number, match["year"] or ""), *match.span())
     for match in _YEAR.finditer(text):
         yield Fact("month", ("", 0, match.group()), *match.span())
-
-
-def _unaccent(word: str) -> str:
-    return word.replace("é", "e").replace("û", "u")
 
 
 def _amount_facts(text: str) -> Iterator[Fact]:
@@ -295,31 +291,12 @@ def _amount_facts(text: str) -> Iterator[Fact]:
 def _ordinal_facts(text: str) -> Iterator[Fact]:
     """Yield ordinals with what they number; "la première décision" is the answer's own order."""
     for match in _ORDINAL.finditer(text):
-        number = Decimal(match["figures"]) if match["figures"] else _ordinal_value(match["words"].lower())
+        number = int(match["figures"]) if match["figures"] else ordinal_value(match["words"].lower())
         follows = _NEXT_WORD.match(text, match.end())
         if number is None or (follows and not match["figures"] and fold_text(follows["word"]) in _OF_ANSWER):
             continue
         unit, also = _counted_nouns(text, match.end())
-        yield Fact("ordinal", Quantity(number, unit, also, _stem_before(text, match.start())), *match.span())
-
-
-def _ordinal_value(words: str) -> Decimal | None:
-    if words in _ORDINAL_WORDS:
-        return Decimal(_ORDINAL_WORDS[words])
-    stem = words.removesuffix("s").removesuffix("ième")
-    ends = {
-        "un": "un",
-        "deux": "deux",
-        "neuv": "neuf",
-        "cinqu": "cinq",
-        "quatr": "quatre",
-        "vingt": "vingt",
-        "cent": "cent",
-    }
-    head, hyphen, last = stem.rpartition("-")
-    return words_value(
-        f"{head}{hyphen}{ends.get(last) or last + ('e' if not last.endswith(('six', 'dix', 'sept', 'huit', 'trois')) else '')}"
-    )
+        yield Fact("ordinal", Quantity(Decimal(number), unit, also, _stem_before(text, match.start())), *match.span())
 
 
 def _quantity_facts(text: str) -> Iterator[Fact]:
@@ -383,7 +360,7 @@ def _name_facts(text: str) -> Iterator[Fact]:
     for match in _NAME.finditer(text):
         before = text[max(0, match.start() - 40) : match.start()]
         word = fold_text(match.group().rstrip("."))
-        if word in _COMMON_NAMES or word in MONTHS or len(word) < 2:
+        if word in _COMMON_NAMES or len(word) < 2:
             continue
         if before[-1:].isalnum() or (_OPENS_SENTENCE.search(before) and not _TITLED.search(before)):
             continue

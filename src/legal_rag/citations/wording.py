@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from legal_rag.base.text import fold_text
 from legal_rag.citations.plain import legible
+from legal_rag.law.words import MONTH_NUMBERS, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 TABLES = tomllib.loads((files("legal_rag.citations") / "words.toml").read_text("utf-8"))
 _NUMBER_SIGN = re.compile(r"\bn ?[°º]s?")
 _WORD = re.compile(r"[^\W_]+|[,;:.!?()\n]")
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
-_GRAMMAR = frozenset(TABLES["grammar"])
+_GRAMMAR = MONTH_NUMBERS.keys() | TITLES_OF_MEN | TITLES_OF_WOMEN | set(TABLES["grammar"])
 _REPORTING = frozenset(TABLES["reporting"])  # what answers say of a decision in any case: "la Cour rappelle que"
 _SILENT = _GRAMMAR | _REPORTING
 _CUES = {name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()}

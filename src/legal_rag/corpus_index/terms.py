@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from legal_rag.base.text import APOSTROPHES, DASHES, INVISIBLE, LETTERS, normalized, read_words
+from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES_OF_MEN, TITLES_OF_WOMEN, WEEKDAYS
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to strip
 LONGEST_TOKEN = 60  # characters: longer tokens are not words
@@ -22,7 +23,10 @@ CAPITALS_SHARE = 0.8  # of the letters of a text that is written in capitals
 
 _LISTS = read_words("legal_rag.corpus_index")
 LINKS, DETERMINERS, PREFIXES = (frozenset(_LISTS[name]) for name in ("links", "determiners", "prefixes"))
-FUNCTION_WORDS = frozenset(_LISTS["function"] + _LISTS["numbers"])  # dropped from hyphenated words, too
+# Dropped from hyphenated words, too.
+FUNCTION_WORDS = (TITLES_OF_MEN | TITLES_OF_WOMEN).union(
+    *(FULL_MONTHS, WEEKDAYS, ORDINALS, _LISTS["function"], _LISTS["numbers"])
+)
 STOP_WORDS = FUNCTION_WORDS.union(_LISTS["verbs"], _LISTS["procedure"], _LISTS["english"])
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _IRREGULAR = {

@@ -24,7 +24,7 @@ from legal_rag.base.html import (
 from legal_rag.base.text import json_safe, storable
 from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.rlm import prose_of
-from legal_rag.law.dates import MONTHS
+from legal_rag.law import MONTHS
 from legal_rag.llm import Usage
 
 if TYPE_CHECKING:

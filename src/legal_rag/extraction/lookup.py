@@ -12,7 +12,6 @@ from legal_rag.extraction.terms import (
     FORMS,
     PARTY,
     SMALL_WORDS,
-    TITLES,
     WORD,
     WantedEntity,
     amount_terms,
@@ -23,6 +22,7 @@ from legal_rag.extraction.terms import (
 )
 from legal_rag.law import find_dates
 from legal_rag.law.keys import ParsedQuery, candidate_keys
+from legal_rag.law.words import FULL_MONTHS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -36,8 +36,9 @@ LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
 ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
 _LISTS = read_words("legal_rag.extraction")
-COURTS, PLAIN_TITLES, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "plain_titles", "case_words"))
-ORDINARY = COURTS.union(_LISTS["ordinary"])
+COURTS, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "case_words"))
+PLAIN_TITLES = TITLES_OF_MEN | TITLES_OF_WOMEN - {"dame"}  # what follows them is always a name
+ORDINARY = COURTS | FULL_MONTHS.keys() | set(_LISTS["ordinary"])
 # "La loi du 6 juillet 1989" names a law, not a day.
 _LAW = re.compile(
     r"\b(?:lois?|décrets?(?:-lois?)?|directives?|règlements?|ordonnances?(?= n))\b[^,;.?!]{0,40}?\bdu\s$", re.IGNORECASE

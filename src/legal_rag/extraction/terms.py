@@ -11,6 +11,7 @@ from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.law import find_amounts, find_dates
 from legal_rag.law.keys import NO_CODE, all_reference_keys, candidate_keys_of_number
+from legal_rag.law.words import TITLES
 
 DATE_CLASSES = frozenset("date deadline effective_date termination_date resolution_date compliance_deadline".split())
 AMOUNT_CLASSES = frozenset("montant monetary_amount indemnity_cap liability_limitation share_capital".split())
@@ -27,7 +28,7 @@ CITING_CLASSES = frozenset(
 MAX_FOLDED_WORDS = 20  # per term: questions and filters have no longer ones
 CACHED = 20_000  # entities with cached terms: many decisions share articles and courts
 _LISTS = read_words("legal_rag.extraction")
-TITLES, FORMS, SMALL_WORDS = (frozenset(_LISTS[name]) for name in ("titles", "forms", "small_words"))
+FORMS, SMALL_WORDS = (frozenset(_LISTS[name]) for name in ("forms", "small_words"))
 LEFT_ASIDE = TITLES | FORMS | SMALL_WORDS
 FUNCTION_WORDS = frozenset(_LISTS["function_words"])
 MAX_SEARCH_WORDS = 80  # of one entity, or of a question

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from legal_rag.base.sqlite import parameter
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES
+from legal_rag.extraction.terms import FORMS, SMALL_WORDS
 from legal_rag.graph.facts import NOWHERE, Fact, entity_facts, node_of_document, text_facts
 from legal_rag.graph.names import (
     COURT,
@@ -57,6 +57,7 @@ from legal_rag.graph.types import (
 from legal_rag.law import find_courts, find_dates, find_texts
 from legal_rag.law.keys import NO_CODE, own_keys
 from legal_rag.law.sentences import split_sentences
+from legal_rag.law.words import TITLES
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.library import Library
 

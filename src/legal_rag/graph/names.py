@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from legal_rag.base.text import normalized
 from legal_rag.extraction.rules.names import LEAD
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES, name_words, singular, words_of
+from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular, words_of
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.law.citation import NO_BREAK, find_abbreviated_articles, spaced_number
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, relaxed_key
+from legal_rag.law.words import TITLES, TITLES_OF_ANYONE, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "name:", "term:", "lower:"
 NAMED_TYPES = frozenset(("party", "person", "organization", "judge_or_counsel"))
@@ -48,11 +49,6 @@ _RELATED = re.compile(
     r"(?:cit|cass|annul|confirm|infirm|rejet)(?:[ée]\w*|ant))\b",
     re.IGNORECASE,
 )
-_MALE, _FEMALE = (
-    frozenset("m mr monsieur sieur".split()),
-    frozenset("mme mlle madame mademoiselle dame demoiselle".split()),
-)
-_ANY_SEX = frozenset("me maitre dr docteur pr".split())
 # Forms that distinguish firms of the same name; a company may change between the others.
 _KEPT_FORMS = frozenset("sci scp selarl selas selafa gie gaec earl scea sccv association".split())
 _VAGUE_FORMS = frozenset("societe societes ste stes compagnie cie ets etablissement etablissements entreprise".split())
@@ -244,7 +240,11 @@ def _legal_form(folded: Sequence[str]) -> str:
 def _title(folded: Sequence[str]) -> list[str]:
     """Return the normalised titles before a name: 'm', 'mme', both for a couple, 'epoux'; none for "Maître"."""
     head = itertools.takewhile(lambda word: word in TITLES or word in SMALL_WORDS, folded)
-    kinds = ["m" if word in _MALE else "mme" if word in _FEMALE else word for word in head if word in TITLES - _ANY_SEX]
+    kinds = [
+        "m" if word in TITLES_OF_MEN else "mme" if word in TITLES_OF_WOMEN else word
+        for word in head
+        if word in TITLES - TITLES_OF_ANYONE
+    ]
     return list(dict.fromkeys(kinds))
 
 
@@ -291,7 +291,7 @@ def agrees_with(key: str, before: Iterable[str]) -> bool:
     title, form = _title_and_form(key)
     words = (word.strip(".'’") for word in before)
     nearest = next((word for word in words if word in TITLES | FORMS), "")
-    if not nearest or not (title or form) or nearest in _ANY_SEX:
+    if not nearest or not (title or form) or nearest in TITLES_OF_ANYONE:
         return True
     if form:
         other = _legal_form([nearest])

@@ -7,7 +7,6 @@ from .citation import LegalCitation as LegalCitation
 from .citation import legal_citation as legal_citation
 from .courts import find_courts as find_courts
 from .courts import find_formations as find_formations
-from .dates import MONTHS as MONTHS
 from .dates import LegalDate as LegalDate
 from .dates import LegalDuration as LegalDuration
 from .dates import find_dates as find_dates
@@ -32,3 +31,4 @@ from .tree import Part as Part
 from .tree import TreeNode as TreeNode
 from .tree import path_to as path_to
 from .tree import walk as walk
+from .words import MONTHS as MONTHS

@@ -17,6 +17,7 @@ from legal_rag.law.keys import DocumentLike
 from legal_rag.law.letterheads import EMAIL
 from legal_rag.law.scanning import BLANK, DASH, Led, spaced
 from legal_rag.law.statutes import CODE_NAME
+from legal_rag.law.words import SHORT_MONTHS
 
 FIELD_CHARS = 400  # read of a title or a column
 HEAD_CHARS = 800  # of the text, where a decision names its court, its number and how it is published
@@ -24,7 +25,6 @@ TITLE_CHARS = 160  # of a title used as citation
 PART_CHARS = 40  # a number or formation that is longer is cut or left out
 NO_BREAK = "\u00a0"
 CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
-_MONTHS = ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juill.", "août", "sept.", "oct.", "nov.", "déc.")
 
 
 class Link(NamedTuple):
@@ -88,7 +88,7 @@ def legal_date(iso: str) -> str:
         day = date.fromisoformat(iso)
     except ValueError:
         return ""
-    return f"{'1er' if day.day == 1 else day.day}{NO_BREAK}{_MONTHS[day.month - 1]}{NO_BREAK}{day.year}"
+    return f"{'1er' if day.day == 1 else day.day}{NO_BREAK}{SHORT_MONTHS[day.month - 1]}{NO_BREAK}{day.year}"
 
 
 def code_abbreviations() -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.law.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.law.scanning import BLANK, DASH, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
+from legal_rag.law.words import ENGLISH_MONTHS, FRENCH_MONTHS, MONTH_NUMBERS
 
 
 class LegalDate(NamedTuple):
@@ -19,20 +20,8 @@ class LegalDate(NamedTuple):
     end: int
 
 
-MONTHS = (
-    "janvier", "février", "mars", "avril", "mai", "juin",
-    "juillet", "août", "septembre", "octobre", "novembre", "décembre",
-)  # fmt: skip
-_MONTH_FORMS = {month: number for number, month in enumerate(MONTHS, start=1)} | {
-    "fevrier": 2, "aout": 8, "decembre": 12, "janv": 1, "févr": 2, "fév": 2, "avr": 4, "juil": 7, "juill": 7, "sept": 9,
-    "oct": 10, "nov": 11, "déc": 12,
-}  # fmt: skip
-_ENGLISH_MONTHS = {
-    "january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8, "september": 9,
-    "october": 10, "november": 11, "december": 12,
-}  # fmt: skip
-_ENGLISH_MONTH = "|".join(_ENGLISH_MONTHS)
-_MONTH = "|".join(sorted(_MONTH_FORMS, key=len, reverse=True))
+_ENGLISH_MONTH = "|".join(ENGLISH_MONTHS)
+_MONTH = "|".join(sorted(FRENCH_MONTHS, key=len, reverse=True))
 _UNITS = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze", "douze", "treize",
           "quatorze", "quinze", "seize", "dix sept", "dix huit", "dix neuf")  # fmt: skip
 _TENS = {20: "vingt", 30: "trente", 40: "quarante", 50: "cinquante", 60: "soixante", 80: "quatre vingt"}
@@ -67,10 +56,11 @@ def _number_alternatives(words: Iterable[str]) -> str:
 _DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_number_alternatives(_DAYS)})s?"
 # Not one alternative for each year: four hundred of them take half a second to compile.
 _YEAR_IN_WORDS = rf"(?:{_number_alternatives(_CENTURIES)})(?:{_BETWEEN}(?:{_number_alternatives(_RESTS)}))?s?"
-_MONTH_STEMS = (
-    "janv", "févr", "fevr", "fév", "mars ", "mars\u00a0", "mars\t", "mars\u202f", "avr", "mai ", "mai\u00a0", "mai\t",
-    "mai\u202f", "juin", "juil", "août", "aout", "sept", "oct", "nov", "déc", "dec",
-)  # fmt: skip
+_BEGIN_WORDS = ("mars", "mai")  # as in "mais": they are looked for with the blank after them
+_MONTH_STEMS = [
+    *(month for month in FRENCH_MONTHS if month not in _BEGIN_WORDS),
+    *(f"{month}{blank}" for month in _BEGIN_WORDS for blank in " \u00a0\t\u202f"),
+]
 _DATES: tuple[Scan, ...] = (
     FiguresLed(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])"),
     Around(
@@ -87,13 +77,13 @@ _DATES: tuple[Scan, ...] = (
     ),
     Around(
         rf"(?<!\w)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_ENGLISH_MONTH}),? (?P<y>\d{{4}})(?!\w)",
-        tuple(_ENGLISH_MONTHS),
+        ENGLISH_MONTHS,
         10,
         40,
     ),
     Around(
         rf"(?<!\w)(?P<m>{_ENGLISH_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})(?!\w)",
-        tuple(_ENGLISH_MONTHS),
+        ENGLISH_MONTHS,
         1,
         40,
     ),
@@ -120,7 +110,7 @@ def find_dates(text: str) -> list[LegalDate]:
 def _parse_date(match: re.Match[str]) -> date | None:
     day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
     try:
-        return date(_year_of(year), _MONTH_FORMS.get(month) or _ENGLISH_MONTHS.get(month) or int(month), _day_of(day))
+        return date(_year_of(year), MONTH_NUMBERS.get(month) or int(month), _day_of(day))
     except (ValueError, KeyError):  # the 31st of a shorter month, a month of 13, an unknown spelling
         return None
 

@@ -5,6 +5,7 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from legal_rag.law.dates import find_dates
+from legal_rag.law.words import WEEKDAYS
 
 HEAD_CHARS, TAIL_CHARS = 3000, 2000  # read of a text: its header and parties, its signatures
 TITLE_CHARS = 800  # where a decision gives its own date; later dates are cited ones
@@ -22,7 +23,7 @@ _PARTY = re.compile(
     rf"(?P<party>\w[^,;(\n]{{1,{AUTHOR_CHARS}}})",
     re.IGNORECASE,
 )
-_DAY = r"(?:(?:lun|mar|mercre|jeu|vendre|same)di |dimanche )?"
+_DAY = f"(?:(?:{'|'.join(WEEKDAYS)}) )?"
 # What precedes a text's date in its line, most reliable first: signature, delivery, writing, decision.
 _SIGNED = re.compile(rf"\W{{0,9}}(?:fait|signé|établi)\b.{{0,120}}\ble {_DAY}", re.IGNORECASE)
 _DELIVERED = re.compile(

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from legal_rag.base.text import Span, read_words
+from legal_rag.law.words import FRENCH_MONTHS, FULL_MONTHS
 
-ABBREVIATIONS = frozenset(read_words("legal_rag.law")["abbreviations"])
+ABBREVIATIONS = frozenset(read_words("legal_rag.law")["abbreviations"]) | FRENCH_MONTHS.keys() - FULL_MONTHS.keys()
 
 # Sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
 # No match starts inside a run of marks (pages of dots take linear time); each begins with one of a few characters, so

@@ -29,8 +29,8 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import Document
+from legal_rag.law import MONTHS
 from legal_rag.law.citation import LegalCitation, legal_citation
-from legal_rag.law.dates import MONTHS
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.corpus import Corpus

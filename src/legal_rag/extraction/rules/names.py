@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span, read_words
 from legal_rag.law.scanning import lowered, positions
+from legal_rag.law.words import MONTHS, WEEKDAYS
 
 BLANK = "[ \u00a0\u202f]"
 CAPITAL = "A-ZÀ-ÖØ-ÞŒ"
@@ -27,7 +28,10 @@ _MARRIED = re.compile(
     rf"(?:(?:de{BLANK})?(?:M\.|Mme){BLANK})?"
 )
 LISTS = read_words("legal_rag.extraction.rules")
-_CAPITAL_PARTICLES, NO_NAME = frozenset(LISTS["capital_particles"]), frozenset(LISTS["no_name"])
+_CAPITAL_PARTICLES, NO_NAME = (
+    frozenset(LISTS["capital_particles"]),
+    frozenset((*MONTHS, *WEEKDAYS)).union(LISTS["no_name"]),
+)
 # Titles with a capital M; the others are found by their words.
 _CAPITAL_TITLE = re.compile(
     r"M(?:M?\.|(?=[ \u00a0](?:[A-Z]\.\.|\[|[A-Z][a-z]))|(?:mes?|lles?|elles?|r)(?!\w)\.?|(?:onsieur|adame|"
