@@ -42,7 +42,7 @@ def graph_command() -> None:
 @place_options
 @click.argument("name")
 @click.option("--most", default=20, type=click.IntRange(min=1), help="Lines of each kind of link.")
-@click.option("--html", metavar="FILE", help="Write its links, drawn by year and court, as one page.")
+@click.option("--html", metavar="FILE", help="Write its links, by year, as one page.")
 @all_option
 def show_command(
     name: str, index_folder: str, index_name: str, as_json: bool, most: int, html: str | None, with_all: bool
