@@ -274,5 +274,5 @@ def test_answers_written_at_once_by_threads_lose_nothing(library):
     with sqlite3.connect(library.path / GRAPH) as connection:
         assert connection.execute(STANDING).fetchone() == (12,)
     graph = KnowledgeGraph(library)
-    assert len(graph.episodes(most=50)) == 12
+    assert len(graph.episodes()) == 12
     assert graph.counts()["stated"] == 12

@@ -261,16 +261,16 @@ class KnowledgeGraph:
         return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
 
     @_in_one_state
-    def episodes(self, node: Node | str | None = None, most: int = 50) -> list[Episode]:
-        """Return the episodes of one node, or all of them, latest first."""
-        keys = None
-        if node is not None:
-            node = self._resolve_node(node)
-            keys = json.dumps(self._numbers_of_node(node))
-        about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
-        where = about if keys else "? IS NULL"
-        sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
-        return self._episodes(self._select(sql, keys, most))
+    def episodes(self) -> list[Episode]:
+        """Return the notes that models took on their answers, latest first."""
+        rows = self._select(f"{_SELECT_EPISODES} ORDER BY recorded DESC, episode_key")
+        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
+        return [
+            Episode(
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *rest
+            )
+            for decision, context, status, lessons, named, *rest in rows
+        ]
 
     @_in_one_state
     def mentions(self, node: Node | str) -> list[Mention]:
@@ -337,11 +337,6 @@ class KnowledgeGraph:
         sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
         for rows in self._stream_rows(sql, supports):
             yield from self._edges(rows)
-
-    def iter_episodes(self) -> Iterator[Episode]:
-        """Stream the episodes in the order of recording, with one batch in memory."""
-        for rows in self._stream_rows(f"{_SELECT_EPISODES} ORDER BY episode_key"):
-            yield from self._episodes(rows)
 
     def _stream_rows(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
         cursor = self._connections.get().execute(sql, {"supports": _json(sorted(supports))})
@@ -484,15 +479,6 @@ class KnowledgeGraph:
         rows = list(rows)
         nodes = self._nodes({key for row in rows for key in row[:2]})
         return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
-
-    def _episodes(self, rows: Sequence[tuple[Any, ...]]) -> list[Episode]:
-        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
-        return [
-            Episode(
-                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *rest
-            )
-            for decision, context, status, lessons, named, *rest in rows
-        ]
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""

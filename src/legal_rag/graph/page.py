@@ -17,10 +17,10 @@ from legal_rag.base.html import (
     own_style,
     page_template,
 )
-from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, Episode, KnowledgeGraph, Node
+from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, KnowledgeGraph, Node
 from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
-from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.citation import legal_citation, legal_date
 from legal_rag.library.corpus import Corpus
 
@@ -28,10 +28,9 @@ PACKAGE = "legal_rag.graph"
 TITLE = "Graphe des décisions"
 MAX_NODES = 300  # shown around one; the page says how many are left out
 MAX_READ = 5000  # edges read for each type and direction, from which the shown ones are chosen
-MAX_LISTED = 100  # episodes, contradictions
 CONTEXT = 140  # characters on either side of the supporting passage
 MAX_QUOTED = 500  # characters of that passage
-NAME_CHARS, NOTE_CHARS = 240, 1200  # displayed characters
+NAME_CHARS = 240  # displayed
 _BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _TREATED = {
@@ -65,7 +64,6 @@ class NodeView(NamedTuple):
     rulings: list[Edge]  # among them: those that say how later decisions treat it
     stated: list[Edge]  # a model's claims with both names in one sentence
     unsupported: list[Edge]  # a model's claims without support in the texts
-    episodes: list[Episode]
     most: int  # edges read of each type and direction
 
 
@@ -97,7 +95,6 @@ def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False
         graph.treatment(node).rulings,
         of(STATED) if with_all else [],
         of(UNSUPPORTED) if with_all else [],
-        graph.episodes(node, MAX_LISTED),
         most,
     )
 
@@ -227,9 +224,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "left_out": _count_left_out(view, others, len(shown)),
         "treatment": treatment_in_french(view.node, view.rulings),
         "edge_types": EDGE_TYPES,
-        "statuses": EPISODE_STATUSES,
         "cut": _clip,
-        "note": lambda text: _clip(text, NOTE_CHARS),
         "day": legal_date,
         "number": french_number,
     }
