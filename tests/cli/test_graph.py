@@ -27,17 +27,12 @@ def place_of(library):
     return ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
 
 
-def test_show_says_what_a_decision_cites_and_who_cites_it_and_prints_its_episodes_as_the_models_notes(said, place):
+def test_show_says_what_a_decision_cites_and_who_cites_it(said, place):
     out = said("graph", "show", "n° 15-12.345", *place)
     assert out.startswith("Cass. soc., 23 nov. 2016, n° 15-12.345\n")
     assert "Traitement : cité par 2 décisions." in out
     assert "est cité par (2) :" in out
     assert re.search(r"Cass\. soc\., 9 janv\. 2019, n° 17-11\.111 \[SOC-2019, \d+-\d+\]", out)
-    out = said("graph", "show", "SOC-2019", *place)
-    notes = out.partition("Notes de travail du modèle, non vérifiées :")[2]
-    assert "[réussi] Suivre l'arrêt de 2019 (Reclassement) — réponse a1" in notes
-    assert "leçon : Lire les visas." in notes
-    assert "Notes de travail" not in said("graph", "show", "LYON", *place)
 
 
 def test_show_gives_facts_alone_and_with_all_the_models_words_apart(said, place, tmp_path):
@@ -62,7 +57,6 @@ def test_show_lists_no_more_links_than_asked_and_json_keeps_facts_and_statements
     assert {one["support"] for one in value["edges"]} == {"text"}
     assert [one["support"] for one in value["stated"] + value["unsupported"]] == ["stated", "none"]
     assert value["node"]["doc_id"] == "SOC-2019"
-    assert value["episodes"][0]["nodes"][0]["key"] == "doc:SOC-2019"
 
 
 def test_path_quotes_the_text_of_each_step_and_no_path_is_said_on_stderr(said, place, capfd, library, tmp_path):

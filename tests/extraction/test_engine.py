@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import TESTS
-from support.scripted_extractor import finding, reply_with
+from support.scripted_extractor import finding, piece_of, reply_with
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.extraction import (
@@ -19,7 +19,6 @@ from legal_rag.extraction import (
     run_extraction,
 )
 from legal_rag.extraction.engine import Extractor
-from legal_rag.extraction.grounding import piece_of
 
 KEY = "sk-tres-secret-0123456789"
 TEXT = "\n".join(f"Le {day} mai 1993, M. Durand a payé {day} 000 francs à la société Lever." for day in range(2, 29))
@@ -280,18 +279,6 @@ def test_settings_and_extractor_do_not_show_the_key():
 def test_settings_out_of_range_are_refused(value):
     with pytest.raises(ValueError, match=next(iter(value))):
         run_extraction("texte", "a", model_id="rules", **value)
-
-
-@pytest.mark.parametrize("extra", ["", "\nQ: qui ?\nA: personne\n", '\nA: {"extractions": []}'])
-def test_langextract_finds_the_rules_by_their_name(extra):
-    import langextract as lx
-
-    text = f"Vu l'article 1240 du code civil ;{extra} le 3 mai 1993."
-    examples = get_schema("general").lx_examples()
-    result = lx.extract(text, prompt_description="Trouvez.", examples=examples, model_id="rules",
-                        fence_output=False, use_schema_constraints=False, show_progress=False)  # fmt: skip
-    found = {one.extraction_text: one.char_interval for one in result.extractions}
-    assert (found["3 mai 1993"].start_pos, found["3 mai 1993"].end_pos) == (len(text) - 11, len(text) - 1)
 
 
 KILLED = """

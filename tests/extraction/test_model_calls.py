@@ -5,12 +5,12 @@ import logging
 import time
 
 import pytest
-from support.scripted_extractor import finding, reply_with
+from support.scripted_extractor import finding, piece_of, reply_with
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.extraction import ExtractionSettings, ExtractionStore, run_extraction
 from legal_rag.extraction.engine import Extractor
-from legal_rag.extraction.grounding import extractions_of, piece_of
+from legal_rag.extraction.grounding import Extraction, extractions_of
 
 KEY = "sk-tres-secret-0123456789"
 DAYS = range(2, 29)
@@ -91,8 +91,8 @@ def test_a_text_without_words_needs_no_harm(text):
 
 def test_two_classes_in_one_item_are_two_entities():
     assert extractions_of('{"extractions": [{"date": "a", "montant": "b", "date_attributes": {"x": 1}}]}') == [
-        {"date": "a", "date_attributes": {"x": "1"}},
-        {"montant": "b", "montant_attributes": {}},
+        Extraction("date", "a", {"x": "1"}),
+        Extraction("montant", "b", {}),
     ]
 
 

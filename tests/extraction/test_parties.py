@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from legal_rag.extraction.rules.counsel import find_counsel
-from legal_rag.extraction.rules.parties import find_parties
+from legal_rag.extraction.rules.parties import find_counsel, find_parties
 
 
 def _parties(text):

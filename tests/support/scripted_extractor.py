@@ -6,10 +6,14 @@ It reads the piece out of LangExtract's prompt and finds given words in it, the 
 import json
 from collections.abc import Callable, Sequence
 
-from legal_rag.extraction.grounding import piece_of
 from support.scripted_server import Reply
 
 Found = Sequence[tuple[str, str]]  # class and text
+
+
+def piece_of(prompt: str) -> str:
+    """Return the piece that a prompt of LangExtract's asks about, after its last 'Q: '."""
+    return prompt.rpartition("\nQ: ")[2].removesuffix(" ").removesuffix("\nA:")
 
 
 def reply_with(found: Found, **attributes: str) -> Reply:

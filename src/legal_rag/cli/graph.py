@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.cli.options import count, open_library, place_options, print_json
-from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, REVERSED_EDGE_TYPES
+from legal_rag.graph.types import EDGE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.report.lines import in_one_line
 
 if TYPE_CHECKING:
-    from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Node
+    from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
     from legal_rag.graph.page import NodeView
 
 FORMATS = ("json", "graphml")
@@ -26,10 +26,6 @@ def _json_of_edge(edge: "Edge") -> dict[str, Any]:
     return {**edge._asdict(), "source": edge.source._asdict(), "target": edge.target._asdict()}
 
 
-def _json_of_episode(episode: "Episode") -> dict[str, Any]:
-    return {**episode._asdict(), "nodes": [node._asdict() for node in episode.nodes]}
-
-
 @click.group("graph")
 def graph_command() -> None:
     """Show, search and export the graph of a Library: decisions, articles, courts, parties, and what links them.
@@ -42,7 +38,7 @@ def graph_command() -> None:
 @place_options
 @click.argument("name")
 @click.option("--most", default=20, type=click.IntRange(min=1), help="Lines of each kind of link.")
-@click.option("--html", metavar="FILE", help="Write its links, drawn by year and court, as one page.")
+@click.option("--html", metavar="FILE", help="Write its links, by year, as one page.")
 @all_option
 def show_command(
     name: str, index_folder: str, index_name: str, as_json: bool, most: int, html: str | None, with_all: bool
@@ -149,7 +145,6 @@ def _json_of_view(view: "NodeView") -> dict[str, Any]:
         "cited_by": view.node.cited,
         "rulings": [_json_of_edge(edge) for edge in view.rulings],
         **edges,
-        "episodes": [_json_of_episode(episode) for episode in view.episodes],
     }
 
 
@@ -169,7 +164,6 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iter
             yield "\n", heading, False
             yield from _lines_of_edges(graph, edges[:most], "  ? ")
             yield from _lines_left_out(len(edges) - most)
-    yield from _lines_of_episodes(view.episodes[:most])
 
 
 def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iterator[Line]:
@@ -199,17 +193,6 @@ def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"], lead: str)
             f"{fact} — {origin_in_french(edge)}",
             False,
         )
-
-
-def _lines_of_episodes(episodes: Sequence["Episode"]) -> Iterator[Line]:
-    if episodes:
-        yield "\n", "Notes de travail du modèle, non vérifiées :", False
-    for note in episodes:
-        status = EPISODE_STATUSES.get(note.status, note.status)
-        context = f" ({note.context})" if note.context else ""
-        yield "  ? ", f"[{status}] {note.decision}{context} — réponse {note.answer_id}, {note.recorded[:10]}", False
-        for lesson in note.lessons:
-            yield "    ", f"leçon : {lesson}", True
 
 
 def _lines_of_path(graph: "KnowledgeGraph", start: "Node", edges: Sequence["Edge"]) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -14,19 +14,35 @@ from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, p
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import TermStatistics
-from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
 from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
 from legal_rag.corpus_index.terms import query_terms, read_terms
-from legal_rag.extraction.entities import ENTITIES
-from legal_rag.library.filters import Filters
+from legal_rag.extraction import entities as classes
+from legal_rag.extraction.entities import ENTITIES, Entity
+from legal_rag.extraction.terms import (
+    DATE_CLASSES,
+    LEFT_ASIDE,
+    NAME_KINDS,
+    WORD,
+    amount_terms,
+    name_term,
+    name_words,
+    words_of,
+)
+from legal_rag.law import find_dates
+from legal_rag.law.keys import all_reference_keys
+from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
 
 PAGE = 500  # rows or ids per query
-MAX_WORDS = 50  # of a query: no document has as many keywords
+MAX_WORDS = 50  # of a query: no document has as many keywords, no name as many words
+MAX_NAMES = 20  # shown of a document
+NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts
+FOLDED_CLASSES = tuple(name for name in classes.KNOWN_CLASSES if name not in NAME_KINDS and name not in DATE_CLASSES)
+_KINDS = tuple(dict.fromkeys(NAME_KINDS.values()))
 # `corpus` is the store; from the eighth column on, the fields of `DocumentMeta` of these names.
 _FIELDS = "file_size char_count title summary doc_type date juridiction formation solution cluster".split()
 SELECT_ENTRIES = """
@@ -105,7 +121,6 @@ class CorpusIndex:
         self._connections = ThreadConnections(self.path, self._open_connection, self._is_usable)
         self.meta: Mapping[str, Any] = {}
         _ = self._connection  # raises here if the file is damaged
-        self._entity_lookup = EntityLookup(library, self._fetch_column, self._stream_pages, self._present)
 
     @classmethod
     def open(cls, library: Library | str | Path) -> "CorpusIndex":
@@ -135,74 +150,66 @@ class CorpusIndex:
         return int(self._fetch_one("SELECT chars FROM totals WHERE at_commit = ?", self.library.commit)[0])
 
     @property
-    def documents(self) -> Mapping[str, DocumentMeta]:
-        """Documents by id, in indexing order."""
-        return QueryMapping("document", self._meta, self._stream_ids, lambda: self.total_docs, self._nearest_id)
+    def documents(self) -> dict[str, DocumentMeta]:
+        """All entries by id, in indexing order, with one query per document; `document_meta` reads one."""
+        return {meta.doc_id: meta for meta in self.metas(entities=True)}
 
     @property
-    def keyword_index(self) -> Mapping[str, list[str]]:
-        """Document ids by keyword, in its most frequent surface form; see `keyword`."""
-        exists = f"""
-            EXISTS (SELECT 1 FROM keywords AS k CROSS JOIN main.documents AS i USING (document_key)
-                    WHERE k.shown = one.shown AND {self._present})
+    def keyword_index(self) -> dict[str, list[str]]:
+        """Document ids by keyword as shown, its most frequent surface form; `keyword` finds other forms as well."""
+        query = f"""
+            SELECT k.shown, i.id FROM keywords AS k JOIN main.documents AS i USING (document_key)
+            WHERE {self._present} ORDER BY k.shown, i.document_key
         """  # noqa: S608
-        keys = f"SELECT DISTINCT shown FROM keywords AS one WHERE shown > ? AND {exists} ORDER BY shown LIMIT ?"  # noqa: S608
-        count = f"SELECT COUNT(*) FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {exists}"  # noqa: S608
-        return QueryMapping(
-            "keyword",
-            lambda text: self.keyword(text) or None,
-            lambda: (shown for (shown,) in self._stream_pages(keys, "")),
-            lambda: int(self._fetch_one(count)[0]),
-        )
+        return _group(self._fetch_rows(query))
 
     @property
-    def entity_index(self) -> Mapping[str, list[str]]:
-        """Document ids by entity term (`partie:lever`, `date:1993-05-12`), or as people write it; see `entity`."""
-        entities = self._entity_lookup
-        return QueryMapping("entity", lambda text: entities.find(text) or None, entities.terms, entities.count)
-
-    @property
-    def date_index(self) -> Mapping[str, list[str]]:
-        """Document ids by date, as the source writes it, ascending."""
-        present = present_at(self.library.commit, "d")
-        of = f"FROM corpus.documents AS d WHERE {present}"
-        by_model = f"""
-            FROM model_records AS r JOIN corpus.documents AS d USING (document_key)
-            WHERE d.decision_date = '' AND {present}
-        """
-        keys = f"""
-            SELECT decision_date {of} AND decision_date > ?1
-            UNION SELECT date {by_model} AND date > ?1 ORDER BY 1 LIMIT ?2
-        """
-        count = f"""
-            SELECT COUNT(*) FROM
-            (SELECT decision_date {of} AND decision_date <> '' UNION SELECT date {by_model} AND date <> '')
+    def entity_index(self) -> dict[str, list[str]]:
+        """Document ids by entity term (`partie:lever`, `date:1993-05-12`); `entity` finds them as people write them."""
+        if self.library.entity_store is None:
+            return {}
+        query = f"""
+            SELECT DISTINCT t.term, i.id FROM entities.terms AS t JOIN main.documents AS i ON i.id = t.doc_id
+            JOIN entities.held AS h ON h.doc_id = i.id AND h.content_hash = i.content_hash
+            WHERE {self._present} ORDER BY t.term, i.document_key
         """  # noqa: S608
-        ids_query = f"""
-            SELECT document_key, id {of} AND decision_date = ?1 AND decision_date <> ''
-            UNION ALL SELECT document_key, id {by_model} AND date = ?1 AND date <> '' ORDER BY 1
-        """
-        return QueryMapping(
-            "date",
-            lambda date: [doc_id for _, doc_id in self._fetch_rows(ids_query, str(date))] or None,
-            lambda: (date for (date,) in self._stream_pages(keys, "")),
-            lambda: int(self._fetch_one(count)[0]),
-        )
+        return _group(self._fetch_rows(query))
 
     @property
-    def clusters(self) -> Mapping[int, list[str]]:
+    def date_index(self) -> dict[str, list[str]]:
+        """Document ids by date, as the source writes it, ascending; a model's date where the source has none."""
+        query = f"""
+            SELECT COALESCE(NULLIF(d.decision_date, ''), r.date, '') AS day, d.id
+            FROM corpus.documents AS d LEFT JOIN model_records AS r USING (document_key)
+            WHERE {present_at(self.library.commit, "d")} AND day <> '' ORDER BY day, d.document_key
+        """  # noqa: S608
+        return _group(self._fetch_rows(query))
+
+    @property
+    def clusters(self) -> dict[int, list[str]]:
         """Document ids by cluster."""
-        return self._by_cluster("cluster", self._in_cluster)
+        query = f"SELECT cluster, id FROM main.documents AS i WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        members = _group(self._fetch_rows(query))
+        return {
+            cluster: members.get(cluster, [])
+            for cluster in self._fetch_column("SELECT cluster FROM clusters ORDER BY 1")
+        }
 
     @property
-    def topics(self) -> Mapping[str, list[str]]:
+    def topics(self) -> dict[str, list[str]]:
         """Document ids by topic, the label of a cluster."""
-        return self._by_cluster("topic", self._in_topic)
+        names = self._fetch_column("SELECT topic FROM clusters ORDER BY cluster")
+        return dict(zip(names, self.clusters.values(), strict=True))
 
     @property
-    def links(self) -> Mapping[str, list[str]]:
-        """By document id, the ids of the documents of the corpus that it cites."""
-        return QueryMapping("document", self._cited_ids, self._stream_ids, lambda: self.total_docs, self._nearest_id)
+    def links(self) -> dict[str, list[str]]:
+        """By document id, the ids of the documents of the corpus that it cites; `cites` reads one."""
+        query = f"SELECT document_key, id FROM main.documents AS i WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        ids = dict(self._fetch_rows(query))
+        cited: dict[str, list[str]] = {doc_id: [] for doc_id in ids.values()}
+        for link in self.library.citation_links().links_from(ids):
+            cited[ids[link.citing]].append(ids[link.cited])
+        return cited
 
     def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Return ids in indexing order."""
@@ -213,6 +220,15 @@ class CorpusIndex:
         """Return the id of the last document; None for an empty Library."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key DESC LIMIT 1"  # noqa: S608
         return next(iter(self._fetch_column(query)), None)
+
+    def document_meta(self, doc_id: str) -> DocumentMeta:
+        """Return the entry of a document.
+
+        Raises:
+            KeyError: If there is no such document.
+        """
+        self._require_key(doc_id)
+        return next(self._metas_of([doc_id], entities=True))
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
         """Stream the entries of documents, `PAGE` per query.
@@ -265,13 +281,25 @@ class CorpusIndex:
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents that hold an entity, in indexing order.
 
+        A name that no document has as a whole matches documents with all of its words in names of one kind.
+
         Args:
             text: A name in any case ("société Lever"), a day, a sum, an article, a number; or an entity term.
 
         Raises:
             ValueError: If no entities were extracted.
         """
-        return self._entity_lookup.find(text)
+        if self.library.entity_store is None:
+            raise UnsupportedFilterError(f"no entities in {self.library.path}: 'legal-rag extract' finds them")
+        having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
+        doc_ids = self._holding(having, json.dumps(list(dict.fromkeys(_entity_terms(text)))))
+        words = name_words(text)
+        if doc_ids or not 0 < len(words) <= MAX_WORDS:
+            return doc_ids
+        of_word = "SELECT doc_id FROM entities.terms WHERE term = ?"
+        in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
+        values = [name_term(kind + WORD, [word]) for kind in _KINDS for word in words]
+        return self._holding(" UNION ".join([in_kind] * len(_KINDS)), *values)
 
     def find(self, filters: Filters) -> list[str]:
         """Return the ids of the documents that match filters; see `Library.ids`."""
@@ -280,6 +308,15 @@ class CorpusIndex:
     def citing(self, name: str) -> list[str]:
         """Return the ids of the documents that cite an article or a decision; see `Library.ids_citing`."""
         return self.library.ids_citing(name)
+
+    def cites(self, doc_id: str) -> list[str]:
+        """Return the ids of the documents of the corpus that a document cites.
+
+        Raises:
+            KeyError: If there is no such document.
+        """
+        links = self.library.citation_links().links_from([self._require_key(doc_id)])
+        return self._ids_by_key(link.cited for link in links)
 
     def cited_by(self, doc_id: str) -> list[str]:
         """Return the ids of the documents that cite a document.
@@ -319,9 +356,6 @@ class CorpusIndex:
         """Return the document frequencies, at the last full build, of a document's terms."""
         return read_statistics(self._connection, read_terms(document.content).counts)
 
-    def _meta(self, doc_id: Any) -> DocumentMeta | None:
-        return next(iter(self._metas_of([str(doc_id)], entities=True)), None)
-
     def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
         condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
         rows = self._fetch_rows(f"{SELECT_ENTRIES} WHERE {condition}", json.dumps(list(doc_ids)))
@@ -337,31 +371,13 @@ class CorpusIndex:
             keywords.setdefault(key, []).append(shown)
         for row in rows:
             key, doc_id = row[:2]
-            names = self._entity_lookup.shown_of(doc_id) if entities else ()
+            names = _names_shown(self.library.entities_of(doc_id) or []) if entities else ()
             yield _meta_of(row, tuple(keywords.get(key, ())), names, self.path)
 
-    def _by_cluster(self, column: str, find: Callable[[Any], list[str] | None]) -> Mapping[Any, list[str]]:
-        return QueryMapping(
-            column,
-            find,
-            lambda: iter(self._fetch_column(f"SELECT {column} FROM clusters ORDER BY cluster")),  # noqa: S608
-            lambda: int(self._fetch_one("SELECT COUNT(*) FROM clusters")[0]),
-        )
-
-    def _in_cluster(self, cluster: Any) -> list[str] | None:
-        if not isinstance(cluster, int) or self._fetch_one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
-            return None
-        return self._ids_where("cluster = ?", cluster)
-
-    def _in_topic(self, topic: Any) -> list[str] | None:
-        row = self._fetch_one("SELECT cluster FROM clusters WHERE topic = ?", str(topic))
-        return None if row is None else self._in_cluster(row[0])
-
-    def _cited_ids(self, doc_id: Any) -> list[str] | None:
-        key = self._find_key(doc_id)
-        if key is None:
-            return None
-        return self._ids_by_key(link.cited for link in self.library.citation_links().links_from([key]))
+    def _holding(self, doc_ids: str, *values: Any) -> list[str]:
+        """Filter document ids, selected in SQL, by presence at the commit with the text that was extracted."""
+        held = "EXISTS (SELECT 1 FROM entities.held AS h WHERE h.doc_id = i.id AND h.content_hash = i.content_hash)"
+        return self._ids_where(f"id IN ({doc_ids}) AND {held}", *values)
 
     def _ids_by_key(self, keys: Iterable[int]) -> list[str]:
         return self._ids_where("document_key IN (SELECT value FROM json_each(?))", json.dumps(list(keys)))
@@ -371,25 +387,12 @@ class CorpusIndex:
         query = f"SELECT id FROM main.documents AS i WHERE {condition} AND {self._present} ORDER BY document_key"  # noqa: S608
         return self._fetch_column(query, *values)
 
-    def _find_key(self, doc_id: Any) -> int | None:
-        query = f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}"  # noqa: S608
-        return next(iter(self._fetch_column(query, str(doc_id))), None)
-
     def _require_key(self, doc_id: str) -> int:
-        key = self._find_key(doc_id)
-        if key is None:
-            raise KeyError(f"no document {doc_id!r} (the nearest is {self._nearest_id(doc_id)!r})")
-        return key
-
-    def _nearest_id(self, doc_id: Any) -> str | None:
-        return self.library.nearest_id(str(parameter(doc_id)))
-
-    def _stream_ids(self) -> Iterator[str]:
-        query = f"""
-            SELECT document_key, id FROM main.documents AS i WHERE {self._present} AND document_key > ?
-            ORDER BY document_key LIMIT ?
-        """  # noqa: S608
-        return (doc_id for _, doc_id in self._stream_pages(query, -1))
+        query = f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}"  # noqa: S608
+        row = self._fetch_one(query, str(doc_id))
+        if row is None:
+            raise KeyError(f"no document {doc_id!r} (the nearest is {self.library.nearest_id(parameter(doc_id))!r})")
+        return int(row[0])
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -446,6 +449,33 @@ def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
     while batch := list(islice(rest, PAGE)):
         check()
         yield batch
+
+
+def _group(rows: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
+    groups: dict[Any, list[str]] = {}
+    for key, doc_id in rows:
+        groups.setdefault(key, []).append(doc_id)
+    return groups
+
+
+def _entity_terms(text: str) -> Iterator[str]:
+    """Yield the index terms that a query for an entity may mean."""
+    yield text
+    for day in find_dates(text):
+        yield f"date:{day.value.isoformat()}"
+    yield from amount_terms(text)
+    yield from all_reference_keys(text)
+    if words := name_words(text):
+        yield from (name_term(kind, words) for kind in _KINDS)
+    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as in extraction
+        yield from (name_term(name, words) for name in FOLDED_CLASSES)
+
+
+def _names_shown(entities: Iterable[Entity]) -> tuple[str, ...]:
+    """Return the distinct names in a document as its text writes them, people and bodies first."""
+    names = [entity for entity in entities if entity["extraction_class"] in NAMED_CLASSES]
+    names.sort(key=lambda entity: NAMED_CLASSES.index(entity["extraction_class"]))
+    return tuple(dict.fromkeys(" ".join(entity["extraction_text"].split()) for entity in names))[:MAX_NAMES]
 
 
 def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], path: Path) -> DocumentMeta:

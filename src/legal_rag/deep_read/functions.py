@@ -41,7 +41,6 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.base.text import fold_text, storable
 from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus_index.index import DocumentMeta
-from legal_rag.corpus_index.lookups import QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
 from legal_rag.deep_read.map_reduce import WORKERS, answer_each, map_in_threads
@@ -152,7 +151,7 @@ class MultiDocREPL:
         """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
         entities, doc_type, author, char_count, cluster.
         """
-        return _without_place(self.corpus.documents[self._id(doc_id)].to_json())
+        return _without_place(self.corpus.document_meta(self._id(doc_id)).to_json())
 
     @bounded()
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -167,7 +166,7 @@ class MultiDocREPL:
     @bounded()
     def get_doc_summary(self, doc_id: str) -> str:
         """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
-        return self.corpus.documents[self._id(doc_id)].summary
+        return self.corpus.document_meta(self._id(doc_id)).summary
 
     @bounded()
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
@@ -323,13 +322,14 @@ class MultiDocREPL:
     @bounded()
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
-        return list(self.corpus.topics[_name_among(topic, list(self.corpus.topics), "aucun thème")])
+        topics = self.corpus.topics
+        return topics[_name_among(topic, list(topics), "aucun thème")]
 
     @bounded()
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
         meant = self._id(doc_id)
-        return {"cites": list(self.corpus.links[meant]), "cited_by": self.corpus.cited_by(meant)}
+        return {"cites": self.corpus.cites(meant), "cited_by": self.corpus.cited_by(meant)}
 
     @bounded()
     def documents_citing(self, text: str) -> list[str]:
@@ -694,6 +694,22 @@ def _llm_extract(text: str, classes: Sequence[str], description: str, sub: TextM
     return [entity for entity in result.extractions if entity["extraction_class"] in classes]
 
 
+class _ExtractionIndex(Mapping[str, list[Entity]]):
+    def __init__(self, repl: "MultiDocREPL") -> None:
+        self._repl = repl
+
+    def __getitem__(self, doc_id: str) -> list[Entity]:
+        if doc_id not in self._repl.library:
+            raise KeyError(doc_id)
+        return self._repl.get_entities(doc_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._repl.corpus.document_ids())
+
+    def __len__(self) -> int:
+        return self._repl.corpus.total_docs
+
+
 class MultiDocEnv:
     """Names available to a program: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
@@ -729,8 +745,7 @@ class MultiDocEnv:
         if name == "doc_ids" and name not in self.values:
             return self.repl.corpus.document_ids()
         if name == "extraction_index":
-            corpus = self.repl.corpus
-            return QueryMapping("document", self._entities, lambda: iter(corpus.documents), lambda: corpus.total_docs)
+            return _ExtractionIndex(self.repl)
         return self.functions[name] if name in self.functions else self.values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -745,9 +760,6 @@ class MultiDocEnv:
 
     def __repr__(self) -> str:
         return f"<MultiDocEnv: {', '.join(self)}>"
-
-    def _entities(self, doc_id: str) -> list[Entity] | None:
-        return self.repl.get_entities(doc_id) if doc_id in self.repl.library else None
 
 
 def create_multi_doc_env(

@@ -1,32 +1,14 @@
-"""LangExtract: asks models piece by piece through `legal_rag.llm`; offers the rules as a provider."""
+"""Ask language models for the entities of documents, in LangExtract's pieces and with its prompts."""
 
 import contextvars
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
-
-from langextract.core.base_model import BaseLanguageModel
-from langextract.core.types import ScoredOutput
-from langextract.providers import router
 
 from legal_rag.extraction.entities import Entity, ExtractionResult, in_order
-from legal_rag.extraction.grounding import (
-    ANSWER,
-    ATTRIBUTES,
-    PIECE,
-    Grounded,
-    Piece,
-    UnreadableExtractionError,
-    extractions_of,
-    ground,
-    piece_of,
-    reply_of,
-    without_answer,
-)
-from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.extraction.grounding import Extraction, Grounded, Piece, UnreadableExtractionError, extractions_of
 from legal_rag.extraction.schemas import KEY_VARIABLE, ExtractionSettings, Schema
 from legal_rag.llm import HOPELESS, ROUTER, ModelError, Throttle, ask, endpoint_of, is_reasoning
 
@@ -34,11 +16,8 @@ SMALLEST_PIECE = 200  # characters; pieces shorter than twice that are not halve
 TRIES = 2  # per piece with unreadable replies
 MAX_FAILURES = 5  # pieces in a row without a reply
 LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
-DELIMITER = "\u241f"  # LangExtract's own, not allowed in an extraction
 JSON_MODE = {"response_format": {"type": "json_object"}}
 SYSTEM = "You are a helpful assistant that responds in JSON format."
-# No fuzzy alignment: grounding does not guess.
-RESOLVER = {"enable_fuzzy_alignment": False, "accept_match_lesser": False, "suppress_parse_errors": True}
 
 # Returns the reply to a prompt and a try, from 0; raises LostPieceError without a reply, TooLongError if the prompt is
 # too long for the model. Other errors end the extraction.
@@ -51,98 +30,6 @@ class LostPieceError(Exception):
 
 class TooLongError(Exception):
     """A piece is too long for the model."""
-
-
-@router.register("^rules$", "^legal-rag-rules$", priority=20)
-class RulesLanguageModel(BaseLanguageModel):
-    """The rules as a LangExtract model; its classes are those of `jurisprudence`."""
-
-    def __init__(self, model_id: str = "rules", **_: Any) -> None:
-        super().__init__()
-        self.model_id = model_id
-
-    @property
-    def requires_fence_output(self) -> bool:
-        """Whether replies are fenced: only on the caller's request."""
-        return bool(self._fence_output_override)
-
-    def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
-        """Yield one reply for each prompt."""
-        for prompt in batch_prompts:
-            pairs = ((hit["extraction_class"], hit) for hit in find_entities(piece_of(prompt)))
-            items = [{name: hit["extraction_text"], f"{name}{ATTRIBUTES}": hit["attributes"]} for name, hit in pairs]
-            reply = reply_of(items)
-            yield [ScoredOutput(score=1.0, output=f"```json\n{reply}\n```" if self.requires_fence_output else reply)]
-
-
-class PieceReader(BaseLanguageModel):
-    """A LangExtract model for one pass over one document; asks through a function, halves unreadable pieces.
-
-    `prefix` is the prompt before the piece.
-    """
-
-    def __init__(self, asking: AskPiece, prefix: str, workers: int) -> None:
-        super().__init__()
-        self._asking, self._prefix, self._workers = asking, prefix, workers
-        self._is_cancelled = threading.Event()
-        self.pieces: list[str] = []  # in document order
-        self.dropped: set[int] = set()  # numbers of the pieces without a usable reply, in whole or part
-        self.stopped: BaseException | None = None  # ended the extraction; LangExtract may wrap it in another error
-
-    @property
-    def requires_fence_output(self) -> bool:
-        """False: replies are bare JSON, as fences are removed here."""
-        return False
-
-    def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
-        """Yield one reply for each prompt, in order."""
-        first = len(self.pieces)
-        self.pieces += [without_answer(prompt.removeprefix(self._prefix)) for prompt in batch_prompts]
-        numbers = range(first, len(self.pieces))
-        tasks = [(contextvars.copy_context(), number) for number in numbers]  # the contexts carry the deadline
-        with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
-            try:
-                read = pool.map(lambda task: task[0].run(self._read_piece, task[1]), tasks)
-                for number, items in zip(numbers, read, strict=True):
-                    yield [ScoredOutput(score=1.0, output=reply_of(_mark_piece_number(items, number)))]
-            except BaseException as error:  # also an interruption
-                self.stopped = self.stopped or error
-                self._is_cancelled.set()
-                raise
-
-    def located_pieces(self, text: str) -> list[Piece]:
-        """Locate the pieces in their document."""
-        pieces, at = [], 0
-        for piece in self.pieces:
-            at = max(text.find(piece, at), at)
-            pieces.append(Piece(text, at, at + len(piece)))
-            at += len(piece)
-        return pieces
-
-    def _read_piece(self, number: int) -> list[dict[str, Any]]:
-        items = self._extract_items(number, self.pieces[number])
-        return [item for item in items if not any(DELIMITER in value for value in item.values())]
-
-    def _extract_items(self, number: int, piece: str) -> list[dict[str, Any]]:
-        if not piece.strip():
-            return []
-        for attempt in range(TRIES):
-            if self._is_cancelled.is_set():
-                return []
-            try:
-                return extractions_of(self._asking(f"{self._prefix}{piece}{ANSWER}", attempt))
-            except LostPieceError:
-                self.dropped.add(number)
-                return []
-            except TooLongError:
-                break
-            except UnreadableExtractionError:
-                continue
-        halves = _halves(piece)
-        if halves is None:
-            self.dropped.add(number)
-            return []
-        return [item for half in halves for item in self._extract_items(number, half)]
 
 
 class ModelPieces:
@@ -184,7 +71,7 @@ class ModelPieces:
 def extract_with_langextract(
     text: str, doc_name: str, schema: Schema, asking: Callable[[int], AskPiece], settings: ExtractionSettings
 ) -> ExtractionResult:
-    """Extract the entities of one document through LangExtract.
+    """Extract the entities of one document.
 
     Args:
         text: The document.
@@ -193,64 +80,80 @@ def extract_with_langextract(
         asking: Returns, for the number of a pass from 0, the function that asks about a piece; see `AskPiece`.
         settings: Passes, piece size, concurrent requests.
     """
-    before = _prompt_before_piece(schema)
+    reader = _DocumentReader(text, schema, settings)
     kept: list[Entity] = []
-    passes, dropped, chunks = list[Grounded](), set[int](), 0
+    passes: list[Grounded] = []
     for number in range(settings.passes):
-        reader = PieceReader(asking(number), before, settings.max_workers)
-        document = _annotated(text, doc_name, schema, reader, settings)
-        grounded = ground(document.extractions or [], text, reader.located_pieces(text), schema)
-        kept += [new for new in grounded.entities if not _overlaps_any(new, kept)] if number else grounded.entities
+        grounded = Grounded()
+        for span, extractions in zip(reader.spans, reader.read(asking(number)), strict=True):
+            grounded.add(extractions, Piece(text, *span), schema)
+        kept += [entity for entity in grounded.entities if not number or not _overlaps_any(entity, kept)]
         passes.append(grounded)
-        dropped, chunks = dropped | reader.dropped, len(reader.pieces)
     return ExtractionResult(
         doc_name=doc_name,
         extractions=in_order(kept),
         schema_name=schema.name,
         model_id=settings.model_id,
-        chunks=chunks,
-        dropped_chunks=len(dropped),
-        ungrounded=sum(result.ungrounded for result in passes),
-        echoed=sum(result.echoed for result in passes),
-        wrong_class=sum(result.wrong_class for result in passes),
+        chunks=len(reader.spans),
+        dropped_chunks=len(reader.dropped),
+        ungrounded=sum(grounded.ungrounded for grounded in passes),
+        echoed=sum(grounded.echoed for grounded in passes),
+        wrong_class=sum(grounded.wrong_class for grounded in passes),
     )
 
 
-def _annotated(text: str, doc_name: str, schema: Schema, reader: PieceReader, settings: ExtractionSettings) -> Any:
-    import langextract as lx
-    from langextract.prompt_validation import PromptValidationLevel
+class _DocumentReader:
+    """Asks about the pieces of one document, several at once; a piece without a readable reply is halved."""
 
-    try:
-        (document,) = lx.extract(
-            text_or_documents=[lx.data.Document(text=text, document_id=doc_name)],
-            prompt_description=schema.prompt,
-            examples=schema.lx_examples(),
-            model=reader,
-            max_char_buffer=settings.max_char_buffer,
-            batch_length=max(len(text) // settings.max_char_buffer + 1, 64),  # all pieces of most documents at once
-            max_workers=1,
-            use_schema_constraints=False,
-            resolver_params=RESOLVER,
-            prompt_validation_level=PromptValidationLevel.OFF,
-            show_progress=False,
-            fetch_urls=False,
-        )
-    except Exception:
-        if reader.stopped is not None:
-            raise reader.stopped from None
-        raise
-    return document
+    def __init__(self, text: str, schema: Schema, settings: ExtractionSettings) -> None:
+        from langextract.chunking import ChunkIterator
+        from langextract.core.data import FormatType
+        from langextract.core.format_handler import FormatHandler
+        from langextract.core.tokenizer import RegexTokenizer
+        from langextract.prompting import PromptTemplateStructured, QAPromptGenerator
 
+        chunks = (chunk.char_interval for chunk in ChunkIterator(text, settings.max_char_buffer, RegexTokenizer()))
+        self.spans = [(chunk.start_pos or 0, chunk.end_pos or 0) for chunk in chunks]  # of the pieces
+        self.dropped: set[int] = set()  # numbers of the pieces without a usable reply, in whole or part
+        handler = FormatHandler(format_type=FormatType.JSON, use_wrapper=True, use_fences=False)
+        template = PromptTemplateStructured(schema.prompt, schema.lx_examples())
+        self._prompt_of = QAPromptGenerator(template, handler).render
+        self._text, self._workers = text, settings.max_workers
+        self._is_cancelled = threading.Event()
 
-def _prompt_before_piece(schema: Schema) -> str:
-    """Return LangExtract's prompt up to the piece: the task, the examples, and 'Q: '."""
-    from langextract.core.data import FormatType
-    from langextract.core.format_handler import FormatHandler
-    from langextract.prompting import PromptTemplateStructured, QAPromptGenerator
+    def read(self, asking: AskPiece) -> list[list[Extraction]]:
+        """Return what the model extracts from each piece, in order."""
+        pieces = [self._text[slice(*span)] for span in self.spans]
+        tasks = [
+            (contextvars.copy_context(), *numbered) for numbered in enumerate(pieces)
+        ]  # contexts hold the deadline
+        with ThreadPoolExecutor(max(min(self._workers, len(tasks)), 1)) as pool:
+            try:
+                return list(pool.map(lambda task: task[0].run(self._read_piece, asking, *task[1:]), tasks))
+            except BaseException:  # also an interruption
+                self._is_cancelled.set()
+                raise
 
-    template = PromptTemplateStructured(description=schema.prompt, examples=schema.lx_examples())
-    handler = FormatHandler(format_type=FormatType.JSON, use_wrapper=True, use_fences=False)
-    return without_answer(QAPromptGenerator(template, handler).render(""))
+    def _read_piece(self, asking: AskPiece, number: int, piece: str) -> list[Extraction]:
+        if not piece.strip():
+            return []
+        for attempt in range(TRIES):
+            if self._is_cancelled.is_set():
+                return []
+            try:
+                return extractions_of(asking(self._prompt_of(piece), attempt))
+            except LostPieceError:
+                self.dropped.add(number)
+                return []
+            except TooLongError:
+                break
+            except UnreadableExtractionError:
+                continue
+        halves = _halves(piece)
+        if halves is None:
+            self.dropped.add(number)
+            return []
+        return [extraction for half in halves for extraction in self._read_piece(asking, number, half)]
 
 
 def _is_readable(reply: str) -> bool:
@@ -268,13 +171,6 @@ def _overlaps_any(entity: Entity, others: list[Entity]) -> bool:
         and other["char_start"] < entity["char_end"]
         for other in others
     )
-
-
-def _mark_piece_number(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
-    return [
-        {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
-        for item in items
-    ]
 
 
 def _halves(piece: str) -> tuple[str, str] | None:

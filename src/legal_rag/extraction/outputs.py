@@ -6,14 +6,13 @@ import shutil
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Protocol, TextIO
 from urllib.parse import quote
 
-from legal_rag.base.files import beside, locked, put_in_place, sync
+from legal_rag.base.files import beside, locked, sync
 from legal_rag.base.html import NotebookFrame, in_notebook, plain_json
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
@@ -58,12 +57,14 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
     """
     folder.mkdir(parents=True, exist_ok=True)
     scratch = beside(folder / "entities", "new")
-    with locked(folder / "entities"), ExitStack() as stack:
+    with locked(folder / "entities"):
         shutil.rmtree(scratch, ignore_errors=True)  # left by a kill
         scratch.mkdir()
-        stack.callback(shutil.rmtree, scratch, ignore_errors=True)
-        generation = _write_all(scratch, items)
-        return _put_all_in_place(scratch, folder, generation)
+        try:
+            _write_all(scratch, items)
+            return _put_all_in_place(scratch, folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def outputs_in(folder: Path) -> list[Path]:
@@ -200,27 +201,22 @@ def _of_results(results: Results, texts: Mapping[str, str]) -> Iterator[Extracte
             raise ValueError(f"no text of {result.doc_name!r}: pass docs=[{{'name': …, 'text': …}}, …]")
 
 
-def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
-    """Write all files; return the name of the folder of pages (their digest), None for a single page."""
+def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> None:
+    pages_folder = scratch / PAGES
+    pages_folder.mkdir()
     with ExitStack() as stack:
         paths = [scratch / name for name in (JSONL, JSON, INDEX)]
         files = [
             stack.enter_context(path.open("w", encoding="utf-8", errors="replace", newline="\n")) for path in paths
         ]
-        pages_folder = scratch / PAGES
-        pages_folder.mkdir()
-        pages = write_pages(pages_folder, _write_text_files(items, *files), f"../../{PAGE}")
+        pages = write_pages(pages_folder, _write_text_files(items, *files), f"../{PAGE}")
     if len(pages) == 1:
         os.replace(pages_folder / pages[0].address, scratch / PAGE)
-        generation = None
+        pages_folder.rmdir()
     else:
-        digests = [sha256((pages_folder / page.address).read_bytes()).digest() for page in pages]
-        generation = sha256(b"".join(digests)).hexdigest()[:16]
-        moved = [page._replace(address=f"{PAGES}/{generation}/{page.address}") for page in pages]
-        write_parts(scratch / PAGE, index_parts(moved))
+        write_parts(scratch / PAGE, index_parts([page._replace(address=f"{PAGES}/{page.address}") for page in pages]))
     for path in scratch.rglob("*"):
         sync(path)
-    return generation
 
 
 def _write_text_files(
@@ -239,20 +235,13 @@ def _write_text_files(
     by_document.write("{}\n" if before == "{" else "\n}\n")
 
 
-def _put_all_in_place(scratch: Path, folder: Path, generation: str | None) -> list[Path]:
-    """Move the files into place: pages before the index page that links them; delete old pages last."""
-    pages, written = folder / PAGES, [folder / name for name in (JSONL, JSON, INDEX, PAGE)]
-    if generation:
-        pages.mkdir(exist_ok=True)
-        put_in_place(scratch / PAGES, pages / generation)
-        written.append(pages)
-    for name in (PAGE, JSONL, JSON, INDEX):
+def _put_all_in_place(scratch: Path, folder: Path) -> list[Path]:
+    shutil.rmtree(folder / PAGES, ignore_errors=True)
+    written = [name for name in OUTPUTS if (scratch / name).exists()]
+    for name in reversed(written):  # pages before the index page that links them
         os.replace(scratch / name, folder / name)
     sync(folder)
-    outdated = [old for old in pages.iterdir() if old.name != generation] if generation else [pages]
-    for old in outdated:
-        shutil.rmtree(old, ignore_errors=True)
-    return written
+    return [folder / name for name in written]
 
 
 def _check_offsets(item: ExtractedDocument) -> None:

@@ -11,12 +11,9 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
 
-from legal_rag.base.sqlite import parameter
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS
@@ -137,17 +134,16 @@ class AnswerRecorder:
 
     def add_entity(self, entity: ExtractedEntity) -> None:
         """Add an entity; its type holds for the same name in relationships and episodes."""
-        entity = _storable(entity)
         self._types.setdefault(entity.name, entity.type)
         self._entities.append(entity)
 
     def add_relationship(self, relationship: ExtractedRelationship) -> None:
         """Add a relationship."""
-        self._relationships.append(_storable(relationship))
+        self._relationships.append(relationship)
 
     def add_episode(self, episode: ExtractedEpisode) -> None:
         """Add an episode."""
-        self._episodes.append(_storable(episode))
+        self._episodes.append(episode)
 
     def save(self) -> AnswerFacts:
         """Write what was added, replacing what the same answer recorded before.
@@ -260,20 +256,6 @@ class AnswerRecorder:
 
     def _text_key(self, document: Document) -> int:
         return self._writer.text(document.id, document.content_hash)
-
-
-Tag = TypeVar("Tag", ExtractedEntity, ExtractedRelationship, ExtractedEpisode)
-
-
-def _storable(tag: Tag) -> Tag:
-    """Remove lone surrogates: a model's JSON may hold them, SQLite does not take them."""
-    return replace(tag, **{name: _plain_text(value) for name, value in vars(tag).items()})
-
-
-def _plain_text(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_plain_text, value))
-    return parameter(value)
 
 
 def _may_be(first: Named, second: Named, edge_type: str) -> bool:

@@ -264,16 +264,16 @@ class KnowledgeGraph:
         return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
 
     @_in_one_state
-    def episodes(self, node: Node | str | None = None, most: int = 50) -> list[Episode]:
-        """Return the episodes of one node, or all of them, latest first."""
-        keys = None
-        if node is not None:
-            node = self._resolve_node(node)
-            keys = json.dumps(self._numbers_of_node(node))
-        about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
-        where = about if keys else "? IS NULL"
-        sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
-        return self._episodes(self._select(sql, keys, most))
+    def episodes(self) -> list[Episode]:
+        """Return the notes that models took on their answers, latest first."""
+        rows = self._select(f"{_SELECT_EPISODES} ORDER BY recorded DESC, episode_key")
+        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
+        return [
+            Episode(
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *rest
+            )
+            for decision, context, status, lessons, named, *rest in rows
+        ]
 
     @_in_one_state
     def mentions(self, node: Node | str) -> list[Mention]:
@@ -314,7 +314,7 @@ class KnowledgeGraph:
                 connection.execute("ROLLBACK")
 
     def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
-        """Stream the nodes that have an edge or an episode, each once, with one batch in memory.
+        """Stream the nodes that have an edge or an episode, each once; in memory are a batch and the documents' keys.
 
         Args:
             supports: Of edges; 'stated' adds names of answers found in the documents read, 'none' all of their names.
@@ -330,21 +330,19 @@ class KnowledgeGraph:
             OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
             {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
         """  # noqa: S608
+        documents: set[str] = set()
         for rows in self._stream_rows(sql, supports):
-            nodes = self._nodes(number for (number,) in rows)
-            first = self._first_numbers({node.key for node in nodes.values() if node.doc_id})
-            yield from (node for number, node in nodes.items() if first.get(node.key, number) == number)
+            for node in self._nodes(number for (number,) in rows).values():
+                if node.key not in documents:
+                    yield node
+                if node.doc_id:  # one document may have several nodes
+                    documents.add(node.key)
 
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
         """Stream the edges, one per source (two answers that state the same give two), with one batch in memory."""
         sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
         for rows in self._stream_rows(sql, supports):
             yield from self._edges(rows)
-
-    def iter_episodes(self) -> Iterator[Episode]:
-        """Stream the episodes in the order of recording, with one batch in memory."""
-        for rows in self._stream_rows(f"{_SELECT_EPISODES} ORDER BY episode_key"):
-            yield from self._episodes(rows)
 
     def _stream_rows(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
         cursor = self._connections.get().execute(sql, {"supports": _json(sorted(supports))})
@@ -359,14 +357,6 @@ class KnowledgeGraph:
             WHERE t.text_key = {table}.text_key
         ))"""  # noqa: S608
 
-    def _first_numbers(self, keys: Collection[str]) -> dict[str, int]:
-        """Return the lowest number among the nodes that represent each document."""
-        same = {key for group in self._same_keys(keys).values() for key in group}
-        first: dict[str, int] = {}
-        for number, node in sorted(self._nodes(self._numbers_of_keys(same)).items()):
-            first.setdefault(node.key, number)
-        return first
-
     def _select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
 
@@ -374,7 +364,8 @@ class KnowledgeGraph:
         return self.find(node) if isinstance(node, str) else node
 
     def _numbers_of_node(self, node: Node) -> list[int]:
-        return self._numbers_of_keys(self._same_keys([node.key])[node.key])
+        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return [number for (number,) in self._select(sql, _json(self._same_keys([node.key])[node.key]))]
 
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
@@ -458,10 +449,6 @@ class KnowledgeGraph:
             holders[key].append(doc_id)
         return holders
 
-    def _numbers_of_keys(self, keys: Collection[str]) -> list[int]:
-        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return [key for (key,) in self._select(sql, _json(keys))]
-
     def _edge_rows(
         self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
     ) -> list[tuple[Any, ...]]:
@@ -487,15 +474,6 @@ class KnowledgeGraph:
         rows = list(rows)
         nodes = self._nodes({key for row in rows for key in row[:2]})
         return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
-
-    def _episodes(self, rows: Sequence[tuple[Any, ...]]) -> list[Episode]:
-        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
-        return [
-            Episode(
-                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *rest
-            )
-            for decision, context, status, lessons, named, *rest in rows
-        ]
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""

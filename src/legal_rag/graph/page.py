@@ -1,9 +1,10 @@
-"""A node and its links as an HTML page: a drawing by year and court, and a table with the quoted passages."""
+"""A node and its links as an HTML page: a table by year, with the quoted passages."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,36 +17,22 @@ from legal_rag.base.html import (
     own_style,
     page_template,
 )
-from legal_rag.graph.drawing import HEIGHT, WIDTH, Drawing, Placed, draw, years_of
-from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, Episode, KnowledgeGraph, Node
+from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, KnowledgeGraph, Node
 from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
-from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
-from legal_rag.law.citation import code_abbreviations, legal_citation, legal_date
+from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.law.citation import legal_citation, legal_date
 from legal_rag.library.corpus import Corpus
 
 PACKAGE = "legal_rag.graph"
 TITLE = "Graphe des décisions"
-MAX_NODES = 300  # drawn; the page says how many are left out
-MAX_READ = 5000  # edges read for each type and direction, from which the drawn ones are chosen
-MAX_LISTED = 100  # episodes, contradictions
+MAX_NODES = 300  # shown around one; the page says how many are left out
+MAX_READ = 5000  # edges read for each type and direction, from which the shown ones are chosen
 CONTEXT = 140  # characters on either side of the supporting passage
 MAX_QUOTED = 500  # characters of that passage
-D3 = ("dispatch", "color", "interpolate", "timer", "ease", "selection", "drag", "transition", "zoom")
-LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 22, 60, 240, 1200  # displayed characters
+NAME_CHARS = 240  # displayed
 _BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
-_ARTICLE = re.compile(r"^article (?=\S)")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_BANDS = {
-    "decision": "Décisions sans date connue",
-    "article": "Articles et textes",
-    "statute": "Articles et textes",
-    "court": "Juridictions",
-    "party": "Parties et conseils",
-    "person": "Parties et conseils",
-    "organization": "Parties et conseils",
-    "judge_or_counsel": "Parties et conseils",
-}
 _TREATED = {
     "overrules": "cassé, annulé ou infirmé par",
     "upholds": "maintenu par",
@@ -77,7 +64,6 @@ class NodeView(NamedTuple):
     rulings: list[Edge]  # among them: those that say how later decisions treat it
     stated: list[Edge]  # a model's claims with both names in one sentence
     unsupported: list[Edge]  # a model's claims without support in the texts
-    episodes: list[Episode]
     most: int  # edges read of each type and direction
 
 
@@ -109,7 +95,6 @@ def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False
         graph.treatment(node).rulings,
         of(STATED) if with_all else [],
         of(UNSUPPORTED) if with_all else [],
-        graph.episodes(node, MAX_LISTED),
         most,
     )
 
@@ -200,62 +185,50 @@ class Link(NamedTuple):
     """A link as displayed."""
 
     edge: Edge
-    other: int  # number of the node at the other end
-    says: str  # wording from the central node's side
     kind: str  # a known edge type, for the style
-    path: str  # in SVG
+    says: str  # wording from the node's side
+    name: str  # of the node at the other end
+    facts: list[str]  # about it
+    day: str  # of that decision, ISO 8601; empty if unknown
     quoted: Quotation | None
     origin: str
 
 
-class Shown(NamedTuple):
-    """A node as displayed."""
-
-    node: Node
-    name: str
-    label: str  # short, without bidirectional controls
-    place: Placed
-    facts: list[str]
-
-
 def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NODES) -> str:
-    """Render a node with its links as a self-contained French HTML page.
+    """Render a node with its links, by year, as a self-contained French HTML page.
 
-    Claims of models are drawn dashed and labelled; unsupported ones are not drawn.
+    Claims of models are labelled; unsupported ones are left out.
 
     Args:
         graph: The graph.
         node: The node, or what `KnowledgeGraph.find` takes.
-        most: Nodes drawn.
+        most: Nodes that are linked to it.
 
     Raises:
         LookupError: If there is no such node, or several.
     """
     view = view_node(graph, node, with_all=True, most=MAX_READ)
     others = _rank_neighbours(view)
-    shown = [_shown_node(graph, drawn) for drawn in [view.node, *others[: most - 1]]]
-    drawing = draw([item.place for item in shown])
-    links = _graph_links(graph, view, shown, drawing)
-    frame = frame_of_page(f"{shown[0].name[:100]} — {TITLE}", *_script_and_style())
+    shown = {other.key: _clip(name_of(graph, other)) for other in others[:most]}
+    edges = [edge for edge in [*view.edges, *view.stated] if other_end(edge, view.node).key in shown]
+    links = [_as_link(graph, view.node, edge, shown) for edge in edges]
+    links.sort(key=lambda link: link.says)
+    links.sort(key=lambda link: link.day, reverse=True)
     values = {
         "view": view,
-        "shown": shown,
-        "drawing": drawing,
-        "links": links,
+        "name": _clip(view.name),
+        "facts": list(map(_clip, facts_about(view.node))),
+        "years": [(year, list(of_year)) for year, of_year in groupby(links, key=lambda link: link.day[:4])],
         "kinds": Counter((link.kind, link.edge.is_fact) for link in links),
-        "years": years_of(item.place for item in shown),
-        "left_out": _count_left_out(view, others, len(shown) - 1),
+        "n_shown": len(shown),
+        "left_out": _count_left_out(view, others, len(shown)),
         "treatment": treatment_in_french(view.node, view.rulings),
         "edge_types": EDGE_TYPES,
-        "statuses": EPISODE_STATUSES,
-        "origin": lambda edge: _clip(origin_in_french(edge)),
-        "name_of": lambda node: _clip(name_of(graph, node)),
         "cut": _clip,
-        "note": lambda text: _clip(text, NOTE_CHARS),
         "day": legal_date,
         "number": french_number,
-        "size": (WIDTH, HEIGHT),
     }
+    frame = frame_of_page(f"{_clip(view.name, 100)} — {TITLE}", *_script_and_style())
     return page_template(PACKAGE, "graph.html.j2").render(**frame, **values)
 
 
@@ -276,12 +249,11 @@ def view_graph(library: Corpus | str | Path, name: str, height: int = 820) -> No
 
 @cache
 def _script_and_style() -> tuple[Any, Any]:
-    vendored = [f"vendor/d3-{module}.min.js" for module in D3]
-    return own_script(PACKAGE, *vendored, "graph.js"), own_style(PACKAGE, "graph.css")
+    return own_script(PACKAGE, "graph.js"), own_style(PACKAGE, "graph.css")
 
 
 def _rank_neighbours(view: NodeView) -> list[Node]:
-    """Return the neighbours in drawing priority: rulings, cited nodes, then the latest."""
+    """Return the neighbours, most important first: rulings, cited nodes, then the latest."""
     rulings = {edge.source.key for edge in view.rulings}
     others: dict[str, tuple[tuple[Any, ...], Node]] = {}
     for edge in [*view.edges, *view.stated]:
@@ -294,57 +266,24 @@ def _rank_neighbours(view: NodeView) -> list[Node]:
 
 
 def _count_left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
-    """Count the nodes that are not drawn, a lower bound: edges beyond `most` were not read."""
+    """Count the nodes that are left out, a lower bound: edges beyond `most` were not read."""
     citing = {edge.source.key for edge in view.edges if edge.type in CITING_TYPES and edge.target.key == view.node.key}
     return len(others) - shown + max(0, view.node.cited - len(citing))
 
 
-def _shown_node(graph: KnowledgeGraph, node: Node) -> Shown:
-    try:
-        cited = legal_citation(graph.library.document(node.doc_id)) if node.doc_id else None
-    except LookupError:  # removed meanwhile
-        cited = None
-    name = cited.with_name if cited else node.name
-    short = name.partition(", ")[2] if node.key.startswith(LOWER) else name  # its court names the lane
-    if cited and cited.number:
-        short = ", ".join(filter(None, (cited.formation, cited.number)))
-    return Shown(node, _clip(name), _short_label(short or name), _placed(node), list(map(_clip, facts_about(node))))
-
-
-def _short_label(text: str) -> str:
-    text = _ARTICLE.sub("art. ", _to_line(text))
-    for code, short in code_abbreviations().items():
-        text = text.replace(f" du {code}", f" {short}").replace(f" des {code}", f" {short}")
-    return _clip(text, LABEL_CHARS)
-
-
-def _placed(node: Node) -> Placed:
-    """Return a node's lane: court and year for a decision that has both, else a band."""
-    day, court = node.decision_date, node.court.partition(", ")[0]
-    if node.key.startswith(LOWER) and (dated := _DAY.search(node.key)):
-        day, court = dated[0], node.name.partition(", ")[0]
-    if node.type == "decision" and _DAY.match(day):
-        court = _clip(court.replace("’", "'"), LANE_CHARS) or "Juridiction inconnue"
-        return Placed(court[:1].upper() + court[1:], int(day[:4]))
-    return Placed(_BANDS.get(node.type, "Notions et autres"), 0)
-
-
-def _graph_links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawing: Drawing) -> list[Link]:
-    """Return the links to the nodes shown: facts first, then latest decisions first."""
-    numbers = {item.node.key: number for number, item in enumerate(shown)}
-    nth: Counter[int] = Counter()
-    links = []
-    for edge in [*view.edges, *view.stated]:
-        other = numbers.get(other_end(edge, view.node).key, 0)
-        if other:
-            ends = (other, 0) if edge.target.key == view.node.key else (0, other)
-            kind = edge.type if edge.type in EDGE_TYPES else "related_to"
-            path = drawing.link(*ends, nth[other])
-            nth[other] += 1
-            links.append(
-                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), _clip(origin_in_french(edge)))
-            )
-    return sorted(links, key=lambda link: (not link.edge.is_fact, link.says, -shown[link.other].place.year))
+def _as_link(graph: KnowledgeGraph, node: Node, edge: Edge, names: Mapping[str, str]) -> Link:
+    other = other_end(edge, node)
+    dated = _DAY.search(other.key) if other.key.startswith(LOWER) else None
+    return Link(
+        edge,
+        edge.type if edge.type in EDGE_TYPES else "related_to",
+        says(edge, node),
+        names[other.key],
+        list(map(_clip, facts_about(other))),
+        dated[0] if dated else other.decision_date,
+        quote(graph, edge),
+        _clip(origin_in_french(edge)),
+    )
 
 
 def _format_decisions(n: int) -> str:

@@ -7,8 +7,7 @@ from functools import cache
 from legal_rag.base.text import Span, read_words
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import BENEFIT_RULE, LEAVE_RULE, WORKING_TIME_RULE, Entity, in_order, rule_entity
-from legal_rag.extraction.rules.counsel import find_counsel
-from legal_rag.extraction.rules.parties import find_parties
+from legal_rag.extraction.rules.parties import find_counsel, find_parties
 from legal_rag.extraction.schemas import Schema
 from legal_rag.law import (
     ArticleCitation,
