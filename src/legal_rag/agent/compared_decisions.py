@@ -17,7 +17,7 @@ from legal_rag.law.courts import CourtRank, court_of
 from legal_rag.law.keys import canonical_key, own_keys
 from legal_rag.law.ruling import Operative, operative_part
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 
 AROUND = 1200  # characters of a decision shown to a model on either side of a span
 DISPOSED = 600  # of its operative part
@@ -89,7 +89,7 @@ class AnalysedDecision:
     part: Operative | None
 
     @classmethod
-    def of(cls, document: Document, corpus: Corpus) -> "AnalysedDecision":
+    def of(cls, document: Document, corpus: Library) -> "AnalysedDecision":
         """Read a document of a corpus."""
         court = court_of(document.juridiction, document.formation, document.title)
         entities = None if document.solution.strip() else corpus.entities_of(document.id)
@@ -185,8 +185,7 @@ def article_name(value: str, code: str) -> str:
 class PassageSimilarity:
     """IDF-weighted Dice coefficient of passages; caches stems and weights, so one object serves one thread."""
 
-    def __init__(self, lexical: LexicalIndex | None) -> None:
-        """Take the index of the IDF weights; without one every word weighs 1."""
+    def __init__(self, lexical: LexicalIndex) -> None:
         self._lexical = lexical
         self._stems: dict[str, tuple[str, ...]] = {}
         self._idf: dict[str, float] = {}
@@ -203,7 +202,7 @@ class PassageSimilarity:
             if word not in self._stems:
                 self._stems[word] = tuple(lexical_words(word))
                 for stem in self._stems[word]:
-                    self._idf.setdefault(stem, self._lexical.rarity(word) if self._lexical else 1.0)
+                    self._idf.setdefault(stem, self._lexical.rarity(word))
             terms.update(self._stems[word])
         return terms
 

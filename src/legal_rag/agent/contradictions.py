@@ -29,7 +29,7 @@ from legal_rag.citations.wording import content_words
 from legal_rag.extraction.outcomes import opposites_of
 from legal_rag.law.courts import court_of
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.llm import Budget, BudgetExceededError, Usage
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ NEAR = 300  # characters on either side of a passage cited in which an article b
 CONTEXT = 800  # characters on either side of an article by which two decisions are about the same thing
 LEAST_SIMILARITY = 0.2  # of two such contexts: less is mostly another subject
 
-NO_TABLES = "Ce corpus n'a pas de table des articles cités : il faut un index construit par legal-rag index."
 NOTHING_CITED = "La réponse ne cite aucune décision de ce corpus dont la citation tient."
 NO_OUTCOME = "Des décisions citées, aucune n'a à la fois une solution qui en a une contraire et un article d'un code."
 NONE_FOUND = "Aucune décision lue sur les mêmes articles n'est assez proche et de solution opposée."
@@ -95,7 +94,7 @@ class Comparison:
 
 
 def contradictions(
-    prediction: "Prediction", corpus: Corpus, lm: "dspy.BaseLM | None" = None, *, most: int = 5
+    prediction: "Prediction", corpus: Library, lm: "dspy.BaseLM | None" = None, *, most: int = 5
 ) -> Comparison:
     """Find decisions to compare with those that an answer cites, and ask a model, if there is one, about each pair.
 
@@ -116,8 +115,6 @@ def contradictions(
         raise ValueError(f"most must be at least 1, got {most}")
     started = time.perf_counter()
     links = corpus.citation_links()
-    if links is None:
-        return Comparison(notice=NO_TABLES)
     comparison = _Search(corpus, links, prediction.citations).comparison(most)
     if lm is not None and comparison.pairs:
         comparison = _ask_model(comparison, prediction.citations, corpus, lm, most)
@@ -141,7 +138,7 @@ class _Match(NamedTuple):
 
 
 class _Search:
-    def __init__(self, corpus: Corpus, links: CitationLinks, citations: Sequence[Citation]) -> None:
+    def __init__(self, corpus: Library, links: CitationLinks, citations: Sequence[Citation]) -> None:
         self._corpus, self._links, self._citations = corpus, links, citations
         self._similarity = PassageSimilarity(corpus.lexical_index())
         self._n_citing = self._n_looked_at = self._n_read = 0
@@ -283,7 +280,7 @@ def _signature() -> "type[dspy.Signature]":
 
 
 def _ask_model(
-    comparison: Comparison, citations: Sequence[Citation], corpus: Corpus, lm: "dspy.BaseLM", most: int
+    comparison: Comparison, citations: Sequence[Citation], corpus: Library, lm: "dspy.BaseLM", most: int
 ) -> Comparison:
     """Ask a model about each pair, in `most` calls; stop at a failure, which the notice explains."""
     from legal_rag.llm import ModelCalls
@@ -304,7 +301,7 @@ def _ask_model(
     return replace(comparison, pairs=pairs, notice=notice, usage=calls.tracker.usage)
 
 
-def _ask_about(pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: "ModelCalls") -> Pair:
+def _ask_about(pair: Pair, citations: Sequence[Citation], corpus: Library, calls: "ModelCalls") -> Pair:
     import dspy
 
     cited, other = (AnalysedDecision.of(corpus.document(side.doc_id), corpus) for side in (pair.cited, pair.other))

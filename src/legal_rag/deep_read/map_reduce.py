@@ -34,7 +34,7 @@ from legal_rag.deep_read.prompts import (
     quoted,
     unread_text,
 )
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.llm import BudgetExceededError, ModelError, TextModel, Usage, UsageTracker
 
 DEFAULT_SETTINGS = MapReduceSettings()
@@ -68,7 +68,7 @@ def written_answer(
     scope: Scope,
     *,
     model: TextModel,
-    library: Corpus,
+    library: Library,
     most: int,
 ) -> tuple[str, str]:
     """Have a model write one answer from findings; return it, and what it was not shown, in French.
@@ -179,7 +179,7 @@ def map_reduce(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Corpus,
+    library: Library,
     root: TextModel,
     sub: TextModel,
     workers: int = WORKERS,
@@ -232,7 +232,7 @@ def answer_each(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Corpus,
+    library: Library,
     model: TextModel,
     workers: int = WORKERS,
     settings: MapReduceSettings = EACH_SETTINGS,

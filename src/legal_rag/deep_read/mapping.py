@@ -22,7 +22,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import cut_windows
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.law.sentences import cut_at_blanks
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, json_in
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ def map_documents(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Corpus,
+    library: Library,
     model: TextModel,
     workers: int,
     settings: MapReduceSettings,
@@ -243,7 +243,7 @@ class _Task(NamedTuple):
 
 def _iter_tasks(
     doc_ids: Sequence[str],
-    library: Corpus,
+    library: Library,
     settings: MapReduceSettings,
     begun: list[DocumentRead],
     on_done: Callable[[DocumentRead], None],

@@ -26,7 +26,7 @@ from legal_rag.base.files import (
     write_whole,
 )
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, parameter, transaction
-from legal_rag.corpus.documents import Document
+from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
@@ -34,7 +34,6 @@ from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, sh
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.checksums import CHECKSUMS, UNRECORDED, record_all, record_checksums
-from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import (
     BAD_RECORDS,
     INSTRUCTIONS,
@@ -236,6 +235,20 @@ def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, 
     query = "SELECT id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
     with closing(connect_to_read(store)) as connection:
         return write_mapping(mapping, source, (doc_id for (doc_id,) in connection.execute(query, (shard,))))
+
+
+def write_mapping(file: Path, source: Mapping[str, Any], doc_ids: Iterable[str]) -> int:
+    """Stream a `doc_mapping.json`, ids in the order of positions; `source` is a manifest's. Return how many."""
+    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
+    head = json.dumps({"dataset": source["name"], "split": source["split"], "config": config}, ensure_ascii=False)
+    position = -1
+    with file.open("w", encoding="utf-8") as out:
+        out.write(head[:-1] + ', "entries": {')
+        for position, doc_id in enumerate(doc_ids):
+            comma = "," if position else ""
+            out.write(f"{comma}\n{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+        out.write("\n}}\n")
+    return position + 1
 
 
 class LibraryUpdate:
