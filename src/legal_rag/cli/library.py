@@ -276,14 +276,11 @@ def compact_command(n_bits: int | None, retrain: bool, index_folder: str, index_
 @place_options
 def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
     """Check all of a Library; status 1 and a list if anything is damaged."""
-    from legal_rag.indexer.doctor import examine, unverified
+    from legal_rag.indexer.doctor import examine
 
-    library = open_library(index_folder, index_name)
-    problems, not_verified = examine(library), unverified(library)
+    problems = examine(open_library(index_folder, index_name))
     if as_json:
-        print_json({"problems": problems, "unverified": not_verified})
-    elif not_verified:
-        click.echo(not_verified, err=True)
+        print_json({"problems": problems})
     for problem in problems:
         click.echo(problem, err=True)
     if not as_json and any("'legal-rag " not in problem for problem in problems):  # the others say it

@@ -34,7 +34,6 @@ from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import ShardSize
 from legal_rag.library.store import (
     SELECT_DOCUMENTS,
-    SELECT_HASHED,
     Contents,
     Place,
     StoredChunk,
@@ -158,25 +157,18 @@ class Library:
 
         Raises:
             LookupError: If there is none; the message names the nearest id.
-            ValueError: If it is not what was written.
+            ValueError: If its row is damaged.
         """
-        row = self._fetch_row(f"{SELECT_HASHED} WHERE id = ? AND {self._present}", doc_id)
+        row = self._fetch_row(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
                 f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return self._verify_document(*row)
-
-    def _verify_document(self, content_hash: str, *row: Any) -> Document:
         try:
-            document = document_of_stored(row)
+            return document_of_stored(row)
         except (ValueError, TypeError) as error:  # a damaged row may hold anything
             raise ValueError(f"{self.path / STORE} is damaged ({error}): 'legal-rag doctor' says more") from error
-        if document.content_hash != content_hash:
-            problem = f"document {document.id!r} is not what was written"
-            raise ValueError(f"{self.path / STORE} is damaged ({problem}): 'legal-rag doctor' says more")
-        return document
 
     def documents(self) -> Iterator[Document]:
         """Stream all documents in index order."""
