@@ -127,10 +127,10 @@ print(f"Index construit en {report.seconds['total']:.0f} s" if report else "Inde
 
 # %%
 from legal_rag.encoder import build_encoder
-from legal_rag.retriever import open_corpus
+from legal_rag.library import Library
 
 encoder = build_encoder(encoder_config) if ENCODER else None
-corpus = open_corpus(index, encoder=encoder)
+corpus = Library(index)
 counts, name = corpus.manifest["counts"], corpus.manifest["encoder"]["name"]
 print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur : {name}, dans {corpus.path}")
 

@@ -30,7 +30,8 @@ from legal_rag.assets import (
 )
 from legal_rag.corpus import read_documents
 from legal_rag.encoder import build_encoder
-from legal_rag.retriever import build_retriever, open_corpus
+from legal_rag.library import Library
+from legal_rag.retriever import build_retriever
 
 
 class Server:
@@ -519,9 +520,7 @@ def test_a_retriever_is_built_from_two_addresses_and_later_without_the_server(
     assert all(hit.text == contents[hit.doc_id][hit.char_start : hit.char_end] for hit in everything)
 
 
-def test_an_old_index_is_prepared_from_a_local_zip_whatever_pickles_it_holds(
-    tiny_library, tiny_encoder, tmp_path, monkeypatch
-):
+def test_an_index_of_pylate_is_unpacked_to_be_imported_whatever_pickles_it_holds(tiny_library, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     evil = b"cos\nsystem\n(S'touch EVIL'\ntR."  # unpickling it makes a file
     old = tmp_path / "export" / "my_index"
@@ -534,8 +533,8 @@ def test_an_old_index_is_prepared_from_a_local_zip_whatever_pickles_it_holds(
 
     assert assets.encoder is None
     assert assets.index == tmp_path / "assets" / "index" / "old" / "export" / "my_index"
-    corpus = open_corpus(assets.index, {doc_id: tiny_library[doc_id] for doc_id in tiny_library}, encoder=tiny_encoder)
-    assert len(build_retriever(corpus, tiny_encoder).search("La cour rejette", k=3)) == 3
+    with pytest.raises(FileNotFoundError, match="'legal-rag import-pylate' makes a Library of it"):
+        Library(assets.index)
     assert not Path("EVIL").exists()
 
 

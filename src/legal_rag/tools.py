@@ -8,7 +8,7 @@ from legal_rag.agent.tools import build_tools
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import ID_COLUMN
 from legal_rag.graph.graph import KnowledgeGraph
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 __all__ = [
@@ -51,7 +51,7 @@ def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) ->
     return document_text(document, score)
 
 
-def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> str:
+def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Library) -> str:
     """Render a chunk with its neighbours and what their decision is, in French, with the offsets that citations need.
 
     Args:
@@ -69,7 +69,7 @@ def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> 
         return str(error)
 
 
-def graph_neighbours(name: str, type: str = "", *, dataset: Corpus) -> str:
+def graph_neighbours(name: str, type: str = "", *, dataset: Library) -> str:
     """Render the facts of the knowledge graph around a name, in French, each with the place of the text that says so.
 
     Args:

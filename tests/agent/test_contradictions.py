@@ -219,23 +219,6 @@ def test_a_decision_that_was_removed_is_not_compared(tiny_encoder, tmp_path):
     assert others(contradictions(citing(library, "cited"), library.reload())) == ["told-in-text", "earlier"]
 
 
-@pytest.mark.slow
-def test_an_index_of_the_old_form_has_no_tables(tiny_encoder, sample_rows, tmp_path):
-    import torch
-    from datasets import Dataset
-    from fast_plaid.search import FastPlaid
-
-    from legal_rag.retriever import open_corpus
-
-    texts = [one["content"][:500] for one in sample_rows[:12]]
-    with FastPlaid(str(tmp_path / "fast_plaid_index"), device="cpu") as plaid:
-        plaid.create([torch.from_numpy(one) for one in tiny_encoder.encode_documents(texts)], nbits=4, seed=1)
-    dataset = Dataset.from_list([{"id": str(n), "content": text} for n, text in enumerate(texts)])
-    corpus = open_corpus(tmp_path, dataset, encoder=tiny_encoder)
-    found = contradictions(Prediction(question="?", answer="", mode="agent", status="answered", citations=[]), corpus)
-    assert (found.pairs, found.notice[:44]) == ([], "Ce corpus n'a pas de table des articles cité")
-
-
 def test_fewer_than_one_pair_is_refused(library):
     with pytest.raises(ValueError, match="most must be at least 1, got 0"):
         contradictions(citing(library, "cited"), library, most=0)

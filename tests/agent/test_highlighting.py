@@ -36,7 +36,7 @@ class WordEncoder:
 
 
 class Shelf:
-    """A corpus of a few texts and no index of words."""
+    """A corpus of a few texts, whose words are all rare."""
 
     def __init__(self, **texts):
         self.texts = texts
@@ -47,7 +47,10 @@ class Shelf:
         return Document(id=doc_id, title=f"Titre {doc_id}", content=self.texts[doc_id], decision_date="2020-01-02")
 
     def lexical_index(self):
-        return None
+        return self
+
+    def rarity(self, word):
+        return 1.0
 
 
 LONG = "".join(f"{number:04d} " for number in range(400))  # 2,000 characters

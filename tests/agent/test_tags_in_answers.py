@@ -482,15 +482,6 @@ def test_an_index_that_is_replaced_in_the_meantime_gets_the_edges_and_is_not_bro
     assert examine(library.reload()) == []
 
 
-def test_a_corpus_that_is_no_library_keeps_what_was_said_with_the_answer_alone(library, tiny_encoder, monkeypatch):
-    monkeypatch.setattr(type(library), "read_only", True)
-    with ScriptedServer(answering(EVERY)) as server:
-        agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **SETTINGS)
-        prediction = agent(QUESTION)
-    assert (prediction.graph, bool(prediction.extraction)) == (None, True)
-    assert KnowledgeGraph(library).counts()["answers"] == 0
-
-
 def test_an_agent_made_by_hand_asks_for_tags_too(library, tiny_encoder):
     with ScriptedServer(answering(EVERY)) as server:
         lm = build_language_model("scripted", api_base=server.api_base, cache=False)

@@ -8,6 +8,7 @@ import pytest
 from support.scripted_server import ScriptedServer, fields
 
 from legal_rag.cli import COMMANDS, EXAMPLES, main
+from legal_rag.indexer import export_pylate
 from legal_rag.library import Library
 from legal_rag.library.manifest import write_manifest
 
@@ -224,6 +225,15 @@ def test_export_says_how_pylate_opens_what_it_wrote(place, tiny_library, said, t
     assert printed.endswith(f"  {opening}\n")
     written = json.loads(said("export", "--pylate", tmp_path / "again", "--json", *place))
     assert (written["chunks"], written["n_ivf_probe"]) == (n_chunks, 8)
+
+
+def test_an_index_of_pylate_is_imported_and_searched(tiny_library, tiny_model_folder, said, tmp_path):
+    exported = export_pylate(tiny_library, tmp_path / "out")
+    place = ("--index-folder", tmp_path / "imported")
+    folder = tmp_path / "out" / exported.index_name
+    printed = said("import-pylate", folder, "--source", "sample", "--encoder", tiny_model_folder, *place)
+    assert printed.startswith(f"{tiny_library.n_documents} documents, {exported.chunks} chunks, ")
+    assert len(json.loads(said("search", QUESTION, "--k", "3", "--json", *place))) == 3
 
 
 def test_a_key_is_written_nowhere(copied, capfd):

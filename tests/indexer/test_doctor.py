@@ -1,6 +1,5 @@
 """The doctor vouches for every byte, says what it cannot vouch for, and names what mends what it finds."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,10 +7,9 @@ import pytest
 
 from legal_rag.cli import main
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
-from legal_rag.indexer.doctor import damage_of, unverified
+from legal_rag.indexer.doctor import damage_of
 from legal_rag.library import Library
 from legal_rag.library.checksums import CHECKSUMS
-from legal_rag.library.manifest import MANIFEST
 
 
 @pytest.fixture
@@ -72,32 +70,20 @@ def test_a_commit_cut_off_before_its_checksums_is_told_until_the_next_one(librar
         patch.setattr("legal_rag.indexer.commit.record_checksums", _interrupt)
         add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
     problems = examine(library.reload())
-    assert any(problem.startswith("corpus.sqlite: not what was written") for problem in problems)
-    assert all(
-        "a commit was cut off: the next 'legal-rag add' or 'legal-rag remove' records all" in one for one in problems
-    )
+    remedy = "after an 'add' or 'remove' that was cut off, the same command again"
+    store = "corpus.sqlite: not what was written (its SHA-256 differs)"
+    assert any(problem.startswith(f"{store} ({remedy}") for problem in problems)
     remove_documents(["neuf"], **index)
     assert examine(library.reload()) == []
 
 
-def test_what_a_library_of_before_cannot_be_vouched_for_is_said_and_compacting_mends_it(
-    library, tiny_encoder, capsys, index, place
-):
-    assert unverified(library) is None
+def test_a_library_without_checksums_is_told_and_compacting_records_them(library, tiny_encoder, index):
     (library.path / CHECKSUMS).unlink()
-    assert any(problem.startswith(f"{CHECKSUMS}: missing") for problem in examine(library))
-    (library.path / MANIFEST).write_text(json.dumps(library.manifest), "utf-8")  # without a checksum of itself
-    assert examine(library) == []
-    assert "written without checksums" in (unverified(library) or "")
-    assert main(["doctor", *place]) == 0
-    out, err = capsys.readouterr()
-    assert "no problem found" in out
-    assert "written without checksums" in err
     add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
-    assert examine(library.reload()) == []
-    assert "written without checksums" in (unverified(library.reload()) or "")
+    (problem,) = examine(library.reload())
+    assert problem == f"{CHECKSUMS}: missing: most files cannot be verified ('legal-rag compact' records all anew)"
+    assert damage_of(library.path) is None
     compact_index(**index)
-    assert unverified(library.reload()) is None
     assert examine(library.reload()) == []
 
 
@@ -107,16 +93,6 @@ def test_the_store_of_another_library_is_refused(library, tmp_path, tiny_encoder
     shutil.copy(Path(other.path) / "corpus.sqlite", library.path / "corpus.sqlite")
     assert main(["search", "bail", "--mode", "bm25", *place]) == 1
     assert "corpus.sqlite is of another Library ('legal-rag index' builds it anew)" in capsys.readouterr().err
-
-
-def test_a_document_whose_row_was_changed_is_not_shown(library, capsys, place):
-    store = library.path / "corpus.sqlite"
-    data = store.read_bytes()
-    doc_id = next(iter(library))
-    word = library.document(doc_id).content.split()[5].encode()
-    store.write_bytes(data.replace(b" " + word + b" ", b" " + word[::-1] + b" "))
-    assert main(["lookup", doc_id, *place]) == 1
-    assert f"document '{doc_id}' is not what was written): 'legal-rag doctor' says more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -147,20 +123,6 @@ def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys, 
         assert main(["corpus-index", "--no-parallel", *place]) == 0
     else:
         return
-    assert examine(library.reload()) == []
-
-
-def test_a_removal_killed_before_other_parts_are_recorded_is_made_good_by_the_same_command(library, monkeypatch, index):
-    gone = next(iter(library.documents())).id
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("legal_rag.indexer.build.forget_entities", _interrupt)
-        patch.setattr("legal_rag.indexer.commit.record_checksums", _interrupt)
-        remove_documents([gone], **index)
-    for name in ("entities.html", "entities.json"):
-        (library.path / name).unlink(missing_ok=True)
-    assert all("a commit was cut off" in problem for problem in examine(library.reload()))
-    with pytest.raises(LookupError):
-        remove_documents([gone], **index)
     assert examine(library.reload()) == []
 
 

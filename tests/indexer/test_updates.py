@@ -67,7 +67,7 @@ def checksums(library):
     return {
         path.relative_to(library.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in library.path.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.suffix != ".lock"
     }
 
 

@@ -16,7 +16,6 @@ from legal_rag.extraction.store import Recipe
 from legal_rag.extraction.terms import terms_of, terms_of_all, wanted_entity
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
 from legal_rag.library import Filters
-from legal_rag.library.foreign import ForeignIndex
 from legal_rag.retriever import Retriever
 
 RECIPE = Recipe("jurisprudence", "1", "rules", 1, "", 2000)
@@ -298,15 +297,10 @@ def test_a_document_that_holds_the_facts_comes_first_and_nothing_else_is_disturb
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_a_filter_bounds_what_facts_lift_and_an_index_of_the_old_form_has_no_entities(opened, tiny_encoder):
+def test_a_filter_bounds_what_facts_lift(opened, tiny_encoder):
     extract_by_hand(opened)
     hits = Retriever(opened, tiny_encoder).search("la société Lever", 20, filters=Filters(doc_ids=["autre", "bail-1"]))
     assert {hit.doc_id for hit in hits} <= {"autre", "bail-1"}
-    rows = {row["id"]: {"content": row["content"]} for row in ROWS}
-    foreign = ForeignIndex(opened.path, rows, encoder=tiny_encoder)
-    assert foreign.entities_of("lever") is None
-    with pytest.raises(ValueError, match="filtered by document ids only"):
-        foreign.positions(Filters(entity=("partie=Lever",)))
 
 
 def test_entities_of_a_text_that_has_changed_are_not_used(opened, tiny_encoder, tmp_path):

@@ -237,21 +237,6 @@ def test_where_there_is_no_library_it_is_said_how_to_build_one(tmp_path, left, s
     assert folder.exists() == bool(left)
 
 
-def test_what_is_no_index_is_described(tmp_path):
-    folder = write_library(tmp_path, rows("a"))
-    (tmp_path / "contrats").mkdir()
-    (tmp_path / "contrats" / "bail.txt").write_text("Bail")
-    for place, name, said in (
-        (tmp_path, "contrats", r"contrats \(but other things; an index is a folder with a manifest\.json\)"),
-        (tmp_path / "contrats", "bail.txt", "but other things"),
-        (tmp_path, "zzz", r"zzz \(there are: lib; build one with"),
-        (tmp_path, "", "but a folder of indexes: lib"),
-        (folder, "legal_french_index", rf"lib is one itself: --index-folder {tmp_path} --index-name lib\)"),
-    ):
-        with pytest.raises(FileNotFoundError, match=said):
-            Library.open(place, name)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -287,9 +272,6 @@ def test_a_library_without_its_store_or_its_manifest_is_told_what_it_is(tmp_path
     (folder / "corpus.sqlite").unlink()
     with pytest.raises(FileNotFoundError, match=r"incomplete index at .*: no corpus\.sqlite"):
         Library(folder)
-    (tmp_path / "old" / "fast_plaid_index").mkdir(parents=True)
-    with pytest.raises(FileNotFoundError, match="a bare fast-plaid index"):
-        Library(tmp_path / "old")
 
 
 def names_in(folder):

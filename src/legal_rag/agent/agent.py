@@ -28,7 +28,6 @@ from legal_rag.corpus.language import is_french_answer
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.graph.answers import add_answer
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
-from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import Library
 from legal_rag.llm import Budget, BudgetExceededError, Completion, ModelError, UsageTracker, is_asked
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
@@ -54,7 +53,7 @@ WRITE_IN_FRENCH = (
 
 
 def build_agent(
-    corpus: Corpus | str | Path,
+    corpus: Library | str | Path,
     *,
     model: str | None = None,
     api_key: str | None = None,
@@ -219,11 +218,8 @@ class LegalReActAgent(Agent):
         return replace(prediction, extraction=extraction, graph=self._save_tags(prediction.answer_id, extraction, read))
 
     def _save_tags(self, answer_id: str, extraction: ExtractionResult, read: Sequence[str]) -> AnswerFacts | None:
-        corpus = self._retriever.corpus
-        if not isinstance(corpus, Library) or corpus.read_only:
-            return None
         try:
-            return add_answer(corpus, answer_id, extraction, read)
+            return add_answer(self._retriever.corpus, answer_id, extraction, read)
         # A read-only disk, a lock or a replaced index must not cost the reader the answer.
         except Exception as error:
             is_expected = isinstance(error, OSError | sqlite3.Error | ValueError | LookupError)

@@ -28,7 +28,7 @@ from legal_rag.law.keys import canonical_key, own_keys
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.library.outlines import whole_outline_of
 from legal_rag.llm import Budget, BudgetExceededError, Usage
 
@@ -48,7 +48,6 @@ EXCERPT = 1200  # characters shown to a model on either side of an article or a 
 QUOTED_WORDS = 4  # content words that a quotation needs: "casse et annule" says nothing of the law
 LONGEST_QUOTATION = 1500  # characters
 
-NO_TABLES = "Ce corpus n'a pas de table des articles cités : il faut un index construit par legal-rag index."
 NOTHING_CITED = "La réponse ne cite aucune décision de ce corpus dont la citation tient."
 NO_OUTCOME = "Des décisions citées, aucune n'a à la fois une solution qui en a une contraire et un article d'un code."
 NONE_FOUND = "Aucune décision lue sur les mêmes articles n'est assez proche et de solution opposée."
@@ -118,7 +117,7 @@ class Comparison:
 
 
 def contradictions(
-    prediction: "Prediction", corpus: Corpus, lm: "dspy.BaseLM | None" = None, *, most: int = 5
+    prediction: "Prediction", corpus: Library, lm: "dspy.BaseLM | None" = None, *, most: int = 5
 ) -> Comparison:
     """Find decisions to compare with those that an answer cites, and ask a model, if there is one, about each pair.
 
@@ -139,7 +138,7 @@ def contradictions(
         raise ValueError(f"most must be at least 1, got {most}")
     started = time.perf_counter()
     citations, links = [citation for citation in prediction.citations if citation.holds], corpus.citation_links()
-    comparison = Comparison(notice=NO_TABLES) if links is None else _compare(citations, corpus, links, most)
+    comparison = _compare(citations, corpus, links, most)
     if lm is not None and comparison.pairs:
         comparison = _ask_model(comparison, citations, corpus, lm, most)
     return replace(comparison, seconds=time.perf_counter() - started)
@@ -176,7 +175,7 @@ class AnalysedDecision:
     passages: Sequence[Paragraph]  # who speaks where
 
     @classmethod
-    def of(cls, doc_id: str, corpus: Corpus) -> "AnalysedDecision":
+    def of(cls, doc_id: str, corpus: Library) -> "AnalysedDecision":
         """Read a document of a corpus; LookupError if there is none."""
         document = corpus.document(doc_id)
         court = court_of(document.juridiction, document.formation, document.title)
@@ -244,7 +243,7 @@ class AnalysedDecision:
         return SourceText(self.document.id, self.document.content).quotation_spans(words)
 
 
-def _compare(citations: Sequence[Citation], corpus: Corpus, links: CitationLinks, most: int) -> Comparison:
+def _compare(citations: Sequence[Citation], corpus: Library, links: CitationLinks, most: int) -> Comparison:
     decisions = []
     for doc_id in dict.fromkeys(citation.doc_id for citation in citations):
         try:
@@ -280,7 +279,7 @@ class _Search:
     """Decisions to compare with one that is cited."""
 
     def __init__(
-        self, cited: AnalysedDecision, citations: Sequence[Citation], corpus: Corpus, links: CitationLinks
+        self, cited: AnalysedDecision, citations: Sequence[Citation], corpus: Library, links: CitationLinks
     ) -> None:
         spans = [(item.char_start, item.char_end) for item in citations if item.doc_id == cited.document.id]
         near = [m for m in cited.mentions if any(start - NEAR < m.end and m.start < end + NEAR for start, end in spans)]
@@ -330,13 +329,13 @@ class _Search:
         return Pair(place, other.at(mention), mention.name, _format_reason(self._cited, other, mention.name))
 
 
-def _similarity_of(lexical: LexicalIndex | None) -> Callable[[str, str], float]:
-    """Return the IDF-weighted Dice coefficient of two passages, 0 to 1; without an index every word weighs 1."""
+def _similarity_of(lexical: LexicalIndex) -> Callable[[str, str], float]:
+    """Return the IDF-weighted Dice coefficient of two passages, 0 to 1."""
 
     @cache
     def weights_of(text: str) -> dict[str, float]:
         words = set(content_words(text))
-        return {term: lexical.rarity(word) if lexical else 1.0 for word in words for term in lexical_words(word)}
+        return {term: lexical.rarity(word) for word in words for term in lexical_words(word)}
 
     def similarity(text: str, other: str) -> float:
         weights, others = weights_of(text), weights_of(other)
@@ -397,7 +396,7 @@ def _signature() -> "type[dspy.Signature]":
 
 
 def _ask_model(
-    comparison: Comparison, citations: Sequence[Citation], corpus: Corpus, lm: "dspy.BaseLM", most: int
+    comparison: Comparison, citations: Sequence[Citation], corpus: Library, lm: "dspy.BaseLM", most: int
 ) -> Comparison:
     """Ask a model about each pair, in `most` calls; stop at a failure, which the notice explains."""
     from legal_rag.llm import ModelCalls
@@ -418,7 +417,7 @@ def _ask_model(
 
 
 def _ask_about(
-    pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: "ModelCalls"
+    pair: Pair, citations: Sequence[Citation], corpus: Library, calls: "ModelCalls"
 ) -> tuple[Citation, Citation] | None:
     import dspy
 

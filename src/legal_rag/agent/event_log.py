@@ -15,7 +15,7 @@ from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.base.text import json_safe, storable
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.documents import Document
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
@@ -107,7 +107,7 @@ class EventLog:
         self._read.setdefault(document.id)
         self.documents.setdefault(document.id, CitedDocument.of(document))
 
-    def take_over(self, prediction: Prediction, corpus: Corpus) -> None:
+    def take_over(self, prediction: Prediction, corpus: Library) -> None:
         """Add another answer's findings, without its checks and its text; what it cites counts as read."""
         for event in prediction.events:
             if event.type not in ("cite", "answer"):
@@ -125,7 +125,7 @@ class EventLog:
         self,
         question: str,
         answer: EnrichedResponse,
-        corpus: Corpus,
+        corpus: Library,
         *,
         mode: Mode,
         status: Status,

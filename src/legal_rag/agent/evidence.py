@@ -26,9 +26,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
-from legal_rag.library.library import Library
 from legal_rag.llm import Usage
-from legal_rag.retriever.ranking import Mode as SearchMode
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 logger = logging.getLogger(__name__)
@@ -206,8 +204,6 @@ def is_relevant(mean_maxsim: float, background: Background) -> bool:
 def background_of(retriever: Retriever) -> Background:
     """Measure a corpus's background, once for each build of a Library: it is kept in the cache folder."""
     path = _background_file(retriever)
-    if path is None:
-        return _measure_background(retriever)
     try:
         return Background(*map(float, json.loads(path.read_text(encoding="utf-8"))))
     except (OSError, ValueError, TypeError):  # none yet, or a damaged one
@@ -220,26 +216,23 @@ def background_of(retriever: Retriever) -> Background:
     return background
 
 
-def _background_file(retriever: Retriever) -> Path | None:
+def _background_file(retriever: Retriever) -> Path:
     corpus = retriever.corpus
-    if not isinstance(corpus, Library):
-        return None
     key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC)
     return cache_folder() / "abstention" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.json"
 
 
 def _measure_background(retriever: Retriever) -> Background:
-    by_words: SearchMode | None = "bm25" if retriever.corpus.lexical_index() is not None else None
     values, anything = [], None
     for question in OFF_TOPIC:
         try:
             query = retriever.query(question)
         except ValueError:  # longer than the encoder reads
             continue
-        if hits := retriever.search(query, 1, mode=by_words) or retriever.search(query, 1):
+        if hits := retriever.search(query, 1, mode="bm25") or retriever.search(query, 1):
             read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
             values.append(mean_maxsim(query, hits, read))
-        elif isinstance(retriever.corpus, Library):  # no word in common with any passage
+        else:  # no word in common with any passage
             if anything is None:
                 anything = retriever.document_tokens(next(iter(retriever.corpus)))
             values.append(_mean_best_cosine(query, anything.vectors))

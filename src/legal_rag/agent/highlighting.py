@@ -13,13 +13,13 @@ from legal_rag.citations.checks import Citation
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder, TokenVectors
 from legal_rag.law.sentences import cut_at_blanks
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.retriever.ranking import WORD
 from legal_rag.retriever.retriever import EncodedQuery
 
 SURROUNDINGS = 200  # characters shown on either side of a passage or citation
 WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longer than the encoder reads
-MAX_WINDOWS = 4  # of one passage: in a bare index, one may be a whole decision
+MAX_WINDOWS = 4  # of one passage: in an imported index, one may be a whole decision
 THREADS = 2  # an encoder reads one text at a time, on one core
 
 
@@ -59,7 +59,7 @@ def complete_evidence(
     question: str,
     passages: Sequence[Passage],
     citations: Sequence[Citation],
-    corpus: Corpus,
+    corpus: Library,
     encoded: EncodingCache | None,
     *,
     most: int = 3,
@@ -87,7 +87,7 @@ def complete_evidence(
     return shown
 
 
-def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: EncodingCache) -> list[list[TokenMatch]]:
+def match_words(question: str, texts: Sequence[str], corpus: Library, encoded: EncodingCache) -> list[list[TokenMatch]]:
     """Find the most similar word of each text for each word of a question, in the question's order.
 
     A text longer than the encoder reads is read in windows, up to 6,000 characters. Words that the corpus's lexical
@@ -96,7 +96,7 @@ def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: En
     if not texts:
         return []
     lexical = corpus.lexical_index()
-    asked = _per_word(question, *encoded.question(question), lambda word: lexical is None or lexical.rarity(word) > 0)
+    asked = _per_word(question, *encoded.question(question), lambda word: lexical.rarity(word) > 0)
     parts = [(number, *part) for number, text in enumerate(texts) for part in _cut_windows(text, encoded.encoder)]
     read = encoded.passages([text for _, _, text in parts])
     by_text: list[list[list[TokenMatch]]] = [[] for _ in texts]
@@ -107,7 +107,7 @@ def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: En
     return [[max(matches, key=lambda match: match.similarity) for matches in of_text] for of_text in of_words]
 
 
-def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
+def _surrounded(passage: Passage, corpus: Library) -> Passage:
     document = _document_or_none(passage.doc_id, corpus)
     start, end = passage.char_start, passage.char_end
     if document is None or document.content[start:end] != passage.text:
@@ -116,7 +116,7 @@ def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
     return passage._replace(before=before, after=after)
 
 
-def _passages_of_uncited(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> Iterator[Passage]:
+def _passages_of_uncited(citation: Citation, shown: Sequence[Passage], corpus: Library) -> Iterator[Passage]:
     """Yield the passage of a citation, unless one already shows it with its surroundings."""
     document = _document_or_none(citation.doc_id, corpus)
     start, end = citation.char_start, citation.char_end
@@ -132,7 +132,7 @@ def _passages_of_uncited(citation: Citation, shown: Sequence[Passage], corpus: C
     yield Passage(document.id, "", start, end, text, None, document.title, document.decision_date, *around)
 
 
-def _document_or_none(doc_id: str, corpus: Corpus) -> Document | None:
+def _document_or_none(doc_id: str, corpus: Library) -> Document | None:
     try:
         return corpus.document(doc_id)
     except (LookupError, UnicodeError):  # an id may hold half a surrogate pair, which no store takes

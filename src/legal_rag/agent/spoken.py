@@ -7,7 +7,7 @@ from typing import NamedTuple
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.law.tree import Paragraph, section_titles
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, passages_in, whole_outline_of
 from legal_rag.retriever.retriever import SearchHit
 
@@ -15,7 +15,7 @@ ANSWER_CHARS = 400  # of the court's answer to reasoning that it quashes
 STRETCHES = 6  # shown of a passage
 
 
-def located(citations: Iterable[Citation], corpus: Corpus) -> list[Citation]:
+def located(citations: Iterable[Citation], corpus: Library) -> list[Citation]:
     """Complete citations with their section and the speaker of most of their characters."""
     outline = cache(lambda doc_id: whole_outline_of(corpus, doc_id))
     return [_located(citation, outline(citation.doc_id)) for citation in citations]
@@ -32,13 +32,13 @@ def _located(citation: Citation, outline: Outline) -> Citation:
     return citation._replace(speaker=most.speaker, censured=censured, section=sections)
 
 
-def warning_of_censured(citations: Sequence[Citation], corpus: Corpus) -> str | None:
+def warning_of_censured(citations: Sequence[Citation], corpus: Library) -> str | None:
     """Warn in French of citations that quote quashed reasoning, with the court's answer; None without any."""
     warnings = [_warning(cited, corpus) for cited in dict.fromkeys(citations) if cited.censured and cited.holds]
     return " ".join(warnings) or None
 
 
-def _warning(citation: Citation, corpus: Corpus) -> str:
+def _warning(citation: Citation, corpus: Library) -> str:
     marker = format_marker(*citation[:3])
     quashed = f"Attention : {marker} cite la décision attaquée, que la juridiction censure sur ce point."
     passages = whole_outline_of(corpus, citation.doc_id).passages
@@ -74,7 +74,7 @@ class CourtAnswer(NamedTuple):
         return f"« {self.quote} »{' […]' * self.cut}"
 
 
-def spoken_in(hit: SearchHit, corpus: Corpus) -> str:
+def spoken_in(hit: SearchHit, corpus: Library) -> str:
     """Write who speaks where in a search hit, for a model; '' for a text other than a decision."""
     spoken = [part for part in passages_in(corpus, hit.doc_id, hit.char_start, hit.char_end) if part.said.in_french]
     shown = [f"{part.char_start}-{part.char_end} {part.said.in_french}" for part in spoken[:STRETCHES]]

@@ -17,9 +17,9 @@ from legal_rag.corpus.documents import Document, document_of, holds, nearest_id,
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law.tree import TreeNode, walk
-from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters
 from legal_rag.library.library import Library
+from legal_rag.library.store import StoredChunk
 
 Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
@@ -166,7 +166,7 @@ def find_document(identifier: str, dataset: Any) -> Document:
     return document_of(dataset, _named_chunk(identifier, dataset).doc_id)
 
 
-def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> FoundChunks:
+def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> FoundChunks:
     """Return the chunk that an id names (a document's first) and its neighbours; LookupError in French."""
     doc_id, index = _named_chunk(identifier, corpus)
     index = min(index, 2**31)  # within SQLite's integers; no decision has as many chunks
@@ -178,12 +178,12 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> FoundCh
         raise LookupError(
             f"Pas de passage « {identifier.strip()} » : cette décision va de « {doc_id}-0 » à « {last} »."
         )
-    # In a bare index every chunk may be the whole document, which is shown once.
+    # In an imported index every chunk may be the whole document, which is shown once.
     kept = {(chunk.char_start, chunk.char_end): chunk for chunk in [*chunks, asked]}
     return FoundChunks(asked, list(kept.values()))
 
 
-def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
+def resolve_id(sent: object, corpus: Library, titles: Titles) -> str:
     """Resolve a model's argument to a document id or chunk id; return it as it is if none is certain.
 
     Accepts ids in another case or in quotes, a citation marker or a sentence with one id, the title of a document seen,
@@ -271,7 +271,7 @@ def edge_type_of(sent: object) -> str:
     return _EDGE_TYPES.get(fold_text(named), "")
 
 
-def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:
+def document_id(sent: object, corpus: Library, titles: Titles) -> str:
     """Resolve a program's argument to a document id: any form of `resolve_id`, or a row that a function returned.
 
     Raises:
@@ -428,7 +428,7 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
     raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
 
 
-def _find_in_words(text: str, corpus: Corpus) -> str | None:
+def _find_in_words(text: str, corpus: Library) -> str | None:
     """Return the only id in a text such as 'la décision JURITEXT000007022836-0'; a marker's means the chunk there."""
     words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text)[:MAX_WORDS])
     by_id = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
@@ -447,7 +447,7 @@ def _find_by_title(text: str, titles: Titles) -> str | None:
     return doc_ids[0] if len(doc_ids) == 1 else None
 
 
-def _find_by_number(text: str, corpus: Corpus) -> str | None:
+def _find_by_number(text: str, corpus: Library) -> str | None:
     """Return the document whose own decision number or article is in a text."""
     doc_ids = _ids_with_number(text, corpus)
     if len(doc_ids) > 1:
@@ -457,7 +457,7 @@ def _find_by_number(text: str, corpus: Corpus) -> str | None:
     return doc_ids[0] if doc_ids else None
 
 
-def _ids_with_number(text: str, corpus: Corpus) -> list[str]:
+def _ids_with_number(text: str, corpus: Library) -> list[str]:
     places = corpus.positions_named(text).exact
     if places is None:
         try:

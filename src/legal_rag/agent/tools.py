@@ -39,7 +39,6 @@ from legal_rag.extraction.entities import Entity
 from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.graph.store import GRAPH
 from legal_rag.law.tree import TreeNode
-from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.retriever.retriever import Retriever, SearchHit
@@ -52,7 +51,7 @@ TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
 def build_tools(
-    corpus: Corpus, retriever: Retriever, log: EventLog | None = None, search_k: int = SEARCH_K
+    corpus: Library, retriever: Retriever, log: EventLog | None = None, search_k: int = SEARCH_K
 ) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
@@ -60,7 +59,7 @@ def build_tools(
     it.
     """
     tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k)
-    has_graph = isinstance(corpus, Library) and (corpus.path / GRAPH).is_file()
+    has_graph = (corpus.path / GRAPH).is_file()
     return [
         tools.search_legal_docs,
         tools.lookup_legal_doc,
@@ -73,7 +72,7 @@ def build_tools(
 
 
 class _Tools:
-    def __init__(self, corpus: Corpus, retriever: Retriever, log: EventLog, search_k: int) -> None:
+    def __init__(self, corpus: Library, retriever: Retriever, log: EventLog, search_k: int) -> None:
         self._corpus, self._retriever, self._log, self._search_k = corpus, retriever, log, search_k
 
     @bounded(refused)
@@ -166,7 +165,7 @@ class _Tools:
             ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in context.chunks]
         document = self._corpus.document(context.chunks[0].doc_id)
         self._log.read(document)
-        if len(context.chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
+        if len(context.chunks[0].text) > READ_CHARS:  # in an imported index, a passage may be the whole document
             return window_text(document, window_at(document.content))
         return _join_blocks(passages_text(document, context))
 
@@ -274,7 +273,7 @@ def _join_blocks(texts: Iterable[str]) -> str:
     return "\n".join(map(block, texts))
 
 
-def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
+def entities_of(document: Document, corpus: Library) -> list[Entity]:
     """Return the entities extracted from a document, or else those that the rules find now."""
     if (stored := corpus.entities_of(document.id)) is not None:
         return stored

@@ -9,6 +9,7 @@ import click
 
 from legal_rag.cli.extract import extract_after_index, print_missing_ids
 from legal_rag.cli.options import (
+    column_options,
     count,
     extract_options,
     extraction_settings,
@@ -16,6 +17,7 @@ from legal_rag.cli.options import (
     place_options,
     print_json,
     read_options,
+    reading_options,
     source_options,
     suggest,
     trust_option,
@@ -274,14 +276,11 @@ def compact_command(n_bits: int | None, retrain: bool, index_folder: str, index_
 @place_options
 def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
     """Check all of a Library; status 1 and a list if anything is damaged."""
-    from legal_rag.indexer.doctor import examine, unverified
+    from legal_rag.indexer.doctor import examine
 
-    library = open_library(index_folder, index_name)
-    problems, not_verified = examine(library), unverified(library)
+    problems = examine(open_library(index_folder, index_name))
     if as_json:
-        print_json({"problems": problems, "unverified": not_verified})
-    elif not_verified:
-        click.echo(not_verified, err=True)
+        print_json({"problems": problems})
     for problem in problems:
         click.echo(problem, err=True)
     if not as_json and any("'legal-rag " not in problem for problem in problems):  # the others say it
@@ -496,6 +495,33 @@ def _estimate(model_id: str, api_key: str | None, api_base: str | None, requests
     return f", about {requests} requests to {model_id}, {characters} characters to be read{dollars}"
 
 
+@click.command("import-pylate")
+@click.argument("folder")
+@place_options
+@click.option("--source", help="Of its texts, as for index; left out, the dataset that its doc_mapping.json names.")
+@column_options
+@click.option("--encoder", required=True, help="That the index was made with: a hub id, a folder.")
+@trust_option
+def import_pylate_command(index_folder: str, index_name: str, as_json: bool, folder: str, **settings: Any) -> None:
+    """Make a Library of an index that PyLate or fast-plaid made, and of its texts; nothing is encoded."""
+    from legal_rag.indexer.pylate import import_pylate
+
+    cfg = IndexConfig(
+        source=settings["source"],
+        options=reading_options(settings),
+        encoder=EncoderConfig(name=settings["encoder"], trust_remote_code=settings["trust_remote_code"]),
+        index_folder=index_folder,
+        index_name=index_name,
+    )
+    _announce_replacement(cfg)
+    report = import_pylate(folder, cfg)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print_index_report(report)
+        suggest("ask 'QUESTION'", index_folder, index_name)
+
+
 @click.command("export")
 @place_options
 @click.option("--pylate", metavar="FOLDER", help="An index that PyLate opens, in a new folder.")
@@ -507,7 +533,7 @@ def export_command(
     index_folder: str, index_name: str, as_json: bool, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...]
 ) -> None:
     """Write a Library as an index that PyLate opens, passages under their chunks' ids, or its outlines as JSON."""
-    from legal_rag.library.foreign import export_pylate
+    from legal_rag.indexer.pylate import export_pylate
 
     if (pylate is None) == (trees is None):
         raise click.UsageError("give one of --pylate FOLDER and --trees FOLDER")

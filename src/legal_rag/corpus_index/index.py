@@ -85,16 +85,14 @@ class DocumentMeta:
         return {**asdict(self), "keywords": list(self.keywords), "entities": list(self.entities)}
 
 
-def has_corpus_index(corpus: Any) -> bool:
-    """Is a corpus a Library with a valid corpus index?"""
-    if not isinstance(corpus, Library):
-        return False
-    path = corpus.path / CORPUS_INDEX
+def has_corpus_index(library: Library) -> bool:
+    """Has a Library a valid corpus index?"""
+    path = library.path / CORPUS_INDEX
     if not path.is_file():
         return False
     try:
         with closing(connect_to_read(path)) as connection:
-            checked_meta(connection, path, corpus.manifest["lineage"], corpus.commit)
+            checked_meta(connection, path, library.manifest["lineage"], library.commit)
     except (ValueError, sqlite3.DatabaseError):
         return False
     return True

@@ -9,7 +9,6 @@ from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, r
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET
-from legal_rag.library.library import Library
 from legal_rag.llm import Budget
 from legal_rag.retriever.retriever import Retriever
 
@@ -40,7 +39,7 @@ def deep_read_tool(
         tracker: Of its run, charged for the reading; None gives it a separate budget.
     """
     library = retriever.corpus
-    if not (isinstance(library, Library) and has_corpus_index(library)):
+    if not has_corpus_index(library):
         return None
 
     from legal_rag.deep_read.reading import PROGRAM  # with DSPy and rlms, which an agent has

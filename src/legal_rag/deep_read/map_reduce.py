@@ -41,7 +41,7 @@ from legal_rag.deep_read.prompts import (
     unread_text,
 )
 from legal_rag.law.sentences import cut_at_blanks
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, Usage, UsageTracker, json_in
 
 T = TypeVar("T")
@@ -214,7 +214,7 @@ def map_documents(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Corpus,
+    library: Library,
     model: TextModel,
     workers: int,
     settings: MapReduceSettings,
@@ -272,7 +272,7 @@ class _Task(NamedTuple):
 
 def _iter_tasks(
     doc_ids: Sequence[str],
-    library: Corpus,
+    library: Library,
     settings: MapReduceSettings,
     begun: list[DocumentRead],
     on_done: Callable[[DocumentRead], None],
@@ -461,7 +461,7 @@ def written_answer(
     scope: Scope,
     *,
     model: TextModel,
-    library: Corpus,
+    library: Library,
     most: int,
 ) -> tuple[str, str]:
     """Have a model write one answer from findings; return it, and what it was not shown, in French.
@@ -572,7 +572,7 @@ def map_reduce(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Corpus,
+    library: Library,
     root: TextModel,
     sub: TextModel,
     workers: int = WORKERS,
@@ -625,7 +625,7 @@ def answer_each(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Corpus,
+    library: Library,
     model: TextModel,
     workers: int = WORKERS,
     settings: MapReduceSettings = EACH_SETTINGS,

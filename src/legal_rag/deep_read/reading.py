@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from rlm.logger import RLMLogger
 
     from legal_rag.deep_read.rlm import RlmOutcome
-    from legal_rag.library.corpus import Corpus
     from legal_rag.library.library import Library
     from legal_rag.retriever.retriever import Retriever
 
@@ -508,7 +507,7 @@ def _holds(answer: EnrichedResponse) -> bool:
 def _enrich(
     value: Any,
     log: EventLog,
-    corpus: "Corpus",
+    corpus: "Library",
     seen: Collection[str],
     bears_out: Callable[..., str | None],
     *,
@@ -524,7 +523,7 @@ def _enrich(
     return CitationEnricher(corpus).enrich(text, read=read, seen=seen, bears_out=bears_out)
 
 
-def is_cited(corpus: "Corpus", seen: Collection[str]) -> Callable[[str], bool]:
+def is_cited(corpus: "Library", seen: Collection[str]) -> Callable[[str], bool]:
     """Return a predicate: do citations that hold, of documents shown, support all of a text?"""
 
     def tells(text: str) -> bool:

@@ -16,7 +16,6 @@ from legal_rag.base.sqlite import ThreadConnections, answers
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
-from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import present_at
 
@@ -142,13 +141,10 @@ class KnowledgeGraph:
 
     Raises:
         FileNotFoundError: If the Library has no graph.
-        ValueError: If the corpus is not a Library.
     """
 
-    def __init__(self, corpus: Corpus | str | Path) -> None:
+    def __init__(self, corpus: Library | str | Path) -> None:
         library = Library(corpus) if isinstance(corpus, str | Path) else corpus
-        if not isinstance(library, Library):
-            raise ValueError(f"no graph of {library.path}: it is a bare index (expected a Library)")
         self.library = library
         self._file = library.path / GRAPH
         if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed during creation

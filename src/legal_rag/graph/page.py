@@ -22,7 +22,7 @@ from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.citation import legal_citation, legal_date
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 
 PACKAGE = "legal_rag.graph"
 TITLE = "Graphe des décisions"
@@ -232,7 +232,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
     return page_template(PACKAGE, "graph.html.j2").render(**frame, **values)
 
 
-def view_graph(library: Corpus | str | Path, name: str, height: int = 820) -> NotebookFrame:
+def view_graph(library: Library | str | Path, name: str, height: int = 820) -> NotebookFrame:
     """Render a node with its links for a notebook, in a sandboxed frame.
 
     Args:

@@ -9,3 +9,5 @@ from .config import IndexReport as IndexReport
 from .doctor import examine as examine
 from .entities import extract_library as extract_library
 from .pipeline import chunk_document as chunk_document
+from .pylate import export_pylate as export_pylate
+from .pylate import import_pylate as import_pylate

@@ -26,15 +26,14 @@ from legal_rag.base.files import (
     write_whole,
 )
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, parameter, transaction
-from legal_rag.corpus.documents import Document
+from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
-from legal_rag.library.checksums import CHECKSUMS, UNRECORDED, record_all, record_checksums
-from legal_rag.library.foreign import write_mapping
+from legal_rag.library.checksums import record_all, record_checksums
 from legal_rag.library.library import (
     BAD_RECORDS,
     INSTRUCTIONS,
@@ -50,7 +49,6 @@ from legal_rag.library.manifest import (
     FRAME,
     MANIFEST,
     files_in_manifest,
-    read_manifest,
     write_manifest,
 )
 from legal_rag.library.outlines import add_outlines
@@ -236,6 +234,20 @@ def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, 
     query = "SELECT id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
     with closing(connect_to_read(store)) as connection:
         return write_mapping(mapping, source, (doc_id for (doc_id,) in connection.execute(query, (shard,))))
+
+
+def write_mapping(file: Path, source: Mapping[str, Any], doc_ids: Iterable[str]) -> int:
+    """Stream a `doc_mapping.json`, ids in the order of positions; `source` is a manifest's. Return how many."""
+    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
+    head = json.dumps({"dataset": source["name"], "split": source["split"], "config": config}, ensure_ascii=False)
+    position = -1
+    with file.open("w", encoding="utf-8") as out:
+        out.write(head[:-1] + ', "entries": {')
+        for position, doc_id in enumerate(doc_ids):
+            comma = "," if position else ""
+            out.write(f"{comma}\n{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+        out.write("\n}}\n")
+    return position + 1
 
 
 class LibraryUpdate:
@@ -428,31 +440,12 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 
 @contextmanager
 def _recording(folder: Path) -> Iterator[None]:
-    """Record what a commit, or an attempt at one, changed; other parts are recorded by their writers.
-
-    After a kill in between, the next commit, or attempt at one, records all files: any part may have been changed.
-    """
-    unrecorded = folder / UNRECORDED
-    was_cut_off, before = unrecorded.exists(), _stamps(folder)
-    unrecorded.touch()
+    """Record what a commit, or an attempt at one, may have changed; other parts are recorded by their writers."""
     try:
         yield
     finally:
-        after = _stamps(folder)
-        if was_cut_off and (folder / CHECKSUMS).is_file():
-            record_all(folder, {INSTRUCTIONS, *files_in_manifest(read_manifest(folder))})
-        else:
-            record_checksums(folder, *(name for name in sorted(before | after) if before.get(name) != after.get(name)))
-        unrecorded.unlink(missing_ok=True)
-
-
-def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return size and time of the files that commits write; those of the index of words as one."""
-    mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
-    files = {name: folder / name for name in (STORE, BAD_RECORDS, *mappings) if (folder / name).is_file()}
-    stamps = {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files.items()}
-    words = [path.stat().st_mtime_ns for path in (folder / LEXICAL_FOLDER).rglob("*.json")]
-    return stamps | {LEXICAL_FOLDER: (len(words), max(words, default=0))}
+        mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
+        record_checksums(folder, STORE, BAD_RECORDS, LEXICAL_FOLDER, *mappings)
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:

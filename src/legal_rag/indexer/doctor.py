@@ -13,9 +13,9 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS, DIFFERS, UNRECORDED, checksum_problems
-from legal_rag.library.library import CORPUS_INDEX, MAPPING, RUNS, STORE, Library
-from legal_rag.library.manifest import CHUNK_VECTORS, FRAME, is_sealed
+from legal_rag.library.checksums import CHECKSUMS, DIFFERS, checksum_problems
+from legal_rag.library.library import BAD_RECORDS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
+from legal_rag.library.manifest import CHUNK_VECTORS, FRAME, MANIFEST
 from legal_rag.library.outlines import OUTLINES, outline_problems
 from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
 
@@ -23,8 +23,11 @@ REBUILD_VECTORS = "'legal-rag rebuild --only vectors'"
 SHOWN_CHARS = 60  # of a passage in a message
 
 
+BUILD = "'legal-rag index' builds all anew"
+AGAIN = f"after an 'add' or 'remove' that was cut off, the same command again; else {BUILD}"
 # How to remake a part, by the start of its files' paths.
 REMEDIES = {
+    **dict.fromkeys((STORE, MANIFEST, BAD_RECORDS), AGAIN),
     LEXICAL_FOLDER: "'legal-rag rebuild --only words --force' makes it anew",
     OUTLINES: "delete it: 'legal-rag rebuild --only trees' makes it anew",
     GRAPH: "delete it: 'legal-rag rebuild --only graph' makes it anew, without what answers gave",
@@ -34,19 +37,16 @@ REMEDIES = {
     RUNS: "'legal-rag answers' lists those that can be read",
     CHECKSUMS: "'legal-rag compact' records all anew",
 }
-BUILD = "'legal-rag index' builds all anew"
-CUT_OFF = "a commit was cut off: the next 'legal-rag add' or 'legal-rag remove' records all files"
 
 
 def examine(library: Library) -> list[str]:
     """Verify an index; return its problems, none if it is sound.
 
     Every byte of every file is compared with the checksums recorded when it was last written, and files are checked
-    against one another. Not verified are a user's instructions, locks, and older Libraries: see `unverified`.
+    against one another. Not verified are a user's instructions and locks.
     """
     by_file = dict(_checksum_problems(library))
-    was_cut_off = (library.path / UNRECORDED).is_file()
-    problems = [f"{name}: {problem} ({CUT_OFF if was_cut_off else _remedy(name)})" for name, problem in by_file.items()]
+    problems = [f"{name}: {problem} ({_remedy(name)})" for name, problem in by_file.items()]
     damaged = {next((part for part in REMEDIES if _lies_under(name, part)), name) for name in by_file}
     checks = {
         STORE: _store_problems,
@@ -70,48 +70,36 @@ def examine(library: Library) -> list[str]:
     return problems
 
 
-def unverified(library: Library) -> str | None:
-    """Describe what `examine` cannot verify of a Library; None if it was written with checksums."""
-    if is_sealed(library.path) or (library.path / CHECKSUMS).is_file():
-        return None
-    return (
-        "it was written without checksums of its manifest, texts, words, mappings, entities, outlines, graph and corpus"
-        " index: only their structure and content were checked; 'legal-rag compact' records them"
-    )
-
-
 def damage_of(path: Path) -> str | None:
     """Return what is wrong with the files of an index that could not be read, in one line; None if they are whole."""
     try:
         library = Library(path)
-        for name, problem in _checksum_problems(library):
+        for name, problem in _checksum_problems(library) if (path / CHECKSUMS).is_file() else ():
             return f"{path / name}: {problem} ({_remedy(name)})"
         files = (_shard_problems(library), chunk_vector_problems(library))
-        problems = [problem for part in files for problem in part] or (examine(library) if unverified(library) else [])
+        problems = [problem for part in files for problem in part]
     except (ValueError, OSError, sqlite3.DatabaseError) as error:
         return f"{path}: {error}" if str(path) not in str(error) else str(error)
     return f"{path}: {problems[0]}" if problems else None
 
 
 def refuse_damage(library: Library) -> None:
-    """Refuse a Library with a file that differs from its record, unless a commit was cut off, or the record is damaged.
+    """Refuse a Library with a file that differs from its record, unless the record is damaged.
 
-    A file without a record is accepted: a database locked by another process gets none.
+    A file without a record is accepted: a database that another process reads may get none.
 
     Raises:
         ValueError: Naming the file and the remedy.
     """
     problems = dict(_checksum_problems(library))
-    if CHECKSUMS not in problems and not (library.path / UNRECORDED).is_file():
-        for name in (name for name, problem in problems.items() if problem == DIFFERS):
-            raise ValueError(f"{library.path / name}: {DIFFERS} ({_remedy(name)})")
+    for name in (name for name, problem in problems.items() if problem == DIFFERS and CHECKSUMS not in problems):
+        raise ValueError(f"{library.path / name}: {DIFFERS} ({_remedy(name)})")
 
 
 def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:
-    if (library.path / CHECKSUMS).is_file() or is_sealed(library.path):
-        mappings = (f"{Path(shard['path']).parent.as_posix()}/{MAPPING}" for shard in library.manifest["shards"])
-        parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX)
-        yield from checksum_problems(library.path, [*parts, *(mapping.removeprefix("./") for mapping in mappings)])
+    mappings = (f"{Path(shard['path']).parent.as_posix()}/{MAPPING}" for shard in library.manifest["shards"])
+    parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX)
+    return checksum_problems(library.path, [*parts, *(mapping.removeprefix("./") for mapping in mappings)])
 
 
 def _remedy(name: str) -> str:

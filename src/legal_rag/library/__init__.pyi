@@ -1,10 +1,8 @@
 from .bm25 import LexicalIndex as LexicalIndex
-from .corpus import Corpus as Corpus
-from .corpus import StoredChunk as StoredChunk
 from .filters import Filters as Filters
-from .foreign import export_pylate as export_pylate
 from .library import DEFAULT_FOLDER as DEFAULT_FOLDER
 from .library import DEFAULT_NAME as DEFAULT_NAME
 from .library import Library as Library
 from .plaid.search import SearchSettings as SearchSettings
 from .plaid.shards import PlaidShards as PlaidShards
+from .store import StoredChunk as StoredChunk

@@ -1,9 +1,8 @@
 """`checksums.sha256`: the SHA-256 of a Library's files as they were last written, for `doctor` to compare.
 
 The file is one that `sha256sum -c` reads, under a first line with the checksum of the others. It holds every file but
-those whose checksums are in the manifest (shards and chunk vectors), the manifest, which holds its own, a user's
-instructions, and locks. A writer records its file with `record_checksums` once it is closed. After a kill in
-between, a file differs from its record until the next run that writes it; for commits, `UNRECORDED` remembers that.
+those whose checksums are in the manifest (shards and chunk vectors), a user's instructions, and locks. A writer records
+its file with `record_checksums` once it is closed; after a kill in between, the next run that writes the file does.
 """
 
 import hashlib
@@ -11,32 +10,26 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from legal_rag.base.files import sha256_of, write_whole
 from legal_rag.base.sqlite import connect_to_write
 
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"
-UNRECORDED = f".{CHECKSUMS}.behind"  # exists while a commit is written, and after one that was killed
 DIFFERS = "not what was written (its SHA-256 differs)"  # of all problems, the one of damaged files
-LOCK_SECONDS = 60.0  # another process keeps it for moments
+LOCK_SECONDS = 60.0  # another process keeps it while it reads the files that it wrote
 TANTIVY_FILES = ".managed.json"
-DATABASE = ".sqlite"
 OF_A_DATABASE = ("-wal", "-shm", "-journal")  # next to it while it is written
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def record_all(folder: Path, others: Iterable[str]) -> None:
     """Record all files of a future Library's folder except `others`, by their paths in it."""
-    left_out, records = set(others), {}
-    for name in _files_in(folder, ""):
-        with _hold_still(folder / name) as is_still:
-            if is_still and name not in left_out:
-                records[name] = sha256_of(folder / name)
-    _write_checksums(folder, records)
+    left_out = set(others)
+    names = (name for name in _files_in(folder, "") if name not in left_out)
+    _write_checksums(folder, {name: sha256_of(folder / name) for name in names})
 
 
 def record_checksums(folder: Path, *names: str) -> None:
@@ -45,7 +38,7 @@ def record_checksums(folder: Path, *names: str) -> None:
     An older Library without checksums gets none: they would certify files that nobody checked.
 
     Args:
-        folder: The Library's; only databases, which are locked, may have other writers.
+        folder: The Library's.
         names: Paths in it; a file that is gone is no longer recorded.
 
     Raises:
@@ -53,12 +46,16 @@ def record_checksums(folder: Path, *names: str) -> None:
     """
     if not (folder / CHECKSUMS).is_file():
         return
-    for name in names:
-        with _hold_still(folder / name) as is_still:
-            digests = _checksums_of(folder, name) if is_still else {}
-            with _locked(folder):
-                records = {path: digest for path, digest in read_checksums(folder).items() if not _lies_in(path, name)}
-                _write_checksums(folder, records | digests)
+    from filelock import FileLock
+
+    # Read under the lock: of several writers of a database, the last to record has seen what all others wrote.
+    with FileLock(folder / LOCK, timeout=LOCK_SECONDS):
+        records = read_checksums(folder)
+        for name in names:
+            known = {path: digest for path, digest in records.items() if path == name or path.startswith(f"{name}/")}
+            records = {path: digest for path, digest in records.items() if path not in known}
+            records |= _checksums_of(folder, name, known)
+        _write_checksums(folder, records)
 
 
 def read_checksums(folder: Path) -> dict[str, str]:
@@ -75,7 +72,7 @@ def checksum_problems(folder: Path, parts: Iterable[str]) -> Iterator[tuple[str,
     """
     file = folder / CHECKSUMS
     if not file.is_file():
-        yield CHECKSUMS, "missing"
+        yield CHECKSUMS, "missing: most files cannot be verified"
         return
     records = read_checksums(folder)
     if file.read_bytes() != _format_checksums(records).encode():
@@ -108,41 +105,23 @@ def _is_left_out(name: str) -> bool:
     )
 
 
-def _checksums_of(folder: Path, name: str) -> dict[str, str]:
-    """Return the checksums of a file or of a folder's files; those recorded, where files are written only once."""
-    if not (folder / name).is_dir():
-        return {name: sha256_of(folder / name)} if (folder / name).is_file() else {}
-    known = {path: digest for path, digest in read_checksums(folder).items() if not path.endswith(".json")}
-    return {path: known.get(path) or sha256_of(folder / path) for path in _files_in(folder, name)}
+def _checksums_of(folder: Path, name: str, known: Mapping[str, str]) -> dict[str, str]:
+    """Return the checksums of a file or of a folder's files; the `known` ones where files are written only once."""
+    path = folder / name
+    if path.is_dir():
+        kept = {file: digest for file, digest in known.items() if not file.endswith(".json")}
+        return {file: kept.get(file) or sha256_of(folder / file) for file in _files_in(folder, name)}
+    if not path.is_file() or (path.suffix == ".sqlite" and not _is_in_one_file(path)):
+        return {}
+    return {name: sha256_of(path)}
 
 
-def _lies_in(name: str, place: str) -> bool:
-    return name == place or name.startswith(f"{place}/")
-
-
-@contextmanager
-def _hold_still(path: Path) -> Iterator[bool]:
-    """Lock out writers of a database; yield whether all of it is in one file then, which holds for every other file."""
-    if path.suffix != DATABASE or not path.is_file():
-        yield True
-        return
-    with closing(connect_to_write(path, create=False)) as connection:
-        try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:  # another process keeps it
-            yield False
-            return
-        except sqlite3.DatabaseError:  # damaged: nobody can write it either
-            pass
-        log = path.with_name(f"{path.name}-wal")
-        yield not log.is_file() or not log.stat().st_size
-
-
-def _locked(folder: Path) -> Any:
-    from filelock import FileLock
-
-    return FileLock(folder / LOCK, timeout=LOCK_SECONDS)
+def _is_in_one_file(database: Path) -> bool:
+    """Move a database's write-ahead log into its file; tell whether that was possible, with other readers."""
+    log = database.with_name(f"{database.name}-wal")
+    with suppress(sqlite3.Error), closing(connect_to_write(database, create=False)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return not log.is_file() or not log.stat().st_size
 
 
 def _write_checksums(folder: Path, records: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
-from legal_rag.library.corpus import Corpus, IdentifierMatches, StoredChunk
 from legal_rag.library.filters import (
     Condition,
     Filters,
@@ -35,9 +34,9 @@ from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import ShardSize
 from legal_rag.library.store import (
     SELECT_DOCUMENTS,
-    SELECT_HASHED,
     Contents,
     Place,
+    StoredChunk,
     document_of_stored,
     present_at,
     present_keys,
@@ -52,7 +51,6 @@ DEFAULT_NAME = "legal_french_index"
 STORE, MAPPING, BAD_RECORDS = "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
-NAMES_LISTED = 20  # of other indexes, in a message
 RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
 FEW_DOCUMENTS = 1000  # up to which chunks are looked up by document; above, in a map of all chunks
@@ -60,7 +58,7 @@ SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (docume
 
 
 def is_library(folder: Path) -> bool:
-    """Tell a Library from a bare index."""
+    """Tell whether a folder is a Library."""
     return (folder / MANIFEST).is_file()
 
 
@@ -78,7 +76,15 @@ def store_version(lineage: str) -> int:
     return 1 + int(hashlib.sha256(lineage.encode()).hexdigest()[:7], 16)
 
 
-class Library(Corpus):
+class IdentifierMatches(NamedTuple):
+    """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
+
+    exact: list[np.ndarray] | None = None  # of documents that the question names
+    citing: list[np.ndarray] | None = None  # of documents that cite a decision it names
+    facts: list[np.ndarray] | None = None  # of documents that share rare entities with it
+
+
+class Library:
     """Thread-safe, read-only snapshot of an index folder at its latest commit.
 
     Later commits are not seen; `reload` opens the folder again.
@@ -87,8 +93,6 @@ class Library(Corpus):
         FileNotFoundError: If there is no complete Library in the folder.
         ValueError: If its manifest is damaged or of a later format.
     """
-
-    read_only = False
 
     def __init__(self, path: str | Path) -> None:
         self._place = Path(path).expanduser().absolute()  # the working directory may change before `reload`
@@ -153,25 +157,18 @@ class Library(Corpus):
 
         Raises:
             LookupError: If there is none; the message names the nearest id.
-            ValueError: If it is not what was written.
+            ValueError: If its row is damaged.
         """
-        row = self._fetch_row(f"{SELECT_HASHED} WHERE id = ? AND {self._present}", doc_id)
+        row = self._fetch_row(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
                 f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return self._verify_document(*row)
-
-    def _verify_document(self, content_hash: str, *row: Any) -> Document:
         try:
-            document = document_of_stored(row)
+            return document_of_stored(row)
         except (ValueError, TypeError) as error:  # a damaged row may hold anything
             raise ValueError(f"{self.path / STORE} is damaged ({error}): 'legal-rag doctor' says more") from error
-        if document.content_hash != content_hash:
-            problem = f"document {document.id!r} is not what was written"
-            raise ValueError(f"{self.path / STORE} is damaged ({problem}): 'legal-rag doctor' says more")
-        return document
 
     def documents(self) -> Iterator[Document]:
         """Stream all documents in index order."""
@@ -484,26 +481,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _explain_missing_index(path: Path) -> str:
-    """Describe what `path`, or its surroundings, hold instead of a Library."""
     if beside(path, "building").is_dir() or (path / STORE).is_file():
         return "only an unfinished build; build it again: the same command resumes it"
     if (path / PLAID_FOLDER).is_dir():
-        return "but a bare fast-plaid index: legal_rag.retriever.open_corpus(path, encoder=…) opens it"
-    if is_library(path.parent):
-        folder, name = path.parent.parent, path.parent.name
-        return f"{path.parent} is one itself: --index-folder {folder} --index-name {name}"
-    if inside := _indexes_in(path):
-        return f"but a folder of indexes: {inside}"
-    if path.is_file() or (path.is_dir() and any(path.iterdir())):
-        return f"but other things; an index is a folder with a {MANIFEST}"
-    build = "build one with 'legal-rag index --source FILE_OR_FOLDER', or try it with '--source sample'"
-    return f"there are: {others}; {build}" if (others := _indexes_in(path.parent)) else build
-
-
-def _indexes_in(folder: Path) -> str:
-    """List the indexes in a folder, the first ones by name; '' without any."""
-    if not folder.is_dir():
-        return ""
-    indexes = (entry for entry in folder.iterdir() if is_library(entry) or (entry / PLAID_FOLDER).is_dir())
-    names = sorted(index.name for index in indexes if not index.name.startswith("."))
-    return ", ".join(names[:NAMES_LISTED]) + f" and {len(names) - NAMES_LISTED} more" * (len(names) > NAMES_LISTED)
+        return "but an index of PyLate or fast-plaid: 'legal-rag import-pylate' makes a Library of it"
+    return "build one with 'legal-rag index --source FILE_OR_FOLDER', or try it with '--source sample'"

@@ -1,6 +1,5 @@
-"""`manifest.json`: read as untrusted input, written with a checksum of itself."""
+"""`manifest.json`: read as untrusted input."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
@@ -8,7 +7,7 @@ from typing import Any
 
 from legal_rag.base.files import parse_json, write_whole
 from legal_rag.corpus.sources import json_problem
-from legal_rag.library.checksums import CHECKSUMS
+from legal_rag.library.checksums import record_checksums
 
 MANIFEST = "manifest.json"
 CHUNK_VECTORS, FRAME = "chunk_vectors", "frame.npy"  # see `legal_rag.library.chunk_vectors`
@@ -16,7 +15,6 @@ FORMAT_VERSION = 3
 MOST_BYTES = 100_000_000  # 75,000 shards, or 192 million chunks
 MOST_VALUES = 2_000_000
 MOST = 2**40  # of anything counted
-OWN = "sha256"  # the entry on the manifest itself; those of Libraries without checksums have none
 
 # What every reader relies on. A class means a value of that type, numbers from 0 to `MOST`; "?" marks what may be
 # missing, "*" any name.
@@ -55,9 +53,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest = parse_json(text)
         version = int(manifest["format_version"])
         if version == FORMAT_VERSION:
-            if OWN not in manifest and (path / CHECKSUMS).is_file():
-                raise ValueError("not what was written: it lacks its own SHA-256")
-            manifest = _unseal_manifest(manifest, text)
+            manifest.pop("sha256", None)  # of itself, in earlier versions
             _check_shape(manifest, _SHAPE, "")
             _check_shards(manifest)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -70,44 +66,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def files_in_manifest(manifest: Mapping[str, Any]) -> set[str]:
-    """Return the paths of the files whose checksums a manifest holds, itself among them."""
+    """Return the paths of the files whose checksums a manifest holds."""
     shards = {f"{shard['path']}/{name}" for shard in manifest["shards"] for name in shard.get("checksums", ())}
     vectors = manifest.get(CHUNK_VECTORS)
     segments = {f"{CHUNK_VECTORS}/{segment['file']}" for segment in vectors["segments"]} if vectors else set()
-    return {MANIFEST, *shards, *segments, *([f"{CHUNK_VECTORS}/{FRAME}"] if vectors else [])}
+    return {*shards, *segments, *([f"{CHUNK_VECTORS}/{FRAME}"] if vectors else [])}
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest atomically: this is the moment of a commit.
-
-    An older one without its own checksum stays so, to tell a Library that never had checksums from one that lost them.
-    """
-    sealed = is_sealed(folder) if (folder / MANIFEST).is_file() else True
-    write_whole(folder / MANIFEST, _seal_manifest(manifest) if sealed else _format_manifest(manifest))
-
-
-def is_sealed(folder: Path) -> bool:
-    """Tell whether the manifest in a folder holds a checksum of itself, as all new ones do."""
-    return OWN in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-
-
-def _seal_manifest(manifest: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(_format_manifest(manifest).removesuffix("\n").encode()).hexdigest()
-    return _format_manifest({**manifest, OWN: digest})
-
-
-def _format_manifest(manifest: Mapping[str, Any]) -> str:
-    return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
-
-
-def _unseal_manifest(manifest: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return a manifest without the checksum of itself, which must be that of the whole `text`."""
-    if OWN not in manifest:
-        return manifest
-    rest = {name: value for name, value in manifest.items() if name != OWN}
-    if _seal_manifest(rest) != text:
-        raise ValueError("not what was written: its own SHA-256 differs")
-    return rest
+    """Write a manifest atomically, which is the moment of a commit, and record its checksum."""
+    write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+    record_checksums(folder, MANIFEST)
 
 
 def _check_shape(value: Any, shape: Any, where: str) -> None:

@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.base.files import beside, progress, sync
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
 from legal_rag.law.tree import Paragraph, TreeNode, section_titles
 from legal_rag.library.checksums import record_checksums
-from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+
+if TYPE_CHECKING:
+    from legal_rag.library.library import Library
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ def make_outline(document: Document) -> Outline:
     return Outline(build_tree(document.content, paragraphs), list(_merge_paragraphs(paragraphs)))
 
 
-def outline_of(corpus: Corpus, doc_id: str) -> TreeNode:
+def outline_of(corpus: "Library", doc_id: str) -> TreeNode:
     """Return the stored outline of a document, or else make it.
 
     Raises:
@@ -75,7 +77,7 @@ def outline_of(corpus: Corpus, doc_id: str) -> TreeNode:
     return whole_outline_of(corpus, doc_id).tree
 
 
-def whole_outline_of(corpus: Corpus, doc_id: str) -> Outline:
+def whole_outline_of(corpus: "Library", doc_id: str) -> Outline:
     """Return the stored outline of a document with its passages, or else make it.
 
     Raises:
@@ -85,7 +87,7 @@ def whole_outline_of(corpus: Corpus, doc_id: str) -> Outline:
     return corpus.stored_outline(document) or make_outline(document)
 
 
-def passages_in(corpus: Corpus, doc_id: str, start: int, end: int) -> list["LocatedPassage"]:
+def passages_in(corpus: "Library", doc_id: str, start: int, end: int) -> list["LocatedPassage"]:
     """Return who speaks in a span of a document, and under which headings, in order; empty for a text without outline.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.chunking import Chunk
@@ -53,6 +53,18 @@ SELECT_HASHED = SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1)
 JSON_COLUMNS = ("applied_laws", "extra")
 
 Place = tuple[int, int]  # shard, position
+
+
+class StoredChunk(NamedTuple):
+    """A chunk with its offsets, and the fields of its document that a list of results shows."""
+
+    doc_id: str
+    chunk_index: int
+    char_start: int
+    char_end: int
+    text: str
+    title: str
+    decision_date: str
 
 
 def present_at(commit: int, alias: str = "") -> str:

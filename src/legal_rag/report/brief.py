@@ -13,7 +13,7 @@ from legal_rag.base.text import normalized
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.law.citation import NO_BREAK, LegalCitation, legal_citation
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.report.lines import STATUS_WORDS, printable
 
 QUOTE_CHARS = 1500  # of a passage in the table of sources
@@ -45,7 +45,7 @@ class _NumberedSource:
         return " ; ".join(filter(None, (STATUS_WORDS[self.citation.status], *details)))
 
 
-def answer_docx(prediction: Prediction, corpus: Corpus | None = None) -> bytes:
+def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
     """Write an answer as a Word document: each marker as the legal citation of its decision, then a table of sources.
 
     Args:
@@ -74,7 +74,7 @@ def answer_docx(prediction: Prediction, corpus: Corpus | None = None) -> bytes:
     return written.getvalue()
 
 
-def answer_bibtex(prediction: Prediction, corpus: Corpus | None = None) -> str:
+def answer_bibtex(prediction: Prediction, corpus: Library | None = None) -> str:
     """Write one BibTeX entry per decision cited, with the results of its citation checks as a note."""
     by_document: dict[str, list[_NumberedSource]] = {}
     for source in _number_sources(prediction, corpus).values():
@@ -84,7 +84,7 @@ def answer_bibtex(prediction: Prediction, corpus: Corpus | None = None) -> str:
     return "\n".join(entries)
 
 
-def _number_sources(prediction: Prediction, corpus: Corpus | None) -> dict[str, _NumberedSource]:
+def _number_sources(prediction: Prediction, corpus: Library | None) -> dict[str, _NumberedSource]:
     """Number the passages that an answer cites, by their markers in it."""
     known = {document.doc_id: document.citation or document.title for document in prediction.documents}
     cited: dict[str, LegalCitation] = {}
@@ -99,7 +99,7 @@ def _number_sources(prediction: Prediction, corpus: Corpus | None) -> dict[str, 
     return sources
 
 
-def _cite_document(doc_id: str, known: Mapping[str, str], corpus: Corpus | None) -> LegalCitation:
+def _cite_document(doc_id: str, known: Mapping[str, str], corpus: Library | None) -> LegalCitation:
     if corpus is not None:
         try:
             return legal_citation(corpus.document(doc_id))

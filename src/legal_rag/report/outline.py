@@ -31,7 +31,7 @@ from legal_rag.law.tree import (
     TreeNode,
     walk,
 )
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, whole_outline_of
 from legal_rag.report.lines import in_one_line
 
@@ -127,7 +127,7 @@ class DocumentView(NamedTuple):
         return {mark.anchor for stretch in self.stretches for run in stretch.runs for mark in run.marks}
 
 
-def render_outline(corpus: Corpus, doc_id: str) -> str:
+def render_outline(corpus: Library, doc_id: str) -> str:
     """Render a document with its outline as a French HTML page that loads nothing from elsewhere.
 
     Raises:
@@ -142,7 +142,7 @@ def render_outline(corpus: Corpus, doc_id: str) -> str:
     return page_template(PACKAGE, "outline.html.j2").render(**frame, **values)
 
 
-def show_outline(library: Corpus | str | Path, doc_id: str, height: int = 720) -> Any:
+def show_outline(library: Library | str | Path, doc_id: str, height: int = 720) -> Any:
     """Show a document with its outline in a notebook, `height` pixels high; elsewhere its outline is printed.
 
     Args:
@@ -154,16 +154,14 @@ def show_outline(library: Corpus | str | Path, doc_id: str, height: int = 720) -
         LookupError: If there is no such document.
         FileNotFoundError: If there is no Library in that folder.
     """
-    from legal_rag.retriever.retriever import open_corpus
-
-    corpus = library if isinstance(library, Corpus) else open_corpus(library)
+    corpus = library if isinstance(library, Library) else Library(library)
     if in_notebook():
         return NotebookFrame(render_outline(corpus, doc_id), TITLE, height)
     print(format_outline(corpus, doc_id))
     return None
 
 
-def format_outline(corpus: Corpus, doc_id: str) -> str:
+def format_outline(corpus: Library, doc_id: str) -> str:
     """Write an outline as indented lines: id, title, characters, who speaks in what share of each section.
 
     Raises:

@@ -33,7 +33,7 @@ from legal_rag.law import MONTHS
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, whole_outline_of
 from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status
 from legal_rag.report.outline import (
@@ -143,7 +143,7 @@ class Decision(NamedTuple):
     citations: list[tuple[int, Citation]]  # of it, with their numbers
 
 
-def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
+def render_answer(prediction: Prediction, corpus: Library | None = None) -> str:
     """Render an answer as a French HTML page that loads nothing from elsewhere.
 
     Args:
@@ -161,12 +161,12 @@ def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
     return page_template(PACKAGE, "report.html.j2").render(**frame, **_template_values(prediction, corpus))
 
 
-def show_answer(prediction: Prediction, height: int = 720, *, corpus: Corpus | None = None) -> Any:
+def show_answer(prediction: Prediction, height: int = 720, *, corpus: Library | None = None) -> Any:
     """Render an answer for a notebook, in a sandboxed frame `height` pixels high; see `render_answer`."""
     return NotebookFrame(render_answer(prediction, corpus), TITLE, height)
 
 
-def _template_values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
+def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str, Any]:
     citations = prediction.citations[: MAX_SHOWN["citations"]]
     evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
     numbers = {citation: number for number, citation in enumerate(dict.fromkeys(citations), start=1)}
@@ -425,7 +425,7 @@ class ShownText:
 
 
 def _collect_decisions(
-    prediction: Prediction, numbers: Mapping[Citation, int], evidence: Sequence[Passage], corpus: Corpus | None
+    prediction: Prediction, numbers: Mapping[Citation, int], evidence: Sequence[Passage], corpus: Library | None
 ) -> dict[str, Decision]:
     """Return the documents that were cited, found and read, in this order, by id; as many whole as fit a page."""
     known: dict[str, CitedDocument | Passage] = {passage.doc_id: passage for passage in evidence}
@@ -449,7 +449,7 @@ def _collect_decisions(
     return decisions
 
 
-def _load_document(doc_id: str, known: CitedDocument | Passage | None, corpus: Corpus | None) -> Document:
+def _load_document(doc_id: str, known: CitedDocument | Passage | None, corpus: Library | None) -> Document:
     """Return a document; if the corpus lacks it or there is none, its known metadata without text."""
     if corpus is not None:
         with suppress(LookupError):  # of an answer saved before the document was removed

@@ -15,8 +15,7 @@ from legal_rag.base.files import write_whole
 from legal_rag.graph.answers import remove_answer
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.checksums import record_checksums
-from legal_rag.library.corpus import Corpus
-from legal_rag.library.library import RUNS
+from legal_rag.library.library import RUNS, Library
 
 logger = logging.getLogger(__name__)
 
@@ -48,14 +47,8 @@ class SavedAnswers:
         self._library: Path | None = None  # the index that holds it, whose folder may be replaced at any time
 
     @classmethod
-    def of(cls, corpus: Corpus) -> "SavedAnswers":
-        """Return the answers saved inside an index; they survive its rebuilding and compaction.
-
-        Raises:
-            ValueError: If that folder is read-only, as a bare fast-plaid index is.
-        """
-        if corpus.read_only:
-            raise ValueError(f"{corpus.path} is read-only: name another folder for saved answers")
+    def of(cls, corpus: Library) -> "SavedAnswers":
+        """Return the answers saved inside an index; they survive its rebuilding and compaction."""
         store = cls(corpus.path / RUNS)
         store._library = corpus.path
         return store

@@ -1,12 +1,10 @@
 from .ranking import MODES as MODES
 from .ray import RayRetriever as RayRetriever
-from .retriever import Corpus as Corpus
 from .retriever import Filters as Filters
 from .retriever import Retriever as Retriever
 from .retriever import SearchHit as SearchHit
 from .retriever import build_encoder as build_encoder
 from .retriever import build_retriever as build_retriever
-from .retriever import open_corpus as open_corpus
 from .structured import ChosenNode as ChosenNode
 from .structured import DocumentOutline as DocumentOutline
 from .structured import Health as Health

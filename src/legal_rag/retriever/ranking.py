@@ -69,8 +69,8 @@ class Ranker:
         self,
         open_shards: Callable[[], Shards],
         settings: SearchSettings,
-        lexical: LexicalIndex | None,
-        links: CitationLinks | None = None,
+        lexical: LexicalIndex,
+        links: CitationLinks,
         *,
         open_vectors: "Callable[[], ChunkVectors | None]" = lambda: None,
         searchable: bool = True,
@@ -85,11 +85,9 @@ class Ranker:
             ValueError: If there is no such mode, or it needs an index that the corpus does not have.
         """
         if mode is None:
-            mode = "bm25+rerank" if not self._searchable else "hybrid" if self._lexical else "colbert"
+            mode = "hybrid" if self._searchable else "bm25+rerank"
         if mode not in MODES:
             raise ValueError(f"no such mode: {mode!r:.200} (expected one of {', '.join(MODES)})")
-        if mode != "colbert" and self._lexical is None:
-            raise ValueError(f"mode {mode!r:.200} needs an index of words, which this corpus does not have")
         if mode in ("colbert", "hybrid") and not self._searchable:
             raise ValueError(f"mode {mode!r:.200} needs a PLAID index, and {NOT_SEARCHABLE}")
         return mode
@@ -117,8 +115,6 @@ class Ranker:
 
     def _best_of_each(self, ranked: Ranked) -> Ranked:
         """Keep `BOOSTED_CHUNKS` of each document: rare entities may mislead, so others must stay in sight."""
-        if self._links is None:
-            return ranked
         documents = self._links.documents_at({hit[:2] for hit in ranked})
         seen: Counter[int] = Counter()
         kept: Ranked = []
@@ -174,12 +170,7 @@ class Ranker:
         return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
-        return [self._lexicon.search(question.query, k, subsets) for question in questions]
-
-    @property
-    def _lexicon(self) -> LexicalIndex:
-        assert self._lexical is not None  # noqa: S101 - `checked` lets no mode through that would need it
-        return self._lexical
+        return [self._lexical.search(question.query, k, subsets) for question in questions]
 
     def _reranked(self, question: QueryFeatures, bm25: Ranked) -> Ranked:
         """Re-rank the top `RERANKED_CHUNKS` of BM25 by MaxSim; the rest keep their order below."""
@@ -192,7 +183,7 @@ class Ranker:
         known = PartialScores({hit[:2]: hit[2] for hit in maxsim}, {hit[:2]: hit[2] for hit in bm25}, {})
         places = sorted(known.maxsim.keys() | known.bm25.keys())
         scores = self._by_all_parts(question, places, known, first)
-        if self._links is None or not places:
+        if not places:
             return _ordered(places, scores)
         gains = self._citation_gains(self._links, dict(zip(places, scores, strict=True)), first)
         cited = list(islice((place for place in gains if _is_among(place, subsets)), FUSED_CHUNKS))
@@ -207,8 +198,8 @@ class Ranker:
         """Return the fused scores of places, computing partial scores that are missing."""
         no_maxsim, no_bm25, no_document = ([place for place in places if place not in scores] for scores in known)
         known.maxsim.update(zip(no_maxsim, self._score_places(question, no_maxsim).tolist(), strict=True))
-        known.bm25.update(zip(no_bm25, self._lexicon.scores(question.query, no_bm25).tolist(), strict=True))
-        scores, n_chunks = self._lexicon.document_scores(question.query, no_document)
+        known.bm25.update(zip(no_bm25, self._lexical.scores(question.query, no_bm25).tolist(), strict=True))
+        scores, n_chunks = self._lexical.document_scores(question.query, no_document)
         known.document_bm25.update(zip(no_document, zip(scores.tolist(), n_chunks.tolist(), strict=True), strict=True))
         maxsim, bm25 = (np.array([scores[place] for place in places]) for scores in known[:2])
         document_bm25, n_chunks = np.array([known.document_bm25[place] for place in places]).reshape(-1, 2).T
@@ -221,7 +212,7 @@ class Ranker:
         """Return the citation gains of the chunks of documents that the best ones cite, largest first."""
         best = _best_by_document(links.documents_at(first), scores)
         outgoing = links.links_from(best)
-        shares = {name: self._lexicon.share_citing(name) for name in {link.name for link in outgoing}}
+        shares = {name: self._lexical.share_citing(name) for name in {link.name for link in outgoing}}
         gained = propagate_citations(best, outgoing, shares)
         places = links.places_of(list(gained))
         most = sorted(gained, key=lambda document: (-gained[document], document))

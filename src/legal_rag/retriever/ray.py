@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from legal_rag.encoder.encoder import Encoder
-from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
 from legal_rag.library.plaid.shards import PlaidShards
@@ -26,7 +25,7 @@ class RayRetriever(Retriever):
 
     def __init__(
         self,
-        corpus: Corpus | str | Path,
+        corpus: Library | str | Path,
         encoder: Encoder | None = None,
         *,
         n_actors: int = 2,
@@ -68,7 +67,7 @@ class RayRetriever(Retriever):
 class RayShards:
     """Shards held by actors; see `legal_rag.library.plaid.search.Shards`."""
 
-    def __init__(self, corpus: Corpus, n_actors: int, *, address: str | None = None) -> None:
+    def __init__(self, corpus: Library, n_actors: int, *, address: str | None = None) -> None:
         """Start actors, and let each open its shards; see `RayRetriever`.
 
         Raises:
@@ -106,7 +105,7 @@ class RayShards:
         """Return each shard's best passages; see `Shards`."""
         return self._gather_by_shard("best", list(queries), k, args=subsets)
 
-    def _start_actor(self, corpus: Corpus, group: Sequence[int]) -> Any:
+    def _start_actor(self, corpus: Library, group: Sequence[int]) -> Any:
         import ray
 
         folders, excluded = corpus.shard_folders, corpus.removed_positions()

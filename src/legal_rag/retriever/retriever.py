@@ -8,24 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from legal_rag.base.display import Rows, displayed
 from legal_rag.corpus.chunking import chunk_id
-from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
+from legal_rag.encoder.encoder import Encoder, TokenVectors, check_text, load_encoder
 from legal_rag.encoder.encoder import build_encoder as build_encoder
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
-from legal_rag.library.corpus import Corpus as Corpus
-from legal_rag.library.corpus import StoredChunk
 from legal_rag.library.filters import Filters as Filters
-from legal_rag.library.foreign import ForeignIndex, is_foreign
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, Shards
 from legal_rag.library.plaid.shards import PlaidShards
-from legal_rag.library.store import Place
+from legal_rag.library.store import Place, StoredChunk
 from legal_rag.retriever.ranking import (
     Mode,
     OnTheFlyReranker,
@@ -80,7 +77,7 @@ class Retriever:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: Library,
         encoder: Encoder | None = None,
         settings: SearchSettings | None = None,
         device: str | None = None,
@@ -121,21 +118,20 @@ class Retriever:
             return self._encoder
 
     @cached_property
-    def _lexical_index(self) -> LexicalIndex | None:
+    def _lexical_index(self) -> LexicalIndex:
         return self.corpus.lexical_index()
 
     @cached_property
     def _ranker(self) -> Ranker:
         lexical, links = self._lexical_index, self.corpus.citation_links()
         self.corpus.check_unchanged()  # once all is open, so that all is of one build
-        searchable = self._library_without_plaid is None
         return Ranker(
             self._open_shards,
             self._settings,
             lexical,
             links,
             open_vectors=lambda: self._chunk_vectors,
-            searchable=searchable,
+            searchable=self._has_plaid,
         )
 
     @cached_property
@@ -154,9 +150,8 @@ class Retriever:
         return self._ranker.checked(None)
 
     @property
-    def _library_without_plaid(self) -> Library | None:
-        corpus = self.corpus
-        return corpus if isinstance(corpus, Library) and not corpus.manifest["plaid"]["n_bits"] else None
+    def _has_plaid(self) -> bool:
+        return bool(self.corpus.manifest["plaid"]["n_bits"])
 
     def load(self) -> None:
         """Load encoder and shards now, at once: compiling the encoder leaves Python's lock to numba.
@@ -166,7 +161,7 @@ class Retriever:
             ValueError: If the manifest does not name it, or a shard is damaged.
         """
         with self._lock:
-            if self._encoder is None and self._library_without_plaid is None:
+            if self._encoder is None and self._has_plaid:
                 with ThreadPoolExecutor(1) as other:
                     loaded = other.submit(self._load_shards)
                     _ = self.encoder
@@ -185,8 +180,8 @@ class Retriever:
     def _open_shards(self) -> Shards:
         with self._shards_lock:
             if self._shards is None:
-                library = self._library_without_plaid
-                self._shards = self._plaid_shards() if library is None else OnTheFlyReranker(library, self.encoder)
+                has_plaid = self._has_plaid
+                self._shards = self._plaid_shards() if has_plaid else OnTheFlyReranker(self.corpus, self.encoder)
                 self.corpus.check_unchanged()
             return self._shards
 
@@ -194,7 +189,7 @@ class Retriever:
         corpus = self.corpus
         # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
         exact = self._settings.exhaustive or self._chunk_vectors is not None  # fast-plaid would visit some centroids
-        device = "cpu" if corpus.read_only or exact else self._device
+        device = "cpu" if exact else self._device
         removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
         return PlaidShards(corpus.shard_folders, device, removed, sizes=sizes, codebooks=codebooks)
 
@@ -324,10 +319,8 @@ class Retriever:
         return questions
 
     def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
-        """Encode questions; where the corpus has a lexical index, weigh their tokens by IDF."""
+        """Encode questions, and weigh their tokens by IDF."""
         lexical, encoded = self._lexical_index, self._encode_queries(queries)
-        if lexical is None:
-            return encoded
         # Not the offsets of `EncodedQuery.tokens`, which include the encoder's expansion: its rows weigh 1.
         return [
             idf_weighted_query(query.text, vectors, self.encoder.query_offsets(query.text), lexical.rarity)
@@ -362,33 +355,8 @@ class Retriever:
         return [hits[i] for i in deduplicate_near_duplicates([hit.text for hit in hits])] if diverse else hits
 
 
-def open_corpus(
-    path: str | Path,
-    dataset: Any = None,
-    *,
-    encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path | None = None,
-) -> Corpus:
-    """Open the index in a folder: a Library, or a bare `fast_plaid_index` with its dataset.
-
-    Args:
-        path: The Library's folder, or the folder that holds `fast_plaid_index`.
-        dataset: For a bare index: see `ForeignIndex`. A Library holds its own texts.
-        encoder: For a bare index, which does not record it: the encoder it was made with.
-
-    Raises:
-        FileNotFoundError: If there is no complete index, or the dataset cannot be loaded.
-        ValueError: If the index is damaged or does not fit dataset or encoder, or no encoder is given for a bare one.
-    """
-    folder = Path(path).expanduser()
-    if not is_foreign(folder):
-        return Library(folder)
-    if encoder is None:
-        raise ValueError(f"{folder} does not say with which encoder it was made (expected one to be given)")
-    return ForeignIndex(folder, dataset, encoder=encoder)
-
-
 def build_retriever(
-    corpus: Corpus | str | Path,
+    corpus: Library | str | Path,
     encoder: Encoder | None = None,
     *,
     settings: SearchSettings | None = None,
@@ -398,7 +366,7 @@ def build_retriever(
     """Make a corpus searchable with the encoder that its index was made with.
 
     Args:
-        corpus: What `open_corpus` opened, or the folder to open so.
+        corpus: A Library, or its folder.
         encoder: One already loaded; None loads the one that the manifest names.
         settings: How thorough searches are.
         device: 'cpu' or 'cuda'; None takes the GPU where there is one.
@@ -408,7 +376,7 @@ def build_retriever(
         FileNotFoundError: If there is no complete Library, or its encoder cannot be found.
         ValueError: If the encoder is not the one that the index was made with.
     """
-    opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
+    opened = Library(corpus) if isinstance(corpus, str | Path) else corpus
     if encoder is not None:
         encoder = load_encoder(opened.manifest, opened.path, encoder)
     retriever = Retriever(opened, encoder, settings, device, trust_remote_code=trust_remote_code)
@@ -417,10 +385,10 @@ def build_retriever(
 
 
 def open_with_encoder(
-    corpus: Corpus | str | Path, encoder: Encoder | None = None, *, trust_remote_code: bool = False
-) -> tuple[Corpus, Encoder]:
+    corpus: Library | str | Path, encoder: Encoder | None = None, *, trust_remote_code: bool = False
+) -> tuple[Library, Encoder]:
     """Open a corpus and load the encoder that its index was made with; see `build_retriever`."""
-    opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
+    opened = Library(corpus) if isinstance(corpus, str | Path) else corpus
     return opened, load_encoder(opened.manifest, opened.path, encoder, trust_remote_code=trust_remote_code)
 
 

@@ -9,7 +9,6 @@ from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import TreeNode, section_titles, walk
-from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import LEAST_CHARS, count_outlines, outline_of, passages_in
@@ -116,18 +115,17 @@ class StructuredProvider:
         self.retriever, self.reasoner, self._mode = retriever, reasoner, mode
 
     @property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> Library:
         """The corpus searched."""
         return self.retriever.corpus
 
     def health_check(self) -> Health:
         """Report which parts are present; nothing is loaded, and no model is called."""
-        corpus = self.corpus
-        library = corpus if isinstance(corpus, Library) else None
+        library = self.corpus
         return Health(
-            entities=library is not None and _has_entity_words(library),
-            outlines=library is not None and count_outlines(library.path, library.path / STORE) > 0,
-            chunks=bool(corpus.manifest["shards"]),
+            entities=_has_entity_words(library),
+            outlines=count_outlines(library.path, library.path / STORE) > 0,
+            chunks=bool(library.manifest["shards"]),
             model=self.reasoner is not None,
         )
 

@@ -2,8 +2,7 @@
 
 from importlib.resources import files
 
-from legal_rag.library.corpus import Corpus
-from legal_rag.library.library import INSTRUCTIONS
+from legal_rag.library.library import INSTRUCTIONS, Library
 
 __all__ = ["default_instructions", "instruction_names", "instructions_of"]
 
@@ -21,7 +20,7 @@ def instruction_names() -> list[str]:
     return sorted(name.removesuffix(".md") for name in file_names if name.endswith(".md"))
 
 
-def instructions_of(corpus: Corpus) -> str:
+def instructions_of(corpus: Library) -> str:
     """Return the instructions in an index's folder, or the default ones."""
     path = corpus.path / INSTRUCTIONS
     return path.read_text(encoding="utf-8").strip() if path.is_file() else default_instructions()

@@ -26,7 +26,7 @@ from legal_rag.evaluation.questions.dataset import (
     write_dataset,
 )
 from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw, record_of
-from legal_rag.library.library import NAMES_LISTED, Library
+from legal_rag.library.library import Library
 from legal_rag.llm import ModelError, Price, Throttle, Usage, price_of, tokens_in
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 CHECKPOINT: Final = "progress.jsonl"
+NAMES_LISTED = 20  # files of a folder, in a message
 DSPY_LOGGERS: Final = ("dspy.clients.lm", "dspy.utils.parallelizer")  # warn of cut-off replies and of interruptions
 SAMPLED = 100  # documents read for the estimate
 REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
-from legal_rag.library import PlaidShards, export_pylate
+from legal_rag.indexer import IndexConfig, build_index, export_pylate, import_pylate, open_index, remove_documents
+from legal_rag.library import Library, PlaidShards
 from legal_rag.library.plaid.files import open_files
-from legal_rag.retriever import Retriever, open_corpus
+from legal_rag.retriever import Retriever
 
 REMOVED = "FICTIF0104"
 QUESTIONS = ["Le compte de campagne a été déposé hors délai.", "La faute du chirurgien", "trouble anormal de voisinage"]
@@ -66,10 +66,10 @@ def test_the_export_opens_here_too_by_the_mapping_at_its_root(library, sample_ro
     mapping = json.loads((tmp_path / "out" / "doc_mapping.json").read_text("utf-8"))
     assert list(mapping) == ["dataset", "split", "config", "entries"]
     assert list(mapping["entries"].values()) == [doc_id for doc_id, _ in library.chunk_ids()]
-    rows = {row["id"]: row for row in sample_rows}
-    corpus = open_corpus(tmp_path / "out" / "legal_french_index", rows, encoder=tiny_encoder)
-    hit = Retriever(corpus, tiny_encoder).search(QUESTIONS[0], 1)[0]
-    assert hit.text == library.document(hit.doc_id).content
+    cfg = IndexConfig(source=sample_rows, index_folder=str(tmp_path / "again"))
+    imported = Library(import_pylate(tmp_path / "out" / "legal_french_index", cfg, tiny_encoder).path)
+    hits = [Retriever(one, tiny_encoder).search(QUESTIONS[0], 1, mode="colbert")[0] for one in (library, imported)]
+    assert hits[0].chunk_id == hits[1].chunk_id
 
 
 def test_one_shard_is_copied_as_it_is(tiny_library, tmp_path):
