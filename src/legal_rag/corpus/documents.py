@@ -9,13 +9,14 @@ import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from legal_rag.base.display import displayed
 from legal_rag.base.text import UNPRINTABLE, json_safe, one_line, plain_text
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
-from legal_rag.law import find_dates, read_letterhead
+from legal_rag.law import Reading, find_dates, read_letterhead
 from legal_rag.law.letterheads import EMAIL
 
 logger = logging.getLogger(__name__)
@@ -60,10 +61,15 @@ class Document:
     config: str = ""  # dataset configuration, e.g. juri
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything that is indexed, in hexadecimal: equal hashes need no re-indexing."""
         return hashlib.sha256(json.dumps(self.row(), ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What the rules read in its text, kept as long as the document is."""
+        return Reading(self.content, self.extra.get("zones"))
 
     def row(self) -> dict[str, Any]:
         """Return the document as a flat row with the dataset's column names."""

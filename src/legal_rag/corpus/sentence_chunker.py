@@ -17,17 +17,34 @@ PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after
 KNOWN_PIECES = 100_000  # with cached counts: about 15 MB
 SENTENCES_AT_ONCE = 1_000  # chonkie's time grows with the square of their number
 CHUNKS_AT_ONCE = 64  # tokenized together
+# What a tokenizer that cuts at blanks reads alike alone and among other words; other texts are counted whole.
+_UNUSUAL = re.compile(r"[^ \n!-;=-~\u00a0«»°§·À-ÿŒœ€‘’“”–—…]|\S{64}")
+_SAMPLE = (
+    "Titre: Cour d’appel, 1re chambre | Date: 2023-08-01\nAttendu que M. [X]\u00a0... a été licencié (n° 21-12.345) ;\n"
+    "\nqu'en vertu de l'article L. 1152-1 du code pénal «\u00a0aucun salarié…\u00a0»,  1\u00a0500,50 € — \"d'Œuvre\".\n"
+)
 
 
 class PieceCounter:
     """Token counts of texts as sums over their words, each tokenized once.
 
-    Exact where the encoder's tokenizer cuts at blanks first, as those of BERT and of XLM-RoBERTa do; else an estimate.
+    Exact where the encoder's tokenizer cuts at blanks first, as those of BERT and of XLM-RoBERTa do, which a sample
+    shows; else an estimate.
     """
 
     def __init__(self, count_tokens: TokenCounter, overhead: int) -> None:
         self._count_tokens, self._overhead = count_tokens, overhead
         self._known: dict[str, int] = {}
+        self._adds_up = self.counts([_SAMPLE]) == [count_tokens([_SAMPLE])[0] - overhead]
+
+    def exact_counts(self, texts: Sequence[str]) -> list[int]:
+        """Count each text's tokens as the encoder does, prefix and special tokens included; whole where in doubt."""
+        doubtful = [text for text in texts if not self._adds_up or _UNUSUAL.search(text)]
+        whole = dict(zip(doubtful, self._count_tokens(doubtful), strict=True)) if doubtful else {}
+        return [
+            whole[text] if text in whole else count + self._overhead
+            for text, count in zip(texts, self.counts(texts), strict=True)
+        ]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens, without the encoder's prefix and special tokens."""
@@ -52,12 +69,12 @@ class PieceCounter:
 class LegalSentenceChunker(SentenceChunker):
     """chonkie's `SentenceChunker` over French legal sentences, none longer than the room a chunk has.
 
-    Sentences are counted word by word, and then every chunk as the encoder does. For one thread at a time.
+    Sentences are counted word by word, and a chunk as the encoder does where the two may differ. For one thread.
     """
 
     def __init__(self, *, count_tokens: TokenCounter, limit: int, overhead: int, overlap_tokens: int) -> None:
         super().__init__(chunk_size=limit - overhead, chunk_overlap=overlap_tokens)
-        self._count_tokens, self.limit, self.overhead = count_tokens, limit, overhead
+        self.limit, self.overhead = limit, overhead
         self._pieces = PieceCounter(count_tokens, overhead)
         self._upcoming: list[Sentence] = []
 
@@ -145,7 +162,7 @@ class LegalSentenceChunker(SentenceChunker):
             yield from self._halved(text, half, header, half_count)
 
     def _count_chunks(self, text: str, spans: Sequence[Span], headers: Sequence[str]) -> list[int]:
-        return self._count_tokens(
+        return self._pieces.exact_counts(
             [header + text[start:end] for header, (start, end) in zip(headers, spans, strict=True)]
         )
 

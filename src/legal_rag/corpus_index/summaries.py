@@ -12,8 +12,8 @@ from legal_rag.corpus.language import is_french
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
-from legal_rag.law import find_dates
-from legal_rag.law.ruling import Operative, operative_part, statements
+from legal_rag.law import Reading, find_dates, read
+from legal_rag.law.ruling import Operative, statements
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.llm import TextModel, json_in
 
@@ -93,7 +93,7 @@ class _Piece(NamedTuple):
 
 
 def extractive_summary(
-    text: str,
+    text: str | Reading,
     statistics: TermStatistics | None = None,
     *,
     terms: TextTerms | None = None,
@@ -103,7 +103,7 @@ def extractive_summary(
     """Summarise a text by its own sentences; deterministic.
 
     Args:
-        text: Any text: a decision, a contract, a letter, one line.
+        text: Any text: a decision, a contract, a letter, one line; or its reading.
         statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
         terms: The text's, if they are known.
         keywords: The text's, some thirty, if they are known.
@@ -114,9 +114,10 @@ def extractive_summary(
     """
     if most_chars < MIN_SUMMARY_CHARS:
         raise ValueError(f"no summary fits in {most_chars} characters (expected {MIN_SUMMARY_CHARS} or more)")
+    reading = read(text)
+    text, part = reading.text, reading.operative
     terms = terms or read_terms(text)
     weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
-    part = operative_part(text)
     decided = _decided_pieces(text, part, min(DECIDED_CHARS, most_chars // 3)) if part else []
     room = most_chars - sum(end - start + len(sign) + len(OMITTED) for start, end, sign in decided)
     lines = _text_lines(text, terms.lines, part.start if part else len(text))

@@ -7,7 +7,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -261,7 +260,7 @@ def _put_result(connection: sqlite3.Connection, hashed: str, recipe: Recipe, res
     if not result.complete:
         gaps = f"{result.dropped_chunks} dropped chunks, error {result.error}"
         raise ValueError(f"not a complete result: {result.doc_name!r} has {gaps}")
-    value = zlib.compress(json.dumps(asdict(result), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    value = zlib.compress(json.dumps(vars(result), ensure_ascii=False).encode("utf-8", "surrogatepass"))
     key = recipe.key
     connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *recipe))
     connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (hashed, key, value))

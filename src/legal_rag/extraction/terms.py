@@ -37,6 +37,8 @@ _FORMS = re.compile(
     r"\bsocietes? (?:anonyme|a responsabilite limitee|par actions simplifiee|en nom collectif|en commandite simple"
     r"|civile (?:professionnelle|immobiliere)|civile|d exercice liberal a responsabilite limitee)(?: unipersonnelle)?\b"
 )
+FIRST_MARK = "\u0300"  # no character before it is a combining mark
+_WORDS = re.compile(r"[^\W_]+")
 _CLASS_NAMES = {name.casefold(): name for name in KNOWN_CLASSES}
 
 
@@ -87,7 +89,9 @@ def class_named(written: str) -> str:
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents, ligatures and signs."""
     plain = normalized(fold_text(text), "NFKD")
-    return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+    if not plain.isascii():
+        plain = "".join([letter for letter in plain if letter < FIRST_MARK or not unicodedata.combining(letter)])
+    return _WORDS.findall(plain)
 
 
 def search_words(text: str) -> list[str]:

@@ -109,8 +109,12 @@ def _type_of(document: Document) -> str:
 
 def text_facts(document: Document) -> list[Fact]:
     """Return the edges from a document's text and columns, in linear time."""
-    node = node_of_document(document)
-    return [*_citation_facts(document, node), *_court_fact(document, node), *_decision_below(document, node)]
+    node, document_keys = node_of_document(document), {*own_keys(document), *_joined_keys(document)}
+    return [
+        *_citation_facts(document, node, document_keys),
+        *_court_fact(document, node),
+        *_decision_below(document, node, document_keys),
+    ]
 
 
 def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
@@ -135,9 +139,8 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
     return list(facts.values())
 
 
-def _citation_facts(document: Document, node: Named) -> Iterator[Fact]:
+def _citation_facts(document: Document, node: Named, document_keys: set[str]) -> Iterator[Fact]:
     text, length = document.content, len(document.content)
-    document_keys = {*own_keys(document), *_joined_keys(document)}
     laws_end = length + sum(len(law) + 1 for law in document.applied_laws)
     visas = _visas(text)
     nodes: dict[str, Named] = {}
@@ -219,12 +222,12 @@ def _court_fact(document: Document, node: Named) -> Iterator[Fact]:
         yield Fact(node, court, "decided_by", *next(places, NOWHERE))
 
 
-def _decision_below(document: Document, node: Named) -> Iterator[Fact]:
+def _decision_below(document: Document, node: Named, document_keys: set[str]) -> Iterator[Fact]:
     """Yield the edge to the one decision that a decision reverses or maintains, if its text names one."""
     text = document.content
     attacked: dict[str, tuple[Named, Span]] = {}
     days: set[date] = set()
-    for start, end in _attacks(document):
+    for start, end in _attacks(document, document_keys):
         days |= {day.value for day in find_dates(text[end : end + ATTACKED_CHARS])[:1]}
         if below := _attacked(document, end):
             attacked.setdefault(below.key, (below, (start, end)))
@@ -238,9 +241,9 @@ def _decision_below(document: Document, node: Named) -> Iterator[Fact]:
         yield Fact(node, below, kind, *span, detail=outcome.words)
 
 
-def _attacks(document: Document) -> list[Span]:
+def _attacks(document: Document, document_keys: set[str]) -> list[Span]:
     """Return where a decision names the appeal before it: with its own number, else any mention of an appeal."""
-    text, document_keys = document.content, {*own_keys(document), *_joined_keys(document)}
+    text = document.content
     with_number: list[Span] = []
     without: list[Span] = []
     for match in _ATTACKED.finditer(text):

@@ -7,6 +7,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.base.text import normalized
@@ -21,6 +22,7 @@ from legal_rag.law.words import TITLES, TITLES_OF_ANYONE, TITLES_OF_MEN, TITLES_
 DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "name:", "term:", "lower:"
 NAMED_TYPES = frozenset(("party", "person", "organization", "judge_or_counsel"))
 MOST_CHARS = 300  # of a name
+CACHED_STATUTES = 20_000  # names: many decisions share codes and statutes
 _COURT_ABBREVIATION = re.compile(r"\b(?:Cass|CE|CA|CAA|TA|TJ|TGI|CPH|CJUE|CEDH|Cons)\b\.?")
 _NUMBER = re.compile(r"(?<![\d/-])(\d{1,4})\s?[-‐‑–/]\s?(\d{1,5})(?!\d)")
 _LEADING_ARTICLE = re.compile(r"(?:l['’]|l[ae]s?\b)\s*", re.IGNORECASE)
@@ -135,24 +137,10 @@ def statute_node(written: str, within: str = "") -> Named | None:
         written: The name.
         within: Id of its document, part of the key if others share date or number ("arrêté du 3 mars 2021").
     """
-    code = _abbreviated_code(written)
-    words = code or _FORMER.sub("", " ".join(words_of(written)), count=1)
-    if not words:
+    statute = _read_statute(written)
+    if statute is None:
         return None
-    dates = find_dates(written)
-    number = next(
-        (m for m in _NUMBER.finditer(written) if not any(day.start <= m.start() < day.end for day in dates)), None
-    )
-    if not number and len(dates) != 1:
-        return Named(STATUTE + words, "statute", _trim(written))
-    kinds = set(_STATUTE_KIND.findall(" ".join(words_of(written[: number.start() if number else dates[0].start]))))
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    if not kind or not words.startswith(kind):  # several statutes, or something about one
-        key = "constitution" if words == _CONSTITUTION else words
-        return Named(STATUTE + key, "statute", _trim(written))
-    value = _statute_number(*number.groups()) if number else dates[0].value.isoformat()
-    is_unique = kind not in _OF_MANY_ISSUERS and (number is not None or kind in _KNOWN_BY_DATE)
-    return Named(f"{STATUTE}{kind} {value}{'' if is_unique else _of_doc(within)}", "statute", _trim(written))
+    return Named(statute.key + ("" if statute.is_unique else _of_doc(within)), "statute", _trim(written))
 
 
 def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
@@ -162,11 +150,39 @@ def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
     """
     statutes: dict[str, set[Named]] = {}
     for name in set(written):
-        node, dates = statute_node(name), find_dates(name)
-        if node and len(dates) == 1 and (kind := _STATUTE_KIND.match(node.key.removeprefix(STATUTE))):
-            statutes.setdefault(f"{STATUTE}{kind[1]} {dates[0].value.isoformat()}", set()).add(node)
+        statute = _read_statute(name)
+        if statute and statute.day and (kind := _STATUTE_KIND.match(statute.key.removeprefix(STATUTE))):
+            node = Named(statute.key, "statute", _trim(name))
+            statutes.setdefault(f"{STATUTE}{kind[1]} {statute.day}", set()).add(node)
     numbered = {by_date: {node for node in nodes if node.key != by_date} for by_date, nodes in statutes.items()}
     return {key: min(nodes) for key, nodes in numbered.items() if len({node.key for node in nodes}) == 1}
+
+
+class _Statute(NamedTuple):
+    key: str
+    is_unique: bool  # others share neither number nor date
+    day: str  # ISO 8601, of its only date; else empty
+
+
+@lru_cache(CACHED_STATUTES)
+def _read_statute(written: str) -> _Statute | None:
+    words = _abbreviated_code(written) or _FORMER.sub("", " ".join(words_of(written)), count=1)
+    if not words:
+        return None
+    dates = find_dates(written)
+    day = dates[0].value.isoformat() if len(dates) == 1 else ""
+    number = next(
+        (m for m in _NUMBER.finditer(written) if not any(day.start <= m.start() < day.end for day in dates)), None
+    )
+    if not number and not day:
+        return _Statute(STATUTE + words, is_unique=True, day=day)
+    kinds = set(_STATUTE_KIND.findall(" ".join(words_of(written[: number.start() if number else dates[0].start]))))
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    if not kind or not words.startswith(kind):  # several statutes, or something about one
+        return _Statute(STATUTE + ("constitution" if words == _CONSTITUTION else words), is_unique=True, day=day)
+    value = _statute_number(*number.groups()) if number else day
+    is_unique = kind not in _OF_MANY_ISSUERS and (number is not None or kind in _KNOWN_BY_DATE)
+    return _Statute(f"{STATUTE}{kind} {value}", is_unique, day)
 
 
 def _abbreviated_code(written: str) -> str:

@@ -92,13 +92,13 @@ _NUMBER = re.compile(_CONSTITUTIONAL)
 _ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
 
 
-def find_identifiers(text: str) -> list[Identifier]:
+def find_identifiers(text: str, cases: Sequence[Identifier] | None = None) -> list[Identifier]:
     """Find the identifiers of decisions and articles, in text order; of overlapping ones the longest counts.
 
     A number in the Conseil constitutionnel's form without a series has kind 'number'; numbers of statutes and decrees,
-    which have that form too, are skipped.
+    which have that form too, are skipped. `cases` are the text's `find_cases`, if they are known.
     """
-    cases = find_cases(text)
+    cases = find_cases(text) if cases is None else cases
     # "n° R 16-86.735": the letter before a pourvoi's number is a check letter, not an article's.
     certain = bytearray(len(text))  # characters that belong to a case
     for case in cases:

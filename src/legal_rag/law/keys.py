@@ -11,6 +11,7 @@ from legal_rag.law import (
     MONTHS,
     SERIES,
     Identifier,
+    Reading,
     decision_identifiers,
     find_amounts,
     find_dates,
@@ -48,6 +49,8 @@ class DocumentLike(Protocol):
     def summary(self) -> str: ...  # noqa: D102
     @property
     def extra(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def reading(self) -> Reading: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,12 @@ def cited_identifiers(document: DocumentLike) -> list[Identifier]:
 
 
 def _cited_identifiers(document: DocumentLike, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
-    cited = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
+    start = len(document.content)
+    in_columns = find_identifiers("\n".join(["", *document.applied_laws, document.summary]))
+    cited = [
+        *document.reading.identifiers,
+        *(name._replace(start=start + name.start, end=start + name.end) for name in in_columns),
+    ]
     codes = {name.code for name in own_identifiers if name.kind == "article"}
     if len(codes) == 1:
         (code,) = codes

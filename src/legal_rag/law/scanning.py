@@ -14,6 +14,7 @@ NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
 NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
 
 _IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")
+SHORT_TEXT = 500  # characters
 _LOOK_AHEAD = 30  # characters that a pattern may look ahead after its match
 _FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
 
@@ -120,15 +121,22 @@ def lowered(text: str) -> str | None:
 
 def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
     """Return where any of the words begins, ascending; words in lower case are searched in `lower`."""
+    # Of a short text, such as an entity's, places are found faster than remembered.
+    find = _word_positions if len(text) > SHORT_TEXT else _find_word
     starts: set[int] = set()
     for word in words:
-        starts.update(_word_positions(text if word != word.lower() else lower, word))
+        if places := find(text if word != word.lower() else lower, word):
+            starts.update(places)
     return sorted(starts)
 
 
 @lru_cache(maxsize=1024)  # several patterns search the same words in turn
 def _word_positions(text: str, word: str) -> tuple[int, ...]:
-    return tuple(start for start, _ in find_exact(word, text))
+    return _find_word(text, word)
+
+
+def _find_word(text: str, word: str) -> tuple[int, ...]:
+    return tuple(start for start, _ in find_exact(word, text)) if word in text else ()
 
 
 @lru_cache(maxsize=8)

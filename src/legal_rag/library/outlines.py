@@ -61,11 +61,7 @@ class Outline(NamedTuple):
 
 def make_outline(document: Document) -> Outline:
     """Outline a document by rules; linear in its length."""
-    from legal_rag.law.outline import build_tree
-    from legal_rag.law.speakers import read_paragraphs
-
-    paragraphs = read_paragraphs(document.content, document.extra.get("zones"))
-    return Outline(build_tree(document.content, paragraphs), list(_merge_paragraphs(paragraphs)))
+    return Outline(document.reading.tree, list(_merge_paragraphs(document.reading.paragraphs)))
 
 
 def outline_of(corpus: "Library", doc_id: str) -> TreeNode:

@@ -15,20 +15,12 @@ from legal_rag.law import (
     LegalAmount,
     LegalDuration,
     LegalText,
-    find_amounts,
-    find_article_citations,
-    find_cases,
+    Reading,
     find_cited_decisions,
-    find_courts,
-    find_dates,
-    find_durations,
-    find_formations,
-    find_texts,
-    find_time_limits,
+    read,
 )
-from legal_rag.law.ruling import grounds, operative_part, solutions, statements
 from legal_rag.law.scanning import SPACE, Around
-from legal_rag.law.sentences import split_sentences, without_blanks
+from legal_rag.law.sentences import without_blanks
 
 # The rules' classes under their names in other schemas.
 _REFERENCES = dict.fromkeys(
@@ -61,25 +53,25 @@ _OF_A_CODE = re.compile(r"\s+du\s+code\b", re.IGNORECASE)
 _IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
 
 
-def find_entities(text: str) -> list[Entity]:
+def find_entities(text: str | Reading) -> list[Entity]:
     """Find the entities of a French decision, in the classes of `jurisprudence`."""
-    dates = find_dates(text)
-    items = [rule_entity(classes.DATE, text, day.start, day.end, iso=day.value.isoformat()) for day in dates]
-    amounts = find_amounts(text)
-    sums = {amount.start for amount in amounts}
-    texts = find_texts(text, dates)
-    # Numbers of sums are not articles: "1382 et 760 euros".
-    citations = [article for article in find_article_citations(text, texts) if article.start not in sums]
-    items += _statute_entities(text, texts, citations)
-    cases = _case_numbers(text, citations)
+    reading = read(text)
+    text = reading.text
+    items = [rule_entity(classes.DATE, text, day.start, day.end, iso=day.value.isoformat()) for day in reading.dates]
+    items += _statute_entities(text, reading.texts, reading.articles)
+    cases = _case_numbers(text, reading)
     items += _number_entities(text, cases)
-    cited = find_cited_decisions(text, dates, cases)
-    items += [rule_entity(classes.JURISPRUDENCE_CITEE, text, *span) for span in cited]
-    items += _part_entities(text)
-    items += [rule_entity(classes.JURIDICTION, text, *span) for span in find_courts(text)]
-    items += [rule_entity(classes.FORMATION, text, *span) for span in find_formations(text)]
-    items += [rule_entity(classes.DELAI, text, *span) for span in find_time_limits(text)]
-    for amount in amounts:
+    spans = {
+        classes.JURISPRUDENCE_CITEE: find_cited_decisions(text, reading.dates, cases),
+        classes.MOYEN: reading.grounds,
+        classes.DISPOSITIF: reading.statements,
+        classes.SOLUTION: reading.outcomes,
+        classes.JURIDICTION: reading.courts,
+        classes.FORMATION: reading.formations,
+        classes.DELAI: reading.time_limits,
+    }
+    items += [rule_entity(name, text, *span) for name, named in spans.items() for span in named]
+    for amount in reading.amounts:
         value = f"{amount.value.normalize():f}"
         items.append(rule_entity(classes.MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
     counsel = find_counsel(text)
@@ -92,10 +84,11 @@ def classes_found(schema: Schema) -> list[str]:
     return [name for name in schema.classes if name in known]
 
 
-def entities_of_schema(text: str, schema: Schema) -> list[Entity]:
+def entities_of_schema(text: str | Reading, schema: Schema) -> list[Entity]:
     """Find the entities of a text in a schema's classes."""
-    entities = in_classes_of(find_entities(text), schema) if _decisions_classes(schema) & set(schema.classes) else []
-    rules = find_rules(text) if set(SUBJECTS) & set(schema.classes) else []
+    reading = read(text)
+    entities = in_classes_of(find_entities(reading), schema) if _decisions_classes(schema) & set(schema.classes) else []
+    rules = find_rules(reading) if set(SUBJECTS) & set(schema.classes) else []
     return in_order([*entities, *(rule for rule in rules if rule["extraction_class"] in schema.classes)])
 
 
@@ -115,14 +108,6 @@ def _renamed(names: Mapping[str, str], entity: Entity) -> str:
     return classes.ORGANISATION if name == classes.PERSON and not _PERSON.match(entity["extraction_text"]) else name
 
 
-def _part_entities(text: str) -> Iterator[Entity]:
-    yield from (rule_entity(classes.MOYEN, text, *span) for span in grounds(text))
-    part = operative_part(text)
-    stated = statements(text, part) if part else []
-    yield from (rule_entity(classes.DISPOSITIF, text, *span) for span in stated)
-    yield from (rule_entity(classes.SOLUTION, text, *span) for span in solutions(text, part, stated))
-
-
 def _number_entities(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
     for case in cases:
         if case.kind == "ecli":
@@ -133,10 +118,10 @@ def _number_entities(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]
         yield rule_entity(classes.NUMERO, text, *match.span("number"))
 
 
-def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Identifier]:
+def _case_numbers(text: str, reading: Reading) -> list[Identifier]:
     """Find case numbers; '52-12' in 'L. 52-12' is part of an article's number."""
-    cited = {place for citation in citations for place in range(citation.start, citation.end)}
-    return [ref for ref in find_cases(text) if ref.kind != "number" or not (ref.start in cited or _is_law(text, ref))]
+    cited = {place for citation in reading.articles for place in range(citation.start, citation.end)}
+    return [ref for ref in reading.cases if ref.kind != "number" or not (ref.start in cited or _is_law(text, ref))]
 
 
 def _is_law(text: str, case: Identifier) -> bool:
@@ -174,15 +159,16 @@ SUBJECTS = {
 SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list without its punctuation
 
 
-def find_rules(text: str) -> list[Entity]:
+def find_rules(text: str | Reading) -> list[Entity]:
     """Find the sentences that set a duration or a sum for a known subject, in the classes of `regulation`.
 
     A sentence without a subject of its own, such as a list item, takes that of the previous one.
     """
-    durations, amounts = iter([*find_durations(text), None]), iter([*find_amounts(text), None])
+    reading = read(text)
+    text, durations, amounts = reading.text, iter([*reading.durations, None]), iter([*reading.amounts, None])
     duration, amount, subject = next(durations), next(amounts), None
     rules = []
-    for start, end in without_blanks(text, split_sentences(text)):
+    for start, end in without_blanks(text, reading.sentences):
         subject = _subject(text, start, end) or subject
         timed, paid = [], []
         while duration is not None and duration.start < end:
