@@ -226,10 +226,10 @@ def verify(text: str | Path, library: Library | str | Path) -> "Verification":
         FileNotFoundError: If a `Path` names no file.
         ValueError: If the text is blank, or the file is not text.
     """
-    from legal_rag.verification.reading import read_text
+    from legal_rag.corpus.readers import read_file
     from legal_rag.verification.verdicts import verify_text
 
-    return verify_text(read_text(text) if _is_file(text) else str(text), _opened(library))
+    return verify_text(read_file(text) if _is_file(text) else str(text), _opened(library))
 
 
 def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AUTO, **settings: Any) -> Rows[Entity]:
@@ -248,13 +248,13 @@ def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AU
         ValueError: If there is no such schema, or the model refuses requests.
         ConnectionError: If the model's server does not answer.
     """
+    from legal_rag.corpus.readers import read_file
     from legal_rag.extraction.engine import run_extraction
-    from legal_rag.verification.reading import read_text
 
     if isinstance(text, Document):
         content, name = text.content, text.id
     else:
-        content, name = (read_text(text), Path(text).name) if _is_file(text) else (str(text), "text")
+        content, name = (read_file(text), Path(text).name) if _is_file(text) else (str(text), "text")
     return Rows(run_extraction(content, name, schema, model, **settings).extractions)
 
 

@@ -81,19 +81,16 @@ def test_a_line_that_does_not_fit_is_never_held(tmp_path, monkeypatch):
     assert peak < 40_000_000  # of which twice 16,777,216 bytes are looked at for the encoding
 
 
-@pytest.mark.parametrize(
-    ("limit", "content", "problem"),
-    [
-        ("SKIPPED_CHARS", b"x" * 1_000_000, "the file breaks off (a line of more than 200,000 characters)"),
-        ("BLANK_LINES", b"\n" * 300_000, "the file breaks off (more than 200,000 blank lines)"),
-    ],
-)
-def test_behind_a_line_without_end_nothing_is_looked_for(tmp_path, monkeypatch, limit, content, problem):
+@pytest.mark.parametrize("content", [b"x" * 1_000_000, b"\n" * 300_000])
+def test_behind_a_line_without_end_nothing_is_looked_for(tmp_path, monkeypatch, content):
     monkeypatch.setattr(sources, "LINE_CHARS", 10_000)
-    monkeypatch.setattr(sources, limit, 200_000)
+    monkeypatch.setattr(sources, "SKIPPED_CHARS", 200_000)
     rows = [json.dumps(row).encode() for row in GOOD]
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b"\n".join([rows[0], content, rows[1]])))
-    assert read(tmp_path / "x.jsonl.gz") == (["a"], [f"x.jsonl.gz: {problem}"])
+    assert read(tmp_path / "x.jsonl.gz") == (
+        ["a"],
+        ["x.jsonl.gz: the file breaks off (more than 200,000 characters without a record)"],
+    )
 
 
 def test_a_source_of_nothing_but_bad_records_is_given_up(monkeypatch):
@@ -132,12 +129,12 @@ def test_links_out_pipes_and_loops_are_named_and_not_followed(folder):
     ids, bad = read(folder)
     assert ids == ["good.txt", "inside.txt"]
     assert sorted(bad) == [
-        "a.txt: cannot be read (Too many levels of symbolic links)",
-        "b.txt: cannot be read (Too many levels of symbolic links)",
+        "a.txt: not a file",
+        "b.txt: not a file",
         "etc: a link out of the folder",
         "link.txt: a link out of the folder",
-        "pipe.jsonl: a pipe, a socket or a device, not a file",
-        "self: a link to a folder",
+        "pipe.jsonl: not a file",
+        "self: not a file",
     ]
 
 
@@ -149,10 +146,10 @@ def test_files_of_a_terabyte_of_holes_are_one_line_each(folder, monkeypatch):
     ids, bad = read(folder)
     assert ids == ["good.txt"]
     assert bad == [
-        "x.json: 1,099,511,627,776 bytes (a json file may have 200,000,000)",
-        "x.jsonl: the file breaks off (a line of more than 20,000,000 characters)",
-        "x.pdf: 1,099,511,627,776 bytes (a pdf file may have 200,000,000)",
-        "x.txt: 1,099,511,627,776 bytes (a txt file may have 50,000,000)",
+        "x.json: 1,099,511,627,776 bytes (a JSON file may have 200,000,000; JSON Lines any number)",
+        "x.jsonl: the file breaks off (more than 20,000,000 characters without a record)",
+        "x.pdf: it is too large: 1,099,511,627,776 bytes (at most 200,000,000)",
+        "x.txt: it is too large: 1,099,511,627,776 bytes (at most 50,000,000)",
     ]
 
 

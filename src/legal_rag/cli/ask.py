@@ -350,13 +350,13 @@ def verify_command(file: str, index_folder: str, index_name: str, as_json: bool,
     Status 0: nothing is wrong; 1: a reference is wrong; 2: the text could not be checked, or not all of it.
     """
 
+    from legal_rag.corpus.readers import read_file
     from legal_rag.verification.page import format_verification, render_verification
-    from legal_rag.verification.reading import read_text
     from legal_rag.verification.verdicts import verify_text
 
     page = page_to_write(html)
     library = open_library(index_folder, index_name)
-    verification = verify_text(read_text(file), library)
+    verification = verify_text(read_file(file), library)
     if as_json:
         print_json({"file": file, **verification.to_json()})
     else:

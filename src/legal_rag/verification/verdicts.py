@@ -1,6 +1,7 @@
 """Look up everything that a text refers to in a Library, and give a verdict on each."""
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.display import Rows, displayed
-from legal_rag.base.text import Span, json_safe
+from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.outcomes import (
     ANNULATION,
@@ -31,7 +32,6 @@ from legal_rag.law.ruling import operative_part
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.verification.quotations import NearPassage, QuotedCorpus
-from legal_rag.verification.reading import readable
 from legal_rag.verification.references import (
     QUOTED_WORDS,
     Source,
@@ -185,7 +185,17 @@ def verify_text(text: str, library: Library) -> Verification:
         raise ValueError("no text to verify")
     if not library.n_documents:
         raise ValueError(f"no documents in {library.path}")
-    return _Verifier(readable(text), library).verify()
+    return _Verifier(_as_displayed(text), library).verify()
+
+
+_UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
+_OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
+
+
+def _as_displayed(text: str) -> str:
+    """Normalise a text as displayed: composed, without invisible characters, its digits from 0 to 9."""
+    text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
 
 
 class _Verifier:

@@ -6,8 +6,7 @@ import docx
 import pytest
 from pypdf import PdfWriter
 
-from legal_rag.verification import read_text, reading
-from legal_rag.verification.reading import readable
+from legal_rag.corpus import read_file, readers
 
 SENTENCE = "La Cour rejette le pourvoi n° 16-86.735."
 
@@ -38,14 +37,14 @@ def write_pdf(path, *, password=""):
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 def test_plain_text_is_read_in_any_usual_encoding(tmp_path, encoding):
     (tmp_path / "a.md").write_bytes(f"L'arrêt énonce. {SENTENCE}".encode(encoding))
-    assert read_text(tmp_path / "a.md") == f"L'arrêt énonce. {SENTENCE}"
+    assert read_file(tmp_path / "a.md") == f"L'arrêt énonce. {SENTENCE}"
 
 
 def test_html_is_read_without_its_tags_and_a_docx_with_its_footnotes(tmp_path):
     (tmp_path / "page").write_text(f"<!doctype html><p>{SENTENCE}</p><script>alert(1)</script>", "utf-8")
-    assert read_text(tmp_path / "page") == SENTENCE
+    assert read_file(tmp_path / "page") == SENTENCE
     write_docx(tmp_path / "a.docx", SENTENCE, note="Cass. soc., 9 janv. 2018, n° 14-12.345")
-    assert read_text(tmp_path / "a.docx") == f"{SENTENCE}\n\nCass. soc., 9 janv. 2018, n° 14-12.345"
+    assert read_file(tmp_path / "a.docx") == f"{SENTENCE}\n\nCass. soc., 9 janv. 2018, n° 14-12.345"
 
 
 @pytest.mark.parametrize(
@@ -68,22 +67,37 @@ def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, prob
     else:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=problem) as caught:
-        read_text(tmp_path / name)
+        read_file(tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_too_large_is_refused_unread_or_before_it_is_unpacked_and_a_missing_one_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr(readers, "MAX_UNPACKED", 1_000_000)
     write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
     with pytest.raises(ValueError, match=r"bomb\.docx is too large: [\d,]+ bytes when unpacked"):
-        read_text(tmp_path / "bomb.docx")
-    monkeypatch.setattr(reading, "MAX_BYTES", 10)
+        read_file(tmp_path / "bomb.docx")
+    monkeypatch.setattr(readers, "PLAIN_BYTES", 10)
     (tmp_path / "a.md").write_text(SENTENCE, "utf-8")
     with pytest.raises(ValueError, match="is too large: 41 bytes"):
-        read_text(tmp_path / "a.md")
+        read_file(tmp_path / "a.md")
     with pytest.raises(FileNotFoundError, match=r"no such file: .*absent\.md"):
-        read_text(tmp_path / "absent.md")
+        read_file(tmp_path / "absent.md")
 
 
-def test_invisible_signs_and_other_digits_hide_nothing():
-    assert readable("n° 16\u00ad-86\u200b.７35\r\n") == "n° 16-86.735\n"
+def test_a_docx_is_read_with_its_text_boxes_and_insertions_and_without_deletions(tmp_path):
+    word, mc = (
+        "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+        "http://schemas.openxmlformats.org/markup-compatibility/2006",
+    )
+    box = "<w:txbxContent><w:p><w:r><w:t>Encadré</w:t></w:r></w:p></w:txbxContent>"
+    body = (
+        "<w:p><w:r><w:t>Un</w:t><w:tab/><w:t>deux</w:t></w:r><w:ins><w:r><w:t> ajouté</w:t></w:r></w:ins>"
+        "<w:del><w:r><w:delText> ôté</w:delText></w:r></w:del></w:p>"
+        f"<w:p><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r></w:p>"
+        "<w:sdt><w:sdtContent><w:p><w:r><w:t>Contrôle</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+        "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+    )
+    xml = f'<w:document xmlns:w="{word}" xmlns:mc="{mc}"><w:body>{body}</w:body></w:document>'
+    write_zip(tmp_path / "a.docx", "w", "word/document.xml", xml)
+    blocks = [block.strip() for block in read_file(tmp_path / "a.docx").split("\n\n")]
+    assert blocks == ["Un\tdeux ajouté", "Encadré", "Contrôle", "a\tb"]
