@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -127,8 +128,13 @@ def test_a_worker_killed_half_way_changes_nothing(elsewhere, local):
     scratch = beside(library_path(elsewhere), "building")
 
     def workers():
-        commands = [path for path in Path("/proc").glob("[0-9]*/comm") if path.read_text().strip() == "ray::make_shard"]
-        return complete_shards(scratch) and [int(path.parent.name) for path in commands]
+        return complete_shards(scratch) and [int(path.name) for path in Path("/proc").glob("[0-9]*") if makes(path)]
+
+    def makes(process):
+        try:
+            return (process / "comm").read_text() == "ray::make_shard\n"
+        except OSError:  # it has ended
+            return False
 
     with Once(workers, lambda found: os.kill(found[0], signal.SIGKILL)) as killed:
         build_index_on_ray(elsewhere, workers=2)
