@@ -155,7 +155,6 @@ def simulated(library: Library, sizes: Sequence[int], folder: Path) -> Iterator[
         closing(StoreWriter(folder / STORE, shard_chunks=1)) as store,
         ExtractionStore(folder / ENTITIES) as entities,
     ):
-        store.end_of_source()
         for size in sizes:
             while store.n_documents < size:
                 some = [next(decisions) for _ in range(min(BATCH, size - store.n_documents))]

@@ -429,8 +429,7 @@ def _sizes(shape: Shape) -> tuple[int, int]:
 
 
 def _store(writer: StoreWriter, simulated: Simulated) -> None:
-    if not writer.holds_next(simulated.document):
-        writer.add(simulated.document, simulated.chunks)
+    writer.add(simulated.document, simulated.chunks)
     if not writer.n_documents % STORED_AT_ONCE:
         writer.commit()
 

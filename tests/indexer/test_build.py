@@ -88,7 +88,6 @@ def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample
 def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     report = build_index(change(config, seed=7, n_bits=2), tiny_encoder)
     manifest = json.loads((Path(report.path) / "manifest.json").read_text("utf-8"))
-    assert len(manifest.pop("sha256")) == 64
     status = sample_file.stat()
     (shard,) = manifest.pop("shards")
     shard.pop("checksums")

@@ -12,19 +12,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.plaid_cases import random_passages
 
 from legal_rag.base.files import beside
-from legal_rag.corpus import read_documents
 from legal_rag.encoder import EncoderConfig, build_encoder
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.indexer.config import library_path
 from legal_rag.indexer.ray import build_index_on_ray
-from legal_rag.indexer.shards import ATTEMPTS, ShardWriter, install_shard
+from legal_rag.indexer.shards import CODEBOOK, install_shard
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.library import STORE
-from legal_rag.library.ray_cluster import ray_cluster, share_out
+from legal_rag.library.ray import ray_cluster, share_out
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
@@ -129,9 +127,14 @@ def test_a_build_on_two_workers_gives_the_library_of_one_process(elsewhere, loca
 def test_a_worker_killed_half_way_changes_nothing(elsewhere, local):
     scratch = beside(library_path(elsewhere), "building")
 
-    def workers():  # an attempt is named `<shard>-<machine>-<process>-…`
-        attempts = (scratch / ATTEMPTS).glob("*-*-*")
-        return complete_shards(scratch) and [int(path.name.rsplit("-", 2)[1]) for path in attempts]
+    def workers():
+        return complete_shards(scratch) and [int(path.name) for path in Path("/proc").glob("[0-9]*") if makes(path)]
+
+    def makes(process):
+        try:
+            return (process / "comm").read_text() == "ray::make_shard\n"
+        except OSError:  # it has ended
+            return False
 
     with Once(workers, lambda found: os.kill(found[0], signal.SIGKILL)) as killed:
         build_index_on_ray(elsewhere, workers=2)
@@ -152,25 +155,7 @@ def test_a_build_interrupted_on_ray_is_taken_up_in_one_process_with_the_shards_i
     library = open_index(elsewhere)
     assert_same(library, local)
     assert (library.path / "shards" / number / CODES).stat().st_ino == before
-    assert not (library.path / ATTEMPTS).exists()
-
-
-def test_a_build_interrupted_in_one_process_is_taken_up_on_ray(elsewhere, local, sample_file):
-    documents = list(read_documents(sample_file))
-
-    def source(n):
-        yield from (document.row() for document in documents[:n])
-        if n < len(documents):
-            raise OSError("the network is down")
-
-    broken, whole = (dataclasses.replace(elsewhere, source=source(n)) for n in (40, len(documents)))
-    with pytest.raises(OSError, match="the network is down"):
-        build_index(broken)
-    build_index_on_ray(whole, workers=2)
-    library = open_index(elsewhere)
-    assert rows_of(library) == rows_of(local)
-    assert library.manifest["shards"] == local.manifest["shards"]
-    assert {name for name in files_of(library) if "token" in name} == set()
+    assert not (library.path / CODEBOOK).exists()
 
 
 def test_a_worker_without_the_encoder_ends_the_build_with_one_line_and_what_was_done_stays(
@@ -194,19 +179,6 @@ def test_wrong_sources_and_numbers_of_workers_are_told_before_any_starts(elsewhe
     assert share_out(2) == (2, 1, 0)
 
 
-def test_a_wrong_number_of_workers_leaves_an_attempt_to_be_taken_up(elsewhere, sample_rows):
-    def source():
-        yield from sample_rows[:40]
-        raise OSError("the network is down")
-
-    broken = dataclasses.replace(elsewhere, source=source())
-    with pytest.raises(OSError, match="the network is down"):
-        build_index(broken)
-    with pytest.raises(ValueError, match="workers must be 1 to 2"):
-        build_index_on_ray(dataclasses.replace(elsewhere, source=iter(sample_rows)), workers=3)
-    assert (beside(library_path(elsewhere), "building") / "corpus.sqlite").is_file()
-
-
 def test_without_ray_one_line_says_what_to_install(elsewhere, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"the engine 'ray' needs Ray: pip install 'legal-rag\[ray\]'"):
@@ -215,38 +187,6 @@ def test_without_ray_one_line_says_what_to_install(elsewhere, monkeypatch):
 
 def test_a_shard_made_twice_stays_the_first_one(local, tmp_path):
     home, late = (shutil.copytree(local.path / "shards" / "1", tmp_path / name) for name in ("home", "late"))
-    (late / "token_vectors.f16").write_bytes(b"late")
     (late / CODES).write_bytes(b"late")
     install_shard(late, home, 30)
     assert (home / CODES).read_bytes() == (local.path / "shards" / "1" / CODES).read_bytes()
-    assert not (home / "token_vectors.f16").exists()
-
-
-def test_a_shard_that_a_worker_finished_meanwhile_stays(local, tmp_path):
-    made = local.path / "shards" / "1"
-    writer = ShardWriter(tmp_path / "home", 32, 30)
-    writer.append(random_passages([5] * 30))
-    shutil.copytree(made / "fast_plaid_index", tmp_path / "home" / "fast_plaid_index")
-    writer.write_plaid(made / "fast_plaid_index", keep_vectors=False)
-    assert (tmp_path / "home" / CODES).read_bytes() == (made / CODES).read_bytes()
-    assert [path.name for path in (tmp_path / "home").iterdir()] == ["fast_plaid_index"]
-
-
-def test_a_shard_put_in_place_leaves_nothing_of_an_earlier_attempt(local, tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "token_vectors.f16").write_bytes(b"of an attempt that was killed")
-    install_shard(shutil.copytree(local.path / "shards" / "1", tmp_path / "made"), home, 30)
-    assert [path.name for path in home.iterdir()] == ["fast_plaid_index"]
-    assert len(list(Path(home / "fast_plaid_index").iterdir())) >= 10
-
-
-def test_a_shard_that_is_gone_or_lacks_chunks_is_not_put_in_place(local, tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "token_vectors.f16").write_bytes(b"of whoever makes it now")
-    made = shutil.copytree(local.path / "shards" / "1", tmp_path / "made")
-    for attempt, n_chunks in ((tmp_path / "gone", 30), (made, 31)):
-        with pytest.raises(FileNotFoundError, match=f"no complete shard of {n_chunks} chunks in .*{attempt.name}"):
-            install_shard(attempt, home, n_chunks)
-    assert (home / "token_vectors.f16").read_bytes() == b"of whoever makes it now"

@@ -194,17 +194,6 @@ def test_an_index_on_read_only_storage_is_opened(index, tiny_library, tmp_path, 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe has no name here")
-@pytest.mark.parametrize("pattern", ["*.fieldnorm", "meta.json"])
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(tiny_library, tmp_path, pattern):
-    folder = shutil.copytree(tiny_library.path / "lexical", tmp_path / "lexical")
-    (file,) = (folder / "chunks").glob(pattern)
-    file.unlink()
-    os.mkfifo(file)
-    with pytest.raises(OSError, match="a pipe, a socket or a device"):
-        LexicalIndex(folder, 1, [])
-
-
 def test_a_missing_or_damaged_index_of_words_is_told_in_one_line(tiny_library, tmp_path):
     folder = tmp_path / "lexical"
     shutil.copytree(tiny_library.path / LEXICAL_FOLDER, folder)

@@ -9,7 +9,7 @@ import pytest
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.law.keys import ParsedQuery, own_keys
-from legal_rag.library import Filters, Library
+from legal_rag.library import Filters
 from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLinks, Link
 from legal_rag.library.filters import own_name_condition
 from legal_rag.library.library import STORE
@@ -161,18 +161,12 @@ def test_the_best_give_what_they_have_above_the_last_to_what_they_cite_and_nothi
     assert propagate_citations(scores, links, {"a": 0.0}) == {}
 
 
-class Unlinked(Library):
-    def citation_links(self):
-        return None
-
-
-def test_only_what_is_cited_gains_though_it_shares_no_word(library, tiny_encoder):
+def test_only_what_is_cited_gains_though_it_shares_no_word(library, tiny_encoder, monkeypatch):
     words = Retriever(library, tiny_encoder).search(QUESTION, 20, mode="bm25")
     assert "far" not in {hit.doc_id for hit in words}
-    linked, alone = (
-        {hit.doc_id: hit.score for hit in Retriever(corpus, tiny_encoder).search(QUESTION, 20)}
-        for corpus in (library, Unlinked(library.path))
-    )
+    linked = {hit.doc_id: hit.score for hit in Retriever(library, tiny_encoder).search(QUESTION, 20)}
+    monkeypatch.setattr(CitationLinks, "links_from", lambda *_: [])
+    alone = {hit.doc_id: hit.score for hit in Retriever(library, tiny_encoder).search(QUESTION, 20)}
     assert linked.keys() == alone.keys()
     gained = {doc_id: linked[doc_id] - alone[doc_id] for doc_id in linked}
     assert gained["far"] > gained["rest"] > 0

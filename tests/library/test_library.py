@@ -43,8 +43,7 @@ def write_library(folder, rows, name="lib", shard_chunks=1000, key="", **manifes
     ):
         for document in read_documents(rows):
             chunks = chunk_document(document.content, document.id, document.title, chunker=chunker)
-            if not store.holds_next(document):
-                store.add(document, chunks)
+            store.add(document, chunks)
         finish(path, store, **manifest)
     return Path(folder) / name
 

@@ -8,9 +8,8 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
 from legal_rag.library import Filters, Library
-from legal_rag.library.ray_cluster import ray_cluster
+from legal_rag.library.ray import ray_cluster, spread
 from legal_rag.retriever import RayRetriever, Retriever
-from legal_rag.retriever.ray import spread
 
 pytestmark = pytest.mark.slow
 ray = pytest.importorskip("ray")

@@ -4,7 +4,6 @@ import dataclasses
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,8 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
-from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, discard_codebook, fill_shards
-from legal_rag.indexer.shards import discard_attempts, discard_shards
+from legal_rag.indexer.pipeline import Stopwatch, fill_shards
+from legal_rag.indexer.shards import CODEBOOK
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.outlines import OUTLINES, fill_outlines
@@ -176,13 +175,11 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
         "encoder": dataclasses.asdict(encoder.identity),
         "backend": getattr(encoder, "backend", ""),  # whose precision differs
     }
-    with building(cfg.index_folder, cfg.index_name, key) as scratch:
-        # All shards, not those from the first obsolete one on: the codebook was trained for what the source had.
-        store = StoreWriter(
-            scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=lambda _: discard_codebook(scratch)
-        )
-        with closing(store):
-            yield scratch, store
+    with (
+        building(cfg.index_folder, cfg.index_name, key) as scratch,
+        closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks)) as store,
+    ):
+        yield scratch, store
 
 
 def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
@@ -195,7 +192,6 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
     store.finish()
     shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
-    discard_attempts(scratch)  # a worker of an interrupted build may have outlived it for a moment
     append_bad_records(scratch, report.bad, 0)
     report.documents, report.chunks = store.n_documents, store.n_chunks
     report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
@@ -232,12 +228,11 @@ def _add_to_library(
     with watch.timed("open"):
         encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
-    first, forget = len(manifest["shards"]), partial(discard_shards, path)
     with (
         staging(path, "adding", key) as scratch,
         # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
         closing(
-            StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, first_shard=first, on_forget=forget)
+            StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, first_shard=len(manifest["shards"]))
         ) as store,
     ):
         with watch.timed("shards"):

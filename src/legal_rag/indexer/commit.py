@@ -30,7 +30,7 @@ from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
-from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, shard_home
+from legal_rag.indexer.shards import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.checksums import record_all, record_checksums
@@ -53,7 +53,7 @@ from legal_rag.library.manifest import (
 )
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
-from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
+from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
 
 logger = logging.getLogger(__name__)
 
@@ -113,8 +113,8 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
 def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
     """Yield a scratch folder next to the locked `target`, new or as an interrupted attempt with the same `key` left it.
 
-    It stays for the next attempt after a kill, an interruption, a full disk, or an error once documents were stored;
-    it is deleted after bad input before that, and at the end. The key is all that decides the outcome.
+    It stays for the next attempt after a kill, an interruption, a full disk, or an error once shards were begun; it is
+    deleted after bad input before that, and at the end. The key is all that decides the outcome but the documents.
     """
     scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
     text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
@@ -122,12 +122,12 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         write_whole(note, text)
-    elif holds_documents(scratch / STORE):
-        logger.warning("%s: what an interrupted run has done is kept, and the rest done now", target)
+    elif (scratch / CODEBOOK).is_dir():
+        logger.warning("%s: the shards that an interrupted run has made are kept, and the rest done now", target)
     try:
         yield scratch
     except (ValueError, LookupError):
-        if not holds_documents(scratch / STORE):
+        if not (scratch / CODEBOOK).is_dir():
             _discard(scratch, note)
         raise
     except sqlite3.OperationalError as error:  # how SQLite says that the disk is full

@@ -19,7 +19,6 @@ from legal_rag.indexer.config import IndexConfig, as_recorded
 from legal_rag.indexer.doctor import refuse_damage
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
-    CODEBOOK,
     CODEC,
     SAMPLE_BATCHES,
     EncodedBatch,
@@ -31,6 +30,7 @@ from legal_rag.indexer.pipeline import (
     write_shards,
 )
 from legal_rag.indexer.shards import (
+    CODEBOOK,
     PASSAGE_TOKENS,
     SHARDS,
     TOKEN_VECTORS,
@@ -268,7 +268,7 @@ def _vectors_at(library: Library, *, keep: bool) -> Callable[[int, int], np.ndar
 
     @lru_cache(8)
     def kept(number: int) -> list[np.ndarray]:
-        return ShardWriter(shard_home(library.path, number), dim, BATCH_CHUNKS).matrices()
+        return ShardWriter(shard_home(library.path, number), dim).matrices()
 
     @lru_cache(8)
     def stored(number: int) -> MappedShard:

@@ -1,13 +1,12 @@
-"""The stages of a build: chunk, train a codebook, encode, write shards; each resumes where an attempt stopped."""
+"""The stages of a build: chunk, train a codebook, encode, write shards."""
 
-import json
-import os
+import hashlib
 import shutil
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,20 +22,20 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.indexer.config import IndexConfig, chunker_of
 from legal_rag.indexer.shards import (
+    CODEBOOK,
     ShardWriter,
-    discard_attempts,
     discard_plaid,
     discard_shards,
+    discard_vectors,
     is_complete,
     shard_home,
 )
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
 
-BATCH_CHUNKS = 128  # encoded at a time, and lost by a kill: enough to sort them into batches of similar length
-CODEBOOK = "codebook"  # in a build's folder until it is finished: the codec, and the batches it was trained on
+BATCH_CHUNKS = 128  # encoded at a time: enough to sort them into batches of similar length
 CODEC = "codec"
 SAMPLE_BATCHES = 8  # spread over the corpus, of which the codebook is trained
-COMMIT_DOCUMENTS = 200  # stored in one transaction, and lost by a kill
+COMMIT_DOCUMENTS = 200  # stored in one transaction
 
 T = TypeVar("T")
 _END = object()
@@ -53,8 +52,11 @@ class EncodedBatch(NamedTuple):
     """Token vectors of consecutive chunks of a shard."""
 
     shard: FullShard
-    matrices: list[np.ndarray]  # empty where an earlier attempt encoded all
+    matrices: list[np.ndarray]
     ends_shard: bool
+
+
+EncodedAhead = dict[tuple[int, int], list[np.ndarray]]  # by shard and first position: batches of the sample
 
 
 @dataclass
@@ -97,7 +99,7 @@ def fill_shards(
     watch: Stopwatch,
     codec_folder: Path | None = None,
 ) -> None:
-    """Store documents and write their shards into `folder`, resuming an earlier attempt.
+    """Store documents and write their shards into `folder`; those that an earlier attempt completed are kept.
 
     `codec_folder` holds the codec of the shards; without it, one is trained.
 
@@ -105,18 +107,19 @@ def fill_shards(
         FileNotFoundError: If there is no codec in `codec_folder`.
         OSError: If the disk is full; what was done so far stays for the next attempt.
     """
-    discard_attempts(folder)
     chunker = chunker_of(cfg, encoder)
-    stored = list(store_documents(documents, store, chunker, watch))
+    stored = store_documents(documents, store, chunker, watch)
     if not cfg.n_bits or not stored:
         return
+    sampled: EncodedAhead = {}
     with closing(connect_to_read(store.path)) as connection:
-        codec_folder = codec_folder or prepare_codebook(folder, connection, stored, chunker, encoder, cfg, watch)
+        codebook = keep_shards(folder, store, connection)
+        if codec_folder is None:
+            codec_folder = codebook / CODEC
+            sampled = prepare_codebook(codec_folder, connection, stored, chunker, encoder, cfg, watch)
         with (
             progress("Indexing", unit=" chunks", total=store.n_chunks) as bar,
-            prefetched(
-                encode_shards(folder, connection, stored, chunker, encoder, watch, folder / CODEBOOK)
-            ) as batches,
+            prefetched(encode_shards(folder, connection, stored, chunker, encoder, watch, sampled)) as batches,
         ):
             for batch in write_shards(folder, batches, encoder.identity.dim, codec_folder, cfg, watch):
                 bar.update(len(batch.matrices))
@@ -124,56 +127,64 @@ def fill_shards(
 
 def store_documents(
     documents: Iterable[Document], store: StoreWriter, chunker: Chunker, watch: Stopwatch
-) -> Iterator[FullShard]:
-    """Cut documents into chunks and store both; yield each shard as soon as all its chunks are stored."""
-    n_full = 0
+) -> list[FullShard]:
+    """Cut documents into chunks and store both; return the shards that the chunks fill."""
     read = progress("Storing", iterable=watch.timing("read", documents), unit=" documents")
     for number, document in enumerate(read, start=1):
-        if not store.holds_next(document):
-            with watch.timed("chunk"):
-                store.add(document, chunks_of(document, chunker))
+        with watch.timed("chunk"):
+            store.add(document, chunks_of(document, chunker))
         if number % COMMIT_DOCUMENTS == 0:
             store.commit()
-        while store.n_chunks >= (n_full + 1) * store.shard_chunks:
-            store.commit()
-            yield FullShard(store.first_shard + n_full, store.shard_chunks)
-            n_full += 1
-    store.end_of_source()
     store.commit()
-    if rest := store.n_chunks - n_full * store.shard_chunks:
-        yield FullShard(store.first_shard + n_full, rest)
+    starts = range(0, store.n_chunks, store.shard_chunks)
+    return [
+        FullShard(store.first_shard + number, min(store.shard_chunks, store.n_chunks - start))
+        for number, start in enumerate(starts)
+    ]
+
+
+def keep_shards(folder: Path, store: StoreWriter, connection: sqlite3.Connection) -> Path:
+    """Discard the shards of an attempt in `folder` unless they were made of the documents stored now.
+
+    Returns:
+        The folder of the codebook, next to the store.
+    """
+    codebook, digest = store.path.parent / CODEBOOK, hashlib.sha256()
+    for (content_hash,) in connection.execute("SELECT content_hash FROM documents ORDER BY document_key"):
+        digest.update(content_hash.encode())
+    note = codebook / "documents.sha256"
+    if not note.is_file() or note.read_text(encoding="utf-8") != digest.hexdigest():
+        note.unlink(missing_ok=True)  # first: what a kill leaves behind it is discarded by the next attempt
+        discard_shards(folder, store.first_shard)
+        shutil.rmtree(codebook, ignore_errors=True)
+        codebook.mkdir()
+        write_whole(note, digest.hexdigest())
+    return codebook
 
 
 def prepare_codebook(
-    folder: Path,
+    target: Path,
     connection: sqlite3.Connection,
     shards: Sequence[FullShard],
     chunker: Chunker,
     encoder: Encoder,
     cfg: IndexConfig,
     watch: Stopwatch,
-) -> Path:
-    """Train the codec of all `shards` of a build in its `folder`, unless an attempt did; return the codec's folder.
+) -> EncodedAhead:
+    """Train the codec of all `shards` of a build into `target`, unless an earlier attempt did.
 
-    The sample is some whole batches, which `encode_shards` reuses: nothing is encoded twice.
+    The sample is some whole batches, which are returned, so that `encode_shards` encodes nothing twice.
     """
-    target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
-    trained_on = note.read_text(encoding="utf-8") if note.is_file() else ""
-    if target.is_dir() and trained_on != json.dumps(shards):  # the source has grown since
-        discard_codebook(folder)
-    if not target.is_dir():
-        batches = [(shard, start) for shard in shards for start in range(0, shard.n_chunks, BATCH_CHUNKS)]
-        chosen = np.unique(np.linspace(0, len(batches) - 1, SAMPLE_BATCHES).astype(int)).tolist()
-        sample: list[np.ndarray] = []
-        for shard, start in progress("Sampling", iterable=[batches[i] for i in chosen], unit=" batches"):
-            ahead = _ahead(folder / CODEBOOK, shard, start, encoder)
-            end = min(start + BATCH_CHUNKS, shard.n_chunks)
-            if ahead.resume(end - start) < end - start:
-                ahead.append(_encode_batch(connection, shard, start, end, chunker, encoder, watch))
-            sample += ahead.matrices()
-        write_whole(note, json.dumps(shards))
-        train_into(target, np.concatenate(sample), cfg, watch)
-    return target
+    if target.is_dir():
+        return {}
+    batches = [(shard, start) for shard in shards for start in range(0, shard.n_chunks, BATCH_CHUNKS)]
+    chosen = np.unique(np.linspace(0, len(batches) - 1, SAMPLE_BATCHES).astype(int)).tolist()
+    sampled: EncodedAhead = {}
+    for shard, start in progress("Sampling", iterable=[batches[i] for i in chosen], unit=" batches"):
+        matrices = _encode_batch(connection, shard, start, chunker, encoder, watch)
+        sampled[shard.number, start] = [matrix.astype("<f2") for matrix in matrices]
+    train_into(target, np.concatenate([matrix for matrices in sampled.values() for matrix in matrices]), cfg, watch)
+    return sampled
 
 
 def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwatch) -> None:
@@ -185,14 +196,6 @@ def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwa
         write_codec(scratch, train_codec(sample, n_bits=cfg.n_bits, seed=cfg.seed))
 
 
-def discard_codebook(folder: Path) -> None:
-    """Delete the codebook of a build, after all shards that were made with it."""
-    discard_shards(folder, 0)
-    with suppress(FileNotFoundError):  # a half-deleted codec must not pass for a whole one
-        os.replace(folder / CODEBOOK / CODEC, folder / CODEBOOK / f".{CODEC}")
-    shutil.rmtree(folder / CODEBOOK, ignore_errors=True)
-
-
 def encode_shards(
     folder: Path,
     connection: sqlite3.Connection,
@@ -200,23 +203,20 @@ def encode_shards(
     chunker: Chunker,
     encoder: Encoder,
     watch: Stopwatch,
-    sampled: Path,
+    sampled: EncodedAhead,
 ) -> Iterator[EncodedBatch]:
-    """Encode, batch by batch, what is not encoded yet of each incomplete shard; batches in `sampled` are reused."""
+    """Encode, batch by batch, each incomplete shard from its beginning; batches in `sampled` are taken from there."""
     for shard in shards:
         home = shard_home(folder, shard.number)
         if is_complete(home, shard.n_chunks):
             continue
         discard_plaid(home)
-        done = shard_writer(folder, shard, encoder.identity.dim).resume(shard.n_chunks)
-        if done == shard.n_chunks:
-            yield EncodedBatch(shard, [], ends_shard=True)
-        for start in range(done, shard.n_chunks, BATCH_CHUNKS):
-            end = min(start + BATCH_CHUNKS, shard.n_chunks)
-            matrices = _ahead(sampled, shard, start, encoder).matrices()
-            if len(matrices) != end - start:
-                matrices = _encode_batch(connection, shard, start, end, chunker, encoder, watch)
-            yield EncodedBatch(shard, matrices, ends_shard=end == shard.n_chunks)
+        discard_vectors(home)
+        for start in range(0, shard.n_chunks, BATCH_CHUNKS):
+            matrices = sampled.pop((shard.number, start), None)
+            if matrices is None:
+                matrices = _encode_batch(connection, shard, start, chunker, encoder, watch)
+            yield EncodedBatch(shard, matrices, ends_shard=start + BATCH_CHUNKS >= shard.n_chunks)
 
 
 def write_shards(
@@ -230,8 +230,7 @@ def write_shards(
     """Write encoded batches into their shards, and PLAID files after a shard's last batch; yield each batch."""
     for batch in batches:
         writer = shard_writer(folder, batch.shard, dim)
-        if batch.matrices:
-            writer.append(batch.matrices)
+        writer.append(batch.matrices)
         if batch.ends_shard:
             with watch.timed("write_plaid"):
                 writer.write_plaid(codec_folder, keep_vectors=cfg.keep_embeddings)
@@ -240,7 +239,7 @@ def write_shards(
 
 def shard_writer(folder: Path, shard: FullShard, dim: int) -> ShardWriter:
     """Open the writer of a shard in `folder`."""
-    return ShardWriter(shard_home(folder, shard.number), dim, BATCH_CHUNKS)
+    return ShardWriter(shard_home(folder, shard.number), dim)
 
 
 def chunks_of(document: Document, chunker: Chunker) -> list[Chunk]:
@@ -250,21 +249,15 @@ def chunks_of(document: Document, chunker: Chunker) -> list[Chunk]:
     )
 
 
-def _ahead(sampled: Path, shard: FullShard, start: int, encoder: Encoder) -> ShardWriter:
-    """Open the files of a batch that was encoded before its shard."""
-    return ShardWriter(sampled / f"{shard.number}-{start}", encoder.identity.dim, BATCH_CHUNKS)
-
-
 def _encode_batch(
     connection: sqlite3.Connection,
     shard: FullShard,
     start: int,
-    end: int,
     chunker: Chunker,
     encoder: Encoder,
     watch: Stopwatch,
 ) -> list[np.ndarray]:
-    texts = list(_encoder_inputs(connection, shard.number, start, end, chunker))
+    texts = list(_encoder_inputs(connection, shard.number, start, start + BATCH_CHUNKS, chunker))
     with watch.timed("encode"):
         return encoder.encode_documents(texts)
 

@@ -1,4 +1,4 @@
-"""Files of one shard: token vectors while it is encoded, then PLAID files; resuming, installing, describing."""
+"""Files of one shard: token vectors while it is encoded, then PLAID files; installing, describing."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, little-endian)
 PASSAGE_TOKENS = "passage_tokens.i32"  # number of those rows for each chunk
 SHARDS = "shards"
-ATTEMPTS = "attempts"  # where Ray workers write shards: see `legal_rag.indexer.ray`
+CODEBOOK = "codebook"  # next to the store until a build is finished: what its shards are made of and with
 
 
 def shard_home(library: Path, number: int) -> Path:
@@ -24,34 +24,16 @@ def shard_home(library: Path, number: int) -> Path:
 
 
 class ShardWriter:
-    """Writes a shard into its folder `home`: token vectors batch by batch, then the PLAID files made of them.
+    """Writes a shard into its folder `home`: token vectors batch by batch, then the PLAID files made of them."""
 
-    Resuming keeps whole batches of `batch_chunks`, so that it encodes the same ones.
-    """
-
-    def __init__(self, home: Path, dim: int, batch_chunks: int) -> None:
-        self.home, self._dim, self._batch_chunks = home, dim, batch_chunks
+    def __init__(self, home: Path, dim: int) -> None:
+        self.home, self._dim = home, dim
 
     @property
     def passage_tokens(self) -> np.ndarray:
         """Return the number of token vectors of each chunk written so far, shape (n_chunks,), int32."""
         file = self.home / PASSAGE_TOKENS
         return np.fromfile(file, dtype="<i4") if file.is_file() else np.empty(0, dtype="<i4")
-
-    def resume(self, n_chunks: int) -> int:
-        """Truncate the files to what an earlier attempt wrote whole; return how many of `n_chunks` that encoded."""
-        lengths, vectors = self.passage_tokens, self.home / TOKEN_VECTORS
-        row_bytes = 2 * self._dim
-        n_rows = vectors.stat().st_size // row_bytes if vectors.is_file() else 0
-        kept = int(np.searchsorted(np.cumsum(lengths, dtype=np.int64), n_rows, side="right"))
-        if kept > n_chunks:
-            kept = 0
-        if kept < n_chunks:
-            kept -= kept % self._batch_chunks
-        for file, size in ((self.home / PASSAGE_TOKENS, 4 * kept), (vectors, row_bytes * int(lengths[:kept].sum()))):
-            if file.is_file():  # a kill may have left either alone
-                os.truncate(file, size)
-        return kept
 
     def append(self, matrices: Sequence[np.ndarray]) -> None:
         """Write the token vectors of the next chunks, each of shape (n_tokens, dim)."""
@@ -101,20 +83,10 @@ def is_complete(home: Path, n_chunks: int) -> bool:
 
 
 def install_shard(made: Path, home: Path, n_chunks: int) -> None:
-    """Move a complete shard from `made`, where a worker wrote it, to its own folder, unless another worker was first.
-
-    Raises:
-        FileNotFoundError: If `made` holds none, such as after it was discarded.
-    """
-    if is_complete(home, n_chunks):
-        return
-    if not is_complete(made, n_chunks):
-        raise FileNotFoundError(f"no complete shard of {n_chunks} chunks in {made}")
+    """Move a complete shard from `made`, where a worker wrote it, to its own folder, unless another was first."""
     for name in (TOKEN_VECTORS, PASSAGE_TOKENS):  # before the PLAID files, which mark the shard as complete
         if (made / name).is_file():
             os.replace(made / name, home / name)
-        else:
-            (home / name).unlink(missing_ok=True)
     _put_plaid(made / PLAID_FOLDER, home, n_chunks)
 
 
@@ -154,11 +126,6 @@ def discard_plaid(home: Path) -> None:
         shutil.rmtree(home / folder, ignore_errors=True)
 
 
-def discard_attempts(library: Path) -> None:
-    """Delete the workers' folders, so that an abandoned worker has nothing to install."""
-    shutil.rmtree(library / ATTEMPTS, ignore_errors=True)
-
-
 def discard_shards(library: Path, first: int) -> None:
     """Delete all files of the shards from number `first` on."""
     folder = library / SHARDS
@@ -179,5 +146,3 @@ def _read_metadata(folder: Path) -> dict[str, Any]:
 def _append(path: Path, numbers: np.ndarray) -> None:
     with path.open("ab") as file:
         file.write(numbers.tobytes())
-        file.flush()
-        os.fsync(file.fileno())

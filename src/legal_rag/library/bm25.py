@@ -315,16 +315,8 @@ def _mask_members(numbers: np.ndarray, rising: np.ndarray) -> np.ndarray:
     return np.asarray(rising[np.minimum(np.searchsorted(rising, numbers), len(rising) - 1)] == numbers)
 
 
-def _check_files(folder: Path) -> None:
-    """Refuse pipes and the like: Tantivy would block on them, out of reach of signals."""
-    for file in folder.glob("*"):
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise OSError(f"damaged index of words, {file} (a pipe, a socket or a device): {MAKE_COMMAND}")
-
-
 def _open_bm25(folder: Path) -> tantivy.Index:
     folder.mkdir(parents=True, exist_ok=True)
-    _check_files(folder)
     index = tantivy.Index(_bm25_schema(), path=str(folder))
     index.register_tokenizer("french", _analyzer())
     return index

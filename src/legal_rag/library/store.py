@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.base.sqlite import connect_to_read, connect_to_write, transaction
+from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
 from legal_rag.law.keys import document_keys
@@ -94,17 +94,6 @@ def document_of_stored(row: Sequence[Any]) -> Document:
     return Document(**values)
 
 
-def holds_documents(path: Path) -> bool:
-    """Tell whether there is a store with any document in it."""
-    if not path.is_file():
-        return False
-    try:
-        with closing(connect_to_read(path)) as connection:
-            return connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None
-    except sqlite3.DatabaseError:
-        return False
-
-
 class Contents:
     """The texts of the documents present at one commit, which `present` selects: see `present_at`."""
 
@@ -142,65 +131,28 @@ class Contents:
 
 
 class StoreWriter:
-    """Fills a store, resuming where a process that was killed stopped.
-
-    Chunks fill shards of `shard_chunks` each in the order they come, across documents. Documents stored by an earlier
-    attempt count once `holds_next` has found them in the source again.
+    """Fills a new store; chunks fill shards of `shard_chunks` each in the order they come, across documents.
 
     Args:
-        path: The store's file; created if missing.
+        path: The store's file; one of an attempt that was cut off is replaced.
         shard_chunks: Chunks in a shard.
         first_shard: The number of the first shard.
-        on_forget: Called with the number of the first shard whose files, with all later ones, are obsolete.
     """
 
-    def __init__(
-        self, path: Path, *, shard_chunks: int, first_shard: int = 0, on_forget: Callable[[int], None] = lambda _: None
-    ) -> None:
+    def __init__(self, path: Path, *, shard_chunks: int, first_shard: int = 0) -> None:
         self.path, self.shard_chunks, self.first_shard = path, shard_chunks, first_shard
-        self._on_forget = on_forget
         self.n_documents = self.n_chunks = 0
-        # Filled by one thread, finished by another, never by both at once.
+        for file in path.parent.glob(f"{path.name}*"):  # its journals too
+            file.unlink()
         self._connection = connect_to_write(path)
-        try:
-            self._prepare_database()
-        except BaseException:  # an interruption, too, must not leave the file open
-            self.close()
-            raise
-        self._begun: Iterator[tuple[int, str, int]] | None = self._begun_documents()
-
-    def _prepare_database(self) -> None:
-        # A write-ahead log survives a kill, and lets others read while more is added.
-        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA journal_mode=WAL")  # lets others read while more is added
         self._connection.execute("PRAGMA synchronous=NORMAL")
-        if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            self._on_forget(self.first_shard)  # before the schema exists: a kill in between repeats it
-            self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        self._connection.executescript(SCHEMA)
 
     @property
     def n_shards(self) -> int:
         """How many shards the chunks fill, the last one perhaps in part."""
         return -(-self.n_chunks // self.shard_chunks)
-
-    def holds_next(self, document: Document) -> bool:
-        """Tell whether the next document of an earlier attempt is this one, unchanged.
-
-        If it is another, the source has changed: that one and all that follow are deleted.
-        """
-        if self._begun is None:
-            return False
-        key, content_hash, n_chunks = next(self._begun, (0, "", 0))
-        if content_hash != document.content_hash:
-            self._forget_from(key)
-            return False
-        self.n_documents += 1
-        self.n_chunks += n_chunks
-        return True
-
-    def end_of_source(self) -> None:
-        """Delete documents of an earlier attempt beyond the source's end."""
-        if self._begun is not None:
-            self._forget_from(next(self._begun, (0,))[0])
 
     def add(self, document: Document, chunks: Sequence[Chunk]) -> None:
         """Store a document and its chunks, in a transaction that `commit` ends."""
@@ -237,23 +189,6 @@ class StoreWriter:
     def close(self) -> None:
         """Close the store as it was at the last commit."""
         self._connection.close()
-
-    def _begun_documents(self) -> Iterator[tuple[int, str, int]]:
-        yield from self._connection.execute(
-            "SELECT document_key, content_hash, (SELECT COUNT(*) FROM chunks WHERE document_key = d.document_key)"
-            " FROM documents AS d ORDER BY document_key"
-        )
-
-    def _forget_from(self, document_key: int) -> None:
-        """Delete the documents from a key on; key 0 means none."""
-        self._begun = None
-        if not document_key:
-            return
-        # First the shards: a kill in between leaves the documents, and the next attempt repeats both.
-        self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
-        with transaction(self._connection):
-            for table in KEYED_TABLES:
-                self._connection.execute(f"DELETE FROM {table} WHERE document_key >= ?", (document_key,))  # noqa: S608
 
 
 def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:

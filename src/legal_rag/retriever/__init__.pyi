@@ -1,6 +1,6 @@
 from .ranking import MODES as MODES
-from .ray import RayRetriever as RayRetriever
 from .retriever import Filters as Filters
+from .retriever import RayRetriever as RayRetriever
 from .retriever import Retriever as Retriever
 from .retriever import SearchHit as SearchHit
 from .retriever import build_encoder as build_encoder

@@ -392,6 +392,55 @@ def open_with_encoder(
     return opened, load_encoder(opened.manifest, opened.path, encoder, trust_remote_code=trust_remote_code)
 
 
+class RayRetriever(Retriever):
+    """A retriever whose PLAID shards are spread over Ray actors, balanced by tokens.
+
+    Questions are encoded, and texts read, by this process. Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        corpus: Library | str | Path,
+        encoder: Encoder | None = None,
+        *,
+        n_actors: int = 2,
+        address: str | None = None,
+        settings: SearchSettings | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Start the actors; see `build_retriever` for the other arguments and for what it raises.
+
+        Args:
+            n_actors: How many hold the shards; at most one per shard is started.
+            address: The cluster's, as for `ray.init`; None takes the one `RAY_ADDRESS` names, or this machine alone.
+
+        Raises:
+            ValueError: If `n_actors` is below 1, a shard is damaged, or Ray is not installed.
+        """
+        from legal_rag.library.ray import RayShards
+
+        opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
+        self._n_actors, self._address = n_actors, address
+        self._remote = RayShards(opened, n_actors, address=address)
+        super().__init__(opened, encoder, settings, shards=self._remote)
+
+    def __enter__(self) -> "RayRetriever":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the actors, and the cluster if it was started for them."""
+        self._remote.close()
+
+    def reload(self) -> "RayRetriever":
+        """Return a retriever for the latest commit of the same Library, with new actors; close this one then."""
+        return RayRetriever(
+            self.corpus.reload(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
+        )
+
+
 def _best_of_each_document(hits: Sequence[SearchHit]) -> list[SearchHit]:
     best: dict[str, SearchHit] = {}
     for hit in hits:

@@ -1,67 +1,107 @@
-"""Search shards held by Ray actors on many machines."""
+"""A Ray cluster: connections to it, workers of equal size, and shards held by its actors for searching."""
 
+import logging
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.encoder.encoder import Encoder
+from legal_rag.base.extras import install_command
 from legal_rag.library.library import Library
-from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
+from legal_rag.library.plaid.search import ShardHits, ShardSize
 from legal_rag.library.plaid.shards import PlaidShards
-from legal_rag.library.ray_cluster import LASTING, ray_cluster, ray_errors
-from legal_rag.retriever.retriever import Retriever, open_with_encoder
+
+RETRIES = 10  # of a task or an actor whose worker died; then something is wrong
+MISSING = f"the engine 'ray' needs Ray: {install_command('ray')}"
+
+_lock = threading.Lock()
+_users = 0  # of the connection made here; the last one closes it
 
 
-class RayRetriever(Retriever):
-    """A retriever whose PLAID shards are spread over Ray actors, balanced by tokens.
+class WorkerShare(NamedTuple):
+    """Workers of equal size, and the resources of each."""
 
-    Questions are encoded, and texts read, by this process. Close it, or use it as a context manager.
+    n_workers: int
+    n_cpus: int
+    n_gpus: int  # 0 or 1
+
+
+@contextmanager
+def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterator[None]:
+    """Connect to a cluster; a connection that the process already has is used, and stays open.
+
+    Args:
+        address: As for `ray.init`; None takes the cluster that `RAY_ADDRESS` names, or else starts one on this machine.
+        n_cpus: Processors of a cluster started here; None takes those of the machine.
+
+    Raises:
+        ValueError: If Ray is not installed.
+        ConnectionError: If no cluster answers at the address.
     """
+    global _users
+    try:
+        import ray
+    except ImportError as error:
+        raise ValueError(MISSING) from error
 
-    def __init__(
-        self,
-        corpus: Library | str | Path,
-        encoder: Encoder | None = None,
-        *,
-        n_actors: int = 2,
-        address: str | None = None,
-        settings: SearchSettings | None = None,
-        trust_remote_code: bool = False,
-    ) -> None:
-        """Start the actors; see `build_retriever` for the other arguments and for what it raises.
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    with _lock:
+        ours = bool(_users) or not ray.is_initialized()
+        if ours and not _users:
+            settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+            if address == "local":
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a cluster of this process
+                settings |= {"num_cpus": n_cpus, "include_dashboard": False}
+            ray.init(address, **settings)
+        _users += ours
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= ours
+            if ours and not _users:
+                ray.shutdown()
 
-        Args:
-            n_actors: How many hold the shards; at most one per shard is started.
-            address: The cluster's, as for `ray.init`; None takes the one `RAY_ADDRESS` names, or this machine alone.
 
-        Raises:
-            ValueError: If `n_actors` is below 1, a shard is damaged, or Ray is not installed.
-        """
-        opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
-        self._n_actors, self._address = n_actors, address
-        self._remote = RayShards(opened, n_actors, address=address)
-        super().__init__(opened, encoder, settings, shards=self._remote)
+@contextmanager
+def ray_errors() -> Iterator[None]:
+    """Re-raise a worker's ValueError or OSError as it was there; raise OSError where the cluster is lost."""
+    from ray.exceptions import RayError, RayTaskError
 
-    def __enter__(self) -> "RayRetriever":
-        return self
+    try:
+        yield
+    except RayTaskError as error:
+        if isinstance(error.cause, ValueError | OSError):
+            raise error.cause from None
+        raise
+    except RayError as error:
+        raise OSError(f"the Ray cluster is lost ({type(error).__name__}: {str(error).splitlines()[0]})") from error
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
-    def close(self) -> None:
-        """End the actors, and the cluster if it was started for them."""
-        self._remote.close()
+def share_out(n_workers: int | None) -> WorkerShare:
+    """Divide the connected cluster among workers.
 
-    def reload(self) -> "RayRetriever":
-        """Return a retriever for the latest commit of the same Library, with new actors; close this one then."""
-        return RayRetriever(
-            self.corpus.reload(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
-        )
+    Args:
+        n_workers: None makes one for each GPU, or, where there is none, for each machine.
+
+    Raises:
+        ValueError: If the cluster has fewer processors than workers are asked for.
+    """
+    import ray
+
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    cpus = [int(machine["CPU"]) for machine in machines]
+    gpus = sum(int(machine.get("GPU", 0)) for machine in machines)
+    n_workers = gpus or len(cpus) if n_workers is None else n_workers
+    if not 1 <= n_workers <= sum(cpus):
+        raise ValueError(f"workers must be 1 to {sum(cpus)}, the cluster's processors; got {n_workers}")
+    share = max(size for size in range(1, max(cpus) + 1) if sum(n // size for n in cpus) >= n_workers)
+    return WorkerShare(n_workers, share, int(gpus >= n_workers))
 
 
 class RayShards:
@@ -75,17 +115,12 @@ class RayShards:
         """
         if n_actors < 1:
             raise ValueError(f"n_actors must be at least 1, got {n_actors}")
-        shards = corpus.manifest["shards"]
-        # A bare index does not record how many tokens its shard has.
-        self._groups = spread([shard.get("tokens", shard["chunks"]) for shard in shards], n_actors)
+        self._groups = spread([shard["tokens"] for shard in corpus.manifest["shards"]], n_actors)
         self._stack = ExitStack()
         try:
             self._stack.enter_context(ray_cluster(address))
             self._actors = [self._start_actor(corpus, group) for group in self._groups]
-            dims = self._call_actors("dim", [() for _ in self._groups])
-            if len(set(dims)) > 1:
-                raise ValueError(f"shards of different dims: {sorted(set(dims))} (expected one)")
-            self.dim: int = dims[0] if dims else 0
+            self.dim = int(corpus.manifest["encoder"]["dim"])
             self.sizes: list[ShardSize] = self._gather_by_shard("sizes")
         except BaseException:  # an interruption, too, must not leave actors behind
             self.close()
@@ -110,11 +145,11 @@ class RayShards:
 
         folders, excluded = corpus.shard_folders, corpus.removed_positions()
         # No processor is reserved, since it works only while a search lasts; Ray restarts it when it dies.
-        remote = ray.remote(num_cpus=0, **LASTING)(ShardActor)
-        actor = remote.remote(
-            corpus.path.absolute(),
-            corpus.manifest.get("lineage"),
-            [folders[shard].absolute() for shard in group],
+        lasting = {"max_restarts": RETRIES, "max_task_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+        actor = ray.remote(num_cpus=0, **lasting)(ShardActor).remote(
+            corpus.path,
+            corpus.build_id,
+            [folders[shard] for shard in group],
             [excluded[shard] for shard in group],
         )
         self._stack.callback(ray.kill, actor)
@@ -139,13 +174,7 @@ class RayShards:
 class ShardActor:
     """A Ray actor with some shards of a Library, opened on the first call, which raises any error."""
 
-    def __init__(
-        self,
-        library: Path,
-        build_id: str | None,  # None for a bare index
-        folders: Sequence[Path],
-        excluded: Sequence[np.ndarray],
-    ) -> None:
+    def __init__(self, library: Path, build_id: str, folders: Sequence[Path], excluded: Sequence[np.ndarray]) -> None:
         self._library, self._build_id = library, build_id
         self._folders, self._excluded = folders, excluded
 
@@ -166,7 +195,7 @@ class ShardActor:
         return shards
 
     def _check_build(self) -> None:
-        if self._build_id is not None and Library(self._library).build_id != self._build_id:
+        if Library(self._library).build_id != self._build_id:
             raise ValueError(f"{self._library} was built anew since it was opened: open it again")
 
 
