@@ -44,6 +44,7 @@ TEXT, TEXTS = Bound(1_000_000), Bound(1_000_000, 2000, listed=16_000_000)  # tha
 # By the parameter's name; all others are names.
 BOUNDS = {
     "doc_id": ID, "chunk_id": ID, "doc_id_or_chunk_id": ID, "doc_ids": IDS,
+    "documents": IDS, "part": IDS, "whole": IDS, "value": IDS,
     "query": QUESTION, "question": QUESTION, "prompt_description": QUESTION, "entites": QUESTION,
     "pattern": PATTERN, "prompt": TEXT, "prompts": TEXTS,
 }  # fmt: skip

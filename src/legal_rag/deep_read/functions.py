@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from legal_rag.corpus_index.index import CorpusIndex
 
 T = TypeVar("T")
+Class = TypeVar("Class")
 
 FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
 MAX_LISTED = 100_000  # ids or summaries returned by one call
@@ -107,8 +108,21 @@ class Searcher(Protocol):
         """Rank the chunks that answer a question."""
 
 
+def _with_bounds(functions: type[Class]) -> type[Class]:
+    """Check the arguments of a class's functions, see `bounded`."""
+    for name in FUNCTION_NAMES:
+        function = getattr(functions, name)
+        if not hasattr(function, "__wrapped__"):  # by bounds of its own
+            setattr(functions, name, bounded()(function))
+    return functions
+
+
+@_with_bounds
 class MultiDocREPL:
-    """The functions over one corpus, called one at a time; those that ask the model call it from several threads."""
+    """The functions over one corpus, called one at a time; those that ask the model call it from several threads.
+
+    Three caches answer what was asked before: `doc_content_cache`, `search_result_cache`, `llm_response_cache`.
+    """
 
     def __init__(
         self,
@@ -128,7 +142,12 @@ class MultiDocREPL:
             log: Records searches, what they found, and documents read.
             workers: Concurrent calls of the model.
         """
-        self.sub_llm, self.retriever = sub_llm, retriever
+        self.llm_response_cache = _cached(sub_llm.query if sub_llm else str, LRUCache(REPLIES), key=_hash_repr)
+        self.sub_llm: TextModel | None = sub_llm and SimpleNamespace(query=self.llm_response_cache)
+        self.doc_content_cache = _cached(lambda doc_id: self.library.document(doc_id), LRUCache(DOCUMENTS))
+        searches = LRUCache[bytes, Any](SEARCHES, _cache_size)
+        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _hash_repr(key))
+        self.retriever = retriever
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
         self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
@@ -138,7 +157,6 @@ class MultiDocREPL:
         self._grep = CorpusGrep(self.library, SECONDS)
         self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
 
-    @bounded()
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
         most, first = _at_most("limit", limit), _parse_int("offset", offset, 0)
@@ -147,14 +165,12 @@ class MultiDocREPL:
             raise ValueError(f"{left} documents : demandez-en {MAX_LISTED} au plus à la fois, par limit et offset")
         return self.corpus.document_ids(most, first)
 
-    @bounded()
     def get_doc_meta(self, doc_id: str) -> dict[str, Any]:
         """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
         entities, doc_type, author, char_count, cluster.
         """
         return _without_place(self.corpus.documents[self._id(doc_id)].to_json())
 
-    @bounded()
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
         doc_ids, de tous.
@@ -164,19 +180,16 @@ class MultiDocREPL:
         metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
         return {meta.doc_id: _without_entities(meta) for meta in metas}
 
-    @bounded()
     def get_doc_summary(self, doc_id: str) -> str:
         """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
         return self.corpus.documents[self._id(doc_id)].summary
 
-    @bounded()
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
         """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset."""
         most, first = _at_most("limit", limit) or MAX_LISTED, _parse_int("offset", offset, 0)
         ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
         return dict(self.corpus.summaries(ids))
 
-    @bounded()
     def find_documents(
         self,
         juridiction: str = "",
@@ -202,7 +215,6 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def search_by_keyword(self, keyword: str) -> list[str]:
         """Identifiants des documents dont un mot-clé est celui-ci (accents, pluriel et majuscules indifférents).
         Les mots-clés sont les termes marquants d'un document ; pour un mot quelconque du texte : grep_corpus.
@@ -212,7 +224,6 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def search_by_keywords(self, keywords: list[str], mode: str = "any") -> list[str]:
         """Identifiants des documents ayant l'un des mots-clés (mode "any", ceux qui en ont le plus d'abord) ou tous
         (mode "all").
@@ -230,7 +241,6 @@ class MultiDocREPL:
             ids += ranked
         return ranked
 
-    @bounded()
     def search_by_entity(self, entity: str) -> list[str]:
         """Identifiants des documents qui nomment une partie, une date, un montant, un avocat, un article, un numéro :
         « Société Lever », « 12 mai 1993 », « 1 000 francs ».
@@ -242,7 +252,6 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def grep_corpus(
         self,
         pattern: str,
@@ -278,7 +287,6 @@ class MultiDocREPL:
         """
         return self.last_search.state()
 
-    @bounded()
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
         """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
         with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
@@ -288,7 +296,6 @@ class MultiDocREPL:
         summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
         return [(hit.doc_id, round(hit.score, 4), summaries[hit.doc_id]) for hit in hits]
 
-    @bounded()
     def search_passages(
         self,
         query: str,
@@ -320,18 +327,15 @@ class MultiDocREPL:
         sizes = {topic: len(ids) for topic, ids in self.corpus.topics.items()}
         return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
 
-    @bounded()
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
         return list(self.corpus.topics[_name_among(topic, list(self.corpus.topics), "aucun thème")])
 
-    @bounded()
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
         meant = self._id(doc_id)
         return {"cites": list(self.corpus.links[meant]), "cited_by": self.corpus.cited_by(meant)}
 
-    @bounded()
     def documents_citing(self, text: str) -> list[str]:
         """Identifiants des documents qui citent un article ou une décision : « L. 1152-1 du code du travail »,
         « 90-41.231 », « 93-1328 AN ».
@@ -348,12 +352,10 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def read_document(self, doc_id: str) -> str:
         """Texte entier d'un document."""
         return self._document(doc_id).content
 
-    @bounded()
     def read_document_chunk(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
         """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
         content = self._document(doc_id).content
@@ -363,7 +365,6 @@ class MultiDocREPL:
             raise ValueError(f"end ({last}) est avant start ({first})")
         return content[first:last]
 
-    @bounded()
     def grep_document(
         self, doc_id: str, pattern: str, ignore_case: bool = True, context: int = 0, fold: bool = False
     ) -> list[Match]:
@@ -376,7 +377,6 @@ class MultiDocREPL:
             context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
         )
 
-    @bounded()
     def get_entities(self, doc_id: str, classes: list[str] | None = None) -> list[Entity]:
         """Éléments repérés dans un document (parties, avocats, dates, montants, articles cités, solution…) : liste de
         {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. classes n'en garde que
@@ -392,17 +392,14 @@ class MultiDocREPL:
             )
         return [entity for entity in entities if not selected or entity["extraction_class"] in selected]
 
-    @bounded()
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
         return copy.deepcopy(self._contents_of(self._id(doc_id)).toc)
 
-    @bounded()
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
         return list(self._contents_of(self._id(doc_id)).section_map)
 
-    @bounded()
     def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
         """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
         meant = self._id(doc_id)
@@ -420,7 +417,6 @@ class MultiDocREPL:
             for name, (start, end) in index.section_map.items()
         }
 
-    @bounded()
     def read_doc_section(self, doc_id: str, section_name: str) -> str:
         """Texte d'une section d'un document, par son nom ou par son identifiant dans le plan (« 0003 »)."""
         document = self._document(doc_id)
@@ -431,19 +427,16 @@ class MultiDocREPL:
         start, end = sections[_name_among(section_name, list(sections), "aucune section")]
         return document.content[start:end]
 
-    @bounded()
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Réponse du modèle à une demande ; « Erreur : … » s'il échoue. model est accepté et sans effet."""
         return self.llm_query_batched([prompt])[0]
 
-    @bounded()
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
         asked = [_prompt_of(prompt) for prompt in listed(prompts)]
         return list(map_in_threads(lambda prompt: _query_or_error(sub, prompt), asked, self._workers))
 
-    @bounded()
     def ask_about_document(self, question: str, doc_id: str) -> str:
         """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
         forme : réponse : « citation » [Source: …] ; « AUCUNE RÉPONSE » si le document n'en donne pas.
@@ -452,7 +445,6 @@ class MultiDocREPL:
         with self._event("read", "ask_about_document", question=asked) as ids:
             return self._ask(sub, asked, [named], ids)[named]
 
-    @bounded()
     def ask_across_documents(self, question: str, doc_ids: Sequence[str]) -> dict[str, str]:
         """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids, avec
         leurs citations. Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
@@ -478,14 +470,19 @@ class MultiDocREPL:
             description = text_of(prompt_description) or f"Repérez dans le texte : {', '.join(classes)}."
             return _llm_extract(content, classes, description, self._model, self._workers)
 
-    @bounded()
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
         return self.ask_across_documents(question, doc_ids)
 
+    @property
+    def cache_info(self) -> dict[str, Any]:
+        """Statistics of each cache, as `functools.lru_cache` gives them."""
+        caches = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
+        return {name: cache.cache_info() for name, cache in (caches | {"replies": self.llm_response_cache}).items()}
+
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """Run a search; `CachedCorpusREPL` overrides this with a cache."""
-        return find()
+        """Run a search, or take its result from the cache."""
+        return copy.deepcopy(self.search_result_cache(key, find))
 
     @property
     def _model(self) -> TextModel:
@@ -549,11 +546,8 @@ class MultiDocREPL:
             self._contents[doc_id] = contents_of(outline_of(self.library, doc_id))
         return self._contents[doc_id]
 
-    def _load(self, doc_id: str) -> Document:
-        return self.library.document(doc_id)
-
     def _document(self, sent: object) -> Document:
-        document = self._load(self._id(sent))
+        document = self.doc_content_cache(self._id(sent))
         self._note_read(document)
         return document
 
@@ -574,7 +568,7 @@ class MultiDocREPL:
         """Ask known documents; log those read and add them to `ids`, even if the budget runs out."""
         done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
         for doc_id in done.read[:MAX_READ]:
-            self._note_read(self._load(doc_id))
+            self._note_read(self.doc_content_cache(doc_id))
         ids += done.read[:MAX_LOGGED_IDS]
         if done.exhausted is not None:
             raise done.exhausted
@@ -694,6 +688,9 @@ def _llm_extract(text: str, classes: Sequence[str], description: str, sub: TextM
     return [entity for entity in result.extractions if entity["extraction_class"] in classes]
 
 
+CachedCorpusREPL = MultiDocREPL
+
+
 class MultiDocEnv:
     """Names available to a program: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
@@ -753,8 +750,8 @@ class MultiDocEnv:
 def create_multi_doc_env(
     corpus_index: "CorpusIndex", sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
 ) -> MultiDocEnv:
-    """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`."""
-    return MultiDocEnv(CachedCorpusREPL(corpus_index, sub_llm, retriever, **settings))
+    """Return the environment of a program over a corpus; see `MultiDocREPL`."""
+    return MultiDocEnv(MultiDocREPL(corpus_index, sub_llm, retriever, **settings))
 
 
 def description_of(function: Callable[..., Any]) -> str:
@@ -773,33 +770,6 @@ def _type_text(annotation: Any) -> str:
     if isinstance(annotation, type):
         return "dict" if issubclass(annotation, dict) else annotation.__name__
     return str(annotation).removeprefix("typing.")
-
-
-class CachedCorpusREPL(MultiDocREPL):
-    """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
-
-    def __init__(
-        self, corpus_index: Any, sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
-    ) -> None:
-        """See `MultiDocREPL`."""
-        model = sub_llm and SimpleNamespace(query=_cached(sub_llm.query, LRUCache(REPLIES), key=_hash_repr))
-        self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
-        searches = LRUCache[bytes, Any](SEARCHES, _cache_size)
-        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _hash_repr(key))
-        self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
-        super().__init__(corpus_index, model, retriever, **settings)
-
-    @property
-    def cache_info(self) -> dict[str, Any]:
-        """Statistics of each cache, as `functools.lru_cache` gives them."""
-        caches = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
-        return {name: cache.cache_info() for name, cache in (caches | {"replies": self.llm_response_cache}).items()}
-
-    def _load(self, doc_id: str) -> Document:
-        return self.doc_content_cache(doc_id)
-
-    def _once(self, key: Hashable, find: Callable[[], T]) -> T:
-        return copy.deepcopy(self.search_result_cache(key, find))
 
 
 def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashable] = hashkey) -> Any:
