@@ -8,13 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from legal_rag.agent.highlighting import EncodingCache, complete_evidence
+from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.base.text import json_safe, storable
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.documents import Document
+from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.corpus import Corpus
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
@@ -131,9 +132,10 @@ class EventLog:
         status: Status,
         notice: str | None,
         usage: Usage | None = None,
-        encoded: EncodingCache | None = None,
+        query: EncodedQuery | None = None,
+        encoder: Encoder | None = None,
     ) -> Prediction:
-        """End an answer from a corpus; `usage` is of all model calls, `encoded` for the passages' word matches."""
+        """End an answer from a corpus; `usage` is of all model calls, query and encoder are for word matches."""
         citations = located(answer.citations, corpus)
         notice = " ".join(filter(None, [notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
@@ -146,7 +148,7 @@ class EventLog:
             citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
-            evidence=complete_evidence(question, list(self.passages.values()), answer.citations, corpus, encoded),
+            evidence=complete_evidence(list(self.passages.values()), answer.citations, corpus, query, encoder),
             events=list(self.events),
             trajectory=json_safe(self.trajectory.as_fields(), keep_nan=True),
             usage=usage or Usage(),

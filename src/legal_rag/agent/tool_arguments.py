@@ -50,6 +50,8 @@ BOUNDS = {
 }  # fmt: skip
 DEEPEST = 4  # lists within lists of an argument
 LARGEST_BITS = 256  # of a whole number
+LARGEST = 2**53  # beyond it a program's numbers are not exact
+FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
 
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
 MAX_GUESSED = 500  # ids in one call that are no document's own, each of which is resolved by itself
@@ -325,7 +327,7 @@ def items_of(sent: object) -> list[Any]:
     return list(sent)
 
 
-def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
+def whole_number(name: str, value: object, default: int, least: int = 0, most: int = LARGEST) -> int:
     """Parse a number, clipped to `most`; no value gives the default; ValueError if not a number, or below `least`."""
     value = only_one(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
@@ -347,6 +349,11 @@ def question_of(query: object) -> str:
     if not text or not isinstance(only_one(query), str | list | tuple):
         raise ValueError("la question est vide")
     return text
+
+
+def asked_filters(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return the filters among a function's arguments that are not empty, as texts."""
+    return {name: text for name in FILTERS if (text := text_of(arguments[name]))}
 
 
 def filters_of(asked: Mapping[str, str]) -> Filters:

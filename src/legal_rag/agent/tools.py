@@ -8,6 +8,7 @@ from legal_rag.agent.failures import search_errors
 from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
+    asked_filters,
     bounded,
     edge_type_of,
     filters_of,
@@ -100,17 +101,7 @@ class _Tools:
         article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
         « partie=Société Lever ; date=12 mai 1993 ; montant=1 000 francs »).
         """
-        filters = {
-            "juridiction": juridiction,
-            "formation": formation,
-            "solution": solution,
-            "date_from": date_from,
-            "date_to": date_to,
-            "number": number,
-            "article": article,
-            "entites": entites,
-        }
-        asked = {name: text for name, value in filters.items() if (text := text_of(value))}
+        asked = asked_filters(locals())
         k = self._search_k if k is None else k
         with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
@@ -138,7 +129,7 @@ class _Tools:
         with self._log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
             try:
                 document = find_document(resolve_id(chunk_id, self._corpus, self._log.titles), self._corpus)
-                first = whole_number("start", start, 0, len(document.content), 0)
+                first = whole_number("start", start, 0, most=len(document.content))
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
@@ -157,7 +148,7 @@ class _Tools:
         """
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
-                around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
+                around = whole_number("context_chunks", context_chunks, 1, most=MAX_NEIGHBOURS)
                 context = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
@@ -259,7 +250,7 @@ class _Tools:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
         try:
             text, filters = question_of(query), filters_of(asked)
-            n_hits = whole_number("k", k, 1, MAX_HITS, self._search_k)
+            n_hits = whole_number("k", k, self._search_k, 1, MAX_HITS)
         except ValueError as error:
             raise ValueError(f"Recherche impossible : {error}") from error
         try:

@@ -20,10 +20,12 @@ from legal_rag.agent.failures import search_errors
 from legal_rag.agent.prediction import EventType
 from legal_rag.agent.tool_arguments import (
     BOUNDS,
+    FILTERS,
+    LARGEST,
     NAME,
-    NOTHING,
     SHOWN_CHARS,
     TEXT,
+    asked_filters,
     bounded,
     document_id,
     document_ids,
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Class = TypeVar("Class")
 
-FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
 MAX_LISTED = 100_000  # ids or summaries returned by one call
 MAX_HITS = 1000  # returned by one search
 KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, least recently used dropped
@@ -70,10 +71,6 @@ MAX_EVENTS = 200  # logged in one run: a loop may call a function for each docum
 MAX_READ = 1000  # documents logged as read in one run
 MAX_LOGGED_IDS = 50  # of one result
 MAX_SEEN, MAX_PASSAGES = 20, 2000  # passages logged for one search, the best ones, and in one run
-LARGEST = 2**53  # beyond it a program's numbers are not exact
-TRUE, FALSE = frozenset({"true", "vrai", "oui", "1", "yes"}), frozenset({"false", "faux", "non", "0", "no"})
-ALL_WORDS = frozenset({"all", "tous", "toutes", "tout", "et", "and"})
-ANY_WORDS = frozenset({"any", "un", "une", "au moins un", "ou", "or", ""})
 NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres"
 TOO_LONG = "recherche impossible : raccourcissez la question"
 NO_ENTITIES = "recherche impossible : aucune entité n'a été extraite de ce corpus"
@@ -159,7 +156,7 @@ class MultiDocREPL:
 
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
-        most, first = _at_most("limit", limit), _parse_int("offset", offset, 0)
+        most, first = _at_most("limit", limit), whole_number("offset", offset, 0)
         left = max(0, self.corpus.total_docs - first)
         if min(left, most or left) > MAX_LISTED:
             raise ValueError(f"{left} documents : demandez-en {MAX_LISTED} au plus à la fois, par limit et offset")
@@ -186,7 +183,7 @@ class MultiDocREPL:
 
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
         """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset."""
-        most, first = _at_most("limit", limit) or MAX_LISTED, _parse_int("offset", offset, 0)
+        most, first = _at_most("limit", limit) or MAX_LISTED, whole_number("offset", offset, 0)
         ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
         return dict(self.corpus.summaries(ids))
 
@@ -206,8 +203,7 @@ class MultiDocREPL:
         juridiction (« Cass. soc. »), formation, solution (« rejet »), date_from et date_to (« 1993 », « 1993-05-12 »),
         number (numéro ou ECLI), article cité (« L. 1152-1 du code du travail »), entites (« partie=Société Lever »).
         """
-        arguments = locals()
-        asked = {name: arguments[name] for name in FILTERS}
+        asked = asked_filters(locals())
         filters = self._filters(asked, doc_ids)
         with self._event("search", "find_documents", **asked) as ids:
             with search_errors(self._search_refusal(filters)):
@@ -228,15 +224,15 @@ class MultiDocREPL:
         """Identifiants des documents ayant l'un des mots-clés (mode "any", ceux qui en ont le plus d'abord) ou tous
         (mode "all").
         """
-        terms, how = _texts_of(keywords), fold_text(text_of(mode))
-        if how not in ALL_WORDS | ANY_WORDS:
+        terms = _texts_of(keywords)
+        if mode not in ("any", "all"):
             raise ValueError('mode doit être "any" (l\'un des mots) ou "all" (tous)')
         with self._event("search", "search_by_keywords", keywords=terms, mode=mode) as ids:
             counts: dict[str, int] = {}
             for keyword in terms:
                 for doc_id in self._having_keyword(keyword):
                     counts[doc_id] = counts.get(doc_id, 0) + 1
-            least = len(terms) if how in ALL_WORDS else 1
+            least = len(terms) if mode == "all" else 1
             ranked = sorted((doc_id for doc_id, n in counts.items() if n >= least), key=lambda doc_id: -counts[doc_id])
             ids += ranked
         return ranked
@@ -272,10 +268,10 @@ class MultiDocREPL:
                 asked,
                 max_docs=_at_most("max_docs", max_docs),
                 doc_ids=None if doc_ids is None else tuple(self._ids(doc_ids)),
-                ignore_case=_yes_or_no("ignore_case", ignore_case),
-                fold=_yes_or_no("fold", fold),
+                ignore_case=bool(ignore_case),
+                fold=bool(fold),
                 max_matches_per_doc=_at_most("max_matches_per_doc", max_matches_per_doc),
-                context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
+                context=whole_number("context", context, 0, most=MAX_CONTEXT),
             )
             self.last_search = self._once(("grep", query), lambda: self._grep.search(query))
             ids += self.last_search.matches
@@ -290,7 +286,7 @@ class MultiDocREPL:
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
         """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
         with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
-            hits = self._by_words(question_of(query), _parse_int("top_k", top_k, 10, 1, MAX_HITS))
+            hits = self._by_words(question_of(query), whole_number("top_k", top_k, 10, 1, MAX_HITS))
             ids += [hit.doc_id for hit in hits]
         self._log_hits(hits)
         summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
@@ -313,11 +309,10 @@ class MultiDocREPL:
         """Passages les plus proches d'une question, le meilleur d'abord, avec les filtres de find_documents : liste de
         {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date"}.
         """
-        arguments = locals()
-        asked = {name: arguments[name] for name in FILTERS}
+        asked = asked_filters(locals())
         filters = self._filters(asked, doc_ids)
         with self._event("search", "search_passages", query=query, k=k, **asked) as ids:
-            hits = self._passages(question_of(query), _parse_int("k", k, 10, 1, MAX_HITS), filters)
+            hits = self._passages(question_of(query), whole_number("k", k, 10, 1, MAX_HITS), filters)
             ids += [hit.chunk_id for hit in hits]
         self._log_hits(hits)
         return [_format_passage(hit) for hit in hits]
@@ -359,8 +354,8 @@ class MultiDocREPL:
     def read_document_chunk(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
         """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
         content = self._document(doc_id).content
-        first = _parse_int("start", start, 0)
-        last = _parse_int("end", end, max(first, len(content)))
+        first = whole_number("start", start, 0)
+        last = whole_number("end", end, max(first, len(content)))
         if last < first:
             raise ValueError(f"end ({last}) est avant start ({first})")
         return content[first:last]
@@ -372,9 +367,9 @@ class MultiDocREPL:
         return grep_text(
             self._document(doc_id).content,
             _pattern_of(pattern),
-            ignore_case=_yes_or_no("ignore_case", ignore_case),
-            fold=_yes_or_no("fold", fold),
-            context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
+            ignore_case=bool(ignore_case),
+            fold=bool(fold),
+            context=whole_number("context", context, 0, most=MAX_CONTEXT),
         )
 
     def get_entities(self, doc_id: str, classes: list[str] | None = None) -> list[Entity]:
@@ -531,9 +526,9 @@ class MultiDocREPL:
         with search_errors(self._search_refusal(filters)):
             return self._once(("passages", query, k, filters), search)
 
-    def _filters(self, asked: Mapping[str, object], doc_ids: object) -> Filters:
+    def _filters(self, asked: Mapping[str, str], doc_ids: object) -> Filters:
         """Parse filters, restricted to `doc_ids` if given; the ValueError names the invalid one."""
-        read = filters_of({name: text for name, value in asked.items() if (text := text_of(value))})
+        read = filters_of(asked)
         return read if doc_ids is None else replace(read, doc_ids=tuple(self._ids(doc_ids)))
 
     def _search_refusal(self, filters: Filters) -> str:
@@ -594,22 +589,9 @@ def _identity(value: T) -> T:
     return value
 
 
-def _parse_int(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
-    return whole_number(name, sent, least, most, default)
-
-
 def _at_most(name: str, sent: object) -> int | None:
-    """Parse a limit; None, 0, -1 and their spellings by models mean no limit."""
-    if sent in (None, 0, -1, "0") or str(sent).strip().casefold() in NOTHING:
-        return None
-    return whole_number(name, sent, 1, LARGEST, LARGEST)
-
-
-def _yes_or_no(name: str, sent: object) -> bool:
-    written = str(sent).strip().casefold()
-    if written not in TRUE | FALSE:
-        raise ValueError(f"{name} doit être True ou False, reçu : « {quoted(sent, 20)} »")
-    return written in TRUE
+    """Parse a limit; None means none."""
+    return None if sent is None else whole_number(name, sent, LARGEST, 1)
 
 
 def _pattern_of(sent: object) -> str:

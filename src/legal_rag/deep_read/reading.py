@@ -521,7 +521,7 @@ def _enrich(
 ) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not requested here; those that a model writes are dropped.
-    text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
+    text = "" if value is None else take_tags(answer_text(value))[1]
     if not text:
         return None
     read = [] if plain else read

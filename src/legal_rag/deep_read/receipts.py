@@ -234,7 +234,7 @@ class Receipts:
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
         """Les n valeurs les plus fréquentes d'un champ, avec leur nombre de décisions : [[valeur, nombre], …]."""
         source, ids = self._source(documents)
-        name, most = _parse_field(field), whole_number("n", n, 1, MAX_ROWS, 10)
+        name, most = _parse_field(field), whole_number("n", n, 10, 1, MAX_ROWS)
         counts = sorted(self._counts(ids, [name]).items(), key=lambda item: (-item[1], item[0]))
         rows: list[list[Any]] = [[value, k] for (value,), k in counts[:most]]
         head = f"les {len(rows)} valeurs les plus fréquentes" if len(rows) > 1 else "la valeur la plus fréquente"
