@@ -92,7 +92,7 @@ def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
 
 
 def match_tool(name: str, tools: Iterable[str]) -> str:
-    """Return the tool, or `FINISH`, that a name means up to case, accents, typing errors and missing parts; else empty."""
+    """Return the tool, or `FINISH`, that a name means, up to case, typing errors and missing parts; else empty."""
     key = folded_key(name.split("(")[0][:200])
     known = {folded_key(tool): tool for tool in (*tools, FINISH)}
     if key in known:

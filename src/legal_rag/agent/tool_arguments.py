@@ -29,15 +29,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Bound(NamedTuple):
     """Limits of an argument."""
 
-    text: int  # characters, where it is one text
+    text: int  # characters of each text
     items: int = 1000  # of its lists and dictionaries, in all
-    item: int | None = None  # characters of each text in them; None is `text`
-    listed: int | None = None  # characters of all of these; None is `text`
+    listed: int | None = None  # characters of all texts in these; None is `text`
     are_ids: bool = False  # of rows, and of a dictionary by id, only the ids count
 
 
 NAME = Bound(LONGEST_CONDITION, listed=20_000)  # a number, a court, a class…; or several
-ID, IDS = NAME._replace(are_ids=True), Bound(20_000, 200_000, LONGEST_CONDITION, 8_000_000, are_ids=True)
+ID, IDS = NAME._replace(are_ids=True), Bound(20_000, 200_000, 8_000_000, are_ids=True)
 QUESTION = Bound(20_000)  # or another text to search by
 PATTERN = Bound(2000)  # a regular expression
 TEXT, TEXTS = Bound(1_000_000), Bound(1_000_000, 2000, listed=16_000_000)  # that a model reads
@@ -126,7 +125,7 @@ def within_bound(name: str, value: object, bound: Bound) -> object:
         item = _unwrapped(item) if bound.are_ids else item
         if isinstance(item, str):
             chars += len(item)
-            _require_few(name, len(item), (depth and bound.item) or bound.text, "caractères")
+            _require_few(name, len(item), bound.text, "caractères")
             _require_few(name, chars, (depth and bound.listed) or bound.text, "caractères")
         elif isinstance(item, Mapping | list | tuple):
             items += len(item)

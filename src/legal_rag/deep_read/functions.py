@@ -674,7 +674,7 @@ CachedCorpusREPL = MultiDocREPL
 
 
 class MultiDocEnv:
-    """Names available to a program: `env["grep_corpus"]`, or all of them by `dict(env)`.
+    """Names available to a program, or by hand: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
     A program is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
     than `MAX_IDS` documents. `extraction_index` maps documents to their entities: a program has those it was given.
@@ -682,22 +682,22 @@ class MultiDocEnv:
     """
 
     def __init__(self, repl: MultiDocREPL) -> None:
-        self.repl = repl
         corpus = repl.corpus
-        self.receipts = Receipts(corpus, repl.resolve, lambda: repl.last_search)
-        self.functions: dict[str, Callable[..., Any]] = {
-            name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES
-        }
-        self.functions |= self.receipts.functions
+        self.repl, self.receipts = repl, Receipts(corpus, repl.resolve, lambda: repl.last_search)
+        watched = {name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES}
+        self.functions: dict[str, Callable[..., Any]] = watched | self.receipts.functions
         self.values: dict[str, Any] = {
             "corpus_path": corpus.corpus_path,
             "total_docs": corpus.total_docs,
             "total_chars": corpus.total_chars,
             "doc_summaries": dict(corpus.summaries(limit=SAMPLES)),
         }
-        if corpus.total_docs <= MAX_IDS:
-            self.values["doc_ids"] = corpus.document_ids()
-            self.receipts.given("documents du corpus", self.values["doc_ids"])
+        doc_ids = corpus.document_ids()
+        if len(doc_ids) <= MAX_IDS:
+            self.values["doc_ids"] = doc_ids
+            self.receipts.given("documents du corpus", doc_ids)
+        entities = QueryMapping("document", self._entities, lambda: iter(corpus.documents), lambda: corpus.total_docs)
+        self._names = {**self.values, "doc_ids": doc_ids, "extraction_index": entities, **self.functions}
 
     @property
     def descriptions(self) -> dict[str, str]:
@@ -705,22 +705,17 @@ class MultiDocEnv:
         return {name: description_of(func) for name, func in self.functions.items() if name not in DESCRIBED_BY_RLMS}
 
     def __getitem__(self, name: str) -> Any:
-        if name == "doc_ids" and name not in self.values:
-            return self.repl.corpus.document_ids()
-        if name == "extraction_index":
-            corpus = self.repl.corpus
-            return QueryMapping("document", self._entities, lambda: iter(corpus.documents), lambda: corpus.total_docs)
-        return self.functions[name] if name in self.functions else self.values[name]
+        return self._names[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self.keys())
+        return len(self._names)
 
     def keys(self) -> Sequence[str]:
         """Return all names."""
-        return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
+        return list(self._names)
 
     def __repr__(self) -> str:
         return f"<MultiDocEnv: {', '.join(self)}>"
