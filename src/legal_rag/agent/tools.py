@@ -112,10 +112,8 @@ class _Tools:
         for hit in hits:
             self._log.saw(hit)
         nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
-        return _join_blocks(map(self._hit_text, hits)) or nothing
-
-    def _hit_text(self, hit: SearchHit) -> str:
-        return hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus))
+        texts = (hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus)) for hit in hits)
+        return _join_blocks(texts) or nothing
 
     @bounded(refused)
     def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:

@@ -490,12 +490,11 @@ class MultiDocREPL:
         value = within_bound(name, value, BOUNDS.get(name, NAME))
         if value is None:
             return None
-        if name == "doc_ids":
-            return self._ids(value)
         if name in ("query", "keyword", "entity", "text"):
             return text_of(value, " ")
-        readers = {"doc_id": self._id, "pattern": _pattern_of, "keywords": _texts_of}
-        return readers.get(name, text_of if name in (*FILTERS, "topic", "mode") else _identity)(value)
+        readers: dict[str, Callable[[Any], Any]] = dict.fromkeys((*FILTERS, "topic", "mode"), text_of)
+        readers |= {"doc_id": self._id, "doc_ids": self._ids, "pattern": _pattern_of, "keywords": _texts_of}
+        return readers[name](value) if name in readers else value
 
     def _id(self, sent: object) -> str:
         return document_id(sent, self.library, self.log.titles)
@@ -583,10 +582,6 @@ class MultiDocREPL:
     def _log_hits(self, hits: Sequence[SearchHit]) -> None:
         for hit in hits[: min(MAX_SEEN, MAX_PASSAGES - len(self.log.passages))]:
             self.log.saw(hit)
-
-
-def _identity(value: T) -> T:
-    return value
 
 
 def _at_most(name: str, sent: object) -> int | None:

@@ -346,9 +346,10 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
         work: The question and the resources for answering it.
         why: Why no programs are run although they were requested, in French without a full stop.
     """
+    ranked = () if work.doc_ids else MultiDocREPL(work.index).rank_documents(work.question, work.settings.map_documents)
     result = map_reduce(
         work.question,
-        work.doc_ids or _nearest_ids(work),
+        work.doc_ids or [doc_id for doc_id, *_ in ranked],
         library=work.library,
         root=work.root,
         sub=replace(work.sub, within=work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)),
@@ -364,11 +365,6 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
     value, stopped = quoted if result.quoted else result.text, result.notice if is_cut else ""
     return conclude(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
-
-
-def _nearest_ids(work: ReadingTask) -> list[str]:
-    repl = MultiDocREPL(work.index, None)
-    return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]
 
 
 def _search_nearest(work: ReadingTask) -> None:

@@ -621,17 +621,13 @@ def _format_argument(name: str, value: Any) -> str:
     return f"{name}{'~' if name in BY_LIKENESS else '='}{_literal(read(value))}"
 
 
-def _words_looked_for(value: str) -> str:
-    return " ".join(sorted(words_of_value(value)))
-
-
 def _terms(text: str) -> str:
     return " ".join(alternatives[0] for alternatives in query_terms(text))
 
 
 # How functions normalise arguments from which they drop words.
 READ: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("juridiction", "formation", "solution"), _words_looked_for),
+    **dict.fromkeys(("juridiction", "formation", "solution"), lambda text: " ".join(sorted(words_of_value(text)))),
     "article": lambda text: article_keys(text)[0],
     "number": lambda text: ", ".join(keys[0] for keys in candidate_keys_of_number(text)),
     "text": lambda text: ", ".join(decision_keys(ParsedQuery(text)) or article_keys(text)[:1]),

@@ -268,13 +268,11 @@ def sanitized(text: str, keys: Iterable[str]) -> str:
 
 def mask_keys(text: str, keys: Iterable[str]) -> str:
     """Replace keys in a text by `MASK`: as they are, URL-encoded, in base64, or broken over lines."""
-    for form in {form for key in keys if _is_key(key) for form in (key, quote(key, safe=""), _in_base64(key))}:
+    secrets = [key for key in keys if _is_key(key)]
+    coded = [b64encode(key.encode()).decode().rstrip("=") for key in secrets]
+    for form in {*secrets, *coded, *(quote(key, safe="") for key in secrets)}:
         text = re.sub(r"\s*".join(map(re.escape, form)), lambda _: MASK, text)
     return text
-
-
-def _in_base64(key: str) -> str:
-    return b64encode(key.encode()).decode().rstrip("=")
 
 
 def _is_key(text: str) -> bool:
