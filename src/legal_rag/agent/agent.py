@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
-from legal_rag.agent.failures import (
+from legal_rag.agent.instructions import instructions_of
+from legal_rag.agent.prediction import (
     NOT_FRENCH,
     ONLY_SUPPORTED,
     UNCITED,
+    Prediction,
+    Status,
     UnusableAnswerError,
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.instructions import instructions_of
-from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tags import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher

@@ -10,7 +10,7 @@ from heapq import nlargest
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.agent.failures import reason_in_french
+from legal_rag.agent.prediction import reason_in_french
 from legal_rag.agent.tool_outputs import block
 from legal_rag.base.html import french_number
 from legal_rag.base.text import Span, json_safe

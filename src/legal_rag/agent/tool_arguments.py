@@ -2,9 +2,12 @@
 
 import inspect
 import json
+import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import wraps
 from itertools import islice
@@ -18,8 +21,10 @@ from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law.tree import TreeNode, walk
 from legal_rag.library.corpus import Corpus, StoredChunk
-from legal_rag.library.filters import LONGEST_CONDITION, Filters
+from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
+
+logger = logging.getLogger(__name__)
 
 Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
@@ -63,6 +68,10 @@ ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
 LIST_SIGNS = (";", "\n", ",")
 AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # stripped from ids
 _DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
+INDEX_FAILED = (
+    "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
+    "la question et les filtres n'y sont pour rien"
+)
 EXAMPLES = {
     "date_from": _DAYS,
     "date_to": _DAYS,
@@ -368,6 +377,21 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
         expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
         value = shown(asked.get(name, "")[:SHOWN_CHARS])
         raise ValueError(f"{name} n'est pas compris : « {value} »{expected}") from error
+
+
+@contextmanager
+def search_errors(refusal: str) -> Iterator[None]:
+    """Turn the errors of a search into a ValueError in French, for a model; failures of the index are logged.
+
+    Its message is `refusal` if the corpus is not indexed for the filters, `INDEX_FAILED` if the index cannot be read.
+    """
+    try:
+        yield
+    except UnsupportedFilterError as error:
+        raise ValueError(refusal) from error
+    except (ValueError, LookupError, OSError, sqlite3.Error) as error:
+        logger.warning("the index could not be searched: %s", error, exc_info=True)
+        raise ValueError(INDEX_FAILED) from error
 
 
 def text_of(value: object, sign: str = " ; ") -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.failures import search_errors
 from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
@@ -20,6 +19,7 @@ from legal_rag.agent.tool_arguments import (
     question_of,
     refused,
     resolve_id,
+    search_errors,
     text_of,
     whole_number,
 )

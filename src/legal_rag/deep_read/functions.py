@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from cachetools import LRUCache, cached
 from cachetools.keys import hashkey
 
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.failures import search_errors
 from legal_rag.agent.prediction import EventType
 from legal_rag.agent.tool_arguments import (
     BOUNDS,
@@ -34,6 +33,7 @@ from legal_rag.agent.tool_arguments import (
     items_of,
     question_of,
     quoted,
+    search_errors,
     shown,
     text_of,
     whole_number,
@@ -66,7 +66,7 @@ Class = TypeVar("Class")
 
 MAX_LISTED = 100_000  # ids or summaries returned by one call
 MAX_HITS = 1000  # returned by one search
-KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, least recently used dropped
+KEPT_INDEXES = 50  # of single documents, least recently used dropped
 MAX_EVENTS = 200  # logged in one run: a loop may call a function for each document
 MAX_READ = 1000  # documents logged as read in one run
 MAX_LOGGED_IDS = 50  # of one result
@@ -98,13 +98,6 @@ UNKNOWN = error_text("aucun document de ce nom")
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
 
-class Searcher(Protocol):
-    """Searches passages by meaning; a `Retriever` is one."""
-
-    def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> list[SearchHit]:
-        """Rank the chunks that answer a question."""
-
-
 def _with_bounds(functions: type[Class]) -> type[Class]:
     """Check the arguments of a class's functions, see `bounded`."""
     for name in FUNCTION_NAMES:
@@ -125,7 +118,7 @@ class MultiDocREPL:
         self,
         corpus_index: "CorpusIndex",
         sub_llm: TextModel | None = None,
-        retriever: Searcher | None = None,
+        retriever: Retriever | None = None,
         *,
         log: EventLog | None = None,
         workers: int = WORKERS,
@@ -147,7 +140,6 @@ class MultiDocREPL:
         self.retriever = retriever
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
-        self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
         self.last_search = GrepResult(0)
         self._workers = workers
         self.corpus, self.library = corpus_index, corpus_index.library
@@ -389,7 +381,7 @@ class MultiDocREPL:
 
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
-        return copy.deepcopy(self._contents_of(self._id(doc_id)).toc)
+        return self._contents_of(self._id(doc_id)).toc
 
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
@@ -510,10 +502,9 @@ class MultiDocREPL:
             return self._once(("ranked", query, k), lambda: self._words.search(query, k, mode="bm25", by_document=True))
 
     def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
-        encoder = getattr(self.retriever, "encoder", None)
         try:
-            if encoder is not None:
-                encoder.check_query(query)
+            if self.retriever is not None:
+                self.retriever.encoder.check_query(query)
         except ValueError as error:
             raise ValueError(TOO_LONG) from error
 
@@ -536,9 +527,7 @@ class MultiDocREPL:
         return NO_ENTITIES if self.library.entity_store is None else NO_SUCH_ENTITIES
 
     def _contents_of(self, doc_id: str) -> SectionContents:
-        if doc_id not in self._contents:
-            self._contents[doc_id] = contents_of(outline_of(self.library, doc_id))
-        return self._contents[doc_id]
+        return contents_of(outline_of(self.library, doc_id))
 
     def _document(self, sent: object) -> Document:
         document = self.doc_content_cache(self._id(sent))
@@ -720,7 +709,7 @@ class MultiDocEnv:
 
 
 def create_multi_doc_env(
-    corpus_index: "CorpusIndex", sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
+    corpus_index: "CorpusIndex", sub_llm: TextModel | None = None, retriever: Retriever | None = None, **settings: Any
 ) -> MultiDocEnv:
     """Return the environment of a program over a corpus; see `MultiDocREPL`."""
     return MultiDocEnv(MultiDocREPL(corpus_index, sub_llm, retriever, **settings))
