@@ -171,7 +171,7 @@ def test_the_loop_is_a_dspy_program_whose_predictors_optimisers_see(retriever):
     assert [name for name, _ in agent.react.named_predictors()] == ["react", "extract.predict"]
     lm = DummyLM(
         [
-            {"next_thought": "Cherchons.", "next_tool_name": "chercher", "next_tool_args": '{"question": "compte"}'},
+            {"next_thought": "Cherchons.", "next_tool_name": "search", "next_tool_args": '{"question": "compte"}'},
             {"next_thought": "Assez.", "next_tool_name": "finish", "next_tool_args": "{}"},
             {"reasoning": "Lu.", "answer": "Deux mois."},
         ]

@@ -1,13 +1,14 @@
 """Evidence for a reader: passages in their surroundings, what was cited, and which word answers which."""
 
 import re
+from types import SimpleNamespace
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 import pytest
 
-from legal_rag.agent.highlighting import SURROUNDINGS, EncodingCache, complete_evidence, match_words
+from legal_rag.agent.highlighting import SURROUNDINGS, complete_evidence, match_words
 from legal_rag.agent.prediction import Passage
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document
@@ -66,8 +67,14 @@ def citation_of(shelf, doc_id, start, end, status="verified"):
     return Citation(doc_id, start, end, shelf.document(doc_id).content[start:end], status)
 
 
+def asking(question, encoder):
+    """Encode a question as a retriever does."""
+    return SimpleNamespace(text=question, tokens=encoder.encode_with_offsets(question, as_query=True))
+
+
 def completed(shelf, passages, citations=(), **settings):
-    return complete_evidence("juge bail", passages, citations, shelf, EncodingCache(WordEncoder()), **settings)
+    encoder = WordEncoder()
+    return complete_evidence(passages, citations, shelf, asking("juge bail", encoder), encoder, **settings)
 
 
 def test_a_passage_gets_what_stands_before_and_after_it():
@@ -141,43 +148,8 @@ def test_what_was_only_cited_is_shown_where_it_stands_and_not_matched():
 def test_without_an_encoder_passages_get_their_surroundings_alone():
     shelf = Shelf(A=LONG)
     found, cited = passage_of(shelf, "A", 500, 600), citation_of(shelf, "A", 1500, 1600)
-    shown = complete_evidence("0100", [found], [cited], shelf, None)
+    shown = complete_evidence([found], [cited], shelf)
     assert [(one.char_start, len(one.before), one.matches) for one in shown] == [(500, 200, ()), (1500, 200, ())]
-
-
-class CountingEncoder(WordEncoder):
-    """Notes what it encodes."""
-
-    def __init__(self):
-        self.read = []
-
-    def encode_with_offsets(self, text, *, as_query=False):
-        self.read.append((text, as_query))
-        return super().encode_with_offsets(text, as_query=as_query)
-
-
-def test_what_was_read_in_a_run_is_not_read_again():
-    encoder = CountingEncoder()
-    encoded = EncodingCache(encoder)
-    encoded.question("juge bail")
-    (first, again) = encoded.passages(["le bail", "le bail"])
-    assert first is again
-    match_words("juge bail", ["le bail", "juge bail", "le bail"], Shelf(), encoded)
-    assert sorted(encoder.read) == [("juge bail", False), ("juge bail", True), ("le bail", False)]
-
-
-def test_a_text_that_cannot_be_encoded_leaves_the_others_to_be_read_again():
-    class Failing(CountingEncoder):
-        def encode_with_offsets(self, text, *, as_query=False):
-            if text == "mauvais":
-                raise ValueError("cannot encode 'mauvais'")
-            return super().encode_with_offsets(text, as_query=as_query)
-
-    encoded = EncodingCache(Failing())
-    with pytest.raises(ValueError, match="cannot encode 'mauvais'"):
-        encoded.passages(["bon", "mauvais"])
-    assert len(encoded.passages(["bon"])[0].vectors) == 3
-    assert encoded.passages([]) == []
 
 
 def test_offsets_are_the_documents():
@@ -191,7 +163,8 @@ def test_offsets_are_the_documents():
 
 
 def matched(question, text, encoder=None):
-    (found,) = match_words(question, [text], Shelf(), EncodingCache(encoder or WordEncoder()))
+    encoder = encoder or WordEncoder()
+    (found,) = match_words(asking(question, encoder), [text], Shelf(), encoder)
     return [(question[m.query_start : m.query_end], text[m.char_start : m.char_end], m.similarity) for m in found]
 
 
@@ -240,7 +213,7 @@ def test_a_long_passage_is_read_in_parts():
 
 def test_words_that_count_for_nothing_are_left_out(tiny_library, tiny_encoder):
     text = "Le candidat doit déposer le compte de campagne dans le délai."
-    (found,) = match_words(QUESTION, [text], tiny_library, EncodingCache(tiny_encoder))
+    (found,) = match_words(asking(QUESTION, tiny_encoder), [text], tiny_library, tiny_encoder)
     asked = [QUESTION[one.query_start : one.query_end] for one in found]
     assert {"le", "de", "Dans"}.isdisjoint(asked)
     assert {"délai", "candidat", "déposer", "compte", "campagne"} <= set(asked)
@@ -248,11 +221,11 @@ def test_words_that_count_for_nothing_are_left_out(tiny_library, tiny_encoder):
 
 def test_equal_words_are_matched_by_a_real_encoder(tiny_library, tiny_encoder):
     text = "La commission examine chaque compte de campagne que le candidat dépose."
-    (found,) = match_words(QUESTION, [text], tiny_library, EncodingCache(tiny_encoder))
+    (found,) = match_words(asking(QUESTION, tiny_encoder), [text], tiny_library, tiny_encoder)
     nearest = {QUESTION[one.query_start : one.query_end]: text[one.char_start : one.char_end] for one in found}
     assert (nearest["candidat"], nearest["campagne"], nearest["compte"]) == ("candidat", "campagne", "compte")
     assert all(-1.0 <= one.similarity <= 1.0 for one in found)
 
 
 def test_no_passage_asks_nothing_of_the_encoder():
-    assert complete_evidence("juge", [], [], Shelf(), None) == []
+    assert complete_evidence([], [], Shelf()) == []

@@ -43,6 +43,7 @@ CITED = "Oui : « deux mois » [Source: A, chars 0-9]."
         ("functions.lookup_chunk", "lookup_chunk"),
         ("lookup_chunk(chunk_id='A-0')", "lookup_chunk"),
         ("J'utilise lookup_chunk maintenant", "lookup_chunk"),
+        ("search", "search_legal_docs"),
         ("finish()", "finish"),
         ("Terminer", "finish"),
         ("Final Answer", "finish"),

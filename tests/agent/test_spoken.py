@@ -64,13 +64,13 @@ def test_a_citation_says_who_speaks_and_where(library):
 def test_quashed_reasoning_is_never_cited_without_saying_so_and_the_answer_beside_it(library):
     answer = EnrichedResponse("Un texte.", [cite(QUASHED), cite(ANSWER)], [], [], 1.0, abstained=False)
     settings = {"mode": "agent", "status": "answered", "notice": "Un mot."}
-    prediction = EventLog().prediction("Quel emploi ?", answer, [], library, **settings)
+    prediction = EventLog().prediction("Quel emploi ?", answer, library, **settings)
     assert prediction.notice.startswith("Un mot. Attention : [Source: A, chars ")
     assert "que la juridiction censure sur ce point" in prediction.notice
     assert "alors que l'obligation de reclassement s'imposait" in prediction.notice
     page = render_answer(prediction)
     assert page.count("décision attaquée, censurée sur ce point") >= 2
-    sound = EventLog().prediction("Quel emploi ?", answer._replace(citations=[cite(ANSWER)]), [], library, **settings)
+    sound = EventLog().prediction("Quel emploi ?", answer._replace(citations=[cite(ANSWER)]), library, **settings)
     assert sound.notice == "Un mot."
     assert "censurée sur ce point" not in render_answer(sound)
     assert warning_of_censured([cite(QUASHED, status="unverified")._replace(censured=True)], library) is None

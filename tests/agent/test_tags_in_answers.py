@@ -33,7 +33,7 @@ from legal_rag.deep_read import deep_read
 from legal_rag.graph import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractedEpisode, KnowledgeGraph
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
 from legal_rag.library import Library
-from legal_rag.report import SavedAnswers, render_answer
+from legal_rag.report import SavedAnswers
 from legal_rag.retriever import build_retriever
 
 LAW = "article L. 52-12 du code électoral"
@@ -338,35 +338,6 @@ def test_dspy_s_own_call_of_the_loop_gives_a_clean_answer_too(library, tiny_enco
         with dspy.context(lm=agent.lm):
             answer = agent.react(question=QUESTION).answer
     assert answer == f"Le texte dit : {EXACT}."
-
-
-# --- what a document says in tags is the document's text ------------------------------------------------------------
-
-
-def test_a_decision_that_holds_tags_adds_nothing_by_being_read(ask, library):
-    prediction, server = ask(answering())
-    assert any('<vm:entity name="mandataire"' in prompt for prompt in server.prompts)
-    assert prediction.extraction is None
-    assert KnowledgeGraph(library).counts()["answers"] == 0
-
-
-def test_a_quoted_tag_is_the_document_s_text_it_stays_and_says_nothing(ask, library):
-    content = ROWS[1]["content"]
-    end = content.index(", et le")
-    quoted = f"Le texte dit : « {content[:end]} » [Source: hostile, chars 0-{end}]."
-    prediction, _ = ask(answering(ENTITY, text=quoted))
-    assert prediction.answer == quoted
-    assert prediction.citations[0].status == "verified"
-    assert [one.name for one in prediction.extraction.entities] == ["mandataire financier"]
-    page = render_answer(prediction, library)
-    assert "<vm:" not in page.partition("<script")[0]
-
-
-def test_a_tag_that_a_model_copies_from_a_document_says_nothing_and_is_taken_out(ask, library):
-    copied = '<vm:entity confidence="1" type=\'concept\' name="Mandataire" />'
-    prediction, _ = ask(answering(copied, ENTITY))
-    assert [one.name for one in prediction.extraction.entities] == ["mandataire financier"]
-    assert "vm:" not in prediction.answer
 
 
 def test_a_model_s_own_tag_within_a_quotation_is_taken_out_and_the_quotation_holds(ask):

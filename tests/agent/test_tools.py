@@ -82,7 +82,7 @@ def tools(library, retriever, log):
     ids=lambda value: str(value)[:15],
 )
 def test_a_number_is_read_however_it_is_written(sent, read):
-    assert whole_number("k", sent, 1, 50, 3) == read
+    assert whole_number("k", sent, 3, 1, 50) == read
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_number_is_read_however_it_is_written(sent, read):
 )
 def test_what_is_no_such_number_is_refused_in_one_french_sentence(sent):
     with pytest.raises(ValueError, match="^k doit être un nombre entier de 1 à 50, reçu : « .{0,20} »$"):
-        whole_number("k", sent, 1, 50, 3)
+        whole_number("k", sent, 3, 1, 50)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def doors(library: Path) -> Mapping[str, Door]:
         # Each of hundreds of quotations and names is looked for: some 12 ms each.
         "text to verify": Door(written(), lambda text: verify_text(text, opened), seconds=15.0),
         "tags": Door(written(), parse_extraction_tags),
-        "tags of an answer": Door(written(), lambda text: take_tags(text, [document])),
+        "tags of an answer": Door(written(), take_tags),
         "server's reply": Door(
             nearly(completion("Aucun passage.")),
             lambda body: server._completion(

@@ -9,7 +9,7 @@ from support.scripted_server import ScriptedServer, fields, step
 
 from legal_rag.agent import Budget, build_agent, build_language_model
 from legal_rag.deep_read import deep_read_tool
-from legal_rag.deep_read.agent_tool import NO_ROOM
+from legal_rag.deep_read.reading import NO_ROOM
 
 QUESTION = "Combien de décisions parlent du compte de campagne, et laquelle est la première ?"
 PROGRAM = """

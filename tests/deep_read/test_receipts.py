@@ -177,8 +177,6 @@ DISGUISES = [
     COURT + "FINAL(share(['\\n'.join(sorted(ids))], doc_ids))",
     "e = find_documents(date_from='2099')\nFINAL(count(find_documents(doc_ids=', '.join(doc_ids[:7]))))",
     "e = find_documents(date_from='2099')\nFINAL(get_doc_metas([{'id': d} for d in doc_ids[3:12]]))",
-    COURT + "other = [d for d in doc_ids if d not in ids][:17]\n"
-    "h = get_doc_metas([[a, '[Source: ' + b + ']'] for a, b in zip(ids, other)])\nFINAL(table(h, 'juridiction'))",
     "m = get_doc_meta(doc_ids[0])\nFINAL({'réponse': m['solution'], 'reçus': ['r1']})",
     # Searches that a limit cut, by its default too.
     "FINAL(list_documents(limit=7))",

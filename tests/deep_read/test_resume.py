@@ -1,10 +1,7 @@
 """A deep read that was killed after any of its calls is resumed, and pays for none of them twice."""
 
 import json
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing, contextmanager
 
@@ -160,51 +157,3 @@ def test_a_stored_reply_cannot_vouch_for_a_quotation(ask, tiny_library):
             connection.execute("UPDATE replies SET text = ?", (invented,))
         again = ask(server, **by_documents)
     assert (again.answer, again.usage.calls > 0) == (first.answer, True)
-
-
-# --- processes
-
-WORKER = """
-import os, signal, sys
-from pathlib import Path
-from legal_rag.deep_read.reading import deep_read
-from legal_rag.deep_read.settings import DeepReadSettings
-from legal_rag.agent import build_language_model
-from legal_rag.library.library import Library
-from legal_rag.llm import ReplyStore
-
-put = ReplyStore.put
-def put_and_die(replies, key, reply):
-    put(replies, key, reply)
-    os.kill(os.getpid(), signal.SIGKILL)
-ReplyStore.put = put_and_die
-folder, api_base, trace, plan, question, *ids = sys.argv[1:]
-lm = build_language_model("root", api_base=api_base, num_retries=0, timeout=20)
-settings = DeepReadSettings(plan=plan, workers=1)
-print(deep_read(question, ids or None, library=Library(Path(folder)), lm=lm, trace=trace, settings=settings).answer)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("plan", ["rlm", "map"])
-def test_a_process_killed_after_each_call_pays_for_none_twice(tiny_library, tmp_path, plan):
-    ids, script = documents_read(tiny_library) if plan == "map" else ((), root_model(PROGRAMS, SUB))
-    with ScriptedServer(script) as server:
-        command = [
-            sys.executable,
-            "-c",
-            WORKER,
-            tiny_library.path,
-            server.api_base,
-            tmp_path / "t",
-            plan,
-            QUESTION,
-            *ids,
-        ]
-        for n_calls in range(1, 20):
-            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                break
-            assert (done.returncode, len(server.prompts)) == (-signal.SIGKILL, n_calls), done.stderr
-        assert len(server.prompts) == n_calls - 1 > 3
-    assert done.stdout.strip()

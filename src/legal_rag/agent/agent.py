@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
-from legal_rag.agent.failures import (
+from legal_rag.agent.instructions import instructions_of
+from legal_rag.agent.prediction import (
     NOT_FRENCH,
     ONLY_SUPPORTED,
     UNCITED,
+    Prediction,
+    Status,
     UnusableAnswerError,
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.highlighting import EncodingCache
-from legal_rag.agent.instructions import instructions_of
-from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tags import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
@@ -156,7 +156,7 @@ class LegalReActAgent(Agent):
         failure: Status
         try:
             work = yield from self.react.steps(query.text, calls, log, tools)
-            draft, extraction = self._write_draft(query.text, work, calls, log)
+            draft, extraction = self._write_draft(query.text, work, calls)
             prediction = yield from self._check_citations(query, log, calls, work, draft)
             return self._record_tags(prediction, extraction, log.sources)
         except BudgetExceededError as error:
@@ -181,32 +181,30 @@ class LegalReActAgent(Agent):
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log, self._search_k), *filter(None, extra)]
 
-    def _write_draft(
-        self, question: str, work: "Work", calls: "ModelCalls", log: EventLog
-    ) -> tuple[Completion, ExtractionResult]:
+    def _write_draft(self, question: str, work: "Work", calls: "ModelCalls") -> tuple[Completion, ExtractionResult]:
         """Have the answer written, and rewritten once for each kind of problem; return it with its parsed tags."""
         written = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
-        draft, extraction = self._strip_tags(written, log)
+        draft, extraction = self._strip_tags(written)
         requests: list[str] = []
         while (request := _request_for(draft.text)) and request not in requests:
             requests.append(request)
             again = self.react.write(question, work.trajectory, calls, request)
             usage, seconds = draft.usage.plus(again.usage), draft.seconds + again.seconds
-            draft, extraction = self._strip_tags(again._replace(usage=usage, seconds=seconds), log)
+            draft, extraction = self._strip_tags(again._replace(usage=usage, seconds=seconds))
         if request == WRITE_AGAIN and work.last_thought:
-            draft, extraction = self._strip_tags(draft._replace(text=work.last_thought), log)
+            draft, extraction = self._strip_tags(draft._replace(text=work.last_thought))
             request = _request_for(draft.text) and request
         if request:
             raise ModelError("empty") if request == WRITE_AGAIN else UnusableAnswerError(NOT_FRENCH)
         return draft, extraction
 
-    def _strip_tags(self, draft: Completion, log: EventLog) -> tuple[Completion, ExtractionResult]:
+    def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:
         """Take the tags out of a draft, if they are asked for."""
         if not self._tags.single_pass_extraction_enabled:
             return draft, ExtractionResult()
         from legal_rag.agent.step_parsing import clean_answer
 
-        extraction, text = take_tags(draft.text, map(self._retriever.corpus.document, log.sources))
+        extraction, text = take_tags(draft.text)
         text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags
         return draft._replace(text=text), extraction
 
@@ -249,7 +247,6 @@ class LegalReActAgent(Agent):
             answer = abstention(answer.removed)
         log.answered("react", query.text, answer, draft.seconds, draft.usage)
         yield
-        encoded = EncodingCache(self._retriever.encoder, query=query) if self._match_words else None
         return log.prediction(
             query.text,
             answer,
@@ -258,7 +255,8 @@ class LegalReActAgent(Agent):
             status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,
             usage=calls.tracker.usage,
-            encoded=encoded,
+            query=query,
+            encoder=self._retriever.encoder if self._match_words else None,
         )
 
 

@@ -10,7 +10,7 @@ from heapq import nlargest
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.agent.failures import reason_in_french
+from legal_rag.agent.prediction import reason_in_french
 from legal_rag.agent.tool_outputs import block
 from legal_rag.base.html import french_number
 from legal_rag.base.text import Span, json_safe
@@ -355,19 +355,15 @@ def _day_of(written: str) -> date | None:
 def _format_reason(cited: AnalysedDecision, other: AnalysedDecision, article: str) -> str:
     solutions = f"{as_said(cited.outcome.words)} / {as_said(other.outcome.words)}"
     higher = " ; formation de rang supérieur" if other.court.rank < cited.court.rank else ""
-    return f"citent l'article {article} ; solutions opposées : {solutions} ; {_time_between(cited, other)}{higher}"
+    return f"citent l'article {article} ; solutions opposées : {solutions} ; {_order_in_time(cited, other)}{higher}"
 
 
-def _time_between(cited: AnalysedDecision, other: AnalysedDecision) -> str:
+def _order_in_time(cited: AnalysedDecision, other: AnalysedDecision) -> str:
     if cited.day is None or other.day is None:
         return "dates non comparables"
-    days = (other.day - cited.day).days
-    if days == 0:
+    if other.day == cited.day:
         return "du même jour"
-    years, months = abs(days) // 365, abs(days) // 30
-    number, unit = (years, "an") if years else (months, "mois") if months else (abs(days), "jour")
-    many = f"{number} {unit}{'s' if number > 1 and unit != 'mois' else ''}"
-    return f"{'postérieure' if days > 0 else 'antérieure'} de {many}"
+    return "postérieure" if other.day > cited.day else "antérieure"
 
 
 @cache

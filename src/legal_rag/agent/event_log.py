@@ -8,21 +8,19 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from legal_rag.agent.highlighting import EncodingCache, complete_evidence
+from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
-from legal_rag.base.text import json_safe, storable
+from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.documents import Document
+from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
-INPUT_CHARS, INPUT_ITEMS = 200_000, 20_000  # kept of an event's input, which may be the value that answers
-INPUT_DEPTH = 8  # lists within lists
-NAME_CHARS = 100  # of a parameter's name
 
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
@@ -52,13 +50,11 @@ class EventLog:
         try:
             yield ids
         finally:
-            kept = _Truncator(ARGUMENT_CHARS, ARGUMENT_ITEMS).of(arguments)
-            self.add(Event(kind, tool, kept, ids, time.perf_counter() - started))
+            self.add(Event(kind, tool, _shortened(arguments), ids, time.perf_counter() - started))
 
     def add(self, event: Event) -> None:
-        """Record an event; its input is cut, and values that JSON cannot hold are replaced."""
-        kept = json_safe(_Truncator(INPUT_CHARS, INPUT_ITEMS).of(event.input), keep_nan=True)
-        self.events.append(event._replace(tool=storable(event.tool[:INPUT_CHARS]), input=kept))
+        """Record an event; values of its input that JSON cannot hold are replaced."""
+        self.events.append(event._replace(input=json_safe(event.input, keep_nan=True)))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
         """Record the check of an answer's citations."""
@@ -131,9 +127,10 @@ class EventLog:
         status: Status,
         notice: str | None,
         usage: Usage | None = None,
-        encoded: EncodingCache | None = None,
+        query: EncodedQuery | None = None,
+        encoder: Encoder | None = None,
     ) -> Prediction:
-        """End an answer from a corpus; `usage` is of all model calls, `encoded` for the passages' word matches."""
+        """End an answer from a corpus; `usage` is of all model calls, query and encoder are for word matches."""
         citations = located(answer.citations, corpus)
         notice = " ".join(filter(None, [notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
@@ -146,7 +143,7 @@ class EventLog:
             citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
-            evidence=complete_evidence(question, list(self.passages.values()), answer.citations, corpus, encoded),
+            evidence=complete_evidence(list(self.passages.values()), answer.citations, corpus, query, encoder),
             events=list(self.events),
             trajectory=json_safe(self.trajectory.as_fields(), keep_nan=True),
             usage=usage or Usage(),
@@ -235,34 +232,13 @@ class Agent(ABC):
             raise
 
 
-class _Truncator:
-    """Cuts an input to limits of characters, items and nesting."""
-
-    def __init__(self, chars: int, items: int) -> None:
-        self._chars, self._items = chars, items
-
-    def of(self, value: Any, depth: int = 0) -> Any:
-        if isinstance(value, str):
-            text = value[: self._chars]
-            self._chars -= len(text)
-            return text if len(text) == len(value) else f"{text}…"
-        if isinstance(value, Mapping | list | tuple | set | frozenset):
-            if depth == INPUT_DEPTH:
-                return "…"
-            items = list(islice(value.items() if isinstance(value, Mapping) else value, max(0, self._items)))
-            self._items -= len(items)
-            if not isinstance(value, Mapping):
-                return [self.of(item, depth + 1) for item in items]
-            return {_text_of_value(name)[:NAME_CHARS]: self.of(item, depth + 1) for name, item in items}
-        is_number = isinstance(value, int) and value.bit_length() <= 64
-        return value if value is None or is_number or isinstance(value, float) else self.of(_text_of_value(value))
-
-
-def _text_of_value(value: Any) -> str:
-    try:
-        return str(value)
-    except ValueError:  # a number of thousands of digits
-        return type(value).__name__
+def _shortened(value: Any) -> Any:
+    """Cut the texts and lists of a call's arguments, which were bounded before."""
+    if isinstance(value, str):
+        return value if len(value) <= ARGUMENT_CHARS else f"{value[:ARGUMENT_CHARS]}…"
+    if isinstance(value, Mapping):
+        return {name: _shortened(item) for name, item in islice(value.items(), ARGUMENT_ITEMS)}
+    return [_shortened(item) for item in value[:ARGUMENT_ITEMS]] if isinstance(value, list | tuple) else value
 
 
 def _cited_doc_ids(answer: EnrichedResponse) -> list[str]:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.agent.event_log import Agent, EventLog, Steps
-from legal_rag.agent.highlighting import EncodingCache
 from legal_rag.agent.passages import WeighedPassage, choose_passages, is_cut, weigh_documents
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
@@ -134,7 +133,8 @@ class EvidenceAgent(Agent):
             status=status,
             notice=notice,
             usage=usage,
-            encoded=EncodingCache(self._retriever.encoder, query=query) if self._match_words else None,
+            query=query,
+            encoder=self._retriever.encoder if self._match_words else None,
         )
 
     def find(self, question: str | EncodedQuery) -> Findings:

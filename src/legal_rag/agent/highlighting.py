@@ -11,7 +11,7 @@ from legal_rag.agent.prediction import Passage, TokenMatch
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.corpus.documents import Document
-from legal_rag.encoder.encoder import Encoder, TokenVectors
+from legal_rag.encoder.encoder import Encoder
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.library import Library
 from legal_rag.retriever.ranking import WORD
@@ -31,43 +31,19 @@ class WordVectors(NamedTuple):
     spans: list[Span]  # of each word
 
 
-class EncodingCache:
-    """Token vectors of an answer's question and passages, which searching and highlighting share."""
-
-    def __init__(self, encoder: Encoder, *, query: EncodedQuery | None = None) -> None:
-        self.encoder = encoder
-        self._questions = {query.text: query.tokens} if query is not None else {}
-        self._passages: dict[str, TokenVectors] = {}
-
-    def question(self, text: str) -> TokenVectors:
-        """Encode a question that the encoder reads whole."""
-        if text not in self._questions:
-            self._questions[text] = TokenVectors(*self.encoder.encode_with_offsets(text, as_query=True))
-        return self._questions[text]
-
-    def passages(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Encode texts, each as far as the encoder reads it."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
-        if new:
-            with ThreadPoolExecutor(min(THREADS, len(new)), thread_name_prefix="encode") as threads:
-                encoded = list(threads.map(self.encoder.encode_with_offsets, new))
-            self._passages |= {text: TokenVectors(*pair) for text, pair in zip(new, encoded, strict=True)}
-        return [self._passages[text] for text in texts]
-
-
 def complete_evidence(
-    question: str,
     passages: Sequence[Passage],
     citations: Sequence[Citation],
     corpus: Library,
-    encoded: EncodingCache | None,
+    query: EncodedQuery | None = None,
+    encoder: Encoder | None = None,
     *,
     most: int = 3,
 ) -> list[Passage]:
     """Add the surroundings of the passages found, the passages that were only cited, and word matches.
 
     Encoding a passage takes half a second on one core, so only the passages that readers look at are matched.
-    They are the `most` best ones and those that are cited; without `encoded`, none is.
+    They are the `most` best ones and those that are cited; without a query and its encoder, none is.
 
     Returns:
         By score, then the passages that were cited but not found. A passage of a document that is gone or has changed
@@ -78,16 +54,16 @@ def complete_evidence(
     matched = [n for n, passage in enumerate(shown) if n < most or any(map(passage.is_cited_by, citations))]
     for citation in citations:
         shown += _passages_of_uncited(citation, shown, corpus)
-    if encoded is None:
+    if query is None or encoder is None:
         return shown
-    matches = match_words(question, [shown[number].text for number in matched], corpus, encoded)
+    matches = match_words(query, [shown[number].text for number in matched], corpus, encoder)
     for number, in_passage in zip(matched, matches, strict=True):
         passage = shown[number]
         shown[number] = passage._replace(matches=tuple(_moved(match, passage.char_start) for match in in_passage))
     return shown
 
 
-def match_words(question: str, texts: Sequence[str], corpus: Library, encoded: EncodingCache) -> list[list[TokenMatch]]:
+def match_words(query: EncodedQuery, texts: Sequence[str], corpus: Library, encoder: Encoder) -> list[list[TokenMatch]]:
     """Find the most similar word of each text for each word of a question, in the question's order.
 
     A text longer than the encoder reads is read in windows, up to 6,000 characters. Words that the corpus's lexical
@@ -96,11 +72,12 @@ def match_words(question: str, texts: Sequence[str], corpus: Library, encoded: E
     if not texts:
         return []
     lexical = corpus.lexical_index()
-    asked = _per_word(question, *encoded.question(question), lambda word: lexical.rarity(word) > 0)
-    parts = [(number, *part) for number, text in enumerate(texts) for part in _cut_windows(text, encoded.encoder)]
-    read = encoded.passages([text for _, _, text in parts])
+    asked = _per_word(query.text, *query.tokens, lambda word: lexical is None or lexical.rarity(word) > 0)
+    parts = [(number, *part) for number, text in enumerate(texts) for part in _cut_windows(text, encoder)]
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="encode") as threads:
+        encoded = list(threads.map(encoder.encode_with_offsets, [text for _, _, text in parts]))
     by_text: list[list[list[TokenMatch]]] = [[] for _ in texts]
-    for (number, start, text), tokens in zip(parts, read, strict=True):
+    for (number, start, text), tokens in zip(parts, encoded, strict=True):
         by_text[number].append([_moved(match, start) for match in _nearest_words(asked, _per_word(text, *tokens))])
     # The best match of each word of the question over the parts of a text.
     of_words = [zip(*filter(None, of_parts), strict=True) for of_parts in by_text]

@@ -27,11 +27,8 @@ ID_CHARS = 12  # of a node's id; a section with a longer one is not shown
 MAX_DOCUMENTS = 10  # outlined in one prompt
 MAX_CHOSEN = 5  # sections
 QUESTION_CHARS, REASON_CHARS = 2000, 300
-REPLY_CHARS = 20_000  # read of a reply
 # Two requests at most: the second only where a chosen section has hidden ones, or the first request failed.
 TREE_BUDGET = Budget(model_calls=2, tokens=40_000, seconds=60.0)
-_DOCUMENT, _NODE, _REASON = ("document", "doc", "doc_id"), ("node_id", "node", "section", "id"), ("reason", "raison")
-_DIGITS = re.compile(r"\d+")
 
 
 def outline_text(outline: DocumentOutline) -> str:
@@ -190,7 +187,7 @@ def _ask_for_choices(
     except (BudgetExceededError, ModelError) as error:
         logger.warning("the model named no section: %s", error)
         return []
-    choices = (_choice(item, documents, view) for item in _parse_objects(reply.text))
+    choices = (_choice(item, view) for item in _parse_objects(reply.text))
     by_node = {(choice.document, choice.node_id): choice for choice in choices if choice is not None}
     return list(by_node.values())[:MAX_CHOSEN]
 
@@ -204,30 +201,16 @@ def _predictor() -> "dspy.Predict":
 
 def _parse_objects(reply: str) -> list[dict[str, Any]]:
     """Parse the objects of a reply: a JSON array, in code fences or not, broken or inside another object."""
-    value = json_in(reply[:REPLY_CHARS])
+    value = json_in(reply)
     if isinstance(value, dict):
         value = next((items for items in value.values() if isinstance(items, list)), [value])
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _choice(item: Mapping[str, Any], documents: Mapping[int, DocumentOutline], view: OutlineView) -> _Choice | None:
-    named, node_id, reason = (
-        str(next((item[key] for key in keys if key in item), "")).strip() for keys in (_DOCUMENT, _NODE, _REASON)
-    )
-    number = _resolve_document(named, documents, view)
-    if number is None:
-        return None
-    known = view.known(number)
-    written = next((key for key in (node_id, node_id[:4].zfill(4)) if key in known), None)
-    return None if written is None else _Choice(number, written, cut_line(reason, REASON_CHARS))
-
-
-def _resolve_document(named: str, documents: Mapping[int, DocumentOutline], view: OutlineView) -> int | None:
-    """Return the number of a document named by number or id; of the only one, if none is named."""
-    shown = list(view.sections)
-    by_id = next((number for number in shown if documents[number].doc_id == named), None)
-    digits = _DIGITS.findall(named)
-    number = int(digits[0][:9]) if len(digits) == 1 else None
-    if not named and len(shown) == 1:
-        return shown[0]
-    return by_id if by_id is not None else number if number in shown else None
+def _choice(item: Mapping[str, Any], view: OutlineView) -> _Choice | None:
+    """Read one choice; None if its document or its section was not shown."""
+    number = re.fullmatch(r"\d{1,9}", str(item.get("document")))
+    shown = view.known(int(number[0])) if number else {}
+    node_id = str(item.get("node_id")).partition(" ")[0].zfill(4)
+    reason = cut_line(str(item.get("reason") or ""), REASON_CHARS)
+    return _Choice(int(number[0]), node_id, reason) if number and node_id in shown else None

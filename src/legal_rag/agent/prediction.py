@@ -1,4 +1,4 @@
-"""The answer as a value: status, citations, evidence, events; its JSON form."""
+"""The answer as a value: status, citations, evidence, events, its JSON form; why there is none, in French."""
 
 import html
 import reprlib
@@ -14,16 +14,26 @@ from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.documents import Document
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
 from legal_rag.law.citation import legal_citation
-from legal_rag.llm import Usage
+from legal_rag.llm import ModelError, Usage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from legal_rag.citations.enricher import EnrichedResponse
 
 
 Mode = Literal["evidence", "agent", "fallback", "deep_read"]
 # "unverified": a program gave the answer, and not all of it follows from what the corpus functions returned
 Status = Literal["answered", "unverified", "abstained", "exhausted", "model_failed", "internal_error"]
 EventType = Literal["search", "read", "think", "cite", "answer"]
+UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
+ONLY_SUPPORTED = (
+    "La réponse du modèle ne citait rien mot pour mot ; les passages qu'elle indiquait ont les mêmes faits et les mêmes"
+    " mots, ce qui ne prouve pas qu'ils disent la même chose"
+)
+NOT_FRENCH = "La réponse du modèle n'était pas en français"
+_UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
+_REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
 
 
 @displayed
@@ -174,3 +184,35 @@ def _first_problem(error: Any) -> str:
     place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in problem["loc"][1:]).lstrip(".")
     message = problem["msg"].removeprefix("Input ").replace("Field required", "is missing")
     return f"{place or 'it'} {message}, got {reprlib.repr(problem['input'])}"
+
+
+class UnusableAnswerError(ModelError):
+    """The model's answer cannot be given to a reader; `reason` says why, in French without a full stop."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("unreadable", reason)
+
+    @property
+    def reason(self) -> str:
+        """Why, in French without a full stop."""
+        return self.said
+
+
+def reason_in_french(error: Exception) -> str:
+    """Describe what ended an answer, without a full stop."""
+    kind = f"Le modèle de langage n'a pas pu répondre (erreur {type(error).__name__})"
+    return error.reason if isinstance(error, ModelError) else kind
+
+
+def bug_in_french(error: Exception) -> str:
+    """Describe a bug of this package, without a full stop."""
+    return f"Une erreur interne de legal_rag ({type(error).__name__}) a interrompu l'agent ; le journal dit où"
+
+
+def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
+    """Join reasons (French, without full stops; empty ones are skipped) and the counts of citations that failed."""
+    if answer.cut:
+        reasons = (*reasons, "La réponse, trop longue pour être vérifiée, a été coupée")
+    counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
+    cited = [singular if n == 1 else plural.format(n) for n, (singular, plural) in counted if n]
+    return ". ".join(filter(None, [*reasons, *cited])) or None

@@ -92,7 +92,7 @@ def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
 
 
 def match_tool(name: str, tools: Iterable[str]) -> str:
-    """Return the tool, or `FINISH`, that a name means up to case, accents and typing errors; else empty."""
+    """Return the tool, or `FINISH`, that a name means, up to case, typing errors and missing parts; else empty."""
     key = folded_key(name.split("(")[0][:200])
     known = {folded_key(tool): tool for tool in (*tools, FINISH)}
     if key in known:
@@ -101,7 +101,7 @@ def match_tool(name: str, tools: Iterable[str]) -> str:
         return FINISH
     if close := difflib.get_close_matches(key, known, n=1, cutoff=CLOSE):
         return known[close[0]]
-    within = [tool_key for tool_key in known if tool_key in key and tool_key != FINISH]
+    within = [name for name in known if name != FINISH and key and (name in key or key in name)]
     return known[max(within, key=len)] if within else ""
 
 

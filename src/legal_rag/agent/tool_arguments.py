@@ -2,9 +2,12 @@
 
 import inspect
 import json
+import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import wraps
 from itertools import islice
@@ -17,9 +20,11 @@ from legal_rag.corpus.documents import Document, document_of, holds, nearest_id,
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law.tree import TreeNode, walk
-from legal_rag.library.filters import LONGEST_CONDITION, Filters
+from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
 from legal_rag.library.store import StoredChunk
+
+logger = logging.getLogger(__name__)
 
 Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
@@ -29,26 +34,28 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Bound(NamedTuple):
     """Limits of an argument."""
 
-    text: int  # characters, where it is one text
+    text: int  # characters of each text
     items: int = 1000  # of its lists and dictionaries, in all
-    item: int | None = None  # characters of each text in them; None is `text`
-    listed: int | None = None  # characters of all of these; None is `text`
+    listed: int | None = None  # characters of all texts in these; None is `text`
     are_ids: bool = False  # of rows, and of a dictionary by id, only the ids count
 
 
 NAME = Bound(LONGEST_CONDITION, listed=20_000)  # a number, a court, a class…; or several
-ID, IDS = NAME._replace(are_ids=True), Bound(20_000, 200_000, LONGEST_CONDITION, 8_000_000, are_ids=True)
+ID, IDS = NAME._replace(are_ids=True), Bound(20_000, 200_000, 8_000_000, are_ids=True)
 QUESTION = Bound(20_000)  # or another text to search by
 PATTERN = Bound(2000)  # a regular expression
 TEXT, TEXTS = Bound(1_000_000), Bound(1_000_000, 2000, listed=16_000_000)  # that a model reads
 # By the parameter's name; all others are names.
 BOUNDS = {
     "doc_id": ID, "chunk_id": ID, "doc_id_or_chunk_id": ID, "doc_ids": IDS,
+    "documents": IDS, "part": IDS, "whole": IDS, "value": IDS,
     "query": QUESTION, "question": QUESTION, "prompt_description": QUESTION, "entites": QUESTION,
     "pattern": PATTERN, "prompt": TEXT, "prompts": TEXTS,
 }  # fmt: skip
 DEEPEST = 4  # lists within lists of an argument
 LARGEST_BITS = 256  # of a whole number
+LARGEST = 2**53  # beyond it a program's numbers are not exact
+FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
 
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
 MAX_GUESSED = 500  # ids in one call that are no document's own, each of which is resolved by itself
@@ -61,6 +68,10 @@ ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
 LIST_SIGNS = (";", "\n", ",")
 AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # stripped from ids
 _DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
+INDEX_FAILED = (
+    "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
+    "la question et les filtres n'y sont pour rien"
+)
 EXAMPLES = {
     "date_from": _DAYS,
     "date_to": _DAYS,
@@ -123,7 +134,7 @@ def within_bound(name: str, value: object, bound: Bound) -> object:
         item = _unwrapped(item) if bound.are_ids else item
         if isinstance(item, str):
             chars += len(item)
-            _require_few(name, len(item), (depth and bound.item) or bound.text, "caractères")
+            _require_few(name, len(item), bound.text, "caractères")
             _require_few(name, chars, (depth and bound.listed) or bound.text, "caractères")
         elif isinstance(item, Mapping | list | tuple):
             items += len(item)
@@ -324,7 +335,7 @@ def items_of(sent: object) -> list[Any]:
     return list(sent)
 
 
-def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
+def whole_number(name: str, value: object, default: int, least: int = 0, most: int = LARGEST) -> int:
     """Parse a number, clipped to `most`; no value gives the default; ValueError if not a number, or below `least`."""
     value = only_one(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
@@ -348,6 +359,11 @@ def question_of(query: object) -> str:
     return text
 
 
+def asked_filters(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return the filters among a function's arguments that are not empty, as texts."""
+    return {name: text for name in FILTERS if (text := text_of(arguments[name]))}
+
+
 def filters_of(asked: Mapping[str, str]) -> Filters:
     """Build filters from texts; the ValueError names the invalid one in French."""
     conditions: dict[str, Any] = {**asked}
@@ -361,6 +377,21 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
         expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
         value = shown(asked.get(name, "")[:SHOWN_CHARS])
         raise ValueError(f"{name} n'est pas compris : « {value} »{expected}") from error
+
+
+@contextmanager
+def search_errors(refusal: str) -> Iterator[None]:
+    """Turn the errors of a search into a ValueError in French, for a model; failures of the index are logged.
+
+    Its message is `refusal` if the corpus is not indexed for the filters, `INDEX_FAILED` if the index cannot be read.
+    """
+    try:
+        yield
+    except UnsupportedFilterError as error:
+        raise ValueError(refusal) from error
+    except (ValueError, LookupError, OSError, sqlite3.Error) as error:
+        logger.warning("the index could not be searched: %s", error, exc_info=True)
+        raise ValueError(INDEX_FAILED) from error
 
 
 def text_of(value: object, sign: str = " ; ") -> str:

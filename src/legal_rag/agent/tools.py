@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.failures import search_errors
 from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
+    asked_filters,
     bounded,
     edge_type_of,
     filters_of,
@@ -19,6 +19,7 @@ from legal_rag.agent.tool_arguments import (
     question_of,
     refused,
     resolve_id,
+    search_errors,
     text_of,
     whole_number,
 )
@@ -99,17 +100,7 @@ class _Tools:
         article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
         « partie=Société Lever ; date=12 mai 1993 ; montant=1 000 francs »).
         """
-        filters = {
-            "juridiction": juridiction,
-            "formation": formation,
-            "solution": solution,
-            "date_from": date_from,
-            "date_to": date_to,
-            "number": number,
-            "article": article,
-            "entites": entites,
-        }
-        asked = {name: text for name, value in filters.items() if (text := text_of(value))}
+        asked = asked_filters(locals())
         k = self._search_k if k is None else k
         with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
@@ -120,10 +111,8 @@ class _Tools:
         for hit in hits:
             self._log.saw(hit)
         nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
-        return _join_blocks(map(self._hit_text, hits)) or nothing
-
-    def _hit_text(self, hit: SearchHit) -> str:
-        return hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus))
+        texts = (hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus)) for hit in hits)
+        return _join_blocks(texts) or nothing
 
     @bounded(refused)
     def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:
@@ -137,7 +126,7 @@ class _Tools:
         with self._log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
             try:
                 document = find_document(resolve_id(chunk_id, self._corpus, self._log.titles), self._corpus)
-                first = whole_number("start", start, 0, len(document.content), 0)
+                first = whole_number("start", start, 0, most=len(document.content))
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
@@ -156,7 +145,7 @@ class _Tools:
         """
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
-                around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
+                around = whole_number("context_chunks", context_chunks, 1, most=MAX_NEIGHBOURS)
                 context = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
@@ -258,7 +247,7 @@ class _Tools:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
         try:
             text, filters = question_of(query), filters_of(asked)
-            n_hits = whole_number("k", k, 1, MAX_HITS, self._search_k)
+            n_hits = whole_number("k", k, self._search_k, 1, MAX_HITS)
         except ValueError as error:
             raise ValueError(f"Recherche impossible : {error}") from error
         try:

@@ -272,7 +272,7 @@ def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | Ev
 
     if not is_asked(settings["api_key"], settings["api_base"], settings["model"]):
         return build_agent(library, **settings)
-    from legal_rag.deep_read.agent_tool import deep_read_tool
+    from legal_rag.deep_read.reading import deep_read_tool
 
     return build_agent(library, extra_tools=[deep_read_tool], **settings)
 

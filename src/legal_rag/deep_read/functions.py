@@ -10,20 +10,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from cachetools import LRUCache, cached
 from cachetools.keys import hashkey
 
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.failures import search_errors
 from legal_rag.agent.prediction import EventType
 from legal_rag.agent.tool_arguments import (
     BOUNDS,
+    FILTERS,
+    LARGEST,
     NAME,
-    NOTHING,
     SHOWN_CHARS,
     TEXT,
+    asked_filters,
     bounded,
     document_id,
     document_ids,
@@ -32,6 +33,7 @@ from legal_rag.agent.tool_arguments import (
     items_of,
     question_of,
     quoted,
+    search_errors,
     shown,
     text_of,
     whole_number,
@@ -59,19 +61,15 @@ if TYPE_CHECKING:
     from legal_rag.corpus_index.index import CorpusIndex
 
 T = TypeVar("T")
+Class = TypeVar("Class")
 
-FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
 MAX_LISTED = 100_000  # ids or summaries returned by one call
 MAX_HITS = 1000  # returned by one search
-KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, least recently used dropped
+KEPT_INDEXES = 50  # of single documents, least recently used dropped
 MAX_EVENTS = 200  # logged in one run: a loop may call a function for each document
 MAX_READ = 1000  # documents logged as read in one run
 MAX_LOGGED_IDS = 50  # of one result
 MAX_SEEN, MAX_PASSAGES = 20, 2000  # passages logged for one search, the best ones, and in one run
-LARGEST = 2**53  # beyond it a program's numbers are not exact
-TRUE, FALSE = frozenset({"true", "vrai", "oui", "1", "yes"}), frozenset({"false", "faux", "non", "0", "no"})
-ALL_WORDS = frozenset({"all", "tous", "toutes", "tout", "et", "and"})
-ANY_WORDS = frozenset({"any", "un", "une", "au moins un", "ou", "or", ""})
 NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres"
 TOO_LONG = "recherche impossible : raccourcissez la question"
 NO_ENTITIES = "recherche impossible : aucune entité n'a été extraite de ce corpus"
@@ -99,21 +97,27 @@ UNKNOWN = error_text("aucun document de ce nom")
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
 
-class Searcher(Protocol):
-    """Searches passages by meaning; a `Retriever` is one."""
+def _with_bounds(functions: type[Class]) -> type[Class]:
+    """Check the arguments of a class's functions, see `bounded`."""
+    for name in FUNCTION_NAMES:
+        function = getattr(functions, name)
+        if not hasattr(function, "__wrapped__"):  # by bounds of its own
+            setattr(functions, name, bounded()(function))
+    return functions
 
-    def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> list[SearchHit]:
-        """Rank the chunks that answer a question."""
 
-
+@_with_bounds
 class MultiDocREPL:
-    """The functions over one corpus, called one at a time; those that ask the model call it from several threads."""
+    """The functions over one corpus, called one at a time; those that ask the model call it from several threads.
+
+    Three caches answer what was asked before: `doc_content_cache`, `search_result_cache`, `llm_response_cache`.
+    """
 
     def __init__(
         self,
         corpus_index: "CorpusIndex",
         sub_llm: TextModel | None = None,
-        retriever: Searcher | None = None,
+        retriever: Retriever | None = None,
         *,
         log: EventLog | None = None,
         workers: int = WORKERS,
@@ -127,33 +131,34 @@ class MultiDocREPL:
             log: Records searches, what they found, and documents read.
             workers: Concurrent calls of the model.
         """
-        self.sub_llm, self.retriever = sub_llm, retriever
+        self.llm_response_cache = _cached(sub_llm.query if sub_llm else str, LRUCache(REPLIES), key=_hash_repr)
+        self.sub_llm: TextModel | None = sub_llm and SimpleNamespace(query=self.llm_response_cache)
+        self.doc_content_cache = _cached(lambda doc_id: self.library.document(doc_id), LRUCache(DOCUMENTS))
+        searches = LRUCache[bytes, Any](SEARCHES, _cache_size)
+        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _hash_repr(key))
+        self.retriever = retriever
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
-        self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
         self.last_search = GrepResult(0)
         self._workers = workers
         self.corpus, self.library = corpus_index, corpus_index.library
         self._grep = CorpusGrep(self.library, SECONDS)
         self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
 
-    @bounded()
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
-        most, first = _at_most("limit", limit), _parse_int("offset", offset, 0)
+        most, first = _at_most("limit", limit), whole_number("offset", offset, 0)
         left = max(0, self.corpus.total_docs - first)
         if min(left, most or left) > MAX_LISTED:
             raise ValueError(f"{left} documents : demandez-en {MAX_LISTED} au plus à la fois, par limit et offset")
         return self.corpus.document_ids(most, first)
 
-    @bounded()
     def get_doc_meta(self, doc_id: str) -> dict[str, Any]:
         """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
         entities, doc_type, author, char_count, cluster.
         """
         return _without_place(self.corpus.document_meta(self._id(doc_id)).to_json())
 
-    @bounded()
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
         doc_ids, de tous.
@@ -163,19 +168,16 @@ class MultiDocREPL:
         metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
         return {meta.doc_id: _without_entities(meta) for meta in metas}
 
-    @bounded()
     def get_doc_summary(self, doc_id: str) -> str:
         """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
         return self.corpus.document_meta(self._id(doc_id)).summary
 
-    @bounded()
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
         """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset."""
-        most, first = _at_most("limit", limit) or MAX_LISTED, _parse_int("offset", offset, 0)
+        most, first = _at_most("limit", limit) or MAX_LISTED, whole_number("offset", offset, 0)
         ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
         return dict(self.corpus.summaries(ids))
 
-    @bounded()
     def find_documents(
         self,
         juridiction: str = "",
@@ -192,8 +194,7 @@ class MultiDocREPL:
         juridiction (« Cass. soc. »), formation, solution (« rejet »), date_from et date_to (« 1993 », « 1993-05-12 »),
         number (numéro ou ECLI), article cité (« L. 1152-1 du code du travail »), entites (« partie=Société Lever »).
         """
-        arguments = locals()
-        asked = {name: arguments[name] for name in FILTERS}
+        asked = asked_filters(locals())
         filters = self._filters(asked, doc_ids)
         with self._event("search", "find_documents", **asked) as ids:
             with search_errors(self._search_refusal(filters)):
@@ -201,7 +202,6 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def search_by_keyword(self, keyword: str) -> list[str]:
         """Identifiants des documents dont un mot-clé est celui-ci (accents, pluriel et majuscules indifférents).
         Les mots-clés sont les termes marquants d'un document ; pour un mot quelconque du texte : grep_corpus.
@@ -211,25 +211,23 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def search_by_keywords(self, keywords: list[str], mode: str = "any") -> list[str]:
         """Identifiants des documents ayant l'un des mots-clés (mode "any", ceux qui en ont le plus d'abord) ou tous
         (mode "all").
         """
-        terms, how = _texts_of(keywords), fold_text(text_of(mode))
-        if how not in ALL_WORDS | ANY_WORDS:
+        terms = _texts_of(keywords)
+        if mode not in ("any", "all"):
             raise ValueError('mode doit être "any" (l\'un des mots) ou "all" (tous)')
         with self._event("search", "search_by_keywords", keywords=terms, mode=mode) as ids:
             counts: dict[str, int] = {}
             for keyword in terms:
                 for doc_id in self._having_keyword(keyword):
                     counts[doc_id] = counts.get(doc_id, 0) + 1
-            least = len(terms) if how in ALL_WORDS else 1
+            least = len(terms) if mode == "all" else 1
             ranked = sorted((doc_id for doc_id, n in counts.items() if n >= least), key=lambda doc_id: -counts[doc_id])
             ids += ranked
         return ranked
 
-    @bounded()
     def search_by_entity(self, entity: str) -> list[str]:
         """Identifiants des documents qui nomment une partie, une date, un montant, un avocat, un article, un numéro :
         « Société Lever », « 12 mai 1993 », « 1 000 francs ».
@@ -241,7 +239,6 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def grep_corpus(
         self,
         pattern: str,
@@ -262,10 +259,10 @@ class MultiDocREPL:
                 asked,
                 max_docs=_at_most("max_docs", max_docs),
                 doc_ids=None if doc_ids is None else tuple(self._ids(doc_ids)),
-                ignore_case=_yes_or_no("ignore_case", ignore_case),
-                fold=_yes_or_no("fold", fold),
+                ignore_case=bool(ignore_case),
+                fold=bool(fold),
                 max_matches_per_doc=_at_most("max_matches_per_doc", max_matches_per_doc),
-                context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
+                context=whole_number("context", context, 0, most=MAX_CONTEXT),
             )
             self.last_search = self._once(("grep", query), lambda: self._grep.search(query))
             ids += self.last_search.matches
@@ -277,17 +274,15 @@ class MultiDocREPL:
         """
         return self.last_search.state()
 
-    @bounded()
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
         """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
         with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
-            hits = self._by_words(question_of(query), _parse_int("top_k", top_k, 10, 1, MAX_HITS))
+            hits = self._by_words(question_of(query), whole_number("top_k", top_k, 10, 1, MAX_HITS))
             ids += [hit.doc_id for hit in hits]
         self._log_hits(hits)
         summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
         return [(hit.doc_id, round(hit.score, 4), summaries[hit.doc_id]) for hit in hits]
 
-    @bounded()
     def search_passages(
         self,
         query: str,
@@ -305,11 +300,10 @@ class MultiDocREPL:
         """Passages les plus proches d'une question, le meilleur d'abord, avec les filtres de find_documents : liste de
         {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date"}.
         """
-        arguments = locals()
-        asked = {name: arguments[name] for name in FILTERS}
+        asked = asked_filters(locals())
         filters = self._filters(asked, doc_ids)
         with self._event("search", "search_passages", query=query, k=k, **asked) as ids:
-            hits = self._passages(question_of(query), _parse_int("k", k, 10, 1, MAX_HITS), filters)
+            hits = self._passages(question_of(query), whole_number("k", k, 10, 1, MAX_HITS), filters)
             ids += [hit.chunk_id for hit in hits]
         self._log_hits(hits)
         return [_format_passage(hit) for hit in hits]
@@ -319,19 +313,16 @@ class MultiDocREPL:
         sizes = {topic: len(ids) for topic, ids in self.corpus.topics.items()}
         return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
 
-    @bounded()
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
         topics = self.corpus.topics
         return topics[_name_among(topic, list(topics), "aucun thème")]
 
-    @bounded()
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
         meant = self._id(doc_id)
         return {"cites": self.corpus.cites(meant), "cited_by": self.corpus.cited_by(meant)}
 
-    @bounded()
     def documents_citing(self, text: str) -> list[str]:
         """Identifiants des documents qui citent un article ou une décision : « L. 1152-1 du code du travail »,
         « 90-41.231 », « 93-1328 AN ».
@@ -348,22 +339,19 @@ class MultiDocREPL:
             ids += matching_ids
         return matching_ids
 
-    @bounded()
     def read_document(self, doc_id: str) -> str:
         """Texte entier d'un document."""
         return self._document(doc_id).content
 
-    @bounded()
     def read_document_chunk(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
         """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
         content = self._document(doc_id).content
-        first = _parse_int("start", start, 0)
-        last = _parse_int("end", end, max(first, len(content)))
+        first = whole_number("start", start, 0)
+        last = whole_number("end", end, max(first, len(content)))
         if last < first:
             raise ValueError(f"end ({last}) est avant start ({first})")
         return content[first:last]
 
-    @bounded()
     def grep_document(
         self, doc_id: str, pattern: str, ignore_case: bool = True, context: int = 0, fold: bool = False
     ) -> list[Match]:
@@ -371,12 +359,11 @@ class MultiDocREPL:
         return grep_text(
             self._document(doc_id).content,
             _pattern_of(pattern),
-            ignore_case=_yes_or_no("ignore_case", ignore_case),
-            fold=_yes_or_no("fold", fold),
-            context=_parse_int("context", context, 0, 0, MAX_CONTEXT),
+            ignore_case=bool(ignore_case),
+            fold=bool(fold),
+            context=whole_number("context", context, 0, most=MAX_CONTEXT),
         )
 
-    @bounded()
     def get_entities(self, doc_id: str, classes: list[str] | None = None) -> list[Entity]:
         """Éléments repérés dans un document (parties, avocats, dates, montants, articles cités, solution…) : liste de
         {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. classes n'en garde que
@@ -392,17 +379,14 @@ class MultiDocREPL:
             )
         return [entity for entity in entities if not selected or entity["extraction_class"] in selected]
 
-    @bounded()
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
-        return copy.deepcopy(self._contents_of(self._id(doc_id)).toc)
+        return self._contents_of(self._id(doc_id)).toc
 
-    @bounded()
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
         return list(self._contents_of(self._id(doc_id)).section_map)
 
-    @bounded()
     def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
         """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
         meant = self._id(doc_id)
@@ -420,7 +404,6 @@ class MultiDocREPL:
             for name, (start, end) in index.section_map.items()
         }
 
-    @bounded()
     def read_doc_section(self, doc_id: str, section_name: str) -> str:
         """Texte d'une section d'un document, par son nom ou par son identifiant dans le plan (« 0003 »)."""
         document = self._document(doc_id)
@@ -431,19 +414,16 @@ class MultiDocREPL:
         start, end = sections[_name_among(section_name, list(sections), "aucune section")]
         return document.content[start:end]
 
-    @bounded()
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Réponse du modèle à une demande ; « Erreur : … » s'il échoue. model est accepté et sans effet."""
         return self.llm_query_batched([prompt])[0]
 
-    @bounded()
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
         asked = [_prompt_of(prompt) for prompt in listed(prompts)]
         return list(map_in_threads(lambda prompt: _query_or_error(sub, prompt), asked, self._workers))
 
-    @bounded()
     def ask_about_document(self, question: str, doc_id: str) -> str:
         """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
         forme : réponse : « citation » [Source: …] ; « AUCUNE RÉPONSE » si le document n'en donne pas.
@@ -452,7 +432,6 @@ class MultiDocREPL:
         with self._event("read", "ask_about_document", question=asked) as ids:
             return self._ask(sub, asked, [named], ids)[named]
 
-    @bounded()
     def ask_across_documents(self, question: str, doc_ids: Sequence[str]) -> dict[str, str]:
         """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids, avec
         leurs citations. Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
@@ -478,14 +457,19 @@ class MultiDocREPL:
             description = text_of(prompt_description) or f"Repérez dans le texte : {', '.join(classes)}."
             return _llm_extract(content, classes, description, self._model, self._workers)
 
-    @bounded()
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
         return self.ask_across_documents(question, doc_ids)
 
+    @property
+    def cache_info(self) -> dict[str, Any]:
+        """Statistics of each cache, as `functools.lru_cache` gives them."""
+        caches = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
+        return {name: cache.cache_info() for name, cache in (caches | {"replies": self.llm_response_cache}).items()}
+
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """Run a search; `CachedCorpusREPL` overrides this with a cache."""
-        return find()
+        """Run a search, or take its result from the cache."""
+        return copy.deepcopy(self.search_result_cache(key, find))
 
     @property
     def _model(self) -> TextModel:
@@ -498,12 +482,11 @@ class MultiDocREPL:
         value = within_bound(name, value, BOUNDS.get(name, NAME))
         if value is None:
             return None
-        if name == "doc_ids":
-            return self._ids(value)
         if name in ("query", "keyword", "entity", "text"):
             return text_of(value, " ")
-        readers = {"doc_id": self._id, "pattern": _pattern_of, "keywords": _texts_of}
-        return readers.get(name, text_of if name in (*FILTERS, "topic", "mode") else _identity)(value)
+        readers: dict[str, Callable[[Any], Any]] = dict.fromkeys((*FILTERS, "topic", "mode"), text_of)
+        readers |= {"doc_id": self._id, "doc_ids": self._ids, "pattern": _pattern_of, "keywords": _texts_of}
+        return readers[name](value) if name in readers else value
 
     def _id(self, sent: object) -> str:
         return document_id(sent, self.library, self.log.titles)
@@ -519,10 +502,9 @@ class MultiDocREPL:
             return self._once(("ranked", query, k), lambda: self._words.search(query, k, mode="bm25", by_document=True))
 
     def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
-        encoder = getattr(self.retriever, "encoder", None)
         try:
-            if encoder is not None:
-                encoder.check_query(query)
+            if self.retriever is not None:
+                self.retriever.encoder.check_query(query)
         except ValueError as error:
             raise ValueError(TOO_LONG) from error
 
@@ -534,9 +516,9 @@ class MultiDocREPL:
         with search_errors(self._search_refusal(filters)):
             return self._once(("passages", query, k, filters), search)
 
-    def _filters(self, asked: Mapping[str, object], doc_ids: object) -> Filters:
+    def _filters(self, asked: Mapping[str, str], doc_ids: object) -> Filters:
         """Parse filters, restricted to `doc_ids` if given; the ValueError names the invalid one."""
-        read = filters_of({name: text for name, value in asked.items() if (text := text_of(value))})
+        read = filters_of(asked)
         return read if doc_ids is None else replace(read, doc_ids=tuple(self._ids(doc_ids)))
 
     def _search_refusal(self, filters: Filters) -> str:
@@ -545,15 +527,10 @@ class MultiDocREPL:
         return NO_ENTITIES if self.library.entity_store is None else NO_SUCH_ENTITIES
 
     def _contents_of(self, doc_id: str) -> SectionContents:
-        if doc_id not in self._contents:
-            self._contents[doc_id] = contents_of(outline_of(self.library, doc_id))
-        return self._contents[doc_id]
-
-    def _load(self, doc_id: str) -> Document:
-        return self.library.document(doc_id)
+        return contents_of(outline_of(self.library, doc_id))
 
     def _document(self, sent: object) -> Document:
-        document = self._load(self._id(sent))
+        document = self.doc_content_cache(self._id(sent))
         self._note_read(document)
         return document
 
@@ -574,7 +551,7 @@ class MultiDocREPL:
         """Ask known documents; log those read and add them to `ids`, even if the budget runs out."""
         done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
         for doc_id in done.read[:MAX_READ]:
-            self._note_read(self._load(doc_id))
+            self._note_read(self.doc_content_cache(doc_id))
         ids += done.read[:MAX_LOGGED_IDS]
         if done.exhausted is not None:
             raise done.exhausted
@@ -596,26 +573,9 @@ class MultiDocREPL:
             self.log.saw(hit)
 
 
-def _identity(value: T) -> T:
-    return value
-
-
-def _parse_int(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
-    return whole_number(name, sent, least, most, default)
-
-
 def _at_most(name: str, sent: object) -> int | None:
-    """Parse a limit; None, 0, -1 and their spellings by models mean no limit."""
-    if sent in (None, 0, -1, "0") or str(sent).strip().casefold() in NOTHING:
-        return None
-    return whole_number(name, sent, 1, LARGEST, LARGEST)
-
-
-def _yes_or_no(name: str, sent: object) -> bool:
-    written = str(sent).strip().casefold()
-    if written not in TRUE | FALSE:
-        raise ValueError(f"{name} doit être True ou False, reçu : « {quoted(sent, 20)} »")
-    return written in TRUE
+    """Parse a limit; None means none."""
+    return None if sent is None else whole_number(name, sent, LARGEST, 1)
 
 
 def _pattern_of(sent: object) -> str:
@@ -710,8 +670,11 @@ class _ExtractionIndex(Mapping[str, list[Entity]]):
         return self._repl.corpus.total_docs
 
 
+CachedCorpusREPL = MultiDocREPL
+
+
 class MultiDocEnv:
-    """Names available to a program: `env["grep_corpus"]`, or all of them by `dict(env)`.
+    """Names available to a program, or by hand: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
     A program is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
     than `MAX_IDS` documents. `extraction_index` maps documents to their entities: a program has those it was given.
@@ -719,22 +682,21 @@ class MultiDocEnv:
     """
 
     def __init__(self, repl: MultiDocREPL) -> None:
-        self.repl = repl
         corpus = repl.corpus
-        self.receipts = Receipts(corpus, repl.resolve, lambda: repl.last_search)
-        self.functions: dict[str, Callable[..., Any]] = {
-            name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES
-        }
-        self.functions |= self.receipts.functions
+        self.repl, self.receipts = repl, Receipts(corpus, repl.resolve, lambda: repl.last_search)
+        watched = {name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES}
+        self.functions: dict[str, Callable[..., Any]] = watched | self.receipts.functions
         self.values: dict[str, Any] = {
             "corpus_path": corpus.corpus_path,
             "total_docs": corpus.total_docs,
             "total_chars": corpus.total_chars,
             "doc_summaries": dict(corpus.summaries(limit=SAMPLES)),
         }
-        if corpus.total_docs <= MAX_IDS:
-            self.values["doc_ids"] = corpus.document_ids()
-            self.receipts.given("documents du corpus", self.values["doc_ids"])
+        doc_ids = corpus.document_ids()
+        if len(doc_ids) <= MAX_IDS:
+            self.values["doc_ids"] = doc_ids
+            self.receipts.given("documents du corpus", doc_ids)
+        self._names = {**self.values, "doc_ids": doc_ids, "extraction_index": _ExtractionIndex(repl), **self.functions}
 
     @property
     def descriptions(self) -> dict[str, str]:
@@ -742,31 +704,27 @@ class MultiDocEnv:
         return {name: description_of(func) for name, func in self.functions.items() if name not in DESCRIBED_BY_RLMS}
 
     def __getitem__(self, name: str) -> Any:
-        if name == "doc_ids" and name not in self.values:
-            return self.repl.corpus.document_ids()
-        if name == "extraction_index":
-            return _ExtractionIndex(self.repl)
-        return self.functions[name] if name in self.functions else self.values[name]
+        return self._names[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self.keys())
+        return len(self._names)
 
     def keys(self) -> Sequence[str]:
         """Return all names."""
-        return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
+        return list(self._names)
 
     def __repr__(self) -> str:
         return f"<MultiDocEnv: {', '.join(self)}>"
 
 
 def create_multi_doc_env(
-    corpus_index: "CorpusIndex", sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
+    corpus_index: "CorpusIndex", sub_llm: TextModel | None = None, retriever: Retriever | None = None, **settings: Any
 ) -> MultiDocEnv:
-    """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`."""
-    return MultiDocEnv(CachedCorpusREPL(corpus_index, sub_llm, retriever, **settings))
+    """Return the environment of a program over a corpus; see `MultiDocREPL`."""
+    return MultiDocEnv(MultiDocREPL(corpus_index, sub_llm, retriever, **settings))
 
 
 def description_of(function: Callable[..., Any]) -> str:
@@ -785,33 +743,6 @@ def _type_text(annotation: Any) -> str:
     if isinstance(annotation, type):
         return "dict" if issubclass(annotation, dict) else annotation.__name__
     return str(annotation).removeprefix("typing.")
-
-
-class CachedCorpusREPL(MultiDocREPL):
-    """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
-
-    def __init__(
-        self, corpus_index: Any, sub_llm: TextModel | None = None, retriever: Searcher | None = None, **settings: Any
-    ) -> None:
-        """See `MultiDocREPL`."""
-        model = sub_llm and SimpleNamespace(query=_cached(sub_llm.query, LRUCache(REPLIES), key=_hash_repr))
-        self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
-        searches = LRUCache[bytes, Any](SEARCHES, _cache_size)
-        self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _hash_repr(key))
-        self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
-        super().__init__(corpus_index, model, retriever, **settings)
-
-    @property
-    def cache_info(self) -> dict[str, Any]:
-        """Statistics of each cache, as `functools.lru_cache` gives them."""
-        caches = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
-        return {name: cache.cache_info() for name, cache in (caches | {"replies": self.llm_response_cache}).items()}
-
-    def _load(self, doc_id: str) -> Document:
-        return self.doc_content_cache(doc_id)
-
-    def _once(self, key: Hashable, find: Callable[[], T]) -> T:
-        return copy.deepcopy(self.search_result_cache(key, find))
 
 
 def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashable] = hashkey) -> Any:

@@ -10,9 +10,8 @@ from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.evidence import NO_PASSAGE
-from legal_rag.agent.failures import NOT_FRENCH as IN_ANOTHER_LANGUAGE
-from legal_rag.agent.failures import UNCITED, UnusableAnswerError
-from legal_rag.agent.prediction import Event
+from legal_rag.agent.prediction import NOT_FRENCH as IN_ANOTHER_LANGUAGE
+from legal_rag.agent.prediction import UNCITED, Event, UnusableAnswerError
 from legal_rag.agent.step_parsing import clean_answer, folded_key
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check

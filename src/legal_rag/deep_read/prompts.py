@@ -7,8 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from legal_rag.agent.outlines import cut_line
 from legal_rag.agent.tool_outputs import as_data, block
-from legal_rag.base.text import Span
+from legal_rag.base.text import Span, one_line
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.documents import Document
@@ -59,7 +60,7 @@ def _template(name: str) -> str:
 
 def corpus_description(name: str, n_documents: int, n_chars: int, summaries: Iterable[tuple[str, str]]) -> str:
     """Describe a corpus: its name, its size in documents and characters, and the summaries of some documents by id."""
-    lines = [f"- {doc_id} : {_shorten_summary(summary)}" for doc_id, summary in summaries]
+    lines = [f"- {doc_id} : {cut_line(summary, SAMPLE_CHARS)}" for doc_id, summary in summaries]
     head = f"{name} : {n_documents} décisions, {n_chars} caractères en tout."
     return "\n".join([head, "Résumés des premières :", *lines]) if lines else head
 
@@ -159,11 +160,6 @@ def cited_answer(answer: str, citations: Sequence[Citation]) -> str:
     return f"{answer.rstrip(' .')} : {quotations}" if answer else quotations
 
 
-def _shorten_summary(summary: str) -> str:
-    line = " ".join(summary.split())
-    return line if len(line) <= SAMPLE_CHARS else line[: SAMPLE_CHARS - 1].rstrip() + "…"
-
-
 def answer_text(value: Any) -> str:
     """Write a value that JSON can hold as text: nested lists become nested bullets, `**key** : value`."""
     if isinstance(value, str):
@@ -177,11 +173,11 @@ def _bullet_lines(value: Any, depth: int) -> list[str]:
     pairs = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
     lines: list[str] = []
     for key, item in pairs:
-        name = "" if key is None else f"**{_in_line(str(key))}** : "
+        name = "" if key is None else f"**{one_line(str(key))}** : "
         if not _is_group(item) or depth + 1 == DEEPEST:
-            lines.append(f"{'  ' * depth}- {name}{_in_line(scalar_text(item))}")
+            lines.append(f"{'  ' * depth}- {name}{one_line(scalar_text(item))}")
         elif _is_row(item):
-            lines.append(f"{'  ' * depth}- {name}{', '.join(_in_line(scalar_text(part)) or EMPTY for part in item)}")
+            lines.append(f"{'  ' * depth}- {name}{', '.join(one_line(scalar_text(part)) or EMPTY for part in item)}")
         else:
             lines += [f"{'  ' * depth}- {name}".rstrip(), *_bullet_lines(item, depth + 1)]
     return lines
@@ -205,7 +201,3 @@ def scalar_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}".replace(".", ",") if math.isfinite(value) else NOTHING
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _in_line(text: str) -> str:
-    return " ".join(text.split())

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
-from legal_rag.agent.failures import UNCITED, notice_of, reason_in_french
-from legal_rag.agent.prediction import Event, Passage, Prediction, Status
+from legal_rag.agent.prediction import UNCITED, Event, Passage, Prediction, Status, notice_of, reason_in_french
 from legal_rag.agent.tags import take_tags, without_tags
+from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
+from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.agent.tools import entities_of
 from legal_rag.base.text import storable
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker, without_receipts
-from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.prompts import (
@@ -36,6 +37,7 @@ from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
 from legal_rag.law.sentences import split_sentences, without_blanks
+from legal_rag.library.library import Library
 from legal_rag.llm import (
     Budget,
     BudgetExceededError,
@@ -46,6 +48,7 @@ from legal_rag.llm import (
     model_of,
     price_of,
 )
+from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
     import dspy
@@ -53,7 +56,6 @@ if TYPE_CHECKING:
 
     from legal_rag.deep_read.rlm import RlmOutcome
     from legal_rag.library.library import Library
-    from legal_rag.retriever.retriever import Retriever
 
 logger = logging.getLogger(__name__)
 
@@ -75,18 +77,22 @@ UNVERIFIED, PROSE = "Sorti d'un programme, non vérifié", "texte du modèle"
 WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
 NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
 SO_FAR = "Passages trouvés :"
+CALLS_KEPT, STEPS_KEPT = 3, 1  # of the agent's budget, for its own last steps and its answer
+SECONDS_KEPT = 30.0
+SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
+NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. Répondez avec ce que vous avez lu."
 
 
 def deep_read(
     question: str,
     doc_ids: Sequence[str] | str | None = None,
     *,
-    library: "Library",
+    library: Library,
     lm: "dspy.BaseLM",
     sub_lm: "dspy.BaseLM | None" = None,
     budget: Budget | None = None,
     settings: DeepReadSettings = DEFAULT_SETTINGS,
-    retriever: "Retriever | None" = None,
+    retriever: Retriever | None = None,
     trace: str | Path | None = None,
     on_start: Callable[[str], None] = logger.info,
     on_event: Callable[[Event], None] = lambda event: None,
@@ -143,7 +149,7 @@ def deep_read(
 
 
 def deep_read_library(
-    library: "Library | str | Path",
+    library: Library | str | Path,
     question: str,
     doc_ids: Sequence[str] | str | None = None,
     *,
@@ -173,7 +179,6 @@ def deep_read_library(
         LookupError: If a document is unknown.
         FileNotFoundError: If there is no Library in that folder, or no corpus index.
     """
-    from legal_rag.library.library import Library
     from legal_rag.llm import build_language_model
 
     opened = library if isinstance(library, Library) else Library(library)
@@ -202,7 +207,7 @@ def _trace_logger(path: Path) -> "RLMLogger":
 
 def most_in_french(
     doc_ids: Sequence[str],
-    library: "Library",
+    library: Library,
     budget: Budget,
     models: Sequence["dspy.BaseLM"],
     settings: DeepReadSettings = DEFAULT_SETTINGS,
@@ -240,13 +245,13 @@ class ReadingTask:
     sub: ChatModel
     tracker: UsageTracker
     settings: DeepReadSettings
-    retriever: "Retriever | None"
+    retriever: Retriever | None
     log: EventLog
     on_event: Callable[[Event], None]
     trace: "RLMLogger | None" = None
 
     @property
-    def library(self) -> "Library":
+    def library(self) -> Library:
         """Where the documents are."""
         return self.index.library
 
@@ -340,9 +345,10 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
         work: The question and the resources for answering it.
         why: Why no programs are run although they were requested, in French without a full stop.
     """
+    ranked = () if work.doc_ids else MultiDocREPL(work.index).rank_documents(work.question, work.settings.map_documents)
     result = map_reduce(
         work.question,
-        work.doc_ids or _nearest_ids(work),
+        work.doc_ids or [doc_id for doc_id, *_ in ranked],
         library=work.library,
         root=work.root,
         sub=replace(work.sub, within=work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)),
@@ -358,11 +364,6 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
     value, stopped = quoted if result.quoted else result.text, result.notice if is_cut else ""
     return conclude(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
-
-
-def _nearest_ids(work: ReadingTask) -> list[str]:
-    repl = MultiDocREPL(work.index, None)
-    return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]
 
 
 def _search_nearest(work: ReadingTask) -> None:
@@ -515,7 +516,7 @@ def _enrich(
 ) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not requested here; those that a model writes are dropped.
-    text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
+    text = "" if value is None else take_tags(answer_text(value))[1]
     if not text:
         return None
     read = [] if plain else read
@@ -551,3 +552,78 @@ def _cite_passage(passage: Passage) -> Citation:
     quote = passage.text[: whole[-1] if whole else cut if cut > 0 else SHOWN_CHARS].rstrip()
     start = passage.char_start
     return Citation(passage.doc_id, start, start + len(quote), quote, "verified")
+
+
+def deep_read_tool(
+    retriever: Retriever, lm: "dspy.BaseLM", log: EventLog, tracker: UsageTracker | None = None
+) -> Callable[..., str] | None:
+    """Make the tool for one run of the agent, for `legal_rag.agent.build_agent(extra_tools=[deep_read_tool])`.
+
+    Returns:
+        The tool; None where the corpus lacks the index that deep reading needs.
+
+    Args:
+        retriever: The agent's.
+        lm: Its model.
+        log: Of its run, to which the findings are added.
+        tracker: Of its run, charged for the reading; None gives it a separate budget.
+    """
+    library = retriever.corpus
+    if not (isinstance(library, Library) and has_corpus_index(library)):
+        return None
+
+    @bounded(refused)
+    def read(question: str, doc_ids: str = "") -> str:
+        """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.
+
+        À appeler quand la question demande toutes les décisions d'un genre, un nombre, un classement, une comparaison
+        de plusieurs décisions ou un croisement : quelques passages n'y suffisent pas. question est complète et en
+        français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules ; sans lui, tout le
+        corpus est lu. Chaque décision lue coûte au moins un appel au modèle, pris sur le budget de la réponse.
+        """
+        with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
+            try:
+                asked = question_of(question)
+                selected_ids = document_ids(doc_ids, library, log.titles) if text_of(doc_ids) else None
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            except ValueError as error:
+                return f"Lecture impossible : {error}."
+            budget = _remaining_budget(tracker) if tracker else DEEP_READ_BUDGET
+            if budget is None:
+                return NO_ROOM
+            prediction = deep_read(
+                asked,
+                selected_ids,
+                library=library,
+                lm=lm,
+                budget=budget,
+                retriever=retriever,
+                on_start=lambda message: log.add(Event("think", "deep_read", {"thought": message}, [], 0.0)),
+            )
+            ids += [document.doc_id for document in prediction.documents]
+        if tracker:
+            tracker.add(prediction.usage)
+            tracker.steps += sum(event.tool == PROGRAM for event in prediction.events)
+        log.take_over(prediction, library)
+        return _format_observation(prediction)
+
+    read.__name__ = "deep_read"  # as the model knows it
+    return read
+
+
+def _remaining_budget(tracker: UsageTracker) -> Budget | None:
+    """Return an agent's budget for a deep read, leaving enough to answer; None if too little is left."""
+    budget, usage = tracker.budget, tracker.usage
+    calls, steps = budget.model_calls - usage.calls - CALLS_KEPT, budget.steps - tracker.steps - STEPS_KEPT
+    tokens = int((budget.tokens - usage.tokens) * (1 - SHARE_KEPT))
+    seconds = tracker.seconds_left - min(SECONDS_KEPT, tracker.seconds_left * SHARE_KEPT)
+    cost = None if budget.cost is None else budget.cost - (usage.cost or 0.0)
+    if calls < 2 or steps < 1 or tokens < 1 or seconds <= 0 or (cost is not None and cost <= 0):
+        return None
+    return Budget(steps=steps, model_calls=calls, tokens=tokens, seconds=seconds, cost=cost)
+
+
+def _format_observation(prediction: Prediction) -> str:
+    notice = f"{prediction.notice}\n" if prediction.notice else ""
+    return f"{notice}Réponse de la lecture approfondie, avec ses sources à reprendre :\n{block(prediction.answer)}"

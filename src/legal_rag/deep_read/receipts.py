@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import regex
 
-from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
+from legal_rag.agent.tool_arguments import bounded, quoted, whole_number
 from legal_rag.base.text import fold_text, normalized
 from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus_index.index import CorpusIndex
@@ -168,7 +168,7 @@ class Receipts:
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The functions that compute over documents which others returned, by name."""
-        return {name: getattr(self, name) for name in COMPUTING}
+        return {name: bounded()(getattr(self, name)) for name in COMPUTING}
 
     @property
     def documents(self) -> Iterator[str]:
@@ -202,7 +202,6 @@ class Receipts:
         """Add a receipt for documents available to programs without a call."""
         self._add_receipt("", said, list(doc_ids), doc_ids)
 
-    @bounded(documents=IDS)
     def count(self, documents: Any, of: str = "documents") -> int:
         """Nombre de décisions d'un résultat (identifiants, résultat de grep_corpus, fiches…) ; of="occurrences" : celui
         des occurrences d'un résultat de grep_corpus.
@@ -219,7 +218,6 @@ class Receipts:
         description, number = f"nombre des occurrences {_of_source(search)}", sum(map(len, matches))
         return self._record("count", description, number, ids, search, why_not=why_not)
 
-    @bounded(documents=IDS)
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
         """Nombre de décisions par valeur d'un champ, ou de deux : [[valeur, …, nombre], …], dans l'ordre des valeurs.
         Champs : juridiction, formation, solution, type, auteur, année, mois, date, mots-clés.
@@ -233,11 +231,10 @@ class Receipts:
         forms = [] if second_field else [dict(rows)]
         return self._record("table", description, rows, ids, source, forms=forms, rows=tuple(rows))
 
-    @bounded(documents=IDS)
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
         """Les n valeurs les plus fréquentes d'un champ, avec leur nombre de décisions : [[valeur, nombre], …]."""
         source, ids = self._source(documents)
-        name, most = _parse_field(field), whole_number("n", n, 1, MAX_ROWS, 10)
+        name, most = _parse_field(field), whole_number("n", n, 10, 1, MAX_ROWS)
         counts = sorted(self._counts(ids, [name]).items(), key=lambda item: (-item[1], item[0]))
         rows: list[list[Any]] = [[value, k] for (value,), k in counts[:most]]
         head = f"les {len(rows)} valeurs les plus fréquentes" if len(rows) > 1 else "la valeur la plus fréquente"
@@ -246,7 +243,6 @@ class Receipts:
         description = f"{head} du champ {FIELDS[name]} {_of_source(source)}"
         return self._record("most_common", description, rows, ids, source, forms=[dict(rows)], rows=tuple(rows))
 
-    @bounded(documents=IDS)
     def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:
         """Identifiants des décisions par valeur d'un champ : {valeur: [identifiants]} ; un groupe peut être compté."""
         source, ids = self._source(documents)
@@ -262,17 +258,14 @@ class Receipts:
             self._know(whole._replace(said=description, shown=shown(group), documents=tuple(group)))
         return kept
 
-    @bounded(documents=IDS)
     def earliest(self, documents: Any) -> dict[str, str]:
         """La plus ancienne décision d'un résultat : {"doc_id", "date", "title"}."""
         return self._extreme("earliest", documents, "la plus ancienne", min)
 
-    @bounded(documents=IDS)
     def latest(self, documents: Any) -> dict[str, str]:
         """La décision la plus récente d'un résultat : {"doc_id", "date", "title"}."""
         return self._extreme("latest", documents, "la plus récente", max)
 
-    @bounded(part=IDS, whole=IDS)
     def share(self, part: Any, whole: Any) -> float:
         """Part, de 0 à 1, des décisions de whole qui sont aussi dans part, à quatre décimales."""
         (source, ids), (base, of) = self._source(part), self._source(whole)
@@ -286,7 +279,6 @@ class Receipts:
         why_not, value = _why_unsound(source), round(both / len(of), 4)
         return self._record("share", text, value, of, base, why_not=why_not, forms=percent)
 
-    @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
         """Identifiant (« r12 ») du dernier reçu ; ou du dernier dont value est la valeur."""
         if value is None:
@@ -629,17 +621,13 @@ def _format_argument(name: str, value: Any) -> str:
     return f"{name}{'~' if name in BY_LIKENESS else '='}{_literal(read(value))}"
 
 
-def _words_looked_for(value: str) -> str:
-    return " ".join(sorted(words_of_value(value)))
-
-
 def _terms(text: str) -> str:
     return " ".join(alternatives[0] for alternatives in query_terms(text))
 
 
 # How functions normalise arguments from which they drop words.
 READ: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("juridiction", "formation", "solution"), _words_looked_for),
+    **dict.fromkeys(("juridiction", "formation", "solution"), lambda text: " ".join(sorted(words_of_value(text)))),
     "article": lambda text: article_keys(text)[0],
     "number": lambda text: ", ".join(keys[0] for keys in candidate_keys_of_number(text)),
     "text": lambda text: ", ".join(decision_keys(ParsedQuery(text)) or article_keys(text)[:1]),

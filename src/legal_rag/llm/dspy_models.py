@@ -246,7 +246,7 @@ class Reply(NamedTuple):
     """Reply to a predictor's call."""
 
     fields: dict[str, str] | None  # of the signature; None where they could not be parsed
-    text: str  # as it came
+    text: str  # without thoughts
     cut_off: bool  # it ended at the model's token limit
     usage: Usage  # of the call, and of failed ones since the last reply
     seconds: float  # likewise
