@@ -15,7 +15,7 @@ from legal_rag.law import Identifier, find_identifiers
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.courts import CourtRank, court_of
 from legal_rag.law.keys import canonical_key, own_keys
-from legal_rag.law.ruling import Operative, operative_part
+from legal_rag.law.outcomes import Operative, operative_part
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.corpus import Corpus
 

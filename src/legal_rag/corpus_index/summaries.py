@@ -13,7 +13,8 @@ from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
 from legal_rag.law import find_dates
-from legal_rag.law.ruling import Operative, operative_part, statements
+from legal_rag.law.headings import phrases, spelt
+from legal_rag.law.outcomes import Operative, operative_part, statements
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.llm import TextModel, json_in
 
@@ -67,9 +68,10 @@ _LAW = re.compile(
     r"|[Ii]l résulte (?:de l['’]article|des (?:articles|dispositions)))"
 )
 # The start and the end of a party's claims before the Cour de cassation.
-_CLAIMS = ("noncé du moyen", "grief à l", "grief au")
+_CLAIM = re.compile(rf"(?i:{spelt(phrases(section='step', speaker='party'))})|grief (?:à l|au)")
+_COURTS = spelt(phrases(speaks="court"))
 _ANSWER = re.compile(
-    r"[\n;.]\s{0,9}(?:Réponse de la Cour|Mais attendu|Vu (?:l['’]article|les articles)|Motivation|MOTIFS)"
+    rf"[\n;.]\s{{0,9}}(?:{_COURTS}(?!\w)|(?i:{_COURTS})\s?[:,]?\n|Mais attendu|Vu (?:l['’]article|les articles))"
 )
 
 
@@ -273,8 +275,7 @@ def _score_span(span: Span, words: list[Word], weights: Mapping[str, float]) -> 
 def _claims(text: str) -> list[Span]:
     """Return the spans of a party's claims, up to the court's answer."""
     claims: list[Span] = []
-    starts = sorted(match.start() for sign in _CLAIMS for match in re.finditer(sign, text))
-    for start in starts:
+    for start in (match.start() for match in _CLAIM.finditer(text)):
         if not claims or start >= claims[-1][1]:
             answer = _ANSWER.search(text, start)
             claims.append((start, answer.start() if answer else len(text)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from legal_rag.extraction.entities import DISPOSITIF, SOLUTION, Entity
 from legal_rag.extraction.terms import words_of
 from legal_rag.law.courts import APPEAL, SUPREME, CourtRank
-from legal_rag.law.ruling import operative_part, solutions, statements
+from legal_rag.law.outcomes import operative_part, solutions, statements
 
 CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
 CONFIRMATION, INFIRMATION = "confirmation", "infirmation"

@@ -25,7 +25,7 @@ from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
 logger = logging.getLogger(__name__)
 
 OUTLINES = "outlines.sqlite"
-RULES_VERSION = 4  # of the rules that make outlines; those of another version are remade
+RULES_VERSION = 5  # of the rules that make outlines; those of another version are remade
 BY_RULES = ""
 BATCH = 200  # documents stored in one transaction
 LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it
@@ -60,7 +60,7 @@ class Outline(NamedTuple):
 def make_outline(document: Document) -> Outline:
     """Outline a document by rules; linear in its length."""
     from legal_rag.law.outline import build_tree
-    from legal_rag.law.speakers import read_paragraphs
+    from legal_rag.law.parts import read_paragraphs
 
     paragraphs = read_paragraphs(document.content, document.extra.get("zones"))
     return Outline(build_tree(document.content, paragraphs), list(_merge_paragraphs(paragraphs)))

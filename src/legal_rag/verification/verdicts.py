@@ -26,7 +26,7 @@ from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation, legal_date
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import canonical_key, relaxed_key
-from legal_rag.law.ruling import operative_part
+from legal_rag.law.outcomes import operative_part
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.verification.quotations import NearPassage, QuotedCorpus

@@ -27,7 +27,7 @@ from legal_rag.law import (
     find_texts,
     find_time_limits,
 )
-from legal_rag.law.ruling import grounds, operative_part, solutions, statements
+from legal_rag.law.outcomes import grounds, operative_part, solutions, statements
 from legal_rag.law.scanning import SPACE, Around
 from legal_rag.law.sentences import split_sentences, without_blanks
 

@@ -5,16 +5,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import Span, read_words
+from legal_rag.law.headings import phrases, spelt
 from legal_rag.law.scanning import BLANK, SPACE, Around
 
-# Opening of the operative part of an arrêt (pseudonymisation may have turned its S into "C..."), then of a decision of
-# the Conseil constitutionnel. Letters may be spaced.
-_S = r"(?:S|C\.{3})"
-_REASONS = re.compile(  # each alternative begins with a fixed letter, so that `re` skips the rest
-    rf"P(?:(?<!\wP)\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}"
-    rf"|(?<=\nP)ar{SPACE}ces{SPACE}motifs)(?!\w)"
-)
-_DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
+_FORMULA = spelt(phrases(part="ruling", alone=False))
+_ALONE = spelt(phrases(part="ruling", section="part", alone=True, articles=False))
+_IN_ARTICLES = spelt(phrases(part="ruling", articles=True))
+_ENDS = rf"{BLANK}{{0,3}}(?::|\n)"
+# Both begin with fixed letters, so that `re` skips the rest.
+_WITHIN = re.compile(rf"{_FORMULA}(?!\w)|(?P<articles>{spelt(phrases(articles=True, inline='anywhere'))}){_ENDS}")
+_AT_LINE = re.compile(rf"\n(?:(?i:{_FORMULA})(?!\w)|\s{{0,4}}(?i:{_ALONE}|(?P<articles>{_IN_ARTICLES})){_ENDS})")
 # Its end: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
 _END = re.compile(
     r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)"
@@ -67,12 +67,13 @@ class Operative(NamedTuple):
 
 def operative_part(text: str) -> Operative | None:
     """Find the operative part; None if the text has no heading of one."""
-    heads = [(match, False) for match in _REASONS.finditer(text)] + [(match, True) for match in _DECIDES.finditer(text)]
+    heads = [match for match in _WITHIN.finditer(text) if not text[max(match.start() - 1, 0) : match.start()].isalnum()]
+    heads += _AT_LINE.finditer(text)
     if not heads:
         return None
-    match, in_articles = max(heads, key=lambda head: head[0].start())
-    end = _END.search(text, match.end())
-    return Operative(match.end(), end.start() if end else len(text), in_articles)
+    last = max(heads, key=re.Match.start)
+    end = _END.search(text, last.end())
+    return Operative(last.end(), end.start() if end else len(text), last["articles"] is not None)
 
 
 def statements(text: str, part: Operative) -> list[Span]:
