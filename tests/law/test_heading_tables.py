@@ -1,10 +1,10 @@
-"""Every row of `headings.toml` by its own example: the parts, the outline and the operative part all know it."""
+"""Every row of the tables of headings and outcomes, by its own example: all that read the table know it."""
 
 import pytest
 
 from legal_rag.law import build_tree, read_paragraphs, walk
 from legal_rag.law.headings import HEADINGS, Heading, letters_of
-from legal_rag.law.outcomes import operative_part
+from legal_rag.law.outcomes import OUTCOME_KINDS, STATED, STATED_KINDS, OutcomeKind, kinds_of, operative_part
 
 HEAD = "COUR D'APPEL DE LIMOGES"
 ACCOUNT = "EXPOSÉ DU LITIGE\nMme Saule a assigné M. Charme."
@@ -53,3 +53,10 @@ def test_a_headings_letters_may_be_spaced_without_accents_or_pseudonymised(headi
     pseudonymised = heading.words[0] + heading.words[1:].replace("S", "C...")
     for written in (unaccented, spaced, pseudonymised):
         assert _part_at(f"{before}\n{written} :\n{after}", len(before) + 1) == heading.part
+
+
+@pytest.mark.parametrize("outcome", OUTCOME_KINDS, ids=lambda outcome: outcome.kind)
+def test_the_example_of_an_outcome_is_read_as_its_kind(outcome: OutcomeKind):
+    assert kinds_of(outcome.example) == ({outcome.kind} if outcome.kind else frozenset())
+    first = next((kind for kind, pattern in STATED if pattern.search(outcome.example)), None)
+    assert first == (outcome.kind if outcome.kind in STATED_KINDS else None)

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.citations.wording import content_words
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.outcomes import CASSATION, Outcome, outcome_of
+from legal_rag.extraction.outcomes import outcome_of
 from legal_rag.law import Identifier, find_identifiers
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.courts import CourtRank, court_of
 from legal_rag.law.keys import canonical_key, own_keys
-from legal_rag.law.outcomes import Operative, operative_part
+from legal_rag.law.outcomes import CASSATION, Operative, Outcome, operative_part
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.corpus import Corpus
 

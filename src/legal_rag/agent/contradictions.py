@@ -26,8 +26,8 @@ from legal_rag.citations.claims import QUOTED_BLANKS
 from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import content_words
-from legal_rag.extraction.outcomes import opposites_of
 from legal_rag.law.courts import court_of
+from legal_rag.law.outcomes import opposites_of
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
 from legal_rag.library.corpus import Corpus
 from legal_rag.llm import Budget, BudgetExceededError, Usage

@@ -79,6 +79,12 @@ def fold_text(text: str) -> str:
     return _SPECIAL.sub(_fold_match, text).casefold()
 
 
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents, ligatures and signs."""
+    plain = normalized(fold_text(text), "NFKD")
+    return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+
+
 def find_folded(passage: str, text: str | Folded) -> list[Span]:
     """Find the spans of `text` equal to `passage` up to folding, in order; they may overlap.
 

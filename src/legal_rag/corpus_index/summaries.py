@@ -14,7 +14,7 @@ from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
 from legal_rag.law import find_dates
 from legal_rag.law.headings import phrases, spelt
-from legal_rag.law.outcomes import Operative, operative_part, statements
+from legal_rag.law.outcomes import Operative, decides, operative_part, statements
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.llm import TextModel, json_in
 
@@ -58,9 +58,7 @@ trois phrases, sans rien ajouter. Répondez par le résumé seul."""
 _WORD = re.compile(r"\w+")
 
 _LISTS = read_words("legal_rag.corpus_index")
-_UNINFORMATIVE, _CONCLUDING, _DECIDING, _FORMAL = (
-    frozenset(_LISTS[name]) for name in ("uninformative", "concluding", "deciding", "formal")
-)
+_UNINFORMATIVE, _CONCLUDING, _FORMAL = (frozenset(_LISTS[name]) for name in ("uninformative", "concluding", "formal"))
 # The start of a line that quotes the law.
 _LAW = re.compile(
     r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?"
@@ -206,10 +204,10 @@ def _lines_of(values: Iterable[Any]) -> Iterator[str]:
 def _decided_pieces(text: str, part: Operative, most: int) -> list[_Piece]:
     """Return the deciding statement of the operative part, or at most two of its articles."""
     stated = statements(text, part._replace(end=min(part.end, part.start + OPERATIVE_CHARS)))
-    telling = [(span, words) for span in stated if not (words := _word_forms(text[slice(*span)])) & _FORMAL]
-    deciding = [span for span, words in telling if words & _DECIDING]
+    telling = [span for span in stated if not _word_forms(text[slice(*span)]) & _FORMAL]
+    deciding = [span for span in telling if decides(text[slice(*span)])]
     if not part.in_articles:
-        return [_cut_sentence(text, span, most) for span in [*deciding, *(span for span, _ in telling), *stated][:1]]
+        return [_cut_sentence(text, span, most) for span in [*deciding, *telling, *stated][:1]]
     chosen = deciding[:2] or stated[:1]
     if sum(end - start for start, end in chosen) > most:
         chosen = chosen[:1]

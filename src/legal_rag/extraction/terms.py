@@ -1,12 +1,12 @@
 """Index terms of entities: equal dates, sums, references and names get equal terms."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import fold_text, normalized, read_words
+from legal_rag.base.text import read_words
+from legal_rag.base.text import words_of as words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.law import find_amounts, find_dates
@@ -81,12 +81,6 @@ def wanted_entity(condition: str) -> WantedEntity:
 def class_named(written: str) -> str:
     """Resolve a class as typed by a user ('Numéro'); an unknown one is returned unchanged."""
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, without accents, ligatures and signs."""
-    plain = normalized(fold_text(text), "NFKD")
-    return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 
 def search_words(text: str) -> list[str]:

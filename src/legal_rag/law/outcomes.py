@@ -1,12 +1,154 @@
-"""The operative part of a French decision: its statements and outcome; and the grounds of appeal."""
+"""The operative part of a French decision and its statements; outcomes, from `outcomes.toml`; grounds of appeal."""
 
 import re
+import tomllib
+from collections.abc import Iterable
+from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from legal_rag.base.text import Span, read_words
+from legal_rag.base.text import Span, words_of
+from legal_rag.law.courts import APPEAL, SUPREME, Level
 from legal_rag.law.headings import phrases, spelt
 from legal_rag.law.scanning import BLANK, SPACE, Around
+
+CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
+CONFIRMATION, INFIRMATION = "confirmation", "infirmation"
+INELIGIBLE, ELIGIBLE = "inéligibilité", "non-lieu à inéligibilité"
+
+
+class OutcomeKind(NamedTuple):
+    """A row of `outcomes.toml`, which says what each field means."""
+
+    kind: str
+    example: str
+    verbs: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    adjective: str = ""
+    phrases: tuple[str, ...] = ()
+    object: str = ""
+    subject: str = ""
+    stated: tuple[str, ...] = ()
+    by: str = ""
+    opposes: tuple[str, ...] = ()
+    subordinate: tuple[str, ...] = ()
+
+
+_TABLE = tomllib.loads((files("legal_rag.law") / "outcomes.toml").read_text("utf-8"))
+OUTCOME_KINDS = tuple(OutcomeKind(**row) for row in _TABLE["outcome"])
+_ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
+_OF_A_CASE = {level: frozenset(row.kind for row in OUTCOME_KINDS if row.by == level) for level in (SUPREME, APPEAL)}
+_STATED = [row for row in OUTCOME_KINDS if row.by and (row.verbs or row.stated)]
+STATED_KINDS = frozenset(row.kind for row in _STATED)  # what a text may state of a decision
+_OPPOSITES = {frozenset((row.kind, kind)) for row in OUTCOME_KINDS for kind in row.opposes}
+
+
+class Outcome(NamedTuple):
+    """Outcome of a decision."""
+
+    kinds: frozenset[str]  # empty if none was recognised
+    words: str  # from the source, else the kinds
+
+    def opposes(self, other: "Outcome") -> bool:
+        """Tell whether two outcomes are opposite."""
+        pairs = (frozenset((kind, other_kind)) for kind in self.kinds for other_kind in other.kinds)
+        return not self.kinds & other.kinds and any(pair in _OPPOSITES for pair in pairs)
+
+
+def kinds_of(words: str, *, reported: bool = False) -> frozenset[str]:
+    """Return the kinds of outcome in a text: 'cassation' for 'Cassation partielle sans renvoi'.
+
+    Args:
+        words: Of a source, or of a ruling.
+        reported: They are what others say of a decision: "censure" is a cassation too.
+    """
+    return _kinds_and_rest(words, reported=reported)[0]
+
+
+def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
+    """Return the solutions with all kinds of outcome in a text, if it holds nothing else ("rejetées")."""
+    kinds, rest = _kinds_and_rest(wanted)
+    return [solution for solution in solutions if kinds and not rest and kinds <= kinds_of(solution)]
+
+
+def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
+    """Return the solutions, as written in the sources, that oppose some kinds of outcome."""
+    outcome = Outcome(kinds, "")
+    return [solution for solution in solutions if outcome.opposes(Outcome(kinds_of(solution), solution))]
+
+
+def kinds_of_case(words: Iterable[str], level: Level) -> frozenset[str]:
+    """Return the kinds that are of a whole case where a court of this level rules so; others concern single claims."""
+    return kinds_of(" ; ".join(words)) & _OF_A_CASE.get(level, frozenset())
+
+
+def kinds_named(text: str) -> set[str]:
+    """Return the kinds whose verbs or nouns occur anywhere in a text, such as an operative part."""
+    return {row.kind for row in _STATED if row.verbs and re.search(_any(row.verbs), text, re.IGNORECASE)}
+
+
+def decides(statement: str) -> bool:
+    """Does a statement of an operative part decide the case, and not what follows from that, such as payments?"""
+    return _DECIDES.search(statement) is not None
+
+
+def _any(stems: Iterable[str]) -> str:
+    return f"(?:{'|'.join(stems)})".translate(_ACCENTS)
+
+
+_STEMS = _any(stem for row in OUTCOME_KINDS for stem in (*row.verbs, *row.reported))
+_DECIDING_STEMS = _any(stem for row in OUTCOME_KINDS if row.kind != "condamnation" for stem in row.verbs)
+_DECIDES = re.compile(
+    rf"\b(?:{_DECIDING_STEMS}(?:e|ons|ée?s?)|cassation|inéligib\w+|irrecevables?|désistement|rectifiée?|rectifie)\b",
+    re.IGNORECASE,
+)
+_NOUNS = "|".join(row.kind for row in OUTCOME_KINDS if row.verbs)
+# What others say of a decision in one word, in lower case: no infinitive, which tells what was asked for.
+REPORTED = re.compile(rf"\b(?:{_STEMS}(?:e|é|ée|és|ées|ent|ant)|{_NOUNS}|inéligib\w+)\b(?! que| qu['’])")
+_IT = (
+    r"(?:(?:donc|ainsi|alors|toutefois|également|en conséquence|purement et simplement)[ ,]+){0,2}"
+    r"(?:le|les|ce|ces|leurs?|son|sa|la|l['’]|cette)\s{0,2}"
+)
+
+
+def _stating(row: OutcomeKind) -> re.Pattern[str]:
+    """Compile what a text says of a decision: "casse", "a rejeté le pourvoi", "le jugement est confirmé", "(rejet)"."""
+    stems, acted_on = _any(row.verbs), _TABLE["objects"].get(row.object, "")
+    patterns = list(row.stated)
+    if row.verbs:
+        done = rf"(?<!qui )(?<!avoir )(?<!\w)(?:a {stems}é|{stems}(?:e|a|ant))"
+        subject = rf"(?:{row.subject or acted_on})\s+" if acted_on else ""
+        patterns += [
+            done + (rf"\s+{_IT}(?:{acted_on})" if acted_on else r"\b"),
+            rf"\b{subject}(?:a été|est|fut) {stems}ée?\b",
+            rf"arrêt d(?:e |['’]){row.kind}\b",
+            rf"[(,]\s*{row.kind}(?: partielle| totale| sans renvoi){{0,2}}\s*[),.]",
+        ]
+    if row.adjective:
+        patterns.append(rf"arrêt {row.adjective}\b")
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+STATED = [(row.kind, _stating(row)) for row in _STATED]
+
+
+def _sourced(row: OutcomeKind, stems: Iterable[str]) -> re.Pattern[str]:
+    """Compile what a source's words, folded, say of a kind."""
+    folded = (stem.translate(str.maketrans("éèç", "eec")) + r"\w*" for stem in stems)
+    return re.compile("|".join(rf"\b(?:{pattern})" for pattern in (*row.phrases, *folded)))
+
+
+_KINDS = [(row, _sourced(row, row.verbs), _sourced(row, (*row.verbs, *row.reported))) for row in OUTCOME_KINDS]
+
+
+def _kinds_and_rest(words: str, *, reported: bool = False) -> tuple[frozenset[str], str]:
+    rest, rows = " ".join(words_of(words)), []
+    for row, sourced, said in _KINDS:
+        rest, n = (said if reported else sourced).subn("|", rest)
+        rows += [row] if n and row.kind else []
+    kinds = frozenset(row.kind for row in rows).difference(*(row.subordinate for row in rows))
+    return kinds, rest.replace("|", " ").strip()
+
 
 _FORMULA = spelt(phrases(part="ruling", alone=False))
 _ALONE = spelt(phrases(part="ruling", section="part", alone=True, articles=False))
@@ -27,8 +169,7 @@ _END = re.compile(
     r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b"
     r"|Magistrat\srédacteur|_{5,}|-{5,})"
 )
-_ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
-_VERB = f"(?:{'|'.join(read_words('legal_rag.law')['ruling_verbs']).translate(_ACCENTS)})"
+_VERB = f"(?:{'|'.join(_TABLE['ruling_verbs'].split()).translate(_ACCENTS)})"
 _PRONOUN = r"(?:(?:le|la|les|l['’]|en|y|se|s['’]|lui|leur)\s?)"
 _HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECASE)
 # A verb after an opening such as "Vu l'article 700 …," or "Statuant à nouveau".
@@ -106,31 +247,30 @@ def _trim_span(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-_DECIDING = (
-    "casse(?:nt)? et annule|casse|annule|confirme|infirme|réforme|émende|condamne|déboute|rejette"
-    "|renvoie(?= au Conseil constitutionnel)"
-).translate(_ACCENTS)
 _DECLARED = r"(?:irrecevables?|recevables?|bien fondée?s?|mal fondée?s?|nulle?s?|inopérante?s?|tardive?s?|prescrite?s?)"
 _DECIDED = re.compile(
-    rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}(?P<verb>{_DECIDING})(?!\w)"
+    rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}"
+    rf"(?P<verb>casse(?:nt)? et annule|{_STEMS}e|renvoie(?= au Conseil constitutionnel))(?!\w)"
     rf"|(?<!\w)(?P<declared>(?:d[ée]clare|dit){SPACE}{_DECLARED})(?!\w)"
     rf"|\A(?P<refused>dit{SPACE}n['’]y{SPACE}avoir{SPACE}lieu{SPACE}(?:de{SPACE}renvoyer|à{SPACE}(?:renvoi|statuer)))"
     rf"(?!\w)",
     re.IGNORECASE,
 )
 _PARTICIPLE = re.compile(
-    r"(?<=est |ont )(?:déclarée?s? )?(?P<word>rejetée?s?|annulée?s?|irrecevables?|inéligibles?"
+    rf"(?<=est |ont )(?:déclarée?s? )?(?P<word>{_STEMS}ée?s?|irrecevables?|inéligibles?"
     r"|(?:contraires?|conformes?) à la Constitution)(?!\w)"
     r"|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) (?:statuer|déclarer)"
     r"|donné acte)"
     r"(?!\w)",
     re.IGNORECASE,
 )
+_CAPTIONS = "|".join(
+    [*(row.kind for row in OUTCOME_KINDS if row.by == SUPREME and row.verbs), *_TABLE["captions"]]
+).translate(_ACCENTS)
 _CAPTION = re.compile(
-    r"(?<=\n)[ \t]*(?P<word>(?:Rejet|Cassation|Annulation|Irrecevabilité|Déchéance|Désistement|Non-lieu à renvoi"
-    r"|Renvoi|REJET|CASSATION|IRRECEVABILITE|"
-    r"IRRECEVABILITÉ)(?:\s(?:partielle?|totale|PARTIELLE|TOTALE|non admission|non spécialement motivé))?(?:\s(?:sans"
-    r"|et|avec|SANS)\s(?:renvoi|désignation|RENVOI|déchéance|annulation|irrecevabilité))?)[ \t]*(?=\n)"
+    rf"(?<=\n)[ \t]*(?P<word>(?=[A-ZÉ])(?i:(?:{_CAPTIONS})"
+    r"(?:\s(?:partielle?|totale|non admission|non spécialement motivé))?"
+    r"(?:\s(?:sans|et|avec)\s(?:renvoi|désignation|déchéance|annulation|irrecevabilité))?))[ \t]*(?=\n)"
 )
 CAPTION_CHARS = 1500  # of a decision's beginning, with its caption
 

@@ -171,7 +171,7 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
 
 def _fit_outcomes(outcome: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return the outcomes that have all words of `outcome`, or else those of its kind."""
-    from legal_rag.extraction.outcomes import of_its_kinds
+    from legal_rag.law.outcomes import of_its_kinds
 
     return fitting(outcome, values) or [(value,) for value in of_its_kinds(outcome, (value for (value,) in values))]
 
