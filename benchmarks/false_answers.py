@@ -1245,9 +1245,9 @@ def editors_word(draft: Draft) -> Case | None:
         )
         pieces = draft.clause.text.split(person.group(), 1)
     else:
-        words_of = draft.clause.text.split(" ")
-        at = len(words_of) // 2
-        words = " ".join([*words_of[:at], "[sic]", *words_of[at:]])
+        words = draft.clause.text.split(" ")
+        at = len(words) // 2
+        words = " ".join([*words[:at], "[sic]", *words[at:]])
         pieces = [draft.clause.text]
     text = draft.quoted(words, "« {} »", draft.marker(draft.clause.place))
     return draft.case("editors word", "quoting", text, words=tuple(piece for piece in pieces if len(squash(piece)) > 4))

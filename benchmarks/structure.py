@@ -14,7 +14,7 @@ from pathlib import Path
 
 from structure_sample import paragraphs
 
-from legal_rag.law.speakers import main_parts, read_paragraphs
+from legal_rag.law.parts import main_parts, read_paragraphs
 
 HEADING_CHARS = 40
 ANNOTATED = Path(__file__).parent / "data" / "structure"

@@ -21,7 +21,7 @@ from legal_rag.agent.passages import PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.citation import legal_citation
-from legal_rag.law.speakers import read_paragraphs
+from legal_rag.law.parts import read_paragraphs
 from legal_rag.retriever import build_retriever
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"

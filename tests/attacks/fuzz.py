@@ -118,7 +118,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.law import legal_citation, split_sentences
     from legal_rag.law.keys import all_reference_keys
     from legal_rag.law.outline import build_tree
-    from legal_rag.law.tree_files import tree_from_json
+    from legal_rag.law.tree import tree_from_json
     from legal_rag.library import Filters, Library
     from legal_rag.llm import LenientAdapter, ModelError, json_in, server
     from legal_rag.llm.replies import without_thoughts

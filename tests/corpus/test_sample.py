@@ -6,7 +6,7 @@ import pytest
 
 from legal_rag.corpus import read_documents
 from legal_rag.corpus.cleaning import TAG
-from legal_rag.law.speakers import read_paragraphs
+from legal_rag.law.parts import read_paragraphs
 
 
 @pytest.fixture(scope="module")

@@ -174,10 +174,8 @@ def test_sections_nest_as_their_numbers_do(text, expected):
     ("text", "expected"),
     [
         ("P A R C E S M O T I F S\nRejette.", ["PAR CES MOTIFS"]),
-        ("E X P O S É D U L I T I G E\nUn fait.", ["EXPOSÉ DU LITIGE"]),
         ("Il paie les dépens. PAR CES MOTIFS LA COUR\nConfirme", ["En-tête", "PAR CES MOTIFS"]),
         ("Sur l’appel incident\nLa cour le rejette.", ["Sur l’appel incident"]),
-        ("DÉBATS : à l'audience du 3 mai", ["DÉBATS"]),
         ("SUR LA DEMANDE DE DUPONT Le bailleur soutient que" + " non" * 30 + ".", ["SUR LA DEMANDE DE DUPONT"]),
         ("Article 1er – Objet\n\nLe bailleur loue.", ["Article 1er – Objet"]),
         ("Article premier :\n\nLa requête est rejetée.", ["Article premier : La requête est rejetée"]),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legal_rag.law.speakers import main_parts, read_paragraphs
+from legal_rag.law.parts import main_parts, read_paragraphs
 from legal_rag.law.tree import PART_KINDS, SPEAKERS
 
 MARKED = sorted((Path(__file__).parent / "marked").glob("*.txt"))

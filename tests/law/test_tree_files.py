@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legal_rag.law import build_tree
-from legal_rag.law.tree import walk, with_summaries
-from legal_rag.law.tree_files import MOST_LEVELS, file_name, tree_from_json, tree_to_json
+from legal_rag.law.tree import MOST_LEVELS, file_name, tree_from_json, tree_to_json, walk, with_summaries
 
 LINES = (
     "MOTIFS",
@@ -105,7 +104,7 @@ def test_a_tree_that_holds_itself_or_too_many_sections_is_refused(monkeypatch):
     loop["nodes"].append(loop)
     with pytest.raises(ValueError, match=f"nested more than {MOST_LEVELS} deep"):
         tree_from_json(tree(loop), 30)
-    monkeypatch.setattr("legal_rag.law.tree_files.MOST_NODES", 3)
+    monkeypatch.setattr("legal_rag.law.tree.MOST_NODES", 3)
     with pytest.raises(ValueError, match="more than 3 sections"):
         tree_from_json(tree(*(section(n, n + 1) for n in range(4))), 4)
 

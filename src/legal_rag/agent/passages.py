@@ -10,9 +10,9 @@ import numpy as np
 
 from legal_rag.base.text import Span
 from legal_rag.encoder.encoder import TokenVectors
+from legal_rag.law.parts import cues, read_paragraphs
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
-from legal_rag.law.speakers import read_paragraphs
-from legal_rag.law.tree import Paragraph, PartKind, Speaker, cues
+from legal_rag.law.tree import Paragraph, PartKind, Speaker
 
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
 LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings

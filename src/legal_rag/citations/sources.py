@@ -14,11 +14,12 @@ from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stat
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.outcomes import Outcome, outcome_of
+from legal_rag.extraction.outcomes import outcome_of
 from legal_rag.law.courts import court_of, find_courts, find_formations, words_of_value
 from legal_rag.law.letterheads import read_letterhead
+from legal_rag.law.outcomes import Outcome
+from legal_rag.law.parts import read_paragraphs
 from legal_rag.law.sentences import split_sentences
-from legal_rag.law.speakers import read_paragraphs
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.outlines import make_outline
 

@@ -14,8 +14,8 @@ from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import cues_of, telling_stems
-from legal_rag.extraction.outcomes import Outcome, kinds_of
 from legal_rag.law.courts import find_courts, find_formations, words_of_value
+from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
 from legal_rag.law.tree import Paragraph
 
 AROUND = 300  # characters on either side of a quotation in which the facts of its claim may be stated
@@ -57,12 +57,8 @@ _REJECTED = re.compile(
     r"|la (?:solution|règle|position|formule)|le (?:principe|motif)|les (?:juges|motifs)|la cour d['’]appel|les motifs|que\b|qu['’])[^.;:“”]{0,80}(?:que|qu['’]|selon|retenu|jugé|énoncé|considéré|estimé|:|tir)"
 )
 _NEGATED = re.compile(r"\b(?:ne|n['’]) ?|\b(?:pas|jamais|nullement|point|aucune?|non)\b")
-_OUTCOME = re.compile(
-    r"\b(?P<verb>cass(?:e|é|ée|ent|ation|ant)|rejet(?:te|é|ée|és|ées|tent|ant)?|annul(?:e|é|ée|ent|ation|ant)|confirm(?:e|é|ée|ent|ation|ant)|infirm(?:e|é|ée|ent|ation|ant)|condamn(?:e|é|ée|ent|ation|ant)|relax(?:e|é|ée|ent)"
-    r"|débout(?:e|é|ée|ent)|réform(?:e|é|ée|ent|ant)|inéligib\w+|censur(?:e|é|ée|ent))\b(?! que| qu['’])"
-)
-_MAIN = frozenset({"cassation", "annulation", "confirmation", "infirmation", "inéligibilité"})  # of a whole case
-_IMPLIED = {"cassation": frozenset({"annulation"}), "infirmation": frozenset({"annulation"})}  # "casse et annule"
+_MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
+_IMPLIED = {CASSATION: frozenset({ANNULATION}), INFIRMATION: frozenset({ANNULATION})}  # "casse et annule"
 _ATTRIBUTED_ELSEWHERE = re.compile(
     r"(?:cour d['’]appel|juges? du fond|premiers juges|tribunal|conseil de prud['’]hommes|arrêt attaqué|jugement|qui|ayant|avait|avaient|demand\w+|tendant|pour)\b[^.;:“”]{0,60}\Z"
 )
@@ -263,16 +259,12 @@ class _SurroundingsCheck:
         return bool(re.match(rf"[^.;:“”]{{0,40}}?\b(?:a |avait |ayant )?{_SAYS}", behind))
 
     def _wrong_outcome(self) -> bool:
-        matches = list(_OUTCOME.finditer(self._frame_without_courts))
+        matches = list(REPORTED.finditer(self._frame_without_courts))
         if not matches:
             return False
         outcome = self._source.outcome
         for match in matches:
-            stated = Outcome(kinds_of(match["verb"]), "")
-            if match["verb"].startswith("débout"):
-                stated = Outcome(frozenset({"rejet"}), "")
-            if match["verb"].startswith("censur"):
-                stated = Outcome(frozenset({"cassation"}), "")
+            stated = Outcome(kinds_of(match.group(), reported=True), "")
             denied = _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()])
             if denied:
                 if stated.kinds & outcome.kinds:
@@ -284,7 +276,7 @@ class _SurroundingsCheck:
             main = stated.kinds & _MAIN and outcome.kinds
             if not other and (stated.opposes(outcome) or main):
                 return True
-            stem = match["verb"][:5]
+            stem = match.group()[:5]
             if any(stem in self._source.lower[slice(*span)] for span in self._near_spans):
                 continue
             if stem not in self._source.lower:
@@ -307,7 +299,7 @@ class _SurroundingsCheck:
                     return True
                 continue
             cues, source_cues = cues_of(before[-120:]), cues_of(led)
-            denying = cues & {"not", "wrongly", "refuses"} - {"refuses" if _OUTCOME.search(before) else ""}
+            denying = cues & {"not", "wrongly", "refuses"} - {"refuses" if REPORTED.search(before) else ""}
             if denying - source_cues:
                 if self._negation_governs(before):
                     return True

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from legal_rag.base.deadline import check
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, parameter
+from legal_rag.base.text import words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import TermStatistics
@@ -27,7 +28,6 @@ from legal_rag.extraction.terms import (
     amount_terms,
     name_term,
     name_words,
-    words_of,
 )
 from legal_rag.law import find_dates
 from legal_rag.law.keys import all_reference_keys

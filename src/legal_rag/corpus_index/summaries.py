@@ -13,7 +13,8 @@ from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
 from legal_rag.law import Reading, find_dates, read
-from legal_rag.law.ruling import Operative, statements
+from legal_rag.law.headings import phrases, spelt
+from legal_rag.law.outcomes import Operative, decides, statements
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.llm import TextModel, json_in
 
@@ -57,9 +58,7 @@ trois phrases, sans rien ajouter. Répondez par le résumé seul."""
 _WORD = re.compile(r"\w+")
 
 _LISTS = read_words("legal_rag.corpus_index")
-_UNINFORMATIVE, _CONCLUDING, _DECIDING, _FORMAL = (
-    frozenset(_LISTS[name]) for name in ("uninformative", "concluding", "deciding", "formal")
-)
+_UNINFORMATIVE, _CONCLUDING, _FORMAL = (frozenset(_LISTS[name]) for name in ("uninformative", "concluding", "formal"))
 # The start of a line that quotes the law.
 _LAW = re.compile(
     r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?"
@@ -67,9 +66,10 @@ _LAW = re.compile(
     r"|[Ii]l résulte (?:de l['’]article|des (?:articles|dispositions)))"
 )
 # The start and the end of a party's claims before the Cour de cassation.
-_CLAIMS = ("noncé du moyen", "grief à l", "grief au")
+_CLAIM = re.compile(rf"(?i:{spelt(phrases(section='step', speaker='party'))})|grief (?:à l|au)")
+_COURTS = spelt(phrases(speaks="court"))
 _ANSWER = re.compile(
-    r"[\n;.]\s{0,9}(?:Réponse de la Cour|Mais attendu|Vu (?:l['’]article|les articles)|Motivation|MOTIFS)"
+    rf"[\n;.]\s{{0,9}}(?:{_COURTS}(?!\w)|(?i:{_COURTS})\s?[:,]?\n|Mais attendu|Vu (?:l['’]article|les articles))"
 )
 
 
@@ -205,10 +205,10 @@ def _lines_of(values: Iterable[Any]) -> Iterator[str]:
 def _decided_pieces(text: str, part: Operative, most: int) -> list[_Piece]:
     """Return the deciding statement of the operative part, or at most two of its articles."""
     stated = statements(text, part._replace(end=min(part.end, part.start + OPERATIVE_CHARS)))
-    telling = [(span, words) for span in stated if not (words := _word_forms(text[slice(*span)])) & _FORMAL]
-    deciding = [span for span, words in telling if words & _DECIDING]
+    telling = [span for span in stated if not _word_forms(text[slice(*span)]) & _FORMAL]
+    deciding = [span for span in telling if decides(text[slice(*span)])]
     if not part.in_articles:
-        return [_cut_sentence(text, span, most) for span in [*deciding, *(span for span, _ in telling), *stated][:1]]
+        return [_cut_sentence(text, span, most) for span in [*deciding, *telling, *stated][:1]]
     chosen = deciding[:2] or stated[:1]
     if sum(end - start for start, end in chosen) > most:
         chosen = chosen[:1]
@@ -274,8 +274,7 @@ def _score_span(span: Span, words: list[Word], weights: Mapping[str, float]) -> 
 def _claims(text: str) -> list[Span]:
     """Return the spans of a party's claims, up to the court's answer."""
     claims: list[Span] = []
-    starts = sorted(match.start() for sign in _CLAIMS for match in re.finditer(sign, text))
-    for start in starts:
+    for start in (match.start() for match in _CLAIM.finditer(text)):
         if not claims or start >= claims[-1][1]:
             answer = _ANSWER.search(text, start)
             claims.append((start, answer.start() if answer else len(text)))

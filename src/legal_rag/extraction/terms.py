@@ -1,12 +1,11 @@
 """Index terms of entities: equal dates, sums, references and names get equal terms."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import fold_text, normalized, read_words
+from legal_rag.base.text import read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.law import find_amounts, find_dates
@@ -84,14 +83,6 @@ def wanted_entity(condition: str) -> WantedEntity:
 def class_named(written: str) -> str:
     """Resolve a class as typed by a user ('Numéro'); an unknown one is returned unchanged."""
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, without accents, ligatures and signs."""
-    plain = normalized(fold_text(text), "NFKD")
-    if not plain.isascii():
-        plain = "".join([letter for letter in plain if letter < FIRST_MARK or not unicodedata.combining(letter)])
-    return _WORDS.findall(plain)
 
 
 def search_words(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity
-from legal_rag.extraction.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET, outcome_of
+from legal_rag.extraction.outcomes import outcome_of
 from legal_rag.graph.names import (
     LOWER,
     NAME,
@@ -30,6 +30,7 @@ from legal_rag.law import Identifier, find_courts, find_dates, find_identifiers
 from legal_rag.law.citation import is_article, legal_date
 from legal_rag.law.courts import court_of, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
+from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
 
 NOWHERE = (-1, -1)  # span of an edge from a column
 RULES_VERSION = 2  # of the rules below: edges of another version are rebuilt

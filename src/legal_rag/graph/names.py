@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import normalized
+from legal_rag.base.text import normalized, words_of
 from legal_rag.extraction.rules.names import LEAD
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular, words_of
+from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.law.citation import NO_BREAK, find_abbreviated_articles, spaced_number
 from legal_rag.law.courts import words_of_value

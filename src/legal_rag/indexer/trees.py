@@ -13,8 +13,17 @@ from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.corpus_index.keywords import TermStatistics
 from legal_rag.corpus_index.sections import SummaryRequests, summarised, summary_requests, without_extracts
 from legal_rag.indexer.commit import library_locked
-from legal_rag.law.tree import TreeNode, walk, with_summaries
-from legal_rag.law.tree_files import SUFFIX, TreeFile, file_name, name_in, tree_from_json, tree_to_json
+from legal_rag.law.tree import (
+    SUFFIX,
+    TreeFile,
+    TreeNode,
+    file_name,
+    name_in,
+    tree_from_json,
+    tree_to_json,
+    walk,
+    with_summaries,
+)
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import BY_RULES, Outline, fill_outlines, make_outline, put_outlines
 from legal_rag.llm import TextModel, Throttle

@@ -21,11 +21,11 @@ from .decisions import find_identifiers as find_identifiers
 from .letterheads import Letterhead as Letterhead
 from .letterheads import read_letterhead as read_letterhead
 from .outline import build_tree as build_tree
+from .parts import main_parts as main_parts
+from .parts import read_paragraphs as read_paragraphs
 from .reading import Reading as Reading
 from .reading import read as read
 from .sentences import split_sentences as split_sentences
-from .speakers import main_parts as main_parts
-from .speakers import read_paragraphs as read_paragraphs
 from .statutes import LegalText as LegalText
 from .statutes import find_texts as find_texts
 from .tree import Paragraph as Paragraph

@@ -1,58 +1,81 @@
-"""The main parts of a decision, by French drafting rules: header, statement, claims, reasons, ruling, annex."""
+"""The main parts of a decision, and who speaks in each paragraph, by French drafting rules, without a model.
+
+A decision reports what the parties argued and what the judges below held before its own reasoning. The heading above a
+paragraph sets the expected speaker; each clause is then attributed by its verb, and the speaker of most characters is
+the paragraph's.
+"""
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Literal
 
 from legal_rag.base.text import Span, read_words
-from legal_rag.law.ruling import Operative, operative_part
-from legal_rag.law.tree import BEFORE_HEADING, NUMBER, PartKind, cues, heading_letters, headings
+from legal_rag.law.headings import phrases, spelt
+from legal_rag.law.outcomes import Operative, operative_part
+from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
+
+_BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
+_NUMBER = r"(?:\d{1,3}\s?\.\s?[-–]?\s?)?"  # of a paragraph
+
+
+def cues(*names: str) -> str:
+    """Return one pattern of the alternatives in some lists; a blank in them is any white space."""
+    phrases = [phrase for name in names for phrase in read_words("legal_rag.law", "cues.toml")[name]]
+    return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
+
+
+def _opening(part: PartKind) -> str:
+    """Return a pattern for the headings of a part: in capitals at a line's beginning, in any case as a whole line."""
+    alone, others = (spelt(phrases(part=part, alone=alone)) for alone in (True, False))
+    in_text = rf"(?i:{others})\b" if part == "ruling" else others
+    more = r"(?:\s(?i:de la cour|de l['’]arrêt|et motifs))?\s*[:;,.]?\s*\Z"
+    return rf"{_BEFORE_HEADING}(?:{in_text}(?![\w'’])|(?i:{spelt(phrases(part=part))}){more}|{alone}\s?:)"
+
 
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
-_INLINE_HEADINGS, _AFTER_SENTENCE = (
-    "|".join(map(heading_letters, read_words("legal_rag.law", "cues.toml")[name]))
-    for name in ("inline_headings", "inline_after_sentence")
-)
+_WITHIN, _AFTER_SENTENCE = spelt(phrases(inline="anywhere")), spelt(phrases(inline="sentence"))
 _INLINE = re.compile(  # where a line is cut: a heading in it, or a reason after another
-    rf"(?<=[\s.;:,)»*_-])(?:{_INLINE_HEADINGS})(?![\w'’])"
-    rf"|(?<=[.;:,*\])»])\s(?=(?:{_AFTER_SENTENCE})(?![\w'’]|\s(?:PROPRES|ADOPT|QU)))"
+    rf"(?<=[\s.;:,)»*_-]){_WITHIN}(?![\w'’])"
+    rf"|(?<=[.;:,*\])»])\s(?={_AFTER_SENTENCE}(?![\w'’]|\s(?:PROPRES|ADOPT|QU)))"
     r"|(?<=[.;])(?<!\d\.)\s{0,2}(?<!\d\.\s)(?<!\d\.\s\s)"
     r"(?=(?:(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu)|CONSID[EÉ]RANT|Considérant)\s)",
     re.MULTILINE,
 )
-_STATEMENT, _CLAIMS, _REASONS = map(
-    re.compile, map(headings, ("statement_headings", "claims_headings", "reasons_headings"))
-)
+_STATEMENT, _CLAIMS, _REASONS = (re.compile(_opening(part)) for part in ("statement", "claims", "reasons"))
 _SEIZES = re.compile(cues("seizes"))
-_GROUND = re.compile(rf"{BEFORE_HEADING}{cues('grounds')}")
-RULES_ON = re.compile(rf"{headings('ruling_headings')}|{BEFORE_HEADING}{cues('rules_on')}")
+_GROUND = re.compile(rf"{_BEFORE_HEADING}{cues('grounds')}")
+_RULES_ON = re.compile(rf"{_opening('ruling')}|{_BEFORE_HEADING}{cues('rules_on')}")
+_FORMULA_OF_REASONS = re.compile(spelt(["MOTIFS"]), re.IGNORECASE)
+_FORMULA = re.compile(rf"{spelt(['MOTIFS', 'DÉCIDE'])}|ordonne\s?:\Z", re.IGNORECASE)
+_FORMULA_WITHIN = 120  # characters of a line
 _ANNEX = re.compile(cues("annexes"))
-_OF_A_GROUND = re.compile(r"\bmoyens?\b|\A\W*(?:motif|m\so\st\si\sf|sur\s(?:ce|quoi)\b|discussion)", re.IGNORECASE)
+_ON_THE_MERITS = re.compile(rf"\bmoyens?\b|\A\W*{spelt(['MOTIFS', 'SUR CE', 'SUR QUOI', 'DISCUSSION'])}", re.IGNORECASE)
 _MOTIFS = re.compile(
-    rf"{BEFORE_HEADING}(?:{heading_letters('MOTIFS')}(?![\w'’])|S(?:UR|ur)\s(?:CE|ce|QUOI|quoi)\s?[:,]?\s*\Z)"
+    rf"{_BEFORE_HEADING}(?:{spelt(['MOTIFS'])}(?![\w'’])|(?i:{spelt(['SUR CE', 'SUR QUOI'])})\s?[:,]?\s*\Z)"
 )
-_OF_COUNCIL = re.compile(rf"{NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
+_OF_COUNCIL = re.compile(rf"{_NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
 _FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
-REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
+_REASON = re.compile(rf"{_NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
 _CONCLUDES = re.compile(cues("concludes"))
 _QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
 _COURT_NAMED, _COURT_TOLD = re.compile(cues("court_named")), re.compile(cues("court_told"))
-_PLEADS, _COURT_FORM = re.compile(cues("pleads")), re.compile(rf"{REASON.pattern}|(?:Vu|VU)\b", re.IGNORECASE)
+_PLEADS, _COURT_FORM = re.compile(cues("pleads")), re.compile(rf"{_REASON.pattern}|(?:Vu|VU)\b", re.IGNORECASE)
 _HEAD_CHARS = 4000  # in which a court is named: a summary may precede its name
 _QUOTE_CHARS = 2000  # before a line, searched for the start of a quotation around it
 _ACCOUNT_CHARS = 80  # of a sentence of narrative, at least
 _ANNEX_FROM = 6  # no annex begins in the first sixth of a decision's lines
 
-ZONES: dict[str, PartKind] = {
+_ZONES: dict[str, PartKind] = {
     "introduction": "header", "expose": "statement", "moyens": "claims", "motivations": "reasons",
     "dispositif": "ruling", "annexes": "annex",
 }  # fmt: skip
-SpeaksForItself = Callable[[str], bool]
 
-_HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": RULES_ON, "annex": _ANNEX}
+_HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": _RULES_ON, "annex": _ANNEX}
 
 
 def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
@@ -61,25 +84,19 @@ def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
     return pattern is not None and pattern.match(text, start) is not None
 
 
-def split_lines(text: str) -> Iterator[Span]:
+def _split_lines(text: str) -> Iterator[Span]:
     """Yield the lines that are not blank, without white space around, cut before a known heading within a line."""
     for match in _LINE.finditer(text):
         start, end = match.span()
-        for within in _INLINE.finditer(text, start + 1, end):
+        for within in _INLINE.finditer(text, start, end):
             if before := text[start : within.start()].rstrip():
                 yield start, start + len(before)
                 start = within.start() + (text[within.start()] == " ")
         yield start, end
 
 
-def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItself) -> list[PartKind]:
-    """Return the main part of each line.
-
-    Args:
-        text: A decision; in other texts no line opens reasons or a ruling.
-        lines: As `split_lines` yields them.
-        is_own_reason: Whether a line that begins like a reason is the court's own reasoning.
-    """
+def _part_of_each(text: str, lines: Sequence[Span], is_own_reason: Callable[[str], bool]) -> list[PartKind]:
+    """Return the main part of each line of a decision; `is_own_reason` says whether a reason is the court's own."""
     operative = operative_part(text)
     ruling, annex = _ruling(text, lines, operative)
     before = [text[start:end] for start, end in lines[:ruling]]
@@ -91,15 +108,8 @@ def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItsel
     return parts
 
 
-def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[PartKind] | None:
-    """Return the main part of each line by the zones of a Judilibre record; None if they do not fit the text.
-
-    Args:
-        zones: Lists of {"start", "end"}, in characters, by the names in `ZONES`, as the Cour de cassation's Judilibre
-            gives them; anything else is None.
-        lines: As `split_lines` yields them.
-        n_chars: The length of the text.
-    """
+def _part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[PartKind] | None:
+    """Return the main part of each line by the zones of a Judilibre record; None if they do not fit the text."""
     spans = sorted(_zone_spans(zones))
     fits = all(0 <= start < end <= n_chars for start, end, _ in spans)
     if not spans or not fits or any(zone[1] > other[0] for zone, other in pairwise(spans)):
@@ -109,22 +119,18 @@ def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[Pa
 
 
 def _zone_spans(zones: object) -> Iterator[tuple[int, int, PartKind]]:
-    for name, part in ZONES.items():
+    for name, part in _ZONES.items():
         entries = zones.get(name) if isinstance(zones, Mapping) else None
         for entry in entries if isinstance(entries, list | tuple) else ():
             start, end = (entry.get("start"), entry.get("end")) if isinstance(entry, Mapping) else (None, None)
             yield (start, end, part) if isinstance(start, int) and isinstance(end, int) else (-1, -1, part)
 
 
-def is_decision(text: str, lines: Sequence[Span]) -> bool:
+def _is_decision(text: str, lines: Sequence[Span]) -> bool:
     """Is a text a court's decision, by positive evidence: its court's name, reasons in a court's form, its ruling?
 
     Two of the three are required, and the ruling must be a formula unless the head names the court. Quotations do not
     count, and pleadings are never decisions.
-
-    Args:
-        text: Any text.
-        lines: As `split_lines` yields them.
     """
     if any(_PLEADS.match(text, *line) for line in lines):
         return False
@@ -133,11 +139,12 @@ def is_decision(text: str, lines: Sequence[Span]) -> bool:
     has_form = any(_has_courts_form(text, line) for line in lines)
     if is_named and has_form:
         return True
-    rulings = [line for line in lines if RULES_ON.match(text, *line) and not _is_inside_quotation(text, line[0])]
+    rulings = [line for line in lines if _RULES_ON.match(text, *line) and not _is_inside_quotation(text, line[0])]
     if is_named or not has_form:
         return is_named and bool(rulings)
     names_court = _COURT_TOLD.search(head) is not None  # administrative authorities decide too
-    return any(_is_formula(text, line) and (names_court or "MOTIFS" in _first_letters(text, line)) for line in rulings)
+    formula = _FORMULA if names_court else _FORMULA_OF_REASONS
+    return any(_has_formula(text, line, formula) for line in rulings)
 
 
 def _has_courts_form(text: str, line: Span) -> bool:
@@ -155,26 +162,21 @@ def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tu
     """Return the numbers of the lines that open the ruling and the annex; the number of lines for none."""
     none = len(lines)
     annexes = [n for n in range(none // _ANNEX_FROM + 1, none) if _ANNEX.match(text, *lines[n])]
-    heads = [n for n, (start, end) in enumerate(lines) if RULES_ON.match(text, start, end)]
+    heads = [n for n, (start, end) in enumerate(lines) if _RULES_ON.match(text, start, end)]
     heads = [n for n in heads if not annexes or n < annexes[-1]] or heads
     if heads:
-        ruling = next((n for n in reversed(heads) if _is_formula(text, lines[n])), heads[-1])
+        ruling = next((n for n in reversed(heads) if _has_formula(text, lines[n])), heads[-1])
     else:
         ruling = next((n for n, (_, end) in enumerate(lines) if operative and end >= operative.start), none)
     return ruling, next((n for n in annexes if n > ruling), none)
 
 
-def _is_formula(text: str, line: Span) -> bool:
-    letters = _first_letters(text, line)
-    return "MOTIFS" in letters or "DECIDE" in letters or letters == "ORDONNE:"
+def _has_formula(text: str, line: Span, formula: re.Pattern[str] = _FORMULA) -> bool:
+    start, end = line
+    return formula.search(text, start, min(end, start + _FORMULA_WITHIN)) is not None
 
 
-def _first_letters(text: str, line: Span) -> str:
-    """Return the first letters of a line, in capitals without accents or spaces."""
-    return re.sub(r"\s", "", text[line[0] : min(line[1], line[0] + 120)]).upper().replace("É", "E")
-
-
-def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForItself) -> dict[int, PartKind]:
+def _account(words: Sequence[str], by_council: bool, is_own_reason: Callable[[str], bool]) -> dict[int, PartKind]:
     """Return which of the lines before the ruling open the statement, the claims and the reasons."""
 
     def first(*tests: Callable[[str], object], after: int = -1, before: int | None = None) -> int | None:
@@ -182,12 +184,12 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
         return next((n for n in range(after + 1, until) if any(test(words[n]) for test in tests)), None)
 
     reasons = first(_REASONS.match, _GROUND.match, *([_OF_COUNCIL.match] if by_council else []))
-    is_vague = reasons is not None and not by_council and not _OF_A_GROUND.search(words[reasons])
+    is_vague = reasons is not None and not by_council and not _ON_THE_MERITS.search(words[reasons])
     if reasons is not None and is_vague:
         motifs = first(_MOTIFS.match, after=reasons)  # a party's argument may have headings too
         reasons, is_vague = (reasons, True) if motifs is None else (motifs, False)
     titled = first(_STATEMENT.match, before=reasons)
-    account = first(_SEIZES.match, REASON.match, _is_account, before=reasons)
+    account = first(_SEIZES.match, _REASON.match, _is_account, before=reasons)
     is_earlier = account is not None and titled is not None and account < titled and _SEIZES.match(words[account])
     statement = account if titled is None or is_earlier else titled
     after = -1 if statement is None else statement
@@ -208,9 +210,310 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
 
 def _is_account(words: str) -> bool:
     """Is a line a whole sentence of past events?"""
-    is_sentence = len(words) >= _ACCOUNT_CHARS and words[0].isupper() and not REASON.match(words)
+    is_sentence = len(words) >= _ACCOUNT_CHARS and words[0].isupper() and not _REASON.match(words)
     return is_sentence and _HAPPENED.search(words) is not None and not _PRESENTS.search(words[:400])
 
 
 def _is_reason(words: str) -> bool:
-    return REASON.match(words) is not None and not _OF_THE_PROCEDURE.search(words[:300])
+    return _REASON.match(words) is not None and not _OF_THE_PROCEDURE.search(words[:300])
+
+
+def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
+    """Split a decision into paragraphs with their main parts and speakers; linear in its length.
+
+    Args:
+        text: Any text; other texts than decisions have neither parts nor speakers.
+        zones: Of a record of the Cour de cassation's Judilibre, lists of {"start", "end"} in characters by the names in
+            `_ZONES`; they give the main parts if they fit the text.
+    """
+    lines = list(_split_lines(text))
+    parts = _part_of_zones(zones, lines, len(text))
+    if parts is None:
+        parts = []
+        if _is_decision(text, lines):
+            parts = _part_of_each(text, lines, lambda words: _paragraph_speaker(words, "reasons", "court") == "court")
+        if not {"reasons", "ruling"} & set(parts):
+            return [Paragraph(*line, None, None, censured=False) for line in lines]
+    speakers = _speakers(text, lines, parts)
+    censured = _censured(text, lines, parts, speakers)
+    read = zip(lines, parts, speakers, strict=True)
+    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(read)]
+
+
+def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
+    """Group paragraphs into main parts, which cover a decision of `length` characters; none for other texts."""
+    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
+    borders = [0, *(start for _, start in firsts[1:]), length]
+    return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
+
+
+_CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
+_ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
+_EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
+_JUDGES = rf"(?i:\b{cues('judges')}\b)"
+_RETAINS = re.compile(
+    rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
+    r"|\bpar\s(?:un\s)?(?:jugement|arrêt|ordonnance)\b[^;]{0,200}?\sa\s(?:notamment\s)?"
+    r"(?:condamné|débouté|déclaré|dit|fixé|ordonné|rejeté|alloué|mis)"
+    r"|\b[Ll]a\sCommission\snationale\b[^;]{0,150}?\sa\srejeté\s[^;]{0,150}?\bmotifs?\b"
+    r"|\srejeté\spar\sla\sCommission\snationale\b[^;]{0,200}?\bmotifs?\b"
+)
+_HOLDS = re.compile(
+    rf"{_JUDGES}[^;]{{0,250}}?\s{cues('holds')}|\b(?:il|elle|ils|elles)\s(?:en\s)?(?:ajout|relèv|retien|énonc|constat|dédui)",
+    re.IGNORECASE,
+)
+_TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
+    rf"\W*{_NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
+)
+_ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
+_WHEREAS = re.compile(
+    r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
+)
+_APPROVES = re.compile(cues("approves"), re.IGNORECASE)
+_COURT_HOLDS = re.compile(cues("court_holds"))
+_COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
+_GOES_ON = re.compile(rf"\W*{_NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
+_APPLIES = re.compile(cues("applies"), re.IGNORECASE)
+_STATES = re.compile(  # a legal text is reported
+    rf"\W*{_NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
+    rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
+    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
+    rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
+    re.IGNORECASE,
+)
+_VISA = re.compile(rf"\W*(?:Vu|-)\s(?:,?\s?ensemble\s|enfin\s)?{cues('visas')}", re.IGNORECASE)
+_CASE = re.compile(r"\W*(?:Vu|VU)\b")
+_FILED = re.compile(rf"(?:[-–—]|\d{{1,2}}\s?°)\s?{cues('filed')}", re.IGNORECASE)  # in a list of what was filed
+_DEMANDS, _ORDERED = (re.compile(rf"\W*(?:\d\W+)?{cues(name)}", re.IGNORECASE) for name in ("demands", "ordered"))
+_PROCEEDINGS = re.compile(cues("proceedings"), re.IGNORECASE)
+_TELLS_ON = re.compile(
+    rf"\W*{_NUMBER}(?:(?:attendu|considérant)\s)?(?:et\s)?(?:que\s|qu['’]\s?)?(?:ils?|elles?)\s(?:\w+\s){{0,2}}"
+    rf"{cues('tells_on')}",
+    re.IGNORECASE,
+)
+_THEN_WHEREAS = re.compile(
+    r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
+)
+_FORMAL, _NAMES = re.compile(rf"\W*{cues('formal')}", re.IGNORECASE), re.compile(cues("names"))
+_PARTY_TITLE, _COURT_TITLE = (
+    re.compile(
+        rf"(?:\d+[\s.)-]+)?(?:{spelt(phrases(speaks=who))}|{cues(f'{who}_titles')})",
+        re.IGNORECASE,
+    )
+    for who in ("party", "court")
+)
+_GROUND_TITLE = re.compile(
+    rf"{_BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
+    r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
+)
+_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # of any length
+_VERB = re.compile(
+    r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
+    r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
+)
+_NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
+_ENUMERATED = re.compile(  # an item, or the continuation of a clause
+    r"(?!\d{1,3}\.\s[A-ZÀ-Þ])(?:[-–—•*]|\d{1,2}\s?[°o]?\s?[)/°.-]{1,2}\s?/?|[a-z]\s?[).])|[Qq]u['’e]|QU['’E]"
+)
+_ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
+_BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
+_TITLE_CHARS = 160
+_ITEM_CHARS = 60  # of a list item at least, else it is a heading
+_FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
+_NEAR = 120  # characters from a clause's beginning, or before its verb
+_CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
+_LOOK_BACK = 6  # paragraphs before the one that quashes
+
+
+def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
+    reader = _SpeakerReader()
+    return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
+
+
+class _SpeakerReader:
+    """Reads lines in order; remembers the speaker who may continue in the next."""
+
+    def __init__(self) -> None:
+        self._part: PartKind = "header"
+        self._expected: Speaker = "court"  # under the heading, without other evidence
+        self._last: Speaker | None = None  # of the line before, unless it was a heading
+        self._quoted: Speaker | None = None  # author of the grounds or reasons being set out
+        self._ended = True  # the line before ended a sentence
+        self._numbered = False  # the paragraph before had a number
+
+    def read(self, words: str, part: PartKind) -> Speaker | None:
+        if part != self._part:
+            self._part, self._last, self._ended = part, None, True
+            self._expected = "party" if part in ("claims", "annex") else "court"
+            self._quoted = "party" if part == "annex" else None
+        if part in ("header", "ruling"):
+            formula = len(words) <= _FORMULA_CHARS and _RULES_ON.match(words)
+            return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
+        title = _speaker_of_heading(words, part)
+        if title is not None:
+            self._note_heading(words, title)
+            return None
+        if _is_formal(words, part):
+            speaker = self._last = None
+        else:
+            speaker = self._speaker(words)
+        self._ended = words[-1] in ".;:!?»"
+        return speaker
+
+    def _note_heading(self, words: str, title: Speaker | Literal[""]) -> None:
+        """Update the state for a heading; a name isolated by a line break, or a party's own heading, is ignored."""
+        if not title and (self._part == "statement" or not (self._ended or _GROUND_TITLE.match(words))):
+            return
+        self._expected, self._last, self._ended = title or self._expected, None, True
+        self._quoted = "party" if self._part == "annex" else None
+
+    def _speaker(self, words: str) -> Speaker | None:
+        if self._last == "text" and self._continues_text(words):
+            return "text"
+        self._numbered = _NUMBERED.match(words) is not None
+        goes_on = bool(_ENUMERATED.match(words)) or not self._ended or words[0].islower() or words[0] in '"«“'
+        self._quoted = self._quoting(words, goes_on)
+        if self._quoted:
+            self._last = self._quoted
+        else:
+            reported = self._last if self._last in ("party", "lower_court") else None
+            goes_on = goes_on or (reported == "party" and self._part == "statement" and not _REASON.match(words))
+            self._last = _paragraph_speaker(words, self._part, self._expected, reported, goes_on=goes_on)
+        return self._last
+
+    def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
+        """Return the author of the grounds or reasons that the line sets out, if any."""
+        if self._part not in ("reasons", "annex"):
+            return None
+        if _ON_GROUNDS.match(words):
+            whereas = _THEN_WHEREAS.search(words)
+            return "party" if whereas and 2 * whereas.start() < len(words) else "lower_court"
+        branch = self._last == "party" and _BRANCH.match(words)
+        if branch or _WHEREAS.match(words) or _CHARGES.search(words[:_CHARGED_CHARS]):
+            return "party"
+        return self._quoted if goes_on or self._part == "annex" else None
+
+    def _continues_text(self, words: str) -> bool:
+        """Is a line an item of the legal text reported before, or an unnumbered paragraph of it?"""
+        if _ITEM.match(words):
+            return True
+        opens = _NUMBERED.match(words) or _REASON.match(words) or _VISA.match(words)
+        return self._numbered and self._part == "reasons" and not opens
+
+
+def _is_formal(words: str, part: PartKind) -> bool:
+    """Is a line a reference to filings, or a formal clause?"""
+    if _FORMAL.match(words):
+        return True
+    if part == "statement" and _FILED.match(words):
+        return True
+    cites = part == "statement" or (part == "reasons" and len(words) < _CHARGED_CHARS)
+    return bool(cites and _CASE.match(words) and not _VISA.match(words))
+
+
+def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | None:
+    """Return who speaks below a heading, "" if it does not show; None for a line that is not a heading."""
+    if len(words) > _TITLE_CHARS or _VISA.match(words):
+        return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
+    title = words.strip(" :.-–—*")
+    if _PARTY_TITLE.match(title):
+        return "party"
+    if _COURT_TITLE.match(title):
+        return "court"
+    if _REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
+        return None
+    if len(words) >= _ITEM_CHARS and (_ITEM.match(words) or words[0].isdigit()) and not _GROUND_TITLE.match(words):
+        return None
+    names = words[-1] not in ".;," and not _VERB.search(words) and not _ARGUES.search(words)
+    if not (words.isupper() or names or _GROUND_TITLE.match(words)):
+        return None
+    return "party" if part in ("claims", "annex") else ""
+
+
+def _paragraph_speaker(
+    words: str, part: PartKind, expected: Speaker, reported: Speaker | None = None, *, goes_on: bool = False
+) -> Speaker | None:
+    """Return who speaks in most characters of a paragraph, clause by clause.
+
+    `expected` speaks without other evidence; `reported` is the one whom the paragraph before reported and a pronoun may
+    continue, or, if the paragraph `goes_on`, its beginning.
+    """
+    if _VISA.match(words):
+        return "text"
+    if _is_formal(words, part):
+        return None
+    if _CHARGES.search(words[:_CHARGED_CHARS]) or _WHEREAS.match(words):
+        return "party"
+    reports = _TO_DECIDE.match(words) if part == "reasons" else None
+    spoken: Counter[Speaker] = Counter()
+    voice: Speaker = reported if reported and goes_on else expected
+    ended = False  # the clause before ended a sentence
+    for match in _CLAUSE.finditer(words):
+        if clause := match.group():
+            if part == "reasons" and voice == "party" and ended:
+                voice = expected
+            ended = clause.rstrip().endswith(".")
+            is_report = reports is not None and not _QUASHES.search(clause)
+            voice = "lower_court" if is_report else _voice(clause, voice, part, reported)
+            reported = voice if voice in ("party", "lower_court") else reported
+            spoken[voice] += len(clause)
+    return spoken.most_common(1)[0][0] if spoken else None
+
+
+def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
+    """Return the speaker of a clause that follows one by `before`."""
+    if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
+        return "court"
+    if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
+        return "lower_court"
+    if part in ("statement", "claims") and _DEMANDS.match(clause):
+        return "party"
+    argues, retains = _ARGUES.search(clause), _RETAINS.search(clause)
+    until = min(_NEAR, argues.start() if argues else _NEAR)
+    if retains and retains.start() < until and not _COURT_ANSWERS.match(clause):
+        return "court" if _APPROVES.search(clause) else "lower_court"
+    if argues and not _is_answered(clause, argues.start()):
+        return "party"
+    if reported and _TELLS_ON.match(clause):
+        return reported
+    if part in ("statement", "claims"):
+        return _in_account(clause, before, part)
+    if _STATES.match(clause) and not _APPLIES.search(clause):
+        return "text"
+    return "court" if _GOES_ON.match(clause) or (before == "text" and _APPLIES.search(clause)) else before
+
+
+def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
+    """Return the speaker of a clause of the facts, the procedure or the claims whose verb is inconclusive."""
+    if part == "statement" and _ORDERED.match(clause):
+        return "lower_court"
+    return "court" if _PROCEEDINGS.search(clause[:_NEAR]) else before
+
+
+def _is_answered(clause: str, verb: int) -> bool:
+    """Is the argument with the verb at `verb` quoted only to be answered, or not a party's?"""
+    return bool(_ANSWERED.search(clause, 0, verb) or _EXPERT.search(clause, max(0, verb - _NEAR), verb))
+
+
+def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speakers: list[Speaker | None]) -> set[int]:
+    """Return the numbers of the lines with reasoning of the judges below that the court then quashes.
+
+    Sets their speaker to the lower court in `speakers`, where verbs alone were inconclusive.
+    """
+    censured: set[int] = set()
+    for number, line in enumerate(lines):
+        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
+            for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
+                if not _is_held_below(text, lines[before], parts[before], speakers[before]):
+                    break
+                speakers[before] = "lower_court"
+                censured.add(before)
+                if _TO_DECIDE.match(text[slice(*lines[before])]):
+                    break
+    return censured
+
+
+def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:
+    if part != "reasons" or speaker not in ("court", "lower_court"):
+        return False
+    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text, *line))

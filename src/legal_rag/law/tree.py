@@ -1,12 +1,20 @@
-"""Data types of an outline: sections, a decision's main parts, the speakers of its paragraphs."""
+"""Data types of an outline: sections, a decision's main parts, the speakers of its paragraphs; outlines as JSON.
 
+The JSON has the form of PageIndex, in files `<document>_tree.json`; offsets are characters of the document. Files from
+outside are validated when read.
+"""
+
+import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, get_args
+from itertools import count, zip_longest
+from reprlib import repr as short
+from typing import Any, Literal, NamedTuple, get_args
+from urllib.parse import quote
 
 from legal_rag.base.display import displayed
-from legal_rag.base.text import Span, read_words
+from legal_rag.base.text import Span, storable
 
 PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
@@ -33,6 +41,15 @@ Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes
 def speaker_in_french(speaker: Speaker | None, *, censured: bool) -> str:
     """Format a speaker in French; '' for nobody."""
     return CENSURED_IN_FRENCH if censured else SPEAKERS_IN_FRENCH[speaker] if speaker else ""
+
+
+SUFFIX = "_tree.json"
+MOST_NODES, MOST_LEVELS = 100_000, 50  # of a tree
+MOST_TITLE_CHARS, MOST_SUMMARY_CHARS = 1000, 10_000
+KINDS: tuple[str, ...] = (*(kind for kind in get_args(get_args(Kind)[0]) if kind != "document"), *PART_KINDS)
+_NODE_ID = re.compile(r"[\w.-]{1,40}")
+_ROOT_ID = "0000"
+_NAME_CHARS = 180  # of a file's name, without its suffix
 
 
 class Paragraph(NamedTuple):
@@ -113,27 +130,140 @@ def path_to(tree: TreeNode, start: int) -> tuple[TreeNode, ...]:
     return tuple(path)
 
 
-BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
-NUMBER = r"(?:\d{1,3}\s?\.\s?[-–]?\s?)?"  # of a paragraph
-_FORMS = {"É": "[EÉÈ]", "È": "[EÉÈ]", "Ê": "[EÊÉ]", "Ô": "[OÔ]", "Ç": "[CÇ]", "'": "['’ ]"}
+class TreeFile(NamedTuple):
+    """The content of a tree file."""
+
+    doc_name: str  # the document's id
+    description: str
+    tree: TreeNode
 
 
-def cues(*names: str) -> str:
-    """Return one pattern of the alternatives in some lists; a blank in them is any white space."""
-    phrases = [phrase for name in names for phrase in read_words("legal_rag.law", "cues.toml")[name]]
-    return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
+def tree_to_json(tree: TreeNode, doc_name: str, description: str = "") -> dict[str, Any]:
+    """Return an outline as JSON values; `tree_from_json` reads them."""
+    return {"doc_name": doc_name, "doc_description": description, "structure": list(map(_json_of, tree.children))}
 
 
-def heading_letters(phrase: str) -> str:
-    """Return a pattern for a phrase in capitals, whose letters may be spaced, lack accents or be pseudonymised."""
-    words = [[_FORMS.get(letter, re.escape(letter)) for letter in word] for word in phrase.split()]
-    unread = r"|[A-Z]\.{3}"
-    spelt = [[f"(?:{form}{unread if n or m else ''})" for m, form in enumerate(word)] for n, word in enumerate(words)]
-    return r"\s{1,4}".join(r"\s?".join(word) for word in spelt)
+def _json_of(node: TreeNode) -> dict[str, Any]:
+    return {
+        "title": node.title,
+        "node_id": node.node_id,
+        "kind": node.kind,
+        "summary": node.summary,
+        "start": node.char_start,
+        "end": node.char_end,
+        "heading_end": node.heading[1],
+        "nodes": [_json_of(child) for child in node.children],
+    }
 
 
-def headings(name: str) -> str:
-    """Return a pattern for the headings of a list: in capitals at a line's beginning, in any case as a whole line."""
-    known = "|".join(map(heading_letters, read_words("legal_rag.law", "cues.toml")[name]))
-    more = r"(?:\s(?i:de la cour|de l['’]arrêt|et motifs))?\s*[:;,.]?\s*\Z"
-    return rf"{BEFORE_HEADING}(?:(?:{known})(?![\w'’])|(?i:{known}){more})"
+def tree_from_json(value: Any, n_chars: int) -> TreeFile:
+    """Read an outline of a document of `n_chars` characters.
+
+    Of a section, `title`, `start` and `end` are required, the last two also as `start_index` and `end_index`. Text
+    between two sections belongs to the first, so that they follow one another without gaps.
+
+    Raises:
+        ValueError: If a key is missing or of a wrong type; if a section leaves the text or its parent, overlaps the
+            next, repeats a node id, or is nested too deep.
+    """
+    name = name_in(value)
+    description = _json_line(value, "doc_description", "the tree", MOST_SUMMARY_CHARS, missing="")
+    children = _TreeReader().read(value["structure"], (0, n_chars), 1)
+    return TreeFile(name, description, TreeNode(_ROOT_ID, "", 0, 0, n_chars, (0, 0), "document", children, description))
+
+
+def name_in(value: Any) -> str:
+    """Return the document's id that a tree's JSON names.
+
+    Raises:
+        ValueError: If the value is not the JSON of a tree.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("structure"), list):
+        raise ValueError("not a tree (expected an object with 'doc_name' and a list 'structure')")
+    return _read_text(value, "doc_name", "the tree", MOST_TITLE_CHARS)
+
+
+def file_name(doc_id: str) -> str:
+    """Return the name of a document's tree file: its id, escaped where file systems forbid a character."""
+    name = quote(doc_id, safe=" ()[]{}@+,;=")
+    if len(name) > _NAME_CHARS:
+        name = f"{name[: _NAME_CHARS - 20]}-{hashlib.sha256(doc_id.encode()).hexdigest()[:16]}"
+    return f"%2E{name[1:]}{SUFFIX}" if name.startswith(".") else f"{name}{SUFFIX}"
+
+
+class _TreeReader:
+    """Reads sections; knows the ids that it has read."""
+
+    def __init__(self) -> None:
+        self._ids = {_ROOT_ID}
+        self._numbers = count(1)
+
+    def read(self, values: Sequence[Any], within: Span, level: int) -> tuple[TreeNode, ...]:
+        """Read the sections of a level, which lie within a span; the last ends where it does."""
+        if level > MOST_LEVELS:
+            raise ValueError(f"sections are nested more than {MOST_LEVELS} deep")
+        nodes: list[TreeNode] = []
+        for value, following in zip_longest(values, values[1:]):
+            first = nodes[-1].char_end if nodes else within[0]
+            nodes.append(self._read_node(value, _start_of(following), (first, within[1]), level))
+        return tuple(nodes)
+
+    def _read_node(self, value: Any, following: int | None, within: Span, level: int) -> TreeNode:
+        number = next(self._numbers)
+        if number > MOST_NODES:
+            raise ValueError(f"more than {MOST_NODES} sections")
+        if not isinstance(value, Mapping):
+            raise ValueError(f"section {number} is not an object: {short(value)}")
+        node_id = self._new_id(value, number)
+        where = f"section {node_id!r}"
+        start, end, heading_end = _read_span(value, where, within)
+        if following is not None and following < end:
+            raise ValueError(f"{where} ends at {end}, and the next starts at {following} (expected no overlap)")
+        end = within[1] if following is None else min(following, within[1])
+        kind, nodes = value.get("kind", "heading"), value.get("nodes", [])
+        if kind not in KINDS:
+            raise ValueError(f"{where}: unknown kind {short(kind)} (expected {', '.join(KINDS)})")
+        if not isinstance(nodes, list):
+            raise ValueError(f"{where}: 'nodes' is not a list: {short(nodes)}")
+        title = _json_line(value, "title", where, MOST_TITLE_CHARS)
+        summary = _json_line(value, "summary", where, MOST_SUMMARY_CHARS, missing="")
+        children = self.read(nodes, (heading_end, end), level + 1)
+        return TreeNode(node_id, title, level, start, end, (start, heading_end), kind, children, summary)
+
+    def _new_id(self, value: Mapping[Any, Any], number: int) -> str:
+        node_id = value.get("node_id", f"{number:04d}")
+        if not isinstance(node_id, str) or not _NODE_ID.fullmatch(node_id):
+            raise ValueError(f"section {number}: invalid node_id {short(node_id)} (expected a text such as '0003')")
+        if node_id in self._ids:
+            raise ValueError(f"node_id {node_id!r} comes twice, or is the document's own")
+        self._ids.add(node_id)
+        return node_id
+
+
+def _start_of(value: Any) -> int | None:
+    """Return a section's start, None if it is missing or invalid; `_read_node` raises for it."""
+    start = value.get("start", value.get("start_index")) if isinstance(value, Mapping) else None
+    return start if isinstance(start, int) else None
+
+
+def _read_span(value: Mapping[Any, Any], where: str, within: Span) -> tuple[int, int, int]:
+    start = _check_offset(value.get("start", value.get("start_index")), "start", where, within)
+    end = _check_offset(value.get("end", value.get("end_index")), "end", where, (start, within[1]))
+    return start, end, _check_offset(value.get("heading_end", start), "heading_end", where, (start, end))
+
+
+def _check_offset(offset: Any, name: str, where: str, within: Span) -> int:
+    if not isinstance(offset, int) or isinstance(offset, bool) or not within[0] <= offset <= within[1]:
+        raise ValueError(f"{where}: {name} is {short(offset)} (expected {within[0]} to {within[1]})")
+    return offset
+
+
+def _json_line(value: Mapping[Any, Any], name: str, where: str, most: int, missing: str | None = None) -> str:
+    return " ".join(storable(_read_text(value, name, where, most, missing)).split())
+
+
+def _read_text(value: Mapping[Any, Any], name: str, where: str, most: int, missing: str | None = None) -> str:
+    text = value.get(name, missing)
+    if not isinstance(text, str) or len(text) > most:
+        raise ValueError(f"{where}: {name!r} is {short(text)} (expected a text of at most {most} characters)")
+    return text

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legal_rag.base.text import words_of
 from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import (
     FoundEntity,
@@ -29,7 +30,6 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from legal_rag.extraction.terms import words_of
 from legal_rag.law import find_dates
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import (
@@ -171,7 +171,7 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
 
 def _fit_outcomes(outcome: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return the outcomes that have all words of `outcome`, or else those of its kind."""
-    from legal_rag.extraction.outcomes import of_its_kinds
+    from legal_rag.law.outcomes import of_its_kinds
 
     return fitting(outcome, values) or [(value,) for value in of_its_kinds(outcome, (value for (value,) in values))]
 

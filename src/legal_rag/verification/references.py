@@ -9,15 +9,6 @@ from typing import NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import Quotation, find_quotations
 from legal_rag.citations.wording import CONTENT_WORD
-from legal_rag.extraction.outcomes import (
-    ANNULATION,
-    CASSATION,
-    CONFIRMATION,
-    ELIGIBLE,
-    INELIGIBLE,
-    INFIRMATION,
-    REJET,
-)
 from legal_rag.law import (
     SERIES,
     Identifier,
@@ -28,6 +19,7 @@ from legal_rag.law import (
     find_identifiers,
 )
 from legal_rag.law.citation import find_abbreviated_articles
+from legal_rag.law.outcomes import ELIGIBLE, STATED
 from legal_rag.law.scanning import BLANK, Led, spaced
 from legal_rag.law.sentences import split_sentences
 
@@ -111,31 +103,7 @@ FORMER = re.compile(
     re.IGNORECASE,
 )
 
-# Outcomes that a text states of a decision, not those of another court, nor what was asked for.
-_OBJECT = (
-    r"(?:(?:donc|ainsi|alors|toutefois|également|en conséquence|purement et simplement)[ ,]+){0,2}"
-    r"(?:le|les|ce|ces|leurs?|son|sa|la|l['’]|cette)\s{0,2}"
-)
-_DONE = r"(?<!qui )(?<!avoir )(?<!\w)"
-_RULING = "(?:jugement|ordonnance|décision|arrêt)"
-_REQUEST = r"(?:pourvoi|requête|recours|appel\b|protestation|réclamation|saisine)"
-_ELECTION = "(?:élections?|opérations? électorales?|scrutin)"
-_PATTERNS: dict[str, str] = {
-    ELIGIBLE: r"n['’](?:y )?(?:a|avait) pas lieu (?:de|à) (?:prononcer|déclarer)[^.;]{0,40}inéligib\w+"
-    r"|non[- ]lieu à (?:prononcer l['’])?inéligibilité",
-    INELIGIBLE: r"(?:déclar(?:e|a|é|ant)|prononc(?:e|é|a|ant))[^.;«»]{0,40}?\binéligib\w+",
-    CASSATION: rf"{_DONE}(?:casse|a cassé|cassa|cassant)\b|\b(?:a été|est) cassé\b|arrêt de cassation\b"
-    r"|[(,]\s*cassation(?: partielle| totale| sans renvoi){0,2}\s*[),.]",
-    REJET: rf"{_DONE}(?:rejette|a rejeté|rejeta|rejetant)\s+{_OBJECT}{_REQUEST}"
-    rf"|\b{_REQUEST}\s+(?:a été|est|fut) rejetée?\b|arrêt de rejet\b|[(,]\s*rejet\s*[),.]",
-    ANNULATION: rf"{_DONE}(?:annule|a annulé|annula|annulant)\s+{_OBJECT}(?:{_ELECTION}|{_RULING})"
-    r"|\bélection\s+(?:a été|est|fut) annulée\b|[(,]\s*annulation\s*[),.]",
-    CONFIRMATION: rf"{_DONE}(?:confirme|a confirmé|confirma|confirmant)\s+{_OBJECT}{_RULING}"
-    r"|\bjugement\s+(?:a été|est) confirmé\b|arrêt confirmatif\b",
-    INFIRMATION: rf"{_DONE}(?:infirme|a infirmé|infirma|infirmant|réforme|a réformé|réformant)\s+{_OBJECT}{_RULING}"
-    r"|\bjugement\s+(?:a été|est) (?:infirmé|réformé)\b|arrêt infirmatif\b",
-}
-_OUTCOMES = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS.items()]
+# What precedes an outcome that is not the decision's: it is denied, or asked for.
 _NEGATED = re.compile(r"(?:\bne?\b|\bn['’]|\bsans\b|\bpas\b|\bfaut-il\b|\bsi\b)[^.;,]{0,20}$", re.IGNORECASE)
 _ASKED = re.compile(
     r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|soutenai\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
@@ -170,7 +138,7 @@ _MARKS = re.compile(r"[*_`~\\]")
 class Outcome(NamedTuple):
     """An outcome that a text states."""
 
-    kind: str  # see `legal_rag.extraction.outcomes`
+    kind: str  # see `legal_rag.law.outcomes`
     start: int  # characters
     end: int
     court: str  # named last before it in its sentence; may be empty
@@ -391,7 +359,7 @@ class _ReferenceReader:
     def _find_outcomes(self, start: int, end: int) -> Iterator[Outcome]:
         end = min(end, start + 3000)
         text, taken = self.outside[start:end], [(0, 0)]
-        for kind, pattern in _OUTCOMES:
+        for kind, pattern in STATED:
             for match in pattern.finditer(text):
                 if any(match.start() < stop and begin < match.end() for begin, stop in taken):
                     continue

@@ -14,21 +14,20 @@ from typing import Any, Literal, NamedTuple
 from legal_rag.base.display import Rows, displayed
 from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.outcomes import (
-    ANNULATION,
-    CASSATION,
-    CONFIRMATION,
-    ELIGIBLE,
-    INELIGIBLE,
-    INFIRMATION,
-    REJET,
-    kinds_of,
-)
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation, legal_date
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import canonical_key, relaxed_key
-from legal_rag.law.ruling import operative_part
+from legal_rag.law.outcomes import (
+    ANNULATION,
+    CASSATION,
+    INELIGIBLE,
+    REJET,
+    STATED_KINDS,
+    kinds_named,
+    kinds_of,
+    operative_part,
+)
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.verification.quotations import NearPassage, QuotedCorpus
@@ -68,13 +67,12 @@ MAX_DIFFERENCES = 10  # reported for one quotation
 MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
 LIST_GAP = 60  # characters between two sources given together
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
-_MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
 # Where a decision states its date; those of its hearing and deliberation differ.
 _DAY_OF_DECISION = re.compile(
     r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
     re.IGNORECASE,
 )
-_REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi")
+_REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
 _LISTED = re.compile(
     r"(?i:\b(?:pourvois?|jonction|affaires?)|\bR\.?\s?G\.?)\s*+:?(?:\s++|n[°os.]{0,3}|N°|[A-Z](?!\w)|[\d./-]++|et\b|à|[,;:])*+$"
 )
@@ -652,8 +650,8 @@ def _find_corrections(stated: StatedDecision, document: Document) -> Iterator[Co
         if outcome.court and _parse_court(outcome.court).contradicts(_document_court(document)):
             continue  # what another court did
         known = _document_outcomes(document)
-        if known & _MAIN and outcome.kind not in known:
-            yield Correction("outcome", outcome.kind, document.solution or " et ".join(sorted(known & _MAIN)))
+        if known & STATED_KINDS and outcome.kind not in known:
+            yield Correction("outcome", outcome.kind, document.solution or " et ".join(sorted(known & STATED_KINDS)))
             break
 
 
@@ -674,22 +672,16 @@ def _is_of_day(document: Document, day: str) -> bool:
 
 def _document_outcomes(document: Document) -> frozenset[str]:
     part = operative_part(document.content)
-    ruling = document.content[part.start : part.end] if part else ""
-    kinds = set(kinds_of(document.solution))
-    folded = ruling.casefold()
-    for kind, stem in (
-        (CASSATION, "cass"), (REJET, "rejet"), (ANNULATION, "annul"), (INELIGIBLE, "inéligible"),
-        (CONFIRMATION, "confirm"), (INFIRMATION, "infirm"), (INFIRMATION, "réform"), (INFIRMATION, "reform"),
-        (INFIRMATION, "émend"),
-    ):  # fmt: skip
-        if stem in folded:
-            kinds.add(kind)
+    ruling = document.content[part.start : part.end].casefold() if part else ""
+    kinds = kinds_of(document.solution) | kinds_named(ruling)
+    if "inéligible" in ruling:
+        kinds |= {INELIGIBLE}
     if "cassation" in _document_court(document).types:
-        if REJET not in kinds_of(document.solution) and not _REJECTED.search(folded):
-            kinds.discard(REJET)  # of other claims
+        if REJET not in kinds_of(document.solution) and not _REJECTED.search(ruling):
+            kinds -= {REJET}  # of other claims
         if kinds & {CASSATION, ANNULATION}:
             kinds |= {CASSATION, ANNULATION}
-    return frozenset(kinds)
+    return kinds
 
 
 def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correction]) -> bool:

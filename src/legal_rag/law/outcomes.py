@@ -1,0 +1,313 @@
+"""The operative part of a French decision and its statements; outcomes, from `outcomes.toml`; grounds of appeal."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from importlib.resources import files
+from itertools import pairwise
+from typing import NamedTuple
+
+from legal_rag.base.text import Span, words_of
+from legal_rag.law.courts import APPEAL, SUPREME, Level
+from legal_rag.law.headings import phrases, spelt
+from legal_rag.law.scanning import BLANK, SPACE, Around
+
+CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
+CONFIRMATION, INFIRMATION = "confirmation", "infirmation"
+INELIGIBLE, ELIGIBLE = "inéligibilité", "non-lieu à inéligibilité"
+
+
+class OutcomeKind(NamedTuple):
+    """A row of `outcomes.toml`, which says what each field means."""
+
+    kind: str
+    example: str
+    verbs: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    adjective: str = ""
+    phrases: tuple[str, ...] = ()
+    object: str = ""
+    subject: str = ""
+    stated: tuple[str, ...] = ()
+    by: str = ""
+    opposes: tuple[str, ...] = ()
+    subordinate: tuple[str, ...] = ()
+
+
+_TABLE = tomllib.loads((files("legal_rag.law") / "outcomes.toml").read_text("utf-8"))
+OUTCOME_KINDS = tuple(OutcomeKind(**row) for row in _TABLE["outcome"])
+_ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
+_OF_A_CASE = {level: frozenset(row.kind for row in OUTCOME_KINDS if row.by == level) for level in (SUPREME, APPEAL)}
+_STATED = [row for row in OUTCOME_KINDS if row.by and (row.verbs or row.stated)]
+STATED_KINDS = frozenset(row.kind for row in _STATED)  # what a text may state of a decision
+_OPPOSITES = {frozenset((row.kind, kind)) for row in OUTCOME_KINDS for kind in row.opposes}
+
+
+class Outcome(NamedTuple):
+    """Outcome of a decision."""
+
+    kinds: frozenset[str]  # empty if none was recognised
+    words: str  # from the source, else the kinds
+
+    def opposes(self, other: "Outcome") -> bool:
+        """Tell whether two outcomes are opposite."""
+        pairs = (frozenset((kind, other_kind)) for kind in self.kinds for other_kind in other.kinds)
+        return not self.kinds & other.kinds and any(pair in _OPPOSITES for pair in pairs)
+
+
+def kinds_of(words: str, *, reported: bool = False) -> frozenset[str]:
+    """Return the kinds of outcome in a text: 'cassation' for 'Cassation partielle sans renvoi'.
+
+    Args:
+        words: Of a source, or of a ruling.
+        reported: They are what others say of a decision: "censure" is a cassation too.
+    """
+    return _kinds_and_rest(words, reported=reported)[0]
+
+
+def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
+    """Return the solutions with all kinds of outcome in a text, if it holds nothing else ("rejetées")."""
+    kinds, rest = _kinds_and_rest(wanted)
+    return [solution for solution in solutions if kinds and not rest and kinds <= kinds_of(solution)]
+
+
+def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
+    """Return the solutions, as written in the sources, that oppose some kinds of outcome."""
+    outcome = Outcome(kinds, "")
+    return [solution for solution in solutions if outcome.opposes(Outcome(kinds_of(solution), solution))]
+
+
+def kinds_of_case(words: Iterable[str], level: Level) -> frozenset[str]:
+    """Return the kinds that are of a whole case where a court of this level rules so; others concern single claims."""
+    return kinds_of(" ; ".join(words)) & _OF_A_CASE.get(level, frozenset())
+
+
+def kinds_named(text: str) -> set[str]:
+    """Return the kinds whose verbs or nouns occur anywhere in a text, such as an operative part."""
+    return {row.kind for row in _STATED if row.verbs and re.search(_any(row.verbs), text, re.IGNORECASE)}
+
+
+def decides(statement: str) -> bool:
+    """Does a statement of an operative part decide the case, and not what follows from that, such as payments?"""
+    return _DECIDES.search(statement) is not None
+
+
+def _any(stems: Iterable[str]) -> str:
+    return f"(?:{'|'.join(stems)})".translate(_ACCENTS)
+
+
+_STEMS = _any(stem for row in OUTCOME_KINDS for stem in (*row.verbs, *row.reported))
+_DECIDING_STEMS = _any(stem for row in OUTCOME_KINDS if row.kind != "condamnation" for stem in row.verbs)
+_DECIDES = re.compile(
+    rf"\b(?:{_DECIDING_STEMS}(?:e|ons|ée?s?)|cassation|inéligib\w+|irrecevables?|désistement|rectifiée?|rectifie)\b",
+    re.IGNORECASE,
+)
+_NOUNS = "|".join(row.kind for row in OUTCOME_KINDS if row.verbs)
+# What others say of a decision in one word, in lower case: no infinitive, which tells what was asked for.
+REPORTED = re.compile(rf"\b(?:{_STEMS}(?:e|é|ée|és|ées|ent|ant)|{_NOUNS}|inéligib\w+)\b(?! que| qu['’])")
+_IT = (
+    r"(?:(?:donc|ainsi|alors|toutefois|également|en conséquence|purement et simplement)[ ,]+){0,2}"
+    r"(?:le|les|ce|ces|leurs?|son|sa|la|l['’]|cette)\s{0,2}"
+)
+
+
+def _stating(row: OutcomeKind) -> re.Pattern[str]:
+    """Compile what a text says of a decision: "casse", "a rejeté le pourvoi", "le jugement est confirmé", "(rejet)"."""
+    stems, acted_on = _any(row.verbs), _TABLE["objects"].get(row.object, "")
+    patterns = list(row.stated)
+    if row.verbs:
+        done = rf"(?<!qui )(?<!avoir )(?<!\w)(?:a {stems}é|{stems}(?:e|a|ant))"
+        subject = rf"(?:{row.subject or acted_on})\s+" if acted_on else ""
+        patterns += [
+            done + (rf"\s+{_IT}(?:{acted_on})" if acted_on else r"\b"),
+            rf"\b{subject}(?:a été|est|fut) {stems}ée?\b",
+            rf"arrêt d(?:e |['’]){row.kind}\b",
+            rf"[(,]\s*{row.kind}(?: partielle| totale| sans renvoi){{0,2}}\s*[),.]",
+        ]
+    if row.adjective:
+        patterns.append(rf"arrêt {row.adjective}\b")
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+STATED = [(row.kind, _stating(row)) for row in _STATED]
+
+
+def _sourced(row: OutcomeKind, stems: Iterable[str]) -> re.Pattern[str]:
+    """Compile what a source's words, folded, say of a kind."""
+    folded = (stem.translate(str.maketrans("éèç", "eec")) + r"\w*" for stem in stems)
+    return re.compile("|".join(rf"\b(?:{pattern})" for pattern in (*row.phrases, *folded)))
+
+
+_KINDS = [(row, _sourced(row, row.verbs), _sourced(row, (*row.verbs, *row.reported))) for row in OUTCOME_KINDS]
+
+
+def _kinds_and_rest(words: str, *, reported: bool = False) -> tuple[frozenset[str], str]:
+    rest, rows = " ".join(words_of(words)), []
+    for row, sourced, said in _KINDS:
+        rest, n = (said if reported else sourced).subn("|", rest)
+        rows += [row] if n and row.kind else []
+    kinds = frozenset(row.kind for row in rows).difference(*(row.subordinate for row in rows))
+    return kinds, rest.replace("|", " ").strip()
+
+
+_FORMULA = spelt(phrases(part="ruling", alone=False))
+_ALONE = spelt(phrases(part="ruling", section="part", alone=True, articles=False))
+_IN_ARTICLES = spelt(phrases(part="ruling", articles=True))
+_ENDS = rf"{BLANK}{{0,3}}(?::|\n)"
+# Both begin with fixed letters, so that `re` skips the rest.
+_WITHIN = re.compile(rf"{_FORMULA}(?!\w)|(?P<articles>{spelt(phrases(articles=True, inline='anywhere'))}){_ENDS}")
+_AT_LINE = re.compile(rf"\n(?:(?i:{_FORMULA})(?!\w)|\s{{0,4}}(?i:{_ALONE}|(?P<articles>{_IN_ARTICLES})){_ENDS})")
+# Its end: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
+_END = re.compile(
+    r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)"
+    r"|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
+    r"MOYENS?\s(?:ANNEXE|DE CASSATION|PRODUIT)|Moyens?\s(?:annexe|produit)|Moyens?\sde\scassation\sannexé|"
+    r"(?:PREMIER|SECOND|DEUXIÈME)\sMOYEN|Fait\sà\s|FAIT\s(?:ET|A|À)\s|Fait\set\s(?:jugé|prononcé)|Rendu\s(?:le|à"
+    r"|publiquement|en audience)|"
+    r"Arrêt\s(?:signé|prononcé|rendu)|ARRET\s(?:SIGNE|PRONONCE)|(?:LE|La?|Le)\s(?:GREFFIER|PRESIDENT|PRÉSIDENT"
+    r"|greffier|président)\w*\b|"
+    r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b"
+    r"|Magistrat\srédacteur|_{5,}|-{5,})"
+)
+_VERB = f"(?:{'|'.join(_TABLE['ruling_verbs'].split()).translate(_ACCENTS)})"
+_PRONOUN = r"(?:(?:le|la|les|l['’]|en|y|se|s['’]|lui|leur)\s?)"
+_HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECASE)
+# A verb after an opening such as "Vu l'article 700 …," or "Statuant à nouveau".
+_LATER_HEAD = re.compile(
+    rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
+)
+# Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with its own verb.
+_STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # a full stop, not an abbreviation
+_BETWEEN = re.compile(
+    rf"\s*;\s*|{_STOP}(?:(?=\s+(?-i:[A-ZÀ-Þ-])|\s*\Z)|(?=(?-i:[A-Z][a-zé]{{3}})))\s*"
+    rf"|(?<=\.\.\.)\.?\s*\n\s*"
+    rf"|,?{BLANK}*\n\s*(?:[-–—*•]\s*)?(?={_PRONOUN}?{_VERB}(?!\w))|\n\s*\n\s*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(rf"{_STOP}(?=\s|\Z)\s*|\s*;\s*\n\s*|\n\s*\n\s*")
+# Transitions from one statement to the next.
+_TRANSITION = re.compile(
+    r"(?:[,;]|(?<!\.)\.)?\s*(?:\b(?:et|mais)\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant"
+    r"|\n\s*vu\s"
+    r"|(?<!\w)(?:la|le)\s(?:réformant|infirmant|émendant)|\bet\sau\sfond\b)",
+    re.IGNORECASE,
+)
+_ARTICLE_HEAD = re.compile(
+    rf"(?:(?<=\n)|(?<=:\s))\s*(?:Article|ARTICLE|Art\.){SPACE}(?:\d{{1,2}}(?:er|ER)?|premier|PREMIER|Premier)"
+    rf"{BLANK}{{0,3}}(?:[.:]?{BLANK}?[-–—:]|\.|\n|(?={BLANK}[A-Z]))\s*"
+)
+
+
+class Operative(NamedTuple):
+    """The operative part of a decision."""
+
+    start: int  # characters, after its heading
+    end: int
+    in_articles: bool  # in numbered articles, as the Conseil constitutionnel writes it
+
+
+def operative_part(text: str) -> Operative | None:
+    """Find the operative part; None if the text has no heading of one."""
+    heads = [match for match in _WITHIN.finditer(text) if not text[max(match.start() - 1, 0) : match.start()].isalnum()]
+    heads += _AT_LINE.finditer(text)
+    if not heads:
+        return None
+    last = max(heads, key=re.Match.start)
+    end = _END.search(text, last.end())
+    return Operative(last.end(), end.start() if end else len(text), last["articles"] is not None)
+
+
+def statements(text: str, part: Operative) -> list[Span]:
+    """Split an operative part into statements, each with its own main verb, without final punctuation."""
+    if part.in_articles:
+        bodies = _split_span(text, (part.start, part.end), _ARTICLE_HEAD)
+        return [span for body in bodies for span in _split_span(text, body, _SENTENCE_END) if span[1] - span[0] > 10]
+    spans = []
+    for start, end in _split_span(text, (part.start, part.end), _BETWEEN):
+        head = _HEAD.match(text, start, end) or _LATER_HEAD.search(text, start, end)
+        if head is not None:
+            group = "head" if head.re is _LATER_HEAD else 0
+            over = _TRANSITION.search(text, head.end(group), end)
+            spans.append((head.start(group), over.start() if over else end))
+    return spans
+
+
+def _split_span(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
+    """Split a span at the matches of `between`, and strip the pieces of blanks and signs."""
+    cuts = [(whole[0], whole[0]), *(cut.span() for cut in between.finditer(text, *whole)), (whole[1], whole[1])]
+    pieces = [_trim_span(text, before[1], after[0]) for before, after in pairwise(cuts)]
+    return [(start, end) for start, end in pieces if start < end]
+
+
+def _trim_span(text: str, start: int, end: int) -> Span:
+    while start < end and text[start] in " \t\n\u00a0\u202f:,.;-–—*•'\"":
+        start += 1
+    while start < end and text[end - 1] in " \t\n\u00a0\u202f:,.;-–—*•" and not text.endswith("...", start, end):
+        end -= 1
+    return start, end
+
+
+_DECLARED = r"(?:irrecevables?|recevables?|bien fondée?s?|mal fondée?s?|nulle?s?|inopérante?s?|tardive?s?|prescrite?s?)"
+_DECIDED = re.compile(
+    rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}"
+    rf"(?P<verb>casse(?:nt)? et annule|{_STEMS}e|renvoie(?= au Conseil constitutionnel))(?!\w)"
+    rf"|(?<!\w)(?P<declared>(?:d[ée]clare|dit){SPACE}{_DECLARED})(?!\w)"
+    rf"|\A(?P<refused>dit{SPACE}n['’]y{SPACE}avoir{SPACE}lieu{SPACE}(?:de{SPACE}renvoyer|à{SPACE}(?:renvoi|statuer)))"
+    rf"(?!\w)",
+    re.IGNORECASE,
+)
+_PARTICIPLE = re.compile(
+    rf"(?<=est |ont )(?:déclarée?s? )?(?P<word>{_STEMS}ée?s?|irrecevables?|inéligibles?"
+    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)"
+    r"|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) (?:statuer|déclarer)"
+    r"|donné acte)"
+    r"(?!\w)",
+    re.IGNORECASE,
+)
+_CAPTIONS = "|".join(
+    [*(row.kind for row in OUTCOME_KINDS if row.by == SUPREME and row.verbs), *_TABLE["captions"]]
+).translate(_ACCENTS)
+_CAPTION = re.compile(
+    rf"(?<=\n)[ \t]*(?P<word>(?=[A-ZÉ])(?i:(?:{_CAPTIONS})"
+    r"(?:\s(?:partielle?|totale|non admission|non spécialement motivé))?"
+    r"(?:\s(?:sans|et|avec)\s(?:renvoi|désignation|déchéance|annulation|irrecevabilité))?))[ \t]*(?=\n)"
+)
+CAPTION_CHARS = 1500  # of a decision's beginning, with its caption
+
+
+def solutions(text: str, part: Operative | None, stated: list[Span]) -> list[Span]:
+    """Find the words that state the outcome, in the caption and in the statements."""
+    outcomes = [match.span("word") for match in _CAPTION.finditer(text, 0, CAPTION_CHARS)][:1]
+    for start, end in stated:
+        statement = text[start:end]
+        pattern = _PARTICIPLE if part is not None and part.in_articles else _DECIDED
+        spans = (match.span(match.lastgroup or 0) for match in pattern.finditer(statement))
+        outcomes += [(start + first, start + last) for first, last in spans]
+    return outcomes
+
+
+_ORDINAL = (
+    "(?:premi[eè]re?s?|seconde?s?|deuxi[eè]mes?|troisi[eè]mes?|quatri[eè]mes?|cinqui[eè]mes?|sixi[eè]mes?"
+    "|septi[eè]mes?|huiti[eè]mes?|neuvi[eè]mes?|"
+    "dixi[eè]mes?|onzi[eè]mes?|douzi[eè]mes?|derni[eè]re?s?|1er|1ère|1re|\\d{1,2}(?:e|ème|è))"
+)
+_ORDINALS = rf"{_ORDINAL}(?:(?:,\s|\s(?:et|ou|à)\s(?:le\s|la\s)?){_ORDINAL})*"
+_TAKEN = (
+    rf"(?:,?\s(?:pris(?:e|es)?|pris\s(?:,\s)?)\s?(?:en|dans)\s(?:sa|ses|leurs?|chacune\sde\sses)\s(?:{_ORDINALS}\s"
+    rf"|deux\s|trois\s|quatre\s|cinq\s|six\s|diverses\s)?"
+    rf"branches?(?:\sréunies)?)"
+)
+_MOYEN = Around(
+    rf"(?<!\w)(?:{_ORDINALS}\smoyens?(?:\sde\scassation)?(?:\sréunis)?{_TAKEN}?|moyens?\suniques?(?:\sde\scassation)?"
+    rf"{_TAKEN}?"
+    rf"|moyens?\sde\scassation\sunique{_TAKEN}?|moyens?(?:\sde\scassation)?{_TAKEN}|moyens?\s(?:de\spur\sdroit\s)?"
+    rf"(?:,\s)?relevés?\sd['’]office|{_ORDINALS}\sbranches?(?:\sdu\smoyen)?)(?!\w)",
+    ["moyen", "branche"],
+    80,
+    160,
+)
+
+
+def grounds(text: str) -> list[Span]:
+    """Find designations of grounds of appeal, such as 'second moyen, pris en sa première branche'."""
+    return [match.span() for match in _MOYEN.finditer(text)]

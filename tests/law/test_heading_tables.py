@@ -1,0 +1,62 @@
+"""Every row of the tables of headings and outcomes, by its own example: all that read the table know it."""
+
+import pytest
+
+from legal_rag.law import build_tree, read_paragraphs, walk
+from legal_rag.law.headings import HEADINGS, Heading, letters_of
+from legal_rag.law.outcomes import OUTCOME_KINDS, STATED, STATED_KINDS, OutcomeKind, kinds_of, operative_part
+
+HEAD = "COUR D'APPEL DE LIMOGES"
+ACCOUNT = "EXPOSÉ DU LITIGE\nMme Saule a assigné M. Charme."
+REASONS = "MOTIFS\nAttendu que la faute est établie."
+RULING = "PAR CES MOTIFS\nConfirme le jugement."
+# What stands before and after a heading of each part.
+AROUND = {
+    "statement": (HEAD, f"Mme Saule a assigné M. Charme.\n{REASONS}\n{RULING}"),
+    "claims": (f"{HEAD}\n{ACCOUNT}", f"Elle demande 300 euros.\n{REASONS}\n{RULING}"),
+    "reasons": (f"{HEAD}\n{ACCOUNT}", f"Attendu que la faute est établie.\n{RULING}"),
+    "ruling": (f"{HEAD}\n{ACCOUNT}\n{REASONS}", "Article premier.- La requête de Mme Saule est rejetée."),
+    None: (HEAD, f"M. Charme, demeurant à Tulle\n{ACCOUNT}\n{REASONS}\n{RULING}"),
+}
+
+
+def _part_at(text: str, start: int) -> str | None:
+    return next(paragraph.part for paragraph in read_paragraphs(text) if start < paragraph.end)
+
+
+@pytest.mark.parametrize("heading", HEADINGS, ids=lambda heading: heading.words)
+def test_the_example_of_a_heading_opens_what_its_row_says(heading: Heading):
+    before, after = AROUND[heading.part]
+    text, start = f"{before}\n{heading.example}\n{after}", len(before) + 1
+    assert _part_at(text, start) == (heading.part or "header")
+    titles = [node.title for node in walk(build_tree(text)) if node.char_start <= start < node.char_end]
+    assert heading.section == "none" or any(letters_of(heading.words) in letters_of(title) for title in titles)
+    operative = operative_part(text)
+    if heading.part == "ruling" and heading.section != "none":
+        assert operative
+        assert start < operative.start <= start + len(heading.example) + 1
+        assert operative.in_articles == heading.articles
+
+
+@pytest.mark.parametrize("heading", [row for row in HEADINGS if row.inline], ids=lambda heading: heading.words)
+def test_an_inline_heading_is_read_within_a_line(heading: Heading):
+    before, after = AROUND[heading.part]
+    text = f"{before}.\n{heading.words} : {after}".replace("\n", " ")
+    assert _part_at(text, len(before) + 2) == heading.part
+
+
+@pytest.mark.parametrize("heading", [row for row in HEADINGS if row.part], ids=lambda heading: heading.words)
+def test_a_headings_letters_may_be_spaced_without_accents_or_pseudonymised(heading: Heading):
+    before, after = AROUND[heading.part]
+    unaccented = heading.words.translate(str.maketrans("ÉÈÊÔ", "EEEO"))
+    spaced = " ".join(heading.words.replace(" ", ""))
+    pseudonymised = heading.words[0] + heading.words[1:].replace("S", "C...")
+    for written in (unaccented, spaced, pseudonymised):
+        assert _part_at(f"{before}\n{written} :\n{after}", len(before) + 1) == heading.part
+
+
+@pytest.mark.parametrize("outcome", OUTCOME_KINDS, ids=lambda outcome: outcome.kind)
+def test_the_example_of_an_outcome_is_read_as_its_kind(outcome: OutcomeKind):
+    assert kinds_of(outcome.example) == ({outcome.kind} if outcome.kind else frozenset())
+    first = next((kind for kind, pattern in STATED if pattern.search(outcome.example)), None)
+    assert first == (outcome.kind if outcome.kind in STATED_KINDS else None)
