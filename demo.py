@@ -273,8 +273,8 @@ for topic, ids in CorpusIndex.open(corpus).topics.items() if known else ():
 # ou absent de l'index. Ici la première réponse, suivie d'une référence inventée.
 
 # %%
-from legal_rag import verify_text
-from legal_rag.verification import show_verification
+
+from legal_rag.verification import show_verification, verify_text
 
 draft = f"{predictions[0].answer}\n\nCass. soc., 9 janv. 2018, n° 16-99.999, l'aurait confirmé."
 show_verification(verify_text(draft, corpus)) if known else print("Un index de PyLate n'a pas les numéros.")

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from legal_rag.encoder import ColbertEncoder, EncoderConfig, build_encoder
-from legal_rag.encoder.runtime import product_dtype
+from legal_rag.encoder.runtime import multiplies_bfloat16
 
 ROUNDS = 5
 SIDE = 2048  # of the square matrices whose product is the machine's peak
@@ -76,7 +76,7 @@ def ways_of(torch_way: ColbertEncoder, default: ColbertEncoder) -> list[Way]:
     def pylate(texts: list[str]) -> list[np.ndarray]:
         return model.encode(texts, is_query=False, prompt=prompt, batch_size=32, show_progress_bar=False)
 
-    half = "bf16" if product_dtype() == torch.bfloat16 else "fp32"
+    half = "bf16" if multiplies_bfloat16() else "fp32"
     precision = "int8" if default.backend == "openvino" else half
     return [
         Way("PyLate, torch fp32", pylate, "fp32"),

@@ -8,7 +8,7 @@ from legal_rag.law.articles import ArticleCitation, find_article_citations
 from legal_rag.law.courts import find_courts, find_formations
 from legal_rag.law.dates import LegalDate, LegalDuration, find_dates, find_durations, find_time_limits
 from legal_rag.law.decisions import Identifier, find_cases, find_identifiers
-from legal_rag.law.ruling import Operative, grounds, operative_part, solutions, statements
+from legal_rag.law.outcomes import Operative, grounds, operative_part, solutions, statements
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.statutes import LegalText, find_texts
 from legal_rag.law.tree import Paragraph, TreeNode
@@ -84,7 +84,7 @@ class Reading:
     @cached_property
     def paragraphs(self) -> list[Paragraph]:
         """Its paragraphs, with who speaks in each."""
-        from legal_rag.law.speakers import read_paragraphs  # compiles patterns for a tenth of a second
+        from legal_rag.law.parts import read_paragraphs  # compiles patterns for a tenth of a second
 
         return read_paragraphs(self.text, self._zones)
 
