@@ -21,7 +21,8 @@ from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, Episode, Knowl
 from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
 from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
-from legal_rag.law.citation import code_abbreviations, legal_citation, legal_date
+from legal_rag.law.citation import legal_citation, legal_date
+from legal_rag.law.statutes import CODE_FORMS
 from legal_rag.library.corpus import Corpus
 
 PACKAGE = "legal_rag.graph"
@@ -313,7 +314,7 @@ def _shown_node(graph: KnowledgeGraph, node: Node) -> Shown:
 
 def _short_label(text: str) -> str:
     text = _ARTICLE.sub("art. ", _to_line(text))
-    for code, short in code_abbreviations().items():
+    for code, short in CODE_FORMS.items():
         text = text.replace(f" du {code}", f" {short}").replace(f" des {code}", f" {short}")
     return _clip(text, LABEL_CHARS)
 
