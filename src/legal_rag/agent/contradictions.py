@@ -22,10 +22,11 @@ from legal_rag.citations.wording import content_words
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.outcomes import outcome_of
 from legal_rag.law import find_identifiers
-from legal_rag.law.citation import NO_BREAK, legal_citation, spaced_number
+from legal_rag.law.citation import legal_citation, spaced_number
 from legal_rag.law.courts import CourtRank, court_of
 from legal_rag.law.keys import canonical_key, own_keys
 from legal_rag.law.outcomes import CASSATION, Outcome, opposites_of
+from legal_rag.law.scanning import NO_BREAK
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision

@@ -21,6 +21,8 @@ from legal_rag.law import (
     find_texts,
 )
 from legal_rag.law.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+from legal_rag.law.scanning import spaced
+from legal_rag.law.statutes import SHORT_CODE, code_named
 from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN, ordinal_value
 
 FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "name", "figure"]
@@ -90,9 +92,8 @@ _LEFTOVER = re.compile(r"[^\s()«»\"“”;:!?,°]{0,30}\d[^\s()«»\"“”;:!
 _MORE = re.compile(r"[ ](bis|ter|quater|quinquies|sexies|septies)(?!\w)", re.IGNORECASE)
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
 _CODE_AFTER = re.compile(
-    r"[ ,]{0,2}(?:\((?=[A-Z]))?[ ]?(?:du |de la |des )?(?P<name>(?:anc\. |nouv\. |n)?(?:C\.[ ]?[a-zéè]{2,8}\.?(?:[ ]?(?:p|fam|pén|proc)\.)?|[A-Z]{3,7})(?![\w]))"
+    spaced(rf"[ ,]{{0,2}}\(?[ ]?(?:du |de la |des )?(?:anc\. |nouv\. )?{SHORT_CODE}"), re.IGNORECASE
 )
-_CODES = {form.casefold(): name for name, forms in TABLES["codes"].items() for form in forms}
 
 
 class Fact(NamedTuple):
@@ -252,10 +253,7 @@ def _find_code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
         country, behind = _find_country(text, end)
         return name + country, behind
     match = _CODE_AFTER.match(text, behind)
-    if match is None:
-        return "", behind
-    short = " ".join(match["name"].replace(".", ". ").split()).casefold().rstrip(".").strip()
-    return (_CODES[short], match.end()) if short in _CODES else ("", behind)
+    return (code_named(match["code"]), match.end()) if match else ("", behind)
 
 
 def _find_country(text: str, at: int) -> tuple[str, int]:

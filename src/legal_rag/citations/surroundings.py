@@ -14,7 +14,7 @@ from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import cues_of, telling_stems
-from legal_rag.law.courts import find_courts, find_formations, words_of_value
+from legal_rag.law.courts import find_formations, find_named_courts, words_of_value
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
 from legal_rag.law.tree import Paragraph
 
@@ -22,19 +22,13 @@ AROUND = 300  # characters on either side of a quotation in which the facts of i
 LED = 60  # characters before a quotation in its sentence that may negate it
 TERM_WORDS = 4  # a quotation of fewer content words is a term
 
-_ABBREVIATED_COURT = re.compile(
-    r"(?<!\w)(?:(?:C\. ?)?[Cc]ass(?:\.|(?=[ ,]))(?:[ ,]+(?:(?:[123](?:re|e|ème)|première|deuxième|troisième)? ?civ|soc|crim|com|ass\. plén|ch\. mixte)\b\.?)?"
-    r"|(?:[123](?:re|e) civ|[Ss]oc|[Cc]rim|[Cc]om|[Aa]ss\. plén)\.(?=,? \d)|CE(?=[ ,.])|Cons\. d['’]État|[Cc]ons\. const\.?|CA [A-ZÀ-Ý][\w-]+|CAA [A-ZÀ-Ý][\w-]+|(?:TGI|TJ|TA) [A-ZÀ-Ý][\w-]+"
-    r"|\b[Cc]hambres? régionales? des comptes|\b[Cc]onseils? de prud['’]hommes|\b[Cc]our (?:administrative )?d['’](?:appel|assises)"
-    r"|\b[Tt]ribun(?:al|aux) (?:judiciaires?|administratifs?|correctionnels?|paritaires? des baux ruraux|de (?:commerce|grande instance|proximité|police)|d['’]instance))"
-)
 _STATUTE = re.compile(
     r"(?:lois?|décrets?|convention|directive|règlement|arrêté|circulaire|accord|avenant|contrat|bail|acte|lettre|courrier|protocole|ordonnance n\S*)\b[^.;:]{0,40}\Z"
 )
-_DECISION = re.compile(
-    r"(?:arrêts?|décisions?|jugements?|ordonnance|cass\b\.?|cassation|conseil d['’]état|constitutionnel|const\.|chambre|civ\.|soc\.|com\.|crim\.|plén\.|plénière|(?<!\w)ce\b|cour|juridiction|tribunal|(?<!\w)ca [\w-]+)"
-    r"(?:(?!\b(?:a|est|été|ayant|avait|était|qui|que|contre|licencié|conclu|signé|né)\b)[^.;:“”]){0,70}\Z"
-)
+# What may stand between a decision, or its court, and its date.
+_UNTIL_DATE = r"(?:(?!\b(?:a|est|été|ayant|avait|était|qui|que|contre|licencié|conclu|signé|né)\b)[^.;:“”]){0,70}\Z"
+_DECISION = re.compile(r"(?:arrêts?|décisions?|jugements?|ordonnance|chambre|cour|juridiction|tribunal)" + _UNTIL_DATE)
+_AFTER_COURT = re.compile(_UNTIL_DATE)
 _ATTACKED = re.compile(
     r"attaqu|déféré|entrepris|frappé|dont appel|critiqué|contre l|contre un|premiers juges|première instance|appel (?:de|du|interjeté)|(?:casse|annule|infirme|confirme|cassé|annulé|infirmé|confirmé)"
 )
@@ -123,13 +117,13 @@ def courts_to_find(claim: Claim, source: SourceText) -> list[frozenset[str]]:
 
 def courts_named(text: str) -> list[frozenset[str]]:
     """Return the words of each court and chamber that a text names."""
-    return [words_of_value(text[slice(*span)]) for span in _find_court_spans(text)]
+    return [words_of_value(text[slice(*span)]) for span in find_named_courts(text)]
 
 
 def quotes_a_term(claim: Claim) -> bool:
     """Is so little quoted that a sentence rests on its own words?"""
     quoted = sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
-    framing = telling_stems(_blank_spans(claim.masked, _find_court_spans(claim.masked)))
+    framing = telling_stems(_blank_spans(claim.masked, find_named_courts(claim.masked)))
     return quoted < TERM_WORDS and len(framing) > quoted
 
 
@@ -142,7 +136,7 @@ def _drop_other_facts(claim: Claim, others: Sequence[SourceText]) -> Claim:
 class _SurroundingsCheck:
     def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], cited: Span) -> None:
         self._claim, self._source, self._places = claim, source, places
-        self._courts = _find_court_spans(claim.masked)
+        self._courts = find_named_courts(claim.masked)
         self._frame = legible(claim.masked).lower()
         # Without the courts' names: "Cour de cassation" states no outcome.
         self._frame_without_courts = _blank_spans(self._frame, self._courts)
@@ -213,7 +207,7 @@ class _SurroundingsCheck:
         follows = not re.search(r"\w{4}", before[before.rfind("“") + 1 :]) or before.rstrip().endswith(
             (". le", ", le", "le")
         )
-        return bool(_DECISION.search(before) or (follows and _COURT_FOLLOWS.match(self._frame, end)))
+        return self._names_decision_before(at, 100) or bool(follows and _COURT_FOLLOWS.match(self._frame, end))
 
     def _mentions_attacked(self, fact: Fact) -> bool:
         at, end = fact.start - self._claim.start, fact.end - self._claim.start
@@ -224,7 +218,13 @@ class _SurroundingsCheck:
 
     def _is_year_of_citation(self, fact: Fact) -> bool:
         at = fact.start - self._claim.start
-        return self._frame[max(0, at - 1) : at] == "(" or bool(_DECISION.search(self._frame[max(0, at - 60) : at]))
+        return self._frame[max(0, at - 1) : at] == "(" or self._names_decision_before(at, 60)
+
+    def _names_decision_before(self, at: int, reach: int) -> bool:
+        first = max(0, at - reach)
+        return bool(_DECISION.search(self._frame[first:at])) or any(
+            first < end <= at and _AFTER_COURT.match(self._frame[end:at]) for _, end in self._courts
+        )
 
     def _is_stated_near(self, fact: Fact) -> bool:
         return any(self._source.states(fact, *span) for span in self._near_spans)
@@ -389,11 +389,6 @@ def _speaker_warning(paragraph: Paragraph) -> str:
     if paragraph.censured:
         return OF_CENSURED
     return {"party": OF_PARTY, "lower_court": OF_LOWER_COURT}.get(paragraph.speaker or "", "")
-
-
-def _find_court_spans(text: str) -> list[Span]:
-    abbreviated = [match.span() for match in _ABBREVIATED_COURT.finditer(text)]
-    return sorted({*find_courts(text), *find_formations(text), *abbreviated})
 
 
 def _blank_spans(text: str, spans: Sequence[Span]) -> str:

@@ -20,6 +20,7 @@ from legal_rag.extraction.terms import (
     search_words_of,
 )
 from legal_rag.law import find_dates
+from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS
 from legal_rag.law.keys import ParsedQuery, candidate_keys
 from legal_rag.law.words import FULL_MONTHS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN
 
@@ -35,7 +36,7 @@ LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
 ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
 _LISTS = read_words("legal_rag.extraction")
-COURTS, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "case_words"))
+COURTS, CASE_WORDS = COURT_WORDS.union(COURT_ACRONYMS, _LISTS["courts"]), frozenset(_LISTS["case_words"])
 PLAIN_TITLES = TITLES_OF_MEN | TITLES_OF_WOMEN - {"dame"}  # what follows them is always a name
 ORDINARY = COURTS | FULL_MONTHS.keys() | set(_LISTS["ordinary"])
 # "La loi du 6 juillet 1989" names a law, not a day.

@@ -21,7 +21,6 @@ from legal_rag.graph.facts import NOWHERE, Fact, entity_facts, node_of_document,
 from legal_rag.graph.names import (
     COURT,
     DOCUMENT,
-    KINDS_OF_COURTS,
     LOWER,
     NAME,
     NAMED_TYPES,
@@ -52,6 +51,7 @@ from legal_rag.graph.types import (
     ExtractionResult,
 )
 from legal_rag.law import find_courts, find_dates, find_texts
+from legal_rag.law.courts import COURT_WORDS
 from legal_rag.law.keys import NO_CODE, own_keys
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.words import TITLES
@@ -345,7 +345,7 @@ class _Text:
             return True
         if node.key.startswith(COURT) and of_fact.key.startswith(COURT):  # a court matches its chambers
             words, of_court = (set(words_of_key(key)) for key in (node.key, of_fact.key))
-            return words <= of_court and not words.isdisjoint(KINDS_OF_COURTS)
+            return words <= of_court and not words.isdisjoint(COURT_WORDS)
         return node.key.startswith(DOCUMENT) and of_fact.key in self._library_keys(node.key.removeprefix(DOCUMENT))
 
     def _library_keys(self, doc_id: str) -> list[str]:

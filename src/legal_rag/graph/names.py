@@ -14,28 +14,19 @@ from legal_rag.base.text import normalized, words_of
 from legal_rag.extraction.rules.names import LEAD
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
-from legal_rag.law.citation import NO_BREAK, find_abbreviated_articles, spaced_number
-from legal_rag.law.courts import words_of_value
+from legal_rag.law.articles import find_abbreviated_articles
+from legal_rag.law.citation import spaced_number
+from legal_rag.law.courts import UNIQUE_COURTS, court_at_start, parse_court, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, relaxed_key
+from legal_rag.law.scanning import NO_BREAK
 from legal_rag.law.words import TITLES, TITLES_OF_ANYONE, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "name:", "term:", "lower:"
 NAMED_TYPES = frozenset(("party", "person", "organization", "judge_or_counsel"))
 MOST_CHARS = 300  # of a name
 CACHED_STATUTES = 20_000  # names: many decisions share codes and statutes
-_COURT_ABBREVIATION = re.compile(r"\b(?:Cass|CE|CA|CAA|TA|TJ|TGI|CPH|CJUE|CEDH|Cons)\b\.?")
 _NUMBER = re.compile(r"(?<![\d/-])(\d{1,4})\s?[-‐‑–/]\s?(\d{1,5})(?!\d)")
 _LEADING_ARTICLE = re.compile(r"(?:l['’]|l[ae]s?\b)\s*", re.IGNORECASE)
-_UNIQUE_COURTS = frozenset("cassation constitutionnel conseiletat conflits cjue cedh".split())
-KINDS_OF_COURTS = _UNIQUE_COURTS | frozenset(
-    "appel caa administratif judiciaire tgi instance commerce prudhommes proximite correctionnel police enfants baux"
-    " assises".split()
-)
-_CHAMBER_WORDS = frozenset(
-    "sociale sociales commerciale civile criminelle correctionnelle prudhomale mixte reunies assemblee pleniere"
-    " financiere economique rurale departementale specialisee instruction accusation famille mineurs urgences referes"
-    " requetes securite proximite chambre president premier chr detachee tribunal cour juge".split()
-)
 _PART_OF_COURT = re.compile(r"\b(p[ôo]le|section|sect\.?)\s*(?:n\s?[°o]\s*)?(\d{1,2}|[A-Z](?!\w))", re.IGNORECASE)
 _FORMER = re.compile(r"^(?:(?:le|la|l) )?(?:nouveau )?")
 _STATUTE_KINDS = ("decret loi", "loi", "ordonnance", "decret", "arrete", "circulaire", "directive", "reglement")
@@ -116,7 +107,8 @@ def court_node(*written: str, within: str = "") -> Named | None:
         return None
     first, *chambers = (part if part[:1] != part[:2] else part.capitalize() for part in parts)
     name = ", ".join([first, *(part[:1].lower() + part[1:] for part in chambers)])
-    is_unique = _UNIQUE_COURTS & words or (words & KINDS_OF_COURTS and any(map(_is_place, words)))
+    court = parse_court(" ".join(parts))
+    is_unique = court.types & UNIQUE_COURTS or court.town
     return Named(COURT + " ".join(sorted(words)) + ("" if is_unique else _of_doc(within)), "court", name)
 
 
@@ -124,10 +116,6 @@ def court_words(written: str) -> frozenset[str]:
     """Return the words that identify a court and chamber: "pôle 6, chambre 3" is not "pôle 3, chambre 6"."""
     numbered = {f"{match[1][0].lower()}{match[2].lower()}" for match in _PART_OF_COURT.finditer(written)}
     return words_of_value(_PART_OF_COURT.sub(" ", written)) | numbered
-
-
-def _is_place(word: str) -> bool:
-    return len(word) > 2 and word.isalpha() and word not in KINDS_OF_COURTS | _CHAMBER_WORDS
 
 
 def statute_node(written: str, within: str = "") -> Named | None:
@@ -419,7 +407,7 @@ def guessed_type(written: str) -> str:
     refs = identifiers_in(written)
     if refs:
         return "article" if all(ref.kind == "article" for ref in refs) else "decision"
-    if find_courts(written) or _COURT_ABBREVIATION.match(written):
+    if find_courts(written) or court_at_start(written):
         return "court"
     if find_texts(written, find_dates(written)):
         return "statute"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law.scanning import BLANK, DASH, NOT_INSIDE, Around, Led, spaced
-from legal_rag.law.statutes import CODE_NAME, LegalText
+from legal_rag.law.statutes import CODE_NAME, SHORT_CODE, SHORT_CODE_STARTS, LegalText, code_named
 
 
 class ArticleNumber(NamedTuple):
@@ -70,8 +70,32 @@ def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
     for pattern in (_ARTICLES, _BARE_ARTICLE, _OF_NAMED_CODE, _AFTER_CODE):
         for match in pattern.finditer(text):
             code = " ".join((match["code"] or "").replace("’", "'").lower().split())
-            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
-                yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
+            yield from _numbers_of_list(text, match, code)
+
+
+def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[ArticleNumber]:
+    for number in _NUMBER_IN_LIST.finditer(text, *match.span("list")):
+        yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
+
+
+_SHORT_CODE_ARTICLES = (
+    Led(rf"(?<![\w.]){SHORT_CODE}_,?_(?:articles?|art\.)_(?P<list>{_LIST})", SHORT_CODE_STARTS),
+    Led(
+        rf"(?<![\w-])(?:articles?|art\.)_(?P<list>{_LIST})(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?{SHORT_CODE}",
+        ["article", "art."],
+    ),
+    Led(
+        rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?{SHORT_CODE}",
+        [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
+    ),
+)
+
+
+def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
+    """Yield each article cited with an abbreviated code; some twice."""
+    for pattern in _SHORT_CODE_ARTICLES:
+        for match in pattern.finditer(text):
+            yield from _numbers_of_list(text, match, code_named(match["code"]))
 
 
 class ArticleCitation(NamedTuple):

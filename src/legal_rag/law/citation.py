@@ -1,29 +1,26 @@
 """Cite decisions and articles as French lawyers do: "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié"."""
 
 import re
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
-from importlib.resources import files
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
-from legal_rag.law.articles import ARTICLE_NUMBER, ArticleNumber, article_value
-from legal_rag.law.courts import words_of_value
+from legal_rag.law.articles import article_value
+from legal_rag.law.courts import CHAMBERS, Court, court_at_start, words_of_value
 from legal_rag.law.keys import DocumentLike
 from legal_rag.law.letterheads import EMAIL
-from legal_rag.law.scanning import BLANK, DASH, Led, spaced
-from legal_rag.law.statutes import CODE_NAME
-from legal_rag.law.words import SHORT_MONTHS
+from legal_rag.law.scanning import NO_BREAK, read_table, spaced
+from legal_rag.law.statutes import CODE_FORMS, CODE_NAME
+from legal_rag.law.words import ORDINALS, SHORT_MONTHS
 
 FIELD_CHARS = 400  # read of a title or a column
 HEAD_CHARS = 800  # of the text, where a decision names its court, its number and how it is published
 TITLE_CHARS = 160  # of a title used as citation
 PART_CHARS = 40  # a number or formation that is longer is cut or left out
-NO_BREAK = "\u00a0"
 CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
 
 
@@ -65,12 +62,9 @@ class _Link(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    courts: tuple[tuple[re.Pattern[str], str, bool], ...]  # name, form, whether a town follows
-    cassation: tuple[tuple[frozenset[str], str, str], ...]  # words of the name, ECLI letters, citation form
     formations: tuple[tuple[re.Pattern[str], str], ...]
     publication: tuple[tuple[re.Pattern[str], str], ...]
     publication_codes: dict[str, str]
-    codes: dict[str, str]
     links: tuple[_Link, ...]
 
 
@@ -91,43 +85,25 @@ def legal_date(iso: str) -> str:
     return f"{'1er' if day.day == 1 else day.day}{NO_BREAK}{SHORT_MONTHS[day.month - 1]}{NO_BREAK}{day.year}"
 
 
-def code_abbreviations() -> dict[str, str]:
-    """Return the abbreviation of each code ("C. trav.") by its lower-case name ('code du travail')."""
-    return dict(_tables().codes)
-
-
 @cache
 def _tables() -> _Tables:
-    table = tomllib.loads((files("legal_rag.law") / "citation.toml").read_text("utf-8"))
-    courts = [(*court, town) for kind, town in (("local", True), ("single", False)) for court in table["courts"][kind]]
+    table = read_table("citation.toml")
     return _Tables(
-        courts=tuple(
-            (re.compile(rf"(?:{name.replace('~', _APOSTROPHE)})(?!\w)", re.IGNORECASE), _no_breaks(form), town)
-            for name, form, town in courts
-        ),
-        cassation=tuple(
-            (frozenset(row["words"].split()), row["ecli"], _no_breaks(row["form"])) for row in table["cassation"]
-        ),
-        formations=tuple((re.compile(old, re.IGNORECASE), new) for old, new in table["formations"]["replaced"]),
+        formations=tuple((re.compile(row["words"], re.IGNORECASE), row["form"]) for row in table["formations"]),
         publication=tuple(
-            (re.compile(rf"(?:^|,)\s*(?:{words})(?!\w)", re.IGNORECASE), form)
-            for words, form in table["publication"]["words"]
+            (re.compile(rf"(?:^|,)\s*(?:{row['words']})(?!\w)", re.IGNORECASE), row["form"])
+            for row in table["publication"]
         ),
-        publication_codes=dict(table["publication"]["codes"]),
-        codes={name: _no_breaks(form) for name, form in table["codes"].items()},
+        publication_codes={row["code"]: row["form"] for row in table["publication_codes"]},
         links=tuple(
-            _Link(link.pop("name"), tuple((field, re.compile(pattern)) for field, pattern in link.items()), url)
-            for link in table["links"]
-            for url in [link.pop("url")]
+            _Link(
+                row["name"],
+                tuple((field, re.compile(row[field])) for field in ("id", "court", "number") if field in row),
+                row["url"],
+            )
+            for row in table["links"]
         ),
     )
-
-
-_APOSTROPHE = "['’ ]?"
-
-
-def _no_breaks(text: str) -> str:
-    return text.replace("_", NO_BREAK)
 
 
 def _column_line(value: Any) -> str:
@@ -180,7 +156,7 @@ def _cite_article(document: DocumentLike) -> LegalCitation | None:
     if code is None or not number:
         return None
     name = " ".join(code["code"].replace("’", "'").split())
-    form = _tables().codes.get(name.lower(), name)
+    form = CODE_FORMS.get(name.lower(), name)
     number = _NUMBER_OF_ARTICLE.sub(lambda match: spaced_number(match.group()), number)
     is_annex = number.lower().startswith("annexe")
     sign = "" if is_annex else f"art.{NO_BREAK}"
@@ -231,7 +207,7 @@ def _cite_decision(document: DocumentLike) -> LegalCitation | None:
 
 def _case_name(title: str) -> str:
     """Return the rest of a title without court, formation, date, number and publication."""
-    if not _named_court(title) and not _cassation([title.partition(",")[0]], ""):
+    if not court_at_start(title) and not _cassation([title.partition(",")[0]], ""):
         return _cut_title(title)
     segments = _without_dates(title).split(",")
     known = [n for n, segment in enumerate(segments) if not segment.strip() or _NUMBER_SEGMENT.fullmatch(segment)]
@@ -256,29 +232,25 @@ _SMALL_WORDS = frozenset("de du des la le les en sur sous lès les l d et".split
 
 def _read_court(document: DocumentLike, title: str) -> str:
     given = _column_line(document.juridiction)
-    named, town = _named_court(given) or ("", "")
-    if given and not named:
+    court, name = _named_court(given)
+    if given and not court:
         return "" if any(map(str.isdigit, given)) else given[: PART_CHARS * 2]  # not a code such as "tj75056"
-    if named and (town or not _is_local(named)):
-        return f"{named} {town}".strip()
-    for text in (title, _court_of_head(document) if named or not title else ""):
-        other, town = _named_court(text) or ("", "")
-        if other and named in ("", other) and (town or not _is_local(other)):
-            return f"{other} {town}".strip()
-    return named
+    if court and (name != court.cite or not court.has_town):
+        return name
+    for text in (title, _court_of_head(document) if court or not title else ""):
+        other, name = _named_court(text)
+        if other and court in (None, other) and (name != other.cite or not other.has_town):
+            return name
+    return court.cite if court else ""
 
 
-def _is_local(form: str) -> bool:
-    return any(form == local for _, local, has_town in _tables().courts if has_town)
-
-
-def _named_court(text: str) -> tuple[str, str] | None:
-    """Return the citation form and the town of the court that a text begins with."""
-    for pattern, form, has_town in _tables().courts:
-        if match := pattern.match(text):
-            town = _OF.match(text, match.end()) if has_town else None
-            return form, _town(town["town"]) if town else ""
-    return None
+def _named_court(text: str) -> tuple[Court | None, str]:
+    """Return the court that a text begins with, and its citation form with its town."""
+    court, end = court_at_start(text) or (None, 0)
+    if not court or not court.cite:
+        return None, ""
+    town = _OF.match(text, end) if court.has_town else None
+    return court, f"{court.cite} {_town(town['town']) if town else ''}".strip()
 
 
 def _town(name: str) -> str:
@@ -318,11 +290,19 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
     given, named = _column_line(document.formation), _formations_of_title(title)
     if court == CASSATION:
         return _cassation([given, *named], _column_line(document.extra.get("ecli")))
-    text = given or ", ".join(named[1:] if named and _named_court(named[0]) else named)
+    text = given or ", ".join(named[1:] if named and court_at_start(named[0]) else named)
+    text = _ORDINAL.sub(lambda match: _short_ordinal(ORDINALS[match.group().lower()]), text)
     for pattern, form in _tables().formations:
         text = pattern.sub(form, text)
     text = " ".join(text.split())
     return text[:1].lower() + text[1:] if len(text) <= PART_CHARS else ""
+
+
+_ORDINAL = re.compile("|".join(word for word in ORDINALS if word not in ("premier", "second")), re.IGNORECASE)
+
+
+def _short_ordinal(number: int) -> str:
+    return "1re" if number == 1 else f"{number}e"
 
 
 def _formations_of_title(title: str) -> list[str]:
@@ -340,11 +320,11 @@ _FORMATION_WORD = re.compile(
 
 def _cassation(names: Sequence[str], ecli: str) -> str:
     for words in map(words_of_value, names):
-        for needed, _, form in _tables().cassation:
-            if needed <= words:
-                return form
+        for chamber in CHAMBERS:
+            if chamber.words <= words:
+                return chamber.cite
     code = _ECLI.match(ecli)
-    return next((form for _, letters, form in _tables().cassation if code and code[1].upper().startswith(letters)), "")
+    return next((chamber.cite for chamber in CHAMBERS if code and code[1].upper().startswith(chamber.ecli)), "")
 
 
 _ECLI = re.compile(r"ECLI:FR:CCASS:\d{4}:(\w{3})", re.IGNORECASE)
@@ -431,64 +411,3 @@ def _publication(document: DocumentLike, title: str, court: str) -> str:
         return "publié" if "publié" in codes else codes[0]
     marked = _LETTERHEAD_CODE.search(document.content[:HEAD_CHARS]) if court == CASSATION else None
     return marked["code"] if marked else ""
-
-
-# Abbreviations of codes in addition to `code_abbreviations`.
-_OTHER_ABBREVIATIONS = {
-    "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
-    "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
-    "code de la sécurité sociale": ["C. séc. soc."],
-    "code de la consommation": ["C. conso."],
-    "code de l'organisation judiciaire": ["C. org. jud."],
-    "livre des procédures fiscales": ["LPF"],
-    "code électoral": ["C. élec."],
-}
-_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
-_ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){ARTICLE_NUMBER}){{0,20}})"
-
-
-def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
-    """Yield each article cited with an abbreviated code; some twice."""
-    names, scans = _code_patterns()
-    for scan in scans:
-        for match in scan.finditer(text):
-            code = next(name for number, name in enumerate(names) if match[f"c{number}"])
-            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
-                yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
-
-
-class _Codes(NamedTuple):
-    """Patterns of articles cited with the abbreviation of their code."""
-
-    names: list[str]  # group 'c0' is the first one's abbreviation
-    scans: tuple[Led, ...]
-
-
-@cache
-def _code_patterns() -> _Codes:
-    forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
-    forms |= {name: aliases for name, aliases in _OTHER_ABBREVIATIONS.items() if name not in forms}
-    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, aliases))})" for n, aliases in enumerate(forms.values()))
-    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for aliases in forms.values() for form in aliases})
-    return _Codes(
-        list(forms),
-        (
-            Led(rf"(?<![\w.])(?:{code})_,?_(?:articles?|art\.)_{_ARTICLES}", words),
-            Led(
-                rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?(?:{code})(?!\w)",
-                ["article", "art."],
-            ),
-            Led(
-                rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{code})(?!\w)",
-                [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
-            ),
-        ),
-    )
-
-
-def _abbreviation(form: str) -> str:
-    """Make a pattern in which the dots and blanks of "C. trav." are optional; acronyms match only in capitals."""
-    if form.isupper():
-        return rf"(?-i:{form})"
-    parts = re.findall(r"[^\W\d_]+", form)
-    return r"\.?_".join(map(re.escape, parts)) + r"\.?"

@@ -1,15 +1,50 @@
-"""Courts and their formations, and the rank of each."""
+"""Courts and their chambers: found, abbreviated or in full, compared and ranked; `courts.toml` has a row for each."""
 
 import re
-import tomllib
-import unicodedata
-from importlib.resources import files
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
-from legal_rag.base.text import Span, normalized
-from legal_rag.law.scanning import BLANK, DASH, Around, Led
+from legal_rag.base.text import Span, normalized, without_accents
+from legal_rag.law.scanning import BLANK, DASH, NO_BREAK, Around, Led, read_table, short_form, spaced
+from legal_rag.law.words import ORDINALS
 
-_TABLES = tomllib.loads((files("legal_rag.law") / "courts.toml").read_text("utf-8"))
+Level = Literal["supreme", "appeal", "first", ""]
+SUPREME: Level = "supreme"
+APPEAL: Level = "appeal"
+
+
+class Court(NamedTuple):
+    """A court, or a chamber of the Cour de cassation, as its row in the table has it."""
+
+    names: tuple[str, ...]
+    cite: str  # citation form, with no-break spaces; may be empty
+    short: tuple[str, ...]  # abbreviations, the citation form included
+    words: frozenset[str]  # that stand for it in `words_of_value`
+    has_town: bool
+    ecli: str  # of a chamber: its first letters in an ECLI
+
+
+def _read_courts(rows: Iterable[dict[str, Any]]) -> list[Court]:
+    return [
+        Court(
+            tuple(row["names"]),
+            row.get("cite", ""),
+            tuple(filter(None, [row.get("cite"), *row.get("short", ())])),
+            frozenset(row["key"].split()),
+            row.get("town", False),
+            row.get("ecli", ""),
+        )
+        for row in rows
+    ]
+
+
+_TABLES = read_table("courts.toml")
+COURTS, CHAMBERS = _read_courts(_TABLES["courts"]), _read_courts(_TABLES["chambers"])
+_SINGLE_COURTS, _LOCAL_COURTS = ([court for court in COURTS if court.has_town == town] for town in (False, True))
+
+# --- Names in full
+
 # A town: a capital letter; hyphens, or the small words that join names, and those towns whose names have several words.
 _CAP = r"(?-i:[A-ZÀ-ÖØ-Þ])"
 _WORD = rf"{_CAP}[\w'’]*(?:[-‐‑][\w'’]+)*"
@@ -34,22 +69,35 @@ _OF_TOWN = (
 )
 
 
-def _court_alternatives(names: list[str]) -> str:
-    """Make a pattern of names; "~" is an apostrophe, which OCR may have dropped."""
-    return "|".join(name.replace("~", rf"['’]?{BLANK}?") for name in sorted(names, key=len, reverse=True))
+def _alternatives(patterns: Iterable[str]) -> str:
+    """Make a pattern of alternatives, the longer ones first."""
+    return "|".join(sorted(set(patterns), key=len, reverse=True))
 
 
-_SINGLE = Led(rf"(?<![\w-])(?:{_court_alternatives(_TABLES['single'])})(?!\w)", ["cour", "conseil", "tribunal"])
-_LOCAL = Led(
-    rf"(?<![\w-])(?:{_court_alternatives(_TABLES['local'])}){_OF_TOWN}",
-    ["cour", "conseil", "tribun", "juridiction", "commission", "chambre"],
-)
+def _names_in_full(courts: Iterable[Court]) -> str:
+    return _alternatives(_full_name(name) for court in courts for name in court.names)
 
-_ORDINAL = (
-    rf"(?:premi[eè]re|deuxi[eè]me|seconde|troisi[eè]me|quatri[eè]me|cinqui[eè]me|sixi[eè]me|septi[eè]me|huiti[eè]me"
-    rf"|neuvi[eè]me|"
-    rf"dixi[eè]me|onzi[eè]me|douzi[eè]me|[\dl]\d?{BLANK}?(?:[eè]re|re|nde|[eè]me|[eè]|o|°))"
-)
+
+def _full_name(name: str) -> str:
+    return " ".join(map(_plural, name.split()))
+
+
+def _plural(word: str) -> str:
+    """Make a pattern of a word of a name, also in the plural and as scans spoil it: "cour dappel", "conseil d'etat"."""
+    if "'" not in word and word not in ("de", "du", "la", "et", "pour") and word[-1] not in "sx":
+        word = f"{word[:-2]}(?:al|aux)" if word.endswith("al") else f"{word}s?"
+    return word.replace("'", rf"['’]?{BLANK}?").replace("é", "[eé]").replace("è", "[eè]")
+
+
+SINGLE_COURT = _names_in_full(_SINGLE_COURTS)
+# Courts whose case law is cited by their full name and a date: "Cour de cassation, 3 mai 2010".
+CASE_LAW_COURT = _names_in_full(court for court in COURTS if court.words & {"cassation", "conseiletat"})
+_FIRST_WORDS = sorted({name.split()[0].removesuffix("al") for court in COURTS for name in court.names})
+_SINGLE = Led(rf"(?<![\w-])(?:{SINGLE_COURT})(?!\w)", _FIRST_WORDS)
+_LOCAL = Led(rf"(?<![\w-])(?:{_names_in_full(_LOCAL_COURTS)}){_OF_TOWN}", _FIRST_WORDS)
+_TOWNLESS = Led(rf"(?<![\w-])(?:{_names_in_full(court for court in _LOCAL_COURTS if court.cite)})(?!\w)", _FIRST_WORDS)
+
+_ORDINAL = rf"(?:{_alternatives(ORDINALS)}|[\dl]\d?{BLANK}?(?:[eè]re|re|er|nde|[eè]me|[eè]|o|°))"
 _KINDS = (
     "civiles?", "sociale", "commerciale", "criminelle", "correctionnelle", "mixte", "prud['’]homale", "sociales",
     "financière", "économique", "rurale", "départementale", "spécialisée", "administrative", "détachée", "foraine",
@@ -66,7 +114,7 @@ _TAIL = (
     rf"AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]))(?![\w'’.°]))?(?: \({_ORDINAL} chambre(?: "
     rf"[A-Z](?!\w))?\))?{_SECTION}?"
 )
-FORMATIONS: tuple[str, ...] = (
+_FORMATIONS = (
     r"pôle \d{1,2}(?:_[,–-]_chambre \d{1,2})?",
     rf"(?:{_ORDINAL}|(?<![\d.,-])\d{{1,2}}) chambre{_TAIL}",
     "pôle social",
@@ -76,26 +124,195 @@ FORMATIONS: tuple[str, ...] = (
     "chambres réunies",
     "chambre mixte",
 )
-_FORMATION = Around(rf"(?<![\w-])(?:{'|'.join(FORMATIONS)})(?!\w)", ["chambre", "assemblée", "pôle"], 20, 160)
+_FORMATION = Around(rf"(?<![\w-])(?:{'|'.join(_FORMATIONS)})(?!\w)", ["chambre", "assemblée", "pôle"], 20, 160)
 
 
 def find_courts(text: str) -> list[Span]:
-    """Find the courts that a text names, with their towns, in text order."""
+    """Find the courts that a text names in full, with their towns, in text order."""
     return sorted(match.span() for pattern in (_SINGLE, _LOCAL) for match in pattern.finditer(text))
 
 
 def find_formations(text: str) -> list[Span]:
-    """Find the chambers and other formations of courts that a text names, in text order."""
+    """Find the chambers and other formations of courts that a text names in full, in text order."""
     return [match.span() for match in _FORMATION.finditer(text)]
 
 
-_ABBREVIATIONS = [(re.compile(pattern), f" {word} ") for pattern, word in _TABLES["abbreviations"]]
+# --- Abbreviations
+
+_CIVIL = r"civ(?:iles?|\.|(?!\w))"
+_OTHER_CHAMBERS = _alternatives(
+    form
+    for chamber in CHAMBERS
+    if "civile" not in chamber.words
+    for form in (*chamber.names, *map(short_form, chamber.short))
+)
+_CHAMBER = (
+    rf"(?:{_ORDINAL}_(?:ch(?:ambre|\.)_)?{_CIVIL}|{_CIVIL}_(?:{_ORDINAL}|[1-3](?!\d))|{_CIVIL}"
+    rf"|(?:ch(?:ambre|\.)_)?(?:{_OTHER_CHAMBERS})(?!\w))"
+)
+# "Soc., 9 janv. 2018", "2e civ. 5 oct. 2023": where a chamber stands for the Cour de cassation.
+_CHAMBER_ALONE = (
+    rf"(?:[1-3](?:re|e|ère|ème)_civ\.|(?=(?-i:[A-Z]))(?:civ\.(?:_{_ORDINAL})?|(?:{_OTHER_CHAMBERS})(?<=\.)))"
+)
+_CITED = r"(?=_[,(]|_\d| (?:du|le) )"  # what follows a court in a citation, unlike "CE" for "ce"
+
+
+def _short_forms(courts: Iterable[Court]) -> list[str]:
+    return [form for court in courts for form in court.short]
+
+
+def _short_pattern(courts: Iterable[Court]) -> str:
+    return f"(?:{_alternatives(map(short_form, _short_forms(courts)))})"
+
+
+def _starts(form: str) -> list[str]:
+    """Return the beginnings of an abbreviation by which a text is searched."""
+    first = form.lower().replace(NO_BREAK, " ").split()[0]
+    if len(form) == 2:
+        return [f"{first}{sign}" for sign in f" {NO_BREAK},("] + [f"{first[0]}."]
+    return [first, f"{first[0]}."] if form.isupper() else [first.rstrip(".") if len(first) > 2 else first]
+
+
+_CASSATION = [court for court in COURTS if "cassation" in court.words]
+_SHORT = Led(
+    r"(?<![\w/.-])(?=(?-i:[A-Z])|\d|[a-z]+\.)"
+    rf"(?:{_short_pattern(_CASSATION)}(?:_,?_{_CHAMBER})?|{_CHAMBER_ALONE}{_CITED}"
+    rf"|(?-i:CE){_CITED}|(?!(?-i:CE)\b){_short_pattern(_SINGLE_COURTS)}"
+    rf"|{_short_pattern(_LOCAL_COURTS)} (?:de |d['’]|du )?(?:(?:la|le|les) (?={_CAP}))?{_TOWN})(?![\w°])",
+    sorted(
+        {start for form in _short_forms((*COURTS, *CHAMBERS)) for start in _starts(form)}
+        | {"civ.", "1re", "1ère", "2e", "2ème", "3e", "3ème"}
+    ),
+)
+
+
+def find_short_courts(text: str) -> list[Span]:
+    """Find the courts that a text names by abbreviations, in text order: "Cass. soc.", "CA Paris", "CE,"."""
+    return [match.span() for match in _SHORT.finditer(text)]
+
+
+def find_named_courts(text: str) -> list[Span]:
+    """Find all courts and formations that a text names, also without their towns; spans may overlap."""
+    townless = (match.span() for match in _TOWNLESS.finditer(text))
+    return sorted({*find_courts(text), *find_formations(text), *find_short_courts(text), *townless})
+
+
+def _any_form(forms_of: Callable[[Court], Iterable[str]]) -> str:
+    """Make a pattern of the forms of all courts, the longer ones first; `_court_of` tells which one matched."""
+    forms = [(form, number) for number, court in enumerate(COURTS) for form in forms_of(court)]
+    forms.sort(key=lambda pair: len(pair[0]), reverse=True)
+    return "|".join(f"(?P<form{place}_{number}>{form})" for place, (form, number) in enumerate(forms))
+
+
+def _court_of(match: re.Match[str]) -> Court:
+    return COURTS[int((match.lastgroup or "").partition("_")[2])]
+
+
+_AT_START = re.compile(
+    spaced(rf"(?:{_any_form(lambda court: [*map(_full_name, court.names), *map(short_form, court.short)])})(?!\w)"),
+    re.IGNORECASE,
+)
+
+
+def court_at_start(text: str) -> tuple[Court, int] | None:
+    """Return the court that a text begins with, and where its name ends, before its town."""
+    match = _AT_START.match(text)
+    return (_court_of(match), match.end()) if match else None
+
+
+# --- Names compared
+
+
+# Patterns of names and abbreviations in a text of words without accents and signs.
+
+
+def _folded_name(name: str) -> str:
+    plain = without_accents(name).replace("prud'h", "prudh")
+    return " ".join(word.replace("'", " ") if "'" in word else _plural(word) for word in plain.split())
+
+
+def _folded_form(form: str) -> str:
+    return " ?".join(form.lower() if form.isupper() else re.findall("[a-z]+", without_accents(form.lower())))
+
+
+_IN_FOLDED = re.compile(
+    rf"\b(?:{_any_form(lambda court: [*map(_folded_name, court.names), *map(_folded_form, court.short)])})\b"
+)
+# What words of chambers stand for, abbreviated ("soc") or counted ("deuxieme").
+_WORDS = {word: str(number) for word, number in ORDINALS.items() if word not in ("premier", "second")} | {
+    short.rstrip("."): word
+    for chamber in CHAMBERS
+    for form in chamber.short
+    for short, word in zip(
+        without_accents(form).split()[::-1], without_accents(chamber.names[0]).split()[::-1], strict=False
+    )
+}
 _EMPTY_WORDS = frozenset("chambre chambres ch cour tribunal de d du des la le l les et section en au".split())
 _RANK_NUMBER = re.compile(r"\b(\d+)(?:re|ere|er|eme|e|nde)\b")
 
-Level = Literal["supreme", "appeal", "first", ""]
-SUPREME: Level = "supreme"
-APPEAL: Level = "appeal"
+
+@lru_cache(maxsize=4096)
+def words_of_value(value: str) -> frozenset[str]:
+    """Return the words that distinguish a court, chamber or outcome, abbreviations expanded."""
+    prose = re.sub(r"\bà\b", " ", normalized(value.lower()))  # unlike the "A" of "10e chambre A"
+    text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", without_accents(prose)))
+    text = re.sub(r"\bst(e?)\b", r"saint\1", text.replace("prud hommes", "prudhommes"))
+    text = _IN_FOLDED.sub(lambda match: f" {' '.join(_court_of(match).words)} ", text)
+    text = re.sub(r"\bcivile?s?\b", "civile", _RANK_NUMBER.sub(r"\1", text))
+    return frozenset(_WORDS.get(word, word) for word in text.split()) - _EMPTY_WORDS
+
+
+UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS)) - {"etat"}
+COURT_WORDS = frozenset().union(*(court.words for court in COURTS)) - {"etat", "superieur"}
+_CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
+_CIVIL_NUMBERS = frozenset("123")
+COURT_ACRONYMS = frozenset(form.lower() for court in COURTS for form in court.short if form.isupper())
+_NO_TOWN = frozenset(_TABLES["no_town"].split())
+
+
+class CourtName(NamedTuple):
+    """Words of a court's name: its type, chamber and town, where stated."""
+
+    types: frozenset[str]
+    chambers: frozenset[str]  # with the number of a civil one
+    town: frozenset[str]
+
+    def contradicts(self, other: "CourtName") -> bool:
+        """Can the two names not be of one court?"""
+        if self.types and other.types and not self.types & other.types:
+            return True
+        # Of a court of appeal only the town is known for sure: its chambers are called in many ways.
+        of_cassation = "cassation" in self.types | other.types or not (self.types and other.types)
+        return bool(
+            (of_cassation and _conflict(self.chambers, other.chambers))
+            or (self.types and _conflict(self.town, other.town))
+        )
+
+    def agrees_with(self, other: "CourtName") -> bool:
+        """Is the court named certainly this one, by its type, and its town if it has one?"""
+        known = (self.types or self.chambers) and other.types and self.town <= other.town
+        return bool(known) and not self.contradicts(other)
+
+
+def _conflict(names: frozenset[str], others: frozenset[str]) -> bool:
+    return bool(names and others and not names <= others and not others <= names)
+
+
+def parse_court(name: str) -> CourtName:
+    """Return the type, the chamber and the town of a court, as far as its name states them."""
+    words = words_of_value(name)
+    types, chambers = words & COURT_WORDS, words & _CHAMBER_WORDS
+    if chambers & {"pleniere", "mixte", "reunies", "criminelle"} and not types:
+        types = frozenset({"cassation"})
+    town = (word for word in words - types - _CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
+    return CourtName(
+        types,
+        chambers | (words & _CIVIL_NUMBERS if "civile" in chambers else frozenset()),
+        frozenset(town) if types - UNIQUE_COURTS else frozenset(),
+    )
+
+
+# --- Ranks
 
 
 class CourtRank(NamedTuple):
@@ -110,7 +327,16 @@ class CourtRank(NamedTuple):
         return (self.order, self.level) == (other.order, other.level) or (self.order == other.order == "administratif")
 
 
-_RANKS = [(frozenset(words.split()), CourtRank(*rank)) for words, *rank in _TABLES["ranks"]]
+def _ranks() -> Iterator[tuple[frozenset[str], CourtRank]]:
+    for court, row in zip(COURTS, _TABLES["courts"], strict=True):
+        if "rank" in row:
+            order, level, rank = row["rank"]
+            for formation, above in row.get("above", {}).items():
+                yield court.words | {formation}, CourtRank(order, level, above)
+            yield court.words, CourtRank(order, level, rank)
+
+
+_RANKS = list(_ranks())
 UNKNOWN = CourtRank("", "", 5)
 
 
@@ -118,14 +344,3 @@ def court_of(juridiction: str, formation: str, title: str = "") -> CourtRank:
     """Return the court of a decision, from its title where `juridiction` is blank."""
     words = words_of_value(f"{juridiction} {formation}") if juridiction.strip() else words_of_value(title)
     return next((court for named, court in _RANKS if named <= words), UNKNOWN)
-
-
-def words_of_value(value: str) -> frozenset[str]:
-    """Return the words that distinguish a court, chamber or outcome, abbreviations expanded."""
-    prose = re.sub(r"\bà\b", " ", normalized(value.lower()))  # unlike the "A" of "10e chambre A"
-    folded = "".join(c for c in normalized(prose, "NFKD") if not unicodedata.combining(c))
-    text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", folded))
-    for pattern, word in _ABBREVIATIONS:
-        text = pattern.sub(word, text)
-    text = _RANK_NUMBER.sub(r"\1", text)
-    return frozenset(text.split()) - _EMPTY_WORDS

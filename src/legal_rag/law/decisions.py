@@ -1,11 +1,13 @@
 """Identifiers of decisions (pourvoi, RG, ECLI, Conseil constitutionnel) and citations of decisions."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law.articles import find_article_numbers
+from legal_rag.law.courts import CASE_LAW_COURT, SINGLE_COURT, find_short_courts
 from legal_rag.law.dates import LegalDate
 from legal_rag.law.scanning import (
     BLANK,
@@ -207,21 +209,13 @@ _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
 }
 
 
-_CHAMBERS = (
-    r"(?:Cass\.?_,?_)?(?:(?:\d_(?:re|ère|er|e|ème) )?(?:Civ\.?(?:_\d(?:re|ère|e|ème)?)?|Soc\.?|Com\.?|Crim\.?|"
-    r"civ\.|soc\.|com\.|crim\.)|Ass(?:emblée|\.)_[Pp]l[ée]n(?:ière|\.)|Ch(?:ambre|\.)_mixte|ass\._plén\.)"
-)
-_COURTS = r"(?:Cass\.|C\._E\.|CE|CJCE|CJUE|CEDH|Cons\._const\.|Conseil d['’][EÉ]tat|Cour de cassation)"
-# What precedes a date: "Soc., " or "CE, ass., ".
-_ABBREVIATED = re.compile(
-    spaced(rf"(?<![\w/-])(?:{_CHAMBERS}|{_COURTS})(?!\w)(?:_,?_[\w°.()]{{1,12}}){{0,3}}?_,?_(?:(?:du|le|arrêt du) )?$")
-)
+_IN_FULL = Led(rf"(?<![\w/-])(?=(?-i:C[a-z]))(?:{CASE_LAW_COURT})(?!\w)", ["cour", "conseil"])
+# What may be between a court and a date: "CE, ass., 3 mai 2010".
+_UNTIL_DATE = re.compile(spaced(r"(?:_,?_[\w°.()]{1,12}){0,3}?_,?_(?:(?:du|le|arrêt du) )?"))
 _NAMED = Led(
     r"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)) (?:_n_[°o]_(?P<number>[\w.,-]{1,14}) )?"
-    "(?:rendue?s? (?:par |en (?=Ass|ass)))?(?:de la |du |la |le |(?=Ass))(?:Assemblée plénière|Cour de "
-    "cassation|Conseil d['’][EÉ]tat|Cour européenne des droits de l['’]homme|Conseil constitutionnel|Cour de "
-    r"justice(?: de l['’]Union européenne| des [Cc]ommunautés européennes)?)(?:,? [\w’', -]{1,40}?)? (?:"
-    "(?:en date )?du|le) ",
+    "(?:rendue?s? (?:par |en (?=Ass|ass)))?(?:de la |du |la |le |(?=Ass))(?:Assemblée plénière|"
+    rf"{SINGLE_COURT})(?:,? [\w’', -]{{1,40}}?)? (?:(?:en date )?du|le) ",
     ["arrêt", "arret", "décision", "avis"],
 )
 _NUMBERED = Led(
@@ -241,10 +235,12 @@ def find_cited_decisions(text: str, dates: Sequence[LegalDate], identifiers: Seq
     days = {day.start: day.end for day in dates}
     cases = {case.start: case.end for case in identifiers if case.kind not in ("article", "rg")}
     spans = []
+    courts = sorted((*find_short_courts(text), *(match.span() for match in _IN_FULL.finditer(text))))
     for day in dates:
-        before = max(day.start - _LOOK_BACK, 0)
-        if match := _ABBREVIATED.search(text[before : day.start]):
-            spans.append((before + match.start(), _with_number(text, day.end, cases)))
+        near = courts[bisect_left(courts, (day.start - _LOOK_BACK, 0)) : bisect_left(courts, (day.start, 0))]
+        starts = [start for start, end in near if _UNTIL_DATE.fullmatch(text, end, day.start)]
+        if starts:
+            spans.append((starts[0], _with_number(text, day.end, cases)))
     for match in _NAMED.finditer(text):
         if (end := days.get(match.end())) is not None:
             spans.append((match.start(), _with_number(text, end, cases)))

@@ -1,8 +1,11 @@
 """Pattern scanning that tries a regular expression only around the literals its matches contain."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from importlib.resources import files
+from typing import Any
 
 from legal_rag.base.deadline import check
 from legal_rag.base.text import Span, find_exact
@@ -12,6 +15,7 @@ BLANK = r"[ \t\u00a0\u202f]"
 GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
 NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
 NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
+NO_BREAK = "\u00a0"
 
 _IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")
 SHORT_TEXT = 500  # characters
@@ -22,6 +26,23 @@ _FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}
 def spaced(pattern: str) -> str:
     """Return a pattern in which each ' ' is `SPACE` and each '_' is `GAP`, except in a set such as '[ _]'."""
     return _IN_PATTERN.sub(lambda match: {" ": SPACE, "_": GAP}.get(match.group(), match.group()), pattern)
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """Read a TOML file of this folder; "_" in a citation form becomes a no-break space."""
+    tables: dict[str, Any] = tomllib.loads((files("legal_rag.law") / name).read_text("utf-8"))
+    for row in (row for rows in tables.values() if isinstance(rows, list) for row in rows):
+        if isinstance(row, dict) and "cite" in row:
+            row["cite"] = row["cite"].replace("_", NO_BREAK)
+    return tables
+
+
+def short_form(form: str) -> str:
+    """Make a pattern of an abbreviation: dots and blanks of "C. trav." are optional, "CE" is in capitals, or "C.E."."""
+    if form.isupper() and form.isalpha():
+        return rf"(?-i:{form}|{'_'.join(rf'{letter}{chr(92)}.' for letter in form)})"
+    pattern = re.escape(form.lower().replace(NO_BREAK, " ")).replace(r"\.", r"\.?").replace("\\ ", "_")
+    return pattern.replace("'", "['’]").replace("é", "[eé]")
 
 
 class Scan:

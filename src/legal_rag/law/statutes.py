@@ -4,16 +4,31 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from legal_rag.base.text import read_words
+from legal_rag.base.text import read_words, words_of
 from legal_rag.law.dates import LegalDate
-from legal_rag.law.scanning import DASH, Led
+from legal_rag.law.scanning import DASH, Led, read_table, short_form
 
 _LISTS = read_words("legal_rag.law")
+_OF = "(?:de la|de l['’]|des|du|de|d['’])_"
 CODE_NAME = (
-    "(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:(?:de la|de l['’]|des|du|de|d['’])_)?"
-    rf"(?:{'|'.join(_LISTS['code_nouns'])})(?!\w)(?: (?:(?:et|ou) )?(?:(?:de la|de l['’]|des|du|de|d['’]|à l['’])_)?"
-    rf"(?:{'|'.join(_LISTS['code_words'])})(?!\w))*"
+    rf"(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:{_OF})?(?:{'|'.join(_LISTS['code_nouns'])})(?!\w)"
+    rf"(?: (?:entre le |et l['’]_|(?:et|ou) )?(?:{_OF}|à l['’]_)?(?:{'|'.join(_LISTS['code_words'])})(?!\w))*"
 )
+
+_CODES = read_table("codes.toml")["codes"]
+CODE_FORMS: dict[str, str] = {row["name"]: row["cite"] for row in _CODES}  # citation forms, with no-break spaces
+_CODE_OF_LETTERS = {
+    "".join(words_of(form)): row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))
+}
+_SHORT_FORMS = sorted((form for row in _CODES for form in (row["cite"], *row.get("short", ()))), key=len, reverse=True)
+SHORT_CODE = f"(?P<code>{'|'.join(map(short_form, _SHORT_FORMS))})(?!\\w)"
+SHORT_CODE_STARTS = sorted({form[:2].lower() for form in _SHORT_FORMS})
+
+
+def code_named(short: str) -> str:
+    """Return the name of a code by its abbreviation: 'code du travail' for "C. trav."."""
+    return _CODE_OF_LETTERS["".join(words_of(short))]
+
 
 TextKind = Literal["code", "statute", "treaty", "constitution"]
 

@@ -12,7 +12,8 @@ from legal_rag.base.html import french_number
 from legal_rag.base.text import normalized
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
-from legal_rag.law.citation import NO_BREAK, LegalCitation, legal_citation
+from legal_rag.law.citation import LegalCitation, legal_citation
+from legal_rag.law.scanning import NO_BREAK
 from legal_rag.library.library import Library
 from legal_rag.report.lines import STATUS_WORDS, printable
 

@@ -18,32 +18,15 @@ from legal_rag.law import (
     find_formations,
     find_identifiers,
 )
-from legal_rag.law.citation import find_abbreviated_articles
+from legal_rag.law.articles import find_abbreviated_articles
+from legal_rag.law.courts import find_short_courts, parse_court
 from legal_rag.law.outcomes import ELIGIBLE, STATED
-from legal_rag.law.scanning import BLANK, Led, spaced
+from legal_rag.law.scanning import BLANK, spaced
 from legal_rag.law.sentences import split_sentences
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_GAP = 160  # characters between two parts of one citation
 
-# How courts are cited; full names are found by `legal_rag.law`.
-_ORDINAL = r"(?:[1-6]_(?:re|ère|ere|er|e|ème|eme|è|nde|°)|première|deuxième|troisième)"
-_CHAMBER = (
-    rf"(?:{_ORDINAL}_(?:ch(?:ambre|\.)_)?civ(?:iles?|\.|(?!\w))|civ\.?_{_ORDINAL}|civ\.?_[1-3](?!\d)|civ(?:\.|(?!\w))"
-    r"|(?:ch(?:ambre|\.)_)?(?:soc(?:iale|\.|(?!\w))|com(?:merciale|m?\.|(?!\w))|crim(?:inelle|\.|(?!\w)))"
-    r"|ass(?:emblée|\.)_pl[ée]n(?:ière|\.|(?!\w))|(?:ch(?:ambre|\.)_)mixte|ch(?:ambres|\.)_r[ée]un(?:ies|\.))"
-)
-_TOWN = r"(?-i:[A-ZÀ-ÖØ-Þ][\w'’]*(?:(?:[-‐‑ ]|-(?:en|sur|de|la|le)-| (?:en|de la|de) )[A-ZÀ-ÖØ-Þ][\w'’]*){0,4})"
-_ABBREVIATED = Led(
-    rf"(?<![\w/.-])(?:(?-i:Cass\.?|C\. ?cass\.)(?:_,?_{_CHAMBER})?"
-    r"|(?-i:CAA|C\.A\.A\.|CA|C\.A\.|TA|TGI|TJ|CPH|T\. ?com\.) (?:de |d['’]|du )?" + _TOWN + ""
-    rf"|(?-i:C\._?E\.|CE)(?=_[,(])|(?-i:Cons|C)\._?const(?:it)?\.|CJUE|CJCE|CEDH|T\._?confl\."
-    rf"|(?-i:Soc|Com|Crim|Civ)\.(?:_{_ORDINAL})?(?=_,)|(?-i:[1-3](?:re|e|ère|ème)) civ\.(?=_,)|ass\._plén\.(?=_,))"
-    rf"(?![\w°])",
-    ["cass", "c. cass", "c.cass", "caa", "c.a", "ca ", "ca\u00a0", "ta ", "tgi ", "tj ", "cph ", "t. com", "t.com",
-     "c.e", "c. e", "ce,", "ce ,", "ce (", "cons. const", "cons.const", "c. const", "cjue", "cjce", "cedh", "t. confl",
-     "soc.", "com.", "crim.", "civ.", "1re civ", "2e civ", "3e civ", "1ère civ", "2ème civ", "3ème civ", "ass. plén"],
-)  # fmt: skip
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
 
 # Words that may stand between the court, the date and the number of one citation.
@@ -92,9 +75,7 @@ _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
 _DECISION_NOUN = re.compile(rf"(?<!\w)(?:{_NOUN})(?!\w)[^.;\n]{{0,60}}$", re.IGNORECASE)
 _PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
 _WEAK_CONTEXT = re.compile(
-    r"conseil constitutionnel|cons\. ?const|conseil d['’][ée]tat|\bCE\b|\bCAA\b|\bTA\b|cour |cass\b|\bCA\b"
-    r"|tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi",
-    re.IGNORECASE,
+    r"\bcour |tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi", re.IGNORECASE
 )
 
 FORMER = re.compile(
@@ -224,6 +205,7 @@ class _ReferenceReader:
             else:
                 self.names.setdefault(identifier.start, []).append(identifier)
         self.courts = _find_cited_courts(self.plain)
+        self.short_courts = {start for start, _ in find_short_courts(self.plain)}
         self.court_starts = [start for start, _ in self.courts]
         self.date_starts = sorted(self.dates)
         self.named_starts = sorted(self.names)
@@ -315,7 +297,7 @@ class _ReferenceReader:
         if kinds != {"court", "date"}:
             return None
         court = next(part for part in run if part.kind == "court")
-        abbreviated = _ABBREVIATED.pattern.match(self.plain, court.start) is not None
+        abbreviated = court.start in self.short_courts
         before = self.plain[max(run[0].start - 80, 0) : run[0].start] + self.plain[run[0].end : run[1].start]
         return run if abbreviated or _DECISION_NOUN.search(before) or re.search(_NOUN, before) else None
 
@@ -326,8 +308,9 @@ class _ReferenceReader:
         if identifier.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
             return True
         start, end = self.sentences[self._sentence_at(part.start)]
-        around = self.plain[max(start, part.start - 200) : min(end, part.end + 200)]
-        return _WEAK_CONTEXT.search(around) is not None
+        first, last = max(start, part.start - 200), min(end, part.end + 200)
+        names_court = bisect_left(self.court_starts, first) < bisect_left(self.court_starts, last)
+        return names_court or _WEAK_CONTEXT.search(self.plain, first, last) is not None
 
     def _build_decisions(self, run: Sequence[_CitationPart], outcomes: Sequence[Outcome]) -> Iterator[StatedDecision]:
         court = next((self.plain[part.start : part.end] for part in run if part.kind == "court"), "")
@@ -496,7 +479,7 @@ def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
 
 def _find_cited_courts(text: str) -> list[Span]:
     """Find courts with their chambers: 'Cass. soc.', 'la chambre sociale de la Cour de cassation'."""
-    spans = [*find_courts(text), *find_formations(text), *(match.span() for match in _ABBREVIATED.finditer(text))]
+    spans = [*find_courts(text), *find_formations(text), *find_short_courts(text)]
     courts: list[Span] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if courts and start < courts[-1][1]:
@@ -509,4 +492,5 @@ def _find_cited_courts(text: str) -> list[Span]:
 
 
 def _may_be_cassation(court: str) -> bool:
-    return re.search(r"cass|\bsoc|\bcom\b|\bcom[.m]|\bcrim|\bciv|pl[ée]n|mixte", court, re.IGNORECASE) is not None
+    name = parse_court(court)
+    return "cassation" in name.types or bool(name.chambers and not name.types)

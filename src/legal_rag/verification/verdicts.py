@@ -16,7 +16,7 @@ from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation, legal_date
-from legal_rag.law.courts import words_of_value
+from legal_rag.law.courts import CourtName, parse_court
 from legal_rag.law.keys import canonical_key, relaxed_key
 from legal_rag.law.outcomes import (
     ANNULATION,
@@ -75,16 +75,6 @@ _DAY_OF_DECISION = re.compile(
 _REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
 _LISTED = re.compile(
     r"(?i:\b(?:pourvois?|jonction|affaires?)|\bR\.?\s?G\.?)\s*+:?(?:\s++|n[°os.]{0,3}|N°|[A-Z](?!\w)|[\d./-]++|et\b|à|[,;:])*+$"
-)
-_TYPES = frozenset(
-    "cassation constitutionnel conseiletat appel caa administratif judiciaire tgi commerce prudhommes conflits instance"
-    " proximite correctionnel cedh cjue cjce".split()
-)
-_CHAMBERS = frozenset("sociale commerciale criminelle pleniere mixte reunies civile".split())
-_NOT_TOWNS = frozenset(
-    "etat assemblee correctionnelle correctionnels sociales pole section premiere financiere economique instruction"
-    " accusation famille mineurs"
-    " securite prud hommes paritaire baux ruraux affaires grande haute juridiction francaise".split()
 )
 
 
@@ -386,7 +376,7 @@ class _Verifier:
             return self._report_differences(stated, near)
         elsewhere = self._quoted_corpus.find(stated.words) if long_enough else None
         document = self._decisions.document(held[0])
-        if unheld or stated.of_a_text or _parse_court(stated.speaker).contradicts(_document_court(document)):
+        if unheld or stated.of_a_text or parse_court(stated.speaker).contradicts(_document_court(document)):
             return self._judge_unsourced(stated, unheld or stated.sources) if long_enough else None
         if elsewhere:
             right = self._decisions.title(elsewhere[0])
@@ -481,7 +471,7 @@ class _Decisions:
     def of_court_and_day(self, stated: StatedDecision) -> list[Document]:
         if stated.date is None:
             return []
-        court = _parse_court(stated.court)
+        court = parse_court(stated.court)
         same_day = self._documents_of_day(stated.date.value.isoformat())
         return [document for document in same_day if court.agrees_with(_document_court(document))]
 
@@ -593,53 +583,13 @@ class _CodeArticles(Mapping[str, str]):
         return len(self._keys)
 
 
-class _CourtName(NamedTuple):
-    """Words of a court's name: its type, chamber and town, where stated."""
-
-    types: frozenset[str]
-    chambers: frozenset[str]  # with the number of a civil one
-    town: frozenset[str]
-
-    def contradicts(self, other: "_CourtName") -> bool:
-        """Can the two names not be of one court?"""
-        if self.types and other.types and not self.types & other.types:
-            return True
-        # Of a court of appeal only the town is known for sure: its chambers are called in many ways.
-        of_cassation = "cassation" in self.types | other.types or not (self.types and other.types)
-        return bool(
-            (of_cassation and _conflict(self.chambers, other.chambers))
-            or (self.types and _conflict(self.town, other.town))
-        )
-
-    def agrees_with(self, other: "_CourtName") -> bool:
-        """Is the court named certainly this one, by its type, and its town if it has one?"""
-        known = (self.types or self.chambers) and other.types and self.town <= other.town
-        return bool(known) and not self.contradicts(other)
-
-
-def _conflict(names: frozenset[str], others: frozenset[str]) -> bool:
-    return bool(names and others and not names <= others and not others <= names)
-
-
-def _parse_court(name: str) -> _CourtName:
-    words = words_of_value(re.sub(r"\b[Ss]t(e?)\b", r"saint\1", name))
-    types = words & _TYPES
-    chambers = words & _CHAMBERS
-    if "civile" in chambers:
-        chambers |= {word for word in words if word in ("1", "2", "3")}
-    if chambers and not types and chambers - {"civile", "sociale", "commerciale"}:
-        types = frozenset({"cassation"}) if chambers & {"pleniere", "mixte", "reunies", "criminelle"} else types
-    town = frozenset(word for word in words - types - _CHAMBERS - _NOT_TOWNS if not word[0].isdigit() and len(word) > 1)
-    return _CourtName(types, chambers, town if types - {"cassation", "constitutionnel", "conseiletat"} else frozenset())
-
-
-def _document_court(document: Document) -> _CourtName:
+def _document_court(document: Document) -> CourtName:
     name = f"{document.juridiction} {document.formation}".strip()
-    return _parse_court(name or document.title)
+    return parse_court(name or document.title)
 
 
 def _find_corrections(stated: StatedDecision, document: Document) -> Iterator[Correction]:
-    court = _parse_court(stated.court)
+    court = parse_court(stated.court)
     if stated.court and court.contradicts(_document_court(document)):
         right = ", ".join(filter(None, [document.juridiction, document.formation])) or document.title
         yield Correction("court", stated.court, right)
@@ -647,7 +597,7 @@ def _find_corrections(stated: StatedDecision, document: Document) -> Iterator[Co
         stated_day = legal_date(stated.date.value.isoformat())
         yield Correction("date", stated_day, legal_date(document.decision_date) or document.decision_date)
     for outcome in stated.outcomes:
-        if outcome.court and _parse_court(outcome.court).contradicts(_document_court(document)):
+        if outcome.court and parse_court(outcome.court).contradicts(_document_court(document)):
             continue  # what another court did
         known = _document_outcomes(document)
         if known & STATED_KINDS and outcome.kind not in known:
