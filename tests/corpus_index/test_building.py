@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from legal_rag.corpus_index import building, describing, summaries
+from legal_rag.corpus_index import building, summaries
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index
@@ -291,7 +291,7 @@ def test_a_model_s_record_outlives_a_new_build_and_a_file_without_records_is_rea
 
 
 def test_a_build_stopped_amid_summaries_does_not_ask_again(library_of, monkeypatch):
-    monkeypatch.setattr(describing, "AT_ONCE", 1)
+    monkeypatch.setattr(building, "AT_ONCE", 1)
     library = library_of(TEXTS)
     with pytest.raises(KeyboardInterrupt):
         CorpusIndexer(library, Author(salarié=KeyboardInterrupt())).build_corpus_index()

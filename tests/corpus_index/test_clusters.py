@@ -90,7 +90,7 @@ def test_real_decisions_on_one_ground_come_together(shared_decisions):
     read = [read_terms(document.content) for document in documents]
     counter = TermCounter()
     for terms in read:
-        counter.add(terms)
+        counter.add(terms.shown)
     statistics = counter.freeze()
     vectors = [{one.term: one.weight for one in keywords_of(terms, statistics, 30)} for terms in read]
     centres = fit_centres(vectors)

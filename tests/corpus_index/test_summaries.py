@@ -175,7 +175,7 @@ def test_a_sentence_said_twice_is_taken_once_and_the_corpus_decides_what_is_tell
     text = f"{first}\n{second}"
     counter = TermCounter()
     for other in [*[first] * 30, *[second] * 3, *["Le bail est nul."] * 30]:
-        counter.add(read_terms(other))
+        counter.add(read_terms(other).shown)
     assert extractive_summary(text, counter.freeze(), most_chars=100).text == f"{first} {second}"
     by_weight = keywords_of(text, counter.freeze())
     assert next(one.shown for one in by_weight) == "prime"

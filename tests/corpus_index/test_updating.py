@@ -13,8 +13,8 @@ from legal_rag.corpus import Document
 from legal_rag.corpus_index import IncrementalIndexer, building
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
-from legal_rag.corpus_index.keywords import TermStatistics
-from legal_rag.corpus_index.tables import read_centres, read_statistics, write_statistics
+from legal_rag.corpus_index.keywords import TermCounter, TermStatistics
+from legal_rag.corpus_index.tables import read_centres, read_statistics
 from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.library import Library
@@ -85,16 +85,12 @@ def built_anew(tmp_path, monkeypatch):
             statistics, centres = read_statistics(connection), read_centres(connection)
             topics = [topic for (topic,) in connection.execute("SELECT topic FROM clusters ORDER BY cluster")]
 
-        def counted(self, pool):
-            write_statistics(self._connection, statistics)
-            return statistics
-
         shutil.rmtree(tmp_path / "anew", ignore_errors=True)
         shutil.copytree(library.path, tmp_path / "anew" / library.path.name)
         copy = Library.open(tmp_path / "anew")
         (copy.path / INDEX).unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(building._Build, "count_terms", counted)
+            patch.setattr(TermCounter, "freeze", lambda _: statistics)
             patch.setattr(building, "fit_centres", lambda drawn: centres)
             patch.setattr(type(centres), "labels", lambda *_: topics)
             CorpusIndexer(copy).build_corpus_index()
@@ -204,10 +200,10 @@ def killed(*_, **__):
 def test_what_a_commit_that_never_came_left_is_forgotten(
     library, add, built_anew, monkeypatch, killed_at, documents_at_once
 ):
-    monkeypatch.setattr("legal_rag.corpus_index.updating.COMMIT_DOCUMENTS", documents_at_once)
+    monkeypatch.setattr("legal_rag.library.parts.BATCH", documents_at_once)
     before = present_rows(library)
     with monkeypatch.context() as patch:
-        patch.setattr(f"legal_rag.corpus_index.updating.{killed_at}", killed)
+        patch.setattr(f"legal_rag.corpus_index.building.{killed_at}", killed)
         with pytest.raises(KeyboardInterrupt):
             add(library, row("never", "brevet"), row("d2", "brevet"))
     assert present_rows(library.reload()) == before

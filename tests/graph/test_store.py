@@ -107,7 +107,7 @@ def test_filling_again_changes_nothing_and_a_graph_made_anew_is_the_same(library
 def test_a_graph_filled_in_two_parts_after_an_interruption_is_the_same(library, monkeypatch):
     wanted = edges(library.path)
     (library.path / GRAPH).unlink()
-    monkeypatch.setattr(graph_store, "BATCH", 1)
+    monkeypatch.setattr("legal_rag.library.parts.BATCH", 1)
     real, calls = graph_store.text_facts, []
 
     def interrupted(document):

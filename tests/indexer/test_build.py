@@ -56,7 +56,7 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert Path(report.path) == opened.path
     assert report.encoder == tiny_encoder.identity.name
     assert set(report.overlapping()) == {"read", "chunk", "encode", "train", "write_plaid"}
-    assert list(report.stages()) == ["open", "shards", "outlines", "graph", "corpus_index", "other"]
+    assert list(report.stages()) == ["open", "shards", "parts", "other"]
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
 
 

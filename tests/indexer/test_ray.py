@@ -118,7 +118,7 @@ def test_a_build_on_two_workers_gives_the_library_of_one_process(elsewhere, loca
     assert len(library.manifest["shards"]) >= 5
     assert report.to_json() | library.manifest["counts"] == report.to_json() | {"bad_records": 0}
     assert set(report.overlapping()) == {"read", "chunk", "encode", "train", "write_plaid"}
-    assert list(report.stages()) == ["open", "shards", "outlines", "graph", "corpus_index", "other"]
+    assert list(report.stages()) == ["open", "shards", "parts", "other"]
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
     names = sorted(path.name for path in library.path.parent.iterdir())
     assert names == [".legal_french_index.lock", "legal_french_index"]

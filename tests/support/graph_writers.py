@@ -7,7 +7,7 @@ from pathlib import Path
 
 from legal_rag.graph import ExtractedEntity, ExtractedEpisode, ExtractedRelationship, ExtractionResult, store
 from legal_rag.graph.answers import add_answer
-from legal_rag.library import Library
+from legal_rag.library import Library, parts
 from legal_rag.library.library import STORE
 
 ANSWERS = 3  # that are written by turns
@@ -35,7 +35,7 @@ def write_answers(folder: Path, seed: int) -> None:
 
 def write_fills(folder: Path) -> None:
     """Fill a graph up, then make it anew over and over, a few documents in a transaction."""
-    store.BATCH = 7
+    parts.BATCH = 7
     print("ready", flush=True)
     store.fill_graph(folder, folder / STORE)
     while True:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.base.display import displayed
 from legal_rag.base.text import UNPRINTABLE, json_safe, one_line, plain_text
@@ -18,6 +18,9 @@ from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
 from legal_rag.law import Reading, find_dates, read_letterhead
 from legal_rag.law.letterheads import EMAIL
+
+if TYPE_CHECKING:
+    from legal_rag.law import LegalCitation
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +73,13 @@ class Document:
     def reading(self) -> Reading:
         """What the rules read in its text, kept as long as the document is."""
         return Reading(self.content, self.extra.get("zones"))
+
+    @cached_property
+    def citation(self) -> "LegalCitation":
+        """How it is cited."""
+        from legal_rag.law.citation import legal_citation  # reads its tables
+
+        return legal_citation(self)
 
     def row(self) -> dict[str, Any]:
         """Return the document as a flat row with the dataset's column names."""

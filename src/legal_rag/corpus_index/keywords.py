@@ -43,7 +43,7 @@ class Keyword(NamedTuple):
 
 
 class TermCounter:
-    """Counts document frequencies; the result does not depend on the order of `add` and `merge`.
+    """Counts document frequencies; the result does not depend on the order of `add`.
 
     A document counts for the first surface form of a term, so that forms add up to terms.
     """
@@ -52,15 +52,15 @@ class TermCounter:
         self.n_documents = 0
         self._forms: Counter[str] = Counter()  # by term and form, a tab between them
 
-    def add(self, terms: TextTerms) -> None:
-        """Count one document."""
+    def add(self, shown: Mapping[str, str]) -> None:
+        """Count one document, whose terms have these surface forms."""
         self.n_documents += 1
-        self._forms.update([f"{term}\t{shown}" for term, shown in terms.shown.items()])
+        self._forms.update([f"{term}\t{form}" for term, form in shown.items()])
 
-    def merge(self, other: "TermCounter") -> None:
-        """Add the counts of another counter."""
-        self.n_documents += other.n_documents
-        self._forms.update(other._forms)
+    def add_all(self, documents: Iterable[Mapping[str, str]]) -> None:
+        """Count several documents."""
+        for shown in documents:
+            self.add(shown)
 
     def freeze(self) -> TermStatistics:
         """Return the statistics of the documents counted so far."""

@@ -27,7 +27,6 @@ from legal_rag.extraction.entities import (
     ExtractedDocument,
 )
 from legal_rag.extraction.outcomes import outcome_of
-from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.courts import court_of
 
 PACKAGE = "legal_rag.extraction"
@@ -159,7 +158,7 @@ def _documents_of_page(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Ite
         characters += len(item.content)
         if listed and characters > PAGE_CHARACTERS:
             return
-        listed.append((item.doc_id, _title_of(item, _cite(item)), len(item.entities)))
+        listed.append((item.doc_id, _title_of(item), len(item.entities)))
         yield item
         ahead.step()
 
@@ -188,26 +187,18 @@ def _document_values(item: ExtractedDocument) -> dict[str, Any]:
     counts = Counter(entity["extraction_class"] for entity in item.entities)
     entities = sorted(item.entities, key=lambda span: (span["char_start"], -span["char_end"], span["extraction_class"]))
     data = safe_json({"text": item.content, "entities": [_entity_values(entity) for entity in entities]})
-    cited = _cite(item)
-    title, facets = _title_of(item, cited), plain_json(_facets_of(item, cited))
-    named = {"id": item.doc_id, "title": title, "facets": facets}
+    named = {"id": item.doc_id, "title": _title_of(item), "facets": plain_json(_facets_of(item))}
     return {**named, "counts": plain_json(list(counts.items())), "data": data}
 
 
-def _cite(item: ExtractedDocument) -> LegalCitation:
-    return legal_citation(_document_of(item))
+def _title_of(item: ExtractedDocument) -> str:
+    cited = item.document.citation if item.document else None
+    return cited.with_name if cited and cited.court else item.title
 
 
-def _document_of(item: ExtractedDocument) -> Document:
-    return item.document or Document(id=item.doc_id, content=item.content, title=item.title)
-
-
-def _title_of(item: ExtractedDocument, cited: LegalCitation) -> str:
-    return cited.with_name if item.document and cited.court else item.title
-
-
-def _facets_of(item: ExtractedDocument, cited: LegalCitation) -> Facets:
-    document = _document_of(item)
+def _facets_of(item: ExtractedDocument) -> Facets:
+    document = item.document or Document(id=item.doc_id, content=item.content, title=item.title)
+    cited = document.citation
     court = court_of(document.juridiction, document.formation, document.title)
     outcome = outcome_of(document.solution, court, document.content, item.entities).words
     return Facets(cited.court, cited.date, outcome[:1].upper() + outcome[1:])

@@ -87,8 +87,13 @@ def class_named(written: str) -> str:
 
 def search_words(text: str) -> list[str]:
     """Return the distinct search words of a text: folded, singular, without function words."""
+    return list(_search_words(text))
+
+
+@lru_cache(CACHED)
+def _search_words(text: str) -> tuple[str, ...]:
     words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
-    return list(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
+    return tuple(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
 
 
 def search_words_of(entity: Entity) -> list[str]:

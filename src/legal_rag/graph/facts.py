@@ -31,6 +31,7 @@ from legal_rag.law.citation import is_article, legal_date
 from legal_rag.law.courts import court_of, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
+from legal_rag.law.scanning import Around
 
 NOWHERE = (-1, -1)  # span of an edge from a column
 RULES_VERSION = 2  # of the rules below: edges of another version are rebuilt
@@ -44,10 +45,12 @@ _VISA = re.compile(
     r"(?:articles?|anciens?\s+articles?|principes?|codes?|lois?|ordonnances?|d[ée]crets?|constitution)\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_ATTACKED = re.compile(
+_ATTACKED = Around(
     r"(?:pourvois?|recours|appels?|requ[êe]tes?)\b[^;\n]{0,80}?\bcontre\s+(?:l['’]|le\s+|un\s+|la\s+|une\s+)"
     r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision)\b",
-    re.IGNORECASE,
+    ["contre"],
+    100,
+    60,
 )
 BEFORE_NUMBER = 100  # characters that may say whether a number is a decision's or a case's
 _SAID_OF_DECISION = re.compile(

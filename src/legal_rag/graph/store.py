@@ -8,13 +8,13 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from legal_rag.base.files import beside, progress, sync
+from legal_rag.base.files import beside, sync
 from legal_rag.base.sqlite import (
     ANY_ROW,
     BUSY_OR_FULL,
@@ -24,18 +24,17 @@ from legal_rag.base.sqlite import (
     parameter,
     transaction,
 )
-from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.library.checksums import record_checksums
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+from legal_rag.library.parts import Part, StoredDocument, bring_up_to_date
 
 logger = logging.getLogger(__name__)
 
 GRAPH = "graph.sqlite"
-BATCH = 200  # documents stored in one transaction
+BATCH = 200  # rows read at a time
 CACHED_NODES = 100_000  # node numbers cached while filling
 TEXT, STATED, UNSUPPORTED = "text", "stated", "none"  # how far a text supports an edge
 SUPPORTS = (TEXT, STATED, UNSUPPORTED)
@@ -186,14 +185,9 @@ class GraphWriter:
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
-    def document_key(self, document: Document) -> int:
-        """Return the key that the attached corpus has for a document."""
-        query = "SELECT document_key FROM corpus.documents WHERE id = ? AND removed IS NULL"
-        return int(self.connection.execute(query, (document.id,)).fetchone()[0])
-
-    def facts(self, kind: str, document: Document, made_by: str, facts: Iterable[Fact]) -> None:
+    def facts(self, kind: str, doc_id: str, content_hash: str, made_by: str, facts: Iterable[Fact]) -> None:
         """Store the facts from a document's text or entities, replacing earlier ones."""
-        text_key = self.text(document.id, document.content_hash)
+        text_key = self.text(doc_id, content_hash)
         source_key = self.source(kind, text_key, made_by)
         for fact in facts:
             ends, place = (fact.source, fact.target), (text_key, fact.start, fact.end)
@@ -230,47 +224,78 @@ class GraphWriter:
         return json.dumps([key for (key,) in self.connection.execute(query, {"sources": sources})])
 
 
-def fill_graph(
-    folder: Path,
-    store: Path,
-    entities: Path | None = None,
-    *,
-    anew: bool = False,
-) -> int:
-    """Store the missing edges of a store's documents and their entities; drop those of other documents.
-
-    The caller locks out other writers of the Library. Work done before a kill is kept.
+@contextmanager
+def graph_parts(folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False) -> Iterator[list[Part]]:
+    """Open the edges that a store's documents and their entities lack; those of other documents are dropped.
 
     Args:
         folder: The folder of `graph.sqlite`.
         store: The documents.
         entities: Their entities, if there are any; None is the file in `folder`.
         anew: Also rebuild the stored edges, except those of answers.
-
-    Returns:
-        The number of documents read.
     """
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
         _delete_gone(writer)
-        lacking = _lacking_texts(writer.connection)
-        _fill_texts(writer, lacking)
-        _fill_entities(writer, entities or folder / ENTITIES)
-        return len(lacking)
+        yield [_text_part(writer), _entity_part(writer, entities or folder / ENTITIES)]
+
+
+def fill_graph(folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False) -> int:
+    """Store the missing edges of a store's documents and their entities; see `graph_parts`.
+
+    The caller locks out other writers of the Library. Work done before a kill is kept.
+
+    Returns:
+        The number of documents read.
+    """
+    with graph_parts(folder, store, entities, anew=anew) as parts:
+        return bring_up_to_date(store, parts, "Linking")
 
 
 def fill_documents(folder: Path, store: Path, doc_ids: Collection[str]) -> None:
     """Store the missing edges of some documents' entities; no other document is read."""
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
-        _fill_entities(writer, folder / ENTITIES, doc_ids)
+        bring_up_to_date(store, [_entity_part(writer, folder / ENTITIES, doc_ids)], "Linking")
 
 
 def add_to_graph(folder: Path, store: Path) -> None:
     """Store the edges of another store's texts, if the Library has a graph; its other edges stay."""
     if (folder / GRAPH).is_file():
         with closing(GraphWriter(folder / GRAPH, store)) as writer:
-            _fill_texts(writer, _lacking_texts(writer.connection))
+            bring_up_to_date(store, [_text_part(writer)], "Linking")
+
+
+def _text_part(writer: GraphWriter) -> Part:
+    """The edges from texts."""
+
+    def put(rows: Iterable[tuple[str, str, list[Fact]]]) -> None:
+        with writer.transaction():
+            for doc_id, content_hash, facts in rows:
+                writer.facts(BY_TEXT, doc_id, content_hash, _RULES, facts)
+
+    return Part(_lacking_texts(writer.connection), _id_hash_and_facts, put)
+
+
+def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> Part:
+    """The edges from entities that were extracted by another recipe than the stored ones."""
+    lacking = _lacking_entities(writer.connection, entities, doc_ids)
+
+    def put(rows: Iterable[StoredDocument]) -> None:
+        with ExtractionStore(entities) as store, writer.transaction():
+            for key, _, document in rows:
+                facts = entity_facts(document, store.entities_of(document.id, document.content_hash) or [])
+                writer.facts(BY_ENTITIES, document.id, document.content_hash, lacking[key], facts)
+
+    return Part(sorted(lacking), _as_stored, put)
+
+
+def _id_hash_and_facts(stored: StoredDocument) -> tuple[str, str, list[Fact]]:
+    return stored.document.id, stored.document.content_hash, text_facts(stored.document)
+
+
+def _as_stored(stored: StoredDocument) -> StoredDocument:
+    return stored
 
 
 def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
@@ -463,30 +488,6 @@ def is_damage(error: Exception) -> bool:
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF not in BUSY_OR_FULL
 
 
-def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:
-    with progress("Linking", total=len(lacking), unit=" documents") as bar:
-        for documents in _document_batches(writer, lacking):
-            with writer.transaction():
-                for document in documents:
-                    writer.facts(BY_TEXT, document, _RULES, text_facts(document))
-            bar.update(len(documents))
-
-
-def _fill_entities(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> None:
-    """Store the facts of entities that were extracted by another recipe than the stored ones."""
-    lacking = _lacking_entities(writer.connection, entities, doc_ids)
-    if not lacking:
-        return
-    with ExtractionStore(entities) as store, progress("Linking entities", total=len(lacking), unit=" documents") as bar:
-        for documents in _document_batches(writer, sorted(lacking)):
-            with writer.transaction():
-                for document in documents:
-                    extracted = store.entities_of(document.id, document.content_hash) or []
-                    facts = entity_facts(document, extracted)
-                    writer.facts(BY_ENTITIES, document, lacking[writer.document_key(document)], facts)
-            bar.update(len(documents))
-
-
 def _lacking_texts(connection: sqlite3.Connection) -> list[int]:
     """Return the keys, ascending, of the documents whose text has no edges yet."""
     query = f"""
@@ -522,15 +523,6 @@ def _lacking_entities(
         logger.warning("%s cannot be read (%s): the graph is made without entities", entities, error)
         return {}
     return lacking
-
-
-def _document_batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:
-    """Yield documents in ascending order of their keys, `BATCH` at a time."""
-    named = f"{SELECT_DOCUMENTS.replace('FROM documents', 'FROM corpus.documents')} WHERE document_key IN"
-    for start in range(0, len(keys), BATCH):
-        batch = json.dumps(list(keys[start : start + BATCH]))
-        query = f"{named} (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
-        yield [document_of_stored(row) for row in writer.connection.execute(query, (batch,))]
 
 
 def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> None:

@@ -9,15 +9,13 @@ from typing import Any
 
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
-from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
-from legal_rag.extraction.entities import ENTITIES
-from legal_rag.graph.store import fill_graph
 from legal_rag.indexer.commit import LibraryUpdate, append_bad_records, building, finish_library, staging, updating
 from legal_rag.indexer.config import (
     PLAID_SETTINGS,
     IndexConfig,
     IndexReport,
+    RebuiltPart,
     as_recorded,
     library_path,
     open_documents,
@@ -25,11 +23,11 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
+from legal_rag.indexer.parts import fill_parts
 from legal_rag.indexer.pipeline import Stopwatch, fill_shards
 from legal_rag.indexer.shards import CODEBOOK
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
-from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
 
@@ -206,13 +204,10 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
     }
     manifest = finish_library(scratch, manifest, store.n_shards)
     report.tokens = manifest["counts"]["tokens"]
-    with Stopwatch(report.seconds).timed("outlines"):
-        fill_outlines(scratch, scratch / STORE, earlier=library_path(cfg) / OUTLINES)
-    with Stopwatch(report.seconds).timed("graph"):
-        fill_graph(scratch, scratch / STORE, library_path(cfg) / ENTITIES)
-    if cfg.corpus_index:
-        with Stopwatch(report.seconds).timed("corpus_index"):
-            fill_index(scratch, manifest["lineage"], manifest["commit"])
+    with Stopwatch(report.seconds).timed("parts"):
+        parts: list[RebuiltPart] = ["trees", "graph"]
+        parts += ["corpus-index"] if cfg.corpus_index else []
+        fill_parts(scratch, manifest, parts, earlier=library_path(cfg))
 
 
 def _add_to_library(

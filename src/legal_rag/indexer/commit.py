@@ -28,7 +28,7 @@ from legal_rag.base.files import (
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, parameter, transaction
 from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
-from legal_rag.corpus_index.updating import update_corpus_index
+from legal_rag.corpus_index.building import update_corpus_index
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.shards import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import beside, link_or_copy, progress
-from legal_rag.corpus_index.building import fill_index
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.graph.store import GRAPH, copy_graph, fill_graph
+from legal_rag.graph.store import GRAPH, copy_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
-from legal_rag.indexer.config import IndexConfig, as_recorded
+from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
 from legal_rag.indexer.doctor import refuse_damage
+from legal_rag.indexer.parts import fill_parts
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEC,
@@ -51,7 +51,7 @@ from legal_rag.library.library import (
     Library,
 )
 from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST
-from legal_rag.library.outlines import OUTLINES, fill_outlines
+from legal_rag.library.outlines import OUTLINES
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.writer import copy_passages
@@ -124,13 +124,12 @@ def compact_index(
             shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
             _carry_over(target, scratch)
             manifest = _finish_compaction(library, scratch, cfg, plan)
-            if (target / OUTLINES).is_file():
-                fill_outlines(scratch, scratch / STORE, earlier=target / OUTLINES)
             if (target / GRAPH).is_file():
                 copy_graph(target / GRAPH, scratch / GRAPH)
-                fill_graph(scratch, scratch / STORE, target / ENTITIES)
-            if (target / CORPUS_INDEX).is_file():  # its document keys are those of the old store
-                fill_index(scratch, manifest["lineage"], manifest["commit"], earlier=target / CORPUS_INDEX)
+            files: dict[RebuiltPart, str] = {"trees": OUTLINES, "graph": GRAPH, "corpus-index": CORPUS_INDEX}
+            names = {name for name, file in files.items() if (target / file).is_file()}
+            # The document keys of the corpus index are those of the old store.
+            fill_parts(scratch, manifest, names, earlier=target, summaries=target / CORPUS_INDEX)
         report.bytes = _count_bytes(target)
     return report
 

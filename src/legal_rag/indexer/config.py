@@ -16,7 +16,7 @@ from legal_rag.encoder.encoder import Encoder, EncoderConfig
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
 PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
-STAGES = ("open", "shards", "outlines", "graph", "corpus_index")
+STAGES = ("open", "shards", "parts")
 RebuiltPart = Literal[
     "words", "vectors", "entities", "corpus-index", "trees", "graph"
 ]  # of a Library: made without encoding

@@ -8,7 +8,7 @@ from pathlib import Path
 from legal_rag.base.files import beside, locked, progress, sha256_of
 from legal_rag.base.sqlite import connect_as_allowed, connect_to_read
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus_index.updating import index_problems
+from legal_rag.corpus_index.building import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.graph.store import GRAPH, graph_problems

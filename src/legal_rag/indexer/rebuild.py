@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from legal_rag.base.files import beside, put_in_place
-from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
-from legal_rag.graph.store import count_unlinked, fill_graph
+from legal_rag.graph.store import count_unlinked
 from legal_rag.indexer.commit import library_locked, write_chunk_vectors
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
+from legal_rag.indexer.parts import fill_parts
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.checksums import record_checksums
-from legal_rag.library.library import STORE, Library
+from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
-from legal_rag.library.outlines import count_lacking, fill_outlines
+from legal_rag.library.outlines import count_lacking
 
 
 class PartPlan(NamedTuple):
@@ -55,24 +55,18 @@ def rebuild(
         ValueError: If another process is writing to the Library, or the model cannot be asked.
         OSError: If the disk is full.
     """
-    report = None
-    for part, documents, *_ in plan:
-        if not documents:
-            continue
-        if part == "words":
-            _write_words(library.path)
-        elif part == "vectors":
-            _write_vectors(library.path)
-        elif part == "trees":
-            with library_locked(library.path):
-                fill_outlines(library.path, library.path / STORE, anew=documents == library.n_documents)
-        elif part == "graph":
-            with library_locked(library.path):
-                fill_graph(library.path, library.path / STORE, anew=force)
-        elif part == "corpus-index":
-            CorpusIndexer(library.reload()).build_corpus_index(parallel=True)
-        else:
-            report = extract_library(library.reload(), settings, keep_models=True)
+    lacking = {part: documents for part, documents, *_ in plan if documents}
+    if "words" in lacking:
+        _write_words(library.path)
+    if "vectors" in lacking:
+        _write_vectors(library.path)
+    report = extract_library(library.reload(), settings, keep_models=True) if "entities" in lacking else None
+    if names := lacking.keys() & {"corpus-index", "trees", "graph"}:
+        with library_locked(library.path):
+            library = Library(library.path)
+            anew = {part for part in names if force or lacking[part] == library.n_documents}
+            before = library.path / CORPUS_INDEX if has_corpus_index(library) else None
+            fill_parts(library.path, library.manifest, names, summaries=before, anew=anew, parallel=True)
     return report
 
 

@@ -36,6 +36,7 @@ _BARE_ARTICLE = re.compile(
         rf"(?![\w/]|{DASH}\d){_OF_CODE}"
     )
 )
+_BARE_STARTS = re.compile(rf"[LRDAClrd](?<![\w/.-].)(?=[.\dO*]|{BLANK})")  # a cheap filter
 _OF_NAMED_CODE = Around(
     rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*) du (?P<code>{CODE_NAME})",
     ["du code", "du livre", "du  ", "du\u00a0"],
@@ -67,8 +68,8 @@ def article_value(number: str) -> str:
 
 def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
     """Yield each article number of a text; some twice, with their code and without."""
-    for pattern in (_ARTICLES, _BARE_ARTICLE, _OF_NAMED_CODE, _AFTER_CODE):
-        for match in pattern.finditer(text):
+    for finditer in (_ARTICLES.finditer, _bare_articles, _OF_NAMED_CODE.finditer, _AFTER_CODE.finditer):
+        for match in finditer(text):
             code = " ".join((match["code"] or "").replace("’", "'").lower().split())
             yield from _numbers_of_list(text, match, code)
 
@@ -96,6 +97,14 @@ def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
     for pattern in _SHORT_CODE_ARTICLES:
         for match in pattern.finditer(text):
             yield from _numbers_of_list(text, match, code_named(match["code"]))
+
+
+def _bare_articles(text: str) -> Iterator[re.Match[str]]:
+    done = 0
+    for start in _BARE_STARTS.finditer(text):
+        if start.start() >= done and (match := _BARE_ARTICLE.match(text, start.start())):
+            done = match.end()
+            yield match
 
 
 class ArticleCitation(NamedTuple):

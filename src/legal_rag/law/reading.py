@@ -3,14 +3,14 @@
 from functools import cached_property
 
 from legal_rag.base.text import Span
-from legal_rag.law.amounts import LegalAmount, find_amounts
+from legal_rag.law.amounts import find_amounts
 from legal_rag.law.articles import ArticleCitation, find_article_citations
 from legal_rag.law.courts import find_courts, find_formations
-from legal_rag.law.dates import LegalDate, LegalDuration, find_dates, find_durations, find_time_limits
-from legal_rag.law.decisions import Identifier, find_cases, find_identifiers
-from legal_rag.law.outcomes import Operative, grounds, operative_part, solutions, statements
+from legal_rag.law.dates import find_dates, find_durations, find_time_limits
+from legal_rag.law.decisions import find_cases, find_identifiers
+from legal_rag.law.outcomes import grounds, operative_part, solutions, statements
 from legal_rag.law.sentences import split_sentences
-from legal_rag.law.statutes import LegalText, find_texts
+from legal_rag.law.statutes import find_texts
 from legal_rag.law.tree import Paragraph, TreeNode
 
 
@@ -25,61 +25,24 @@ class Reading:
     def __init__(self, text: str, zones: object = None) -> None:
         self.text, self._zones = text, zones
 
-    @cached_property
-    def sentences(self) -> list[Span]:
-        """Its sentences, which cover it."""
-        return split_sentences(self.text)
-
-    @cached_property
-    def dates(self) -> list[LegalDate]:
-        """The full dates that it names."""
-        return find_dates(self.text)
-
-    @cached_property
-    def durations(self) -> list[LegalDuration]:
-        """Its durations, whether or not they are time limits."""
-        return find_durations(self.text)
-
-    @cached_property
-    def time_limits(self) -> list[Span]:
-        """The durations that are time limits."""
-        return find_time_limits(self.text)
-
-    @cached_property
-    def amounts(self) -> list[LegalAmount]:
-        """Its sums of money."""
-        return find_amounts(self.text)
-
-    @cached_property
-    def cases(self) -> list[Identifier]:
-        """Strings with the form of a case number; see `identifiers`."""
-        return find_cases(self.text)
-
-    @cached_property
-    def identifiers(self) -> list[Identifier]:
-        """The decisions and articles that it names, in every form of their numbers."""
-        return find_identifiers(self.text, self.cases)
-
-    @cached_property
-    def texts(self) -> list[LegalText]:
-        """The codes, statutes and treaties that it names."""
-        return find_texts(self.text, self.dates)
+    sentences = cached_property(lambda self: split_sentences(self.text))  # cover the text
+    dates = cached_property(lambda self: find_dates(self.text))
+    durations = cached_property(lambda self: find_durations(self.text))
+    time_limits = cached_property(lambda self: find_time_limits(self.text))
+    amounts = cached_property(lambda self: find_amounts(self.text))
+    cases = cached_property(lambda self: find_cases(self.text))  # strings in the form of a case number
+    identifiers = cached_property(lambda self: find_identifiers(self.text, self.cases))  # of decisions and articles
+    texts = cached_property(lambda self: find_texts(self.text, self.dates))  # codes, statutes, treaties
+    courts = cached_property(lambda self: find_courts(self.text))
+    formations = cached_property(lambda self: find_formations(self.text))
+    grounds = cached_property(lambda self: grounds(self.text))  # of appeal, as designated
+    operative = cached_property(lambda self: operative_part(self.text))
 
     @cached_property
     def articles(self) -> list[ArticleCitation]:
         """The articles that it cites, with the texts that hold them; a sum of money is none ("1382 et 760 euros")."""
         sums = {amount.start for amount in self.amounts}
         return [cited for cited in find_article_citations(self.text, self.texts) if cited.start not in sums]
-
-    @cached_property
-    def courts(self) -> list[Span]:
-        """The courts that it names."""
-        return find_courts(self.text)
-
-    @cached_property
-    def formations(self) -> list[Span]:
-        """The chambers and other formations that it names."""
-        return find_formations(self.text)
 
     @cached_property
     def paragraphs(self) -> list[Paragraph]:
@@ -96,11 +59,6 @@ class Reading:
         return build_tree(self.text, self.paragraphs)
 
     @cached_property
-    def operative(self) -> Operative | None:
-        """A decision's operative part."""
-        return operative_part(self.text)
-
-    @cached_property
     def statements(self) -> list[Span]:
         """The statements of the operative part."""
         return statements(self.text, self.operative) if self.operative else []
@@ -109,11 +67,6 @@ class Reading:
     def outcomes(self) -> list[Span]:
         """The words that state a decision's outcome."""
         return solutions(self.text, self.operative, self.statements)
-
-    @cached_property
-    def grounds(self) -> list[Span]:
-        """The designations of grounds of appeal."""
-        return grounds(self.text)
 
 
 def read(text: str | Reading, zones: object = None) -> Reading:

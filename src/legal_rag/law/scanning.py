@@ -3,12 +3,12 @@
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
 from legal_rag.base.deadline import check
-from legal_rag.base.text import Span, find_exact
+from legal_rag.base.text import Span
 
 DASH = "[-\u2010-\u2014]"
 BLANK = r"[ \t\u00a0\u202f]"
@@ -20,7 +20,8 @@ NO_BREAK = "\u00a0"
 _IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")
 SHORT_TEXT = 500  # characters
 _LOOK_AHEAD = 30  # characters that a pattern may look ahead after its match
-_FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
+# Not inside a longer word; the digit comes first, so that `re` skips all else.
+_FIGURES = re.compile(r"\d(?<![\w/.-].)\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
 
 
 def spaced(pattern: str) -> str:
@@ -58,7 +59,8 @@ class Scan:
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches in text order; none overlaps another. DeadlineError past the deadline."""
-        check()
+        if len(text) > SHORT_TEXT:
+            check()
         lower = lowered(text)
         return self.pattern.finditer(text) if lower is None else self._scan(text, lower)
 
@@ -145,19 +147,30 @@ def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
     # Of a short text, such as an entity's, places are found faster than remembered.
     find = _word_positions if len(text) > SHORT_TEXT else _find_word
     starts: set[int] = set()
-    for word in words:
-        if places := find(text if word != word.lower() else lower, word):
+    for word, any_case in _with_case(tuple(words)):
+        if places := find(lower if any_case else text, word):
             starts.update(places)
     return sorted(starts)
 
 
+@cache
+def _with_case(words: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
+    """Return words, and whether each matches any case."""
+    return tuple((word, word == word.lower()) for word in words)
+
+
 @lru_cache(maxsize=1024)  # several patterns search the same words in turn
-def _word_positions(text: str, word: str) -> tuple[int, ...]:
+def _word_positions(text: str, word: str) -> list[int]:
     return _find_word(text, word)
 
 
-def _find_word(text: str, word: str) -> tuple[int, ...]:
-    return tuple(start for start, _ in find_exact(word, text)) if word in text else ()
+def _find_word(text: str, word: str) -> list[int]:
+    places: list[int] = []
+    at = text.find(word)
+    while at >= 0:
+        places.append(at)
+        at = text.find(word, at + 1)
+    return places
 
 
 @lru_cache(maxsize=8)

@@ -8,18 +8,19 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.base.files import beside, progress, sync
+from legal_rag.base.files import beside, sync
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
 from legal_rag.law.tree import Paragraph, TreeNode, section_titles
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+from legal_rag.library.parts import Part, StoredDocument, bring_up_to_date
 
 if TYPE_CHECKING:
     from legal_rag.library.library import Library
@@ -161,16 +162,18 @@ def passage_condition(filters: Filters, *, of_chunks: bool) -> Condition | None:
     return Condition(sql, tuple(value for _, value in columns))
 
 
-def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, anew: bool = False) -> int:
-    """Make the outlines that a store's documents lack, and drop those of no document; return how many were made.
-
-    The caller keeps other writers out. What was made before a kill stays.
+@contextmanager
+def outline_part(
+    library: Path, store: Path, *, earlier: Path | None = None, anew: bool = False, keep_others: bool = False
+) -> Iterator[Part]:
+    """Open the outlines that a store's documents lack; see `bring_up_to_date`.
 
     Args:
         library: The folder of `outlines.sqlite`.
         store: The documents.
         earlier: Another Library's file; its outlines of the same texts are copied.
         anew: Remake the existing ones too; of those imported or summarised by a model, only who speaks.
+        keep_others: Keep those of no document of the store.
     """
     with closing(_open_outlines(library / OUTLINES)) as connection:
         connection.execute("ATTACH ? AS store", (str(store),))
@@ -178,24 +181,46 @@ def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, an
             connection.execute("UPDATE outlines SET rules = -1")  # of no version: what a kill leaves counts as lacking
         if earlier is not None and earlier.is_file():
             _copy_earlier(connection, earlier)
-        made = _make_missing(connection)
-        with transaction(connection):
-            gone = "SELECT outline_key FROM outlines WHERE content_hash NOT IN (SELECT content_hash FROM documents)"
-            for table in ("passages", "outlines"):
-                connection.execute(f"DELETE FROM {table} WHERE outline_key IN ({gone})")  # noqa: S608
+        if not keep_others:
+            with transaction(connection):
+                gone = "SELECT outline_key FROM outlines WHERE content_hash NOT IN (SELECT content_hash FROM documents)"
+                for table in ("passages", "outlines"):
+                    connection.execute(f"DELETE FROM {table} WHERE outline_key IN ({gone})")  # noqa: S608
+        query = f"SELECT document_key FROM store.documents AS d WHERE d.removed IS NULL AND {_IS_LACKING}"  # noqa: S608
+        lacking = [key for (key,) in connection.execute(f"{query} ORDER BY document_key", (RULES_VERSION,))]
+        yield Part(lacking, _hash_and_outline, partial(_store_outlines, connection))
     sync(library / OUTLINES)
     record_checksums(library, OUTLINES)
-    return made
+
+
+def fill_outlines(library: Path, store: Path) -> None:
+    """Make the outlines that a store's documents lack, and drop those of no document."""
+    with outline_part(library, store) as part:
+        bring_up_to_date(store, [part], "Outlining")
 
 
 def add_outlines(library: Path, store: Path) -> None:
     """Make the outlines of another store's documents, where the Library has any; its other outlines stay."""
     if (library / OUTLINES).is_file():
-        with closing(_open_outlines(library / OUTLINES)) as connection:
-            connection.execute("ATTACH ? AS store", (str(store),))
-            _make_missing(connection)
-        sync(library / OUTLINES)
-        record_checksums(library, OUTLINES)
+        with outline_part(library, store, keep_others=True) as part:
+            bring_up_to_date(store, [part], "Outlining")
+
+
+def _hash_and_outline(stored: StoredDocument) -> tuple[str, Outline]:
+    return stored.document.content_hash, make_outline(stored.document)
+
+
+def _store_outlines(connection: sqlite3.Connection, rows: Iterable[tuple[str, Outline]]) -> None:
+    """Store outlines by content hash; a tree that was imported or summarised stays."""
+    with transaction(connection):
+        for content_hash, outline in rows:
+            try:
+                kept = _read_outline(connection, content_hash, schema="main")
+            except (ValueError, TypeError, KeyError):  # a damaged row may hold anything
+                kept = None
+            if kept and kept.made_by:
+                outline = kept._replace(passages=outline.passages)
+            _insert_outline(connection, content_hash, outline)
 
 
 def count_lacking(library: Path, store: Path) -> int:
@@ -293,31 +318,6 @@ def _copy_earlier(connection: sqlite3.Connection, earlier: Path) -> None:
         raise
     except sqlite3.DatabaseError as error:
         logger.warning("%s is damaged (%s): its outlines are made anew", earlier, error)
-
-
-def _make_missing(connection: sqlite3.Connection) -> int:
-    lacking = f"SELECT document_key FROM store.documents AS d WHERE d.removed IS NULL AND {_IS_LACKING}"  # noqa: S608
-    keys = [key for (key,) in connection.execute(f"{lacking} ORDER BY document_key", (RULES_VERSION,))]
-    with progress("Outlining", total=len(keys), unit=" documents") as bar:
-        for start in range(0, len(keys), BATCH):
-            batch_keys = json.dumps(keys[start : start + BATCH])
-            named = f"{SELECT_DOCUMENTS} WHERE document_key IN (SELECT value FROM json_each(?))"  # noqa: S608
-            documents = [document_of_stored(row) for row in connection.execute(named, (batch_keys,))]
-            with transaction(connection):
-                for document in documents:
-                    _insert_outline(connection, document.content_hash, _remake_outline(connection, document))
-            bar.update(len(documents))
-    return len(keys)
-
-
-def _remake_outline(connection: sqlite3.Connection, document: Document) -> Outline:
-    """Outline a document by rules; a tree that was imported or summarised stays."""
-    outline = make_outline(document)
-    try:
-        kept = _read_outline(connection, document.content_hash, schema="main")
-    except (ValueError, TypeError, KeyError):  # a damaged row may hold anything
-        return outline
-    return kept._replace(passages=outline.passages) if kept and kept.made_by else outline
 
 
 def _insert_outline(connection: sqlite3.Connection, content_hash: str, outline: Outline) -> None:

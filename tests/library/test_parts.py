@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from legal_rag.corpus_index.building import parallel_map, process_pool
+from legal_rag.library.parts import parallel_map, process_pool
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_processes_end_with_the_one_that_was_killed(tmp_path):
     script.write_text(
         """
 import sys
-from legal_rag.corpus_index.building import parallel_map, process_pool
+from legal_rag.library.parts import parallel_map, process_pool
 if __name__ == "__main__":
     with process_pool(2, 10) as pool:
         print(next(parallel_map(pool, abs, range(10))), flush=True)
