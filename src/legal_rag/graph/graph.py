@@ -370,16 +370,13 @@ class KnowledgeGraph:
 
     def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
         """Return the node of the first key that exists, or the articles of a number given without a code."""
-        known = set(self._same_keys(keys))
-        numbers = dict(
-            self._select("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
-        )
+        sql = "SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        numbers, owners = dict(self._select(sql, _json(keys))), self._owners_of_keys(keys)
         for key in keys:
             if key in numbers:
                 return [self._nodes([numbers[key]])[numbers[key]]]
-            documents = self._owners_of_keys([key]).get(key, []) if key in known else []
-            if key.startswith(DOCUMENT):  # it may have no edge
-                documents = [key.removeprefix(DOCUMENT)]
+            # A document may have no edge.
+            documents = [key.removeprefix(DOCUMENT)] if key.startswith(DOCUMENT) else owners.get(key, [])
             if nodes := self._document_nodes(documents):
                 return list(nodes.values())
             if key.startswith("article:") and key.endswith(" ?"):
