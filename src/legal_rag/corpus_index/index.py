@@ -449,20 +449,20 @@ def _names_shown(entities: Iterable[Entity]) -> tuple[str, ...]:
 
 
 def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], path: Path) -> DocumentMeta:
-    _, doc_id, extra, has_sections, said_title, said_date, said_author, *values = row
+    _, doc_id, extra, has_sections, model_title, model_date, model_author, *values = row
     fields = dict(zip(_FIELDS, values, strict=True))
-    more: dict[str, Any] = json.loads(extra)
+    columns: dict[str, Any] = json.loads(extra)
     is_file = is_text_file(doc_id)
-    fields["date"] = fields["date"] or said_date or ""
-    if said_title and (not fields["title"] or (is_file and fields["title"] == Path(doc_id).stem)):
-        fields["title"] = said_title
+    fields["date"] = fields["date"] or model_date or ""
+    if model_title and (not fields["title"] or (is_file and fields["title"] == Path(doc_id).stem)):
+        fields["title"] = model_title
     return DocumentMeta(
         doc_id=doc_id,
-        file_path=str(more.get("file_path") or (doc_id if is_file else "")),
+        file_path=str(columns.get("file_path") or (doc_id if is_file else "")),
         keywords=keywords,
         entities=entities,
-        author=str(more.get("author") or fields["juridiction"] or said_author or ""),
-        number=str(more.get("number") or ""),
+        author=str(columns.get("author") or fields["juridiction"] or model_author or ""),
+        number=str(columns.get("number") or ""),
         has_detailed_index=bool(has_sections),
         detailed_index_path=str(path) if has_sections else "",
         **fields,

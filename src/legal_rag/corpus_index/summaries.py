@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 MAX_CHARS = 600  # of a summary
 DECIDED_CHARS = 200  # of the decision's ruling
 MIN_CHARS = 40  # of a sentence: a shorter one is likely a heading
-MIN_SUMMARY_CHARS = 100
 SENTENCES = 3  # of a summary at most, the decision's included
 CENTROID = 30  # key terms used to score sentences
 BEST_LINES = 5  # which are split into sentences
@@ -73,13 +72,6 @@ _ANSWER = re.compile(
 )
 
 
-class Summary(NamedTuple):
-    """A text's summary, and its source spans."""
-
-    text: str  # of the spans, with blanks collapsed; empty of a blank text
-    spans: tuple[Span, ...]  # characters of the text, ascending
-
-
 class _Sentence(NamedTuple):
     score: float
     span: Span
@@ -99,21 +91,16 @@ def extractive_summary(
     terms: TextTerms | None = None,
     keywords: Sequence[Keyword] | None = None,
     most_chars: int = MAX_CHARS,
-) -> Summary:
-    """Summarise a text by its own sentences; deterministic.
+) -> str:
+    """Summarise a text by its own sentences, blanks collapsed; empty of a blank text. Deterministic.
 
     Args:
         text: Any text: a decision, a contract, a letter, one line.
         statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
         terms: The text's, if they are known.
         keywords: The text's, some thirty, if they are known.
-        most_chars: Of the summary; the best sentence is cut if it is longer.
-
-    Raises:
-        ValueError: If `most_chars` leaves no room for a sentence.
+        most_chars: Of the summary, 100 or more; the best sentence is cut if it is longer.
     """
-    if most_chars < MIN_SUMMARY_CHARS:
-        raise ValueError(f"no summary fits in {most_chars} characters (expected {MIN_SUMMARY_CHARS} or more)")
     terms = terms or read_terms(text)
     weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
     part = operative_part(text)
@@ -334,11 +321,11 @@ def _cut_middle(text: str, span: Span, most: int) -> list[_Piece]:
     return [_cut_sentence(text, (start, blank), most - (end - blank) - len(OMITTED)), _Piece(blank + 1, end, "")]
 
 
-def _join_pieces(text: str, pieces: list[_Piece]) -> Summary:
+def _join_pieces(text: str, pieces: list[_Piece]) -> str:
     written = ""
     for at, (start, end, sign) in enumerate(pieces):
         if at:
             before = pieces[at - 1]
             written += OMITTED if before.sign or text[before.end : start].strip() else " "
         written += " ".join(text[start:end].split()) + sign
-    return Summary(written, tuple((start, end) for start, end, _ in pieces))
+    return written
