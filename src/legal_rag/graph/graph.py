@@ -410,26 +410,27 @@ class KnowledgeGraph:
         owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
         same: dict[str, list[str]] = {}
         for key in unique:
-            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
+            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, ()))]
             same[key] = list(dict.fromkeys([key, *names]))
         return same
 
-    def _owned(self, documents: Mapping[int, str]) -> dict[str, list[str]]:
-        """Return, by document id, the keys by which it alone is cited; versions of an article share theirs.
+    def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
+        """Return how often each document is cited by the keys that it alone has; versions of an article share theirs.
 
         Args:
             documents: Ids by document key.
         """
         sql = """
-            SELECT value, n.term FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
+            SELECT value, n.term, nodes.cited
+            FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
             ON n.document_key = value AND n.own = 1 CROSS JOIN nodes ON nodes.key = n.term
         """
-        rows = [(documents[key], term) for key, term in self._select(sql, _json(documents)) if is_reference(term)]
-        holders = self._owners_of_keys([term for _, term in rows])
-        owned: dict[str, list[str]] = defaultdict(list)
-        for doc_id, term in rows:
+        rows = [row for row in self._select(sql, _json(documents)) if is_reference(row[1])]
+        holders = self._owners_of_keys([term for _, term, _ in rows])
+        owned: dict[str, dict[str, int]] = defaultdict(dict)
+        for key, term, cited in rows:
             if len(holders.get(term, ())) == 1 or term.startswith("article:"):
-                owned[doc_id].append(term)
+                owned[documents[key]][term] = cited
         return owned
 
     def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
@@ -484,10 +485,6 @@ class KnowledgeGraph:
         """  # noqa: S608
         rows = self._select(sql, _json(doc_ids))
         owned = self._owned(dict(row[:2] for row in rows))
-        keys = {key for terms in owned.values() for key in terms}
-        cited = dict(
-            self._select("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
-        )
         return {
             doc_id: Node(
                 key=DOCUMENT + doc_id,
@@ -497,7 +494,7 @@ class KnowledgeGraph:
                 decision_date=day,
                 court=", ".join(filter(None, (court, chamber))),
                 solution=solution,
-                cited=sum(cited.get(key, 0) for key in owned.get(doc_id, ())),
+                cited=sum(owned.get(doc_id, {}).values()),
             )
             for _, doc_id, title, day, court, chamber, solution, kind in rows
         }
