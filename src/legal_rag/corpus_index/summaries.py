@@ -133,16 +133,20 @@ def model_record(sub_llm: TextModel, text: str) -> ModelRecord:
     answer = _query_model(sub_llm, RECORD_PROMPT, first)
     rest = [_summary_in(_query_model(sub_llm, PROMPT, window)) for window in others]
     words = set(_WORD.findall(fold_text(first)))
-    author = _line_in(answer, "author")
-    dates = {match.value.isoformat() for match in find_dates(first)}
-    keywords = answer.get("keywords")
+    author = _on_one_line(answer.get("author"))
+    days = set(_days_in(first))
+    keywords = answer["keywords"] if isinstance(answer.get("keywords"), list) else []
     return ModelRecord(
         _merge_summaries(sub_llm, [_summary_in(answer), *rest]),
-        _line_in(answer, "title"),
-        next((day for match in find_dates(_line_in(answer, "date")) if (day := match.value.isoformat()) in dates), ""),
+        _on_one_line(answer.get("title")),
+        next((day for day in _days_in(_on_one_line(answer.get("date"))) if day in days), ""),
         author if words.issuperset(_WORD.findall(fold_text(author))) else "",
-        tuple(dict.fromkeys(_lines_of(keywords)))[:MAX_KEYWORDS] if isinstance(keywords, list) else (),
+        tuple(filter(None, dict.fromkeys(map(_on_one_line, keywords))))[:MAX_KEYWORDS],
     )
+
+
+def _days_in(text: str) -> list[str]:
+    return [match.value.isoformat() for match in find_dates(text)]
 
 
 def _windows(text: str) -> list[str]:
@@ -176,16 +180,10 @@ def _summary_in(answer: Mapping[str, Any]) -> str:
     return text if SHORTEST <= len(text) <= LONGEST and is_french(text) else ""
 
 
-def _line_in(answer: Mapping[str, Any], name: str) -> str:
-    return next(_lines_of([answer.get(name)]), "")
-
-
-def _lines_of(values: Iterable[Any]) -> Iterator[str]:
-    """Yield strings on one line, up to `LONGEST_LINE` characters."""
-    for value in values:
-        line = " ".join(storable(value).split()) if isinstance(value, str) else ""
-        if 0 < len(line) <= LONGEST_LINE:
-            yield line
+def _on_one_line(value: Any) -> str:
+    """Put a text on one line; empty if it is longer than `LONGEST_LINE`, or no text."""
+    line = " ".join(storable(value).split()) if isinstance(value, str) else ""
+    return line if len(line) <= LONGEST_LINE else ""
 
 
 def _decided_pieces(text: str, part: Operative, most: int) -> list[_Piece]:
