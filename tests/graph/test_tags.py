@@ -1,10 +1,13 @@
 """Tags in an answer: what they say, and the answer without them."""
 
 import logging
+import random
 import re
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from legal_rag.graph import (
     EDGE_TYPES,
@@ -268,3 +271,44 @@ def test_hostile_text_takes_linear_time(name):
     started = time.perf_counter()
     assert "<vm:" not in clean(ADVERSARIAL[name])
     assert time.perf_counter() - started < 1  # some 10 to 30 ms
+
+
+FRAGMENTS = r"""
+<vm:entity|</vm:entity>|<vm:entity name="a" type="tool">|<vm:entity name="a" type="tool"/>|<vm:episode decision="d">
+</vm:episode>|<vm:relationship from="a" to="b" type="cites"|<vm|<|</|/|>|"|'| name="| type=| x="|a|mot | |`|```|~~~|=
+</vm:|vm:|v|m|:|:vm|"q" |«|»|“|”|&amp;|\"|< /vm:entity >|<lesson>l</lesson>|<vm:foo>| confidence="0.9>|é.
+"""
+FRAGMENTS = FRAGMENTS.strip().replace("\n", "|").split("|")
+FRAGMENTS += ["\n", "\n\n", "\n```\n", "\n~~~\n", "\n   ", "\r\n", "x" * 300, "\n" * 400]
+BEGINNING = re.compile(r"<[ \t]{0,3}/?[ \t]{0,3}vm[ \t]{0,3}:", re.IGNORECASE)
+
+
+def fenced(text):
+    """Return the blocks of code of a text, read line by line."""
+    mark, inside = "", []
+    for line in text.split("\n"):
+        found = re.match(r" {0,3}(`{3,}|~{3,})(.*)", line, re.DOTALL)
+        if mark:
+            inside.append(line)
+            mark = "" if found and found[1].startswith(mark) and not found[2].strip(" \t\r") else mark
+        elif found and (found[1][0] == "~" or ("`" not in found[2] and len(found[2]) <= 200)):
+            mark = found[1]
+            inside.append(line)
+    return "\n".join(inside)
+
+
+@pytest.mark.parametrize("before", ["", "<vm:x/>" * MOST_TAGS])
+def test_of_any_fragments_only_tags_in_code_are_left_and_nothing_is_added(before):
+    generator = random.Random(11)
+    for _ in range(250 if before else 2_500):
+        text = before + "".join(generator.choice(FRAGMENTS) for _ in range(generator.randrange(25)))
+        left = parse_extraction_tags(text)[1]
+        assert len(BEGINNING.findall(left)) <= len(BEGINNING.findall(fenced(text))), text
+        rest = iter(text)
+        assert all(letter in rest for letter in left), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("<>/vm:entity \n\t\"'=&;xépisodRELATIONSHIP\ud800\x00\ufdd1")) | st.text())
+def test_any_text_is_read_and_no_tag_of_it_is_left(text):
+    assert not BEGINNING.search(parse_extraction_tags(text)[1])

@@ -260,7 +260,7 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
     weighed = keywords_of(terms, statistics, CENTROID)
     keywords = weighed[:N_KEYWORDS]
     official = " ".join(document.summary.split())
-    summary = official or extractive_summary(document.reading, statistics, terms=terms, keywords=weighed).text
+    summary = official or extractive_summary(document.reading, statistics, terms=terms, keywords=weighed)
     return Described(
         document.content_hash,
         len(document.content),

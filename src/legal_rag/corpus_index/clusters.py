@@ -23,13 +23,6 @@ class Centres:
     terms: tuple[str, ...]  # the key terms of the columns
     matrix: np.ndarray  # float32, shape (n_clusters, n_terms)
 
-    def __post_init__(self) -> None:
-        if self.matrix.ndim != 2 or self.matrix.dtype != np.float32 or self.matrix.shape[1] != len(self.terms):
-            raise ValueError(
-                f"not centres: {self.matrix.dtype} of shape {self.matrix.shape} for {len(self.terms)} terms "
-                "(expected float32 of shape (n_clusters, n_terms))"
-            )
-
     @classmethod
     def from_bytes(cls, terms: Sequence[str], data: bytes) -> "Centres":
         """Read the rows of the matrix, little-endian.
@@ -37,10 +30,7 @@ class Centres:
         Raises:
             ValueError: If the bytes are not a whole number of rows.
         """
-        width = 4 * len(terms)
-        if bool(data) != bool(width) or (width and len(data) % width):
-            raise ValueError(f"not centres: {len(data)} bytes for {len(terms)} terms (expected a multiple of {width})")
-        rows = len(data) // width if width else 0
+        rows = len(data) // (4 * len(terms)) if terms else 0
         return cls(tuple(terms), np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(rows, len(terms)))
 
     def assign(self, weights: Mapping[str, float]) -> int | None:

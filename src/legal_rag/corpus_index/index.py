@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -87,13 +86,9 @@ class DocumentMeta:
 
 def has_corpus_index(library: Library) -> bool:
     """Has a Library a valid corpus index?"""
-    path = library.path / CORPUS_INDEX
-    if not path.is_file():
-        return False
     try:
-        with closing(connect_to_read(path)) as connection:
-            checked_meta(connection, path, library.manifest["lineage"], library.commit)
-    except (ValueError, sqlite3.DatabaseError):
+        CorpusIndex(library)
+    except (FileNotFoundError, ValueError):
         return False
     return True
 
@@ -235,25 +230,19 @@ class CorpusIndex:
             doc_ids: Whose entries, in this order; unknown ids are skipped. By default all, in indexing order.
             entities: Include their entities, at the cost of one query per document.
         """
-        if doc_ids is not None:
-            for batch in _in_batches(dict.fromkeys(doc_ids)):
-                metas = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
-                yield from (metas[doc_id] for doc_id in batch if doc_id in metas)
-            return
-        query = f"{SELECT_ENTRIES} WHERE {self._present} AND i.document_key > ? ORDER BY i.document_key LIMIT ?"
-        for rows in _in_batches(self._stream_pages(query, -1)):
-            yield from self._as_metas(rows, entities)
+        for batch in _in_batches(self.document_ids() if doc_ids is None else dict.fromkeys(doc_ids)):
+            metas = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
+            yield from (metas[doc_id] for doc_id in batch if doc_id in metas)
 
     def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
         """Stream ids with their summaries, in indexing order; unknown ids are skipped."""
-        select = f"SELECT document_key, id, summary FROM main.documents AS i WHERE {self._present}"  # noqa: S608
-        if doc_ids is None:
-            rows = self._stream_pages(f"{select} AND document_key > ? ORDER BY document_key LIMIT ?", -1)
-        else:  # in one query: each page would look up every id
-            named = f"{select} AND id IN (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
-            rows = iter(self._fetch_rows(named, json.dumps(list(doc_ids))))
-        for _, doc_id, summary in islice(rows, limit):
-            yield doc_id, summary
+        query = f"""
+            SELECT id, summary FROM main.documents AS i WHERE {self._present}
+            AND id IN (SELECT value FROM json_each(?)) ORDER BY document_key
+        """  # noqa: S608
+        # Ids in any order take one query: each batch would be in order, but not all of them.
+        batches = _in_batches(self.document_ids(limit)) if doc_ids is None else [list(doc_ids)]
+        yield from islice((row for batch in batches for row in self._fetch_rows(query, json.dumps(batch))), limit)
 
     def summary_sources(self) -> dict[str, int]:
         """Count documents by the source of their summary: `official`, `extractive`, or a model's id."""
@@ -355,18 +344,13 @@ class CorpusIndex:
         return read_statistics(self._connection, read_terms(document.content).counts)
 
     def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
-        condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
-        rows = self._fetch_rows(f"{SELECT_ENTRIES} WHERE {condition}", json.dumps(list(doc_ids)))
-        return self._as_metas(rows, entities)
-
-    def _as_metas(self, rows: Sequence[tuple[Any, ...]], entities: bool) -> Iterator[DocumentMeta]:
-        keywords: dict[int, list[str]] = {}
+        where = f"WHERE i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
+        rows = self._fetch_rows(f"{SELECT_ENTRIES} {where}", json.dumps(list(doc_ids)))
         query = """
             SELECT document_key, shown FROM keywords WHERE document_key IN (SELECT value FROM json_each(?))
             ORDER BY document_key, place
         """
-        for key, shown in self._fetch_rows(query, json.dumps([row[0] for row in rows])):
-            keywords.setdefault(key, []).append(shown)
+        keywords = _group(self._fetch_rows(query, json.dumps([row[0] for row in rows])))
         for row in rows:
             key, doc_id = row[:2]
             names = _names_shown(self.library.entities_of(doc_id) or []) if entities else ()
@@ -427,20 +411,6 @@ class CorpusIndex:
     def _fetch_column(self, query: str, *values: Any) -> list[Any]:
         return [row[0] for row in self._execute(query, *values)]
 
-    def _stream_pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
-        """Stream rows by keyset pagination; no query stays open between pages, so slow readers block no commit.
-
-        Args:
-            query: Ordered by its first column, without repeats; its last two parameters are the value of that column
-                to start after, and the limit.
-            first: A value below all of the first column.
-            values: The query's other parameters.
-        """
-        while rows := self._fetch_rows(query, *values, first, PAGE):
-            check()
-            yield from rows
-            first = rows[-1][0]
-
 
 def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
     rest = iter(items)
@@ -451,8 +421,8 @@ def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 def _group(rows: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
     groups: dict[Any, list[str]] = {}
-    for key, doc_id in rows:
-        groups.setdefault(key, []).append(doc_id)
+    for key, value in rows:
+        groups.setdefault(key, []).append(value)
     return groups
 
 
@@ -477,20 +447,20 @@ def _names_shown(entities: Iterable[Entity]) -> tuple[str, ...]:
 
 
 def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], path: Path) -> DocumentMeta:
-    _, doc_id, extra, has_sections, said_title, said_date, said_author, *values = row
+    _, doc_id, extra, has_sections, model_title, model_date, model_author, *values = row
     fields = dict(zip(_FIELDS, values, strict=True))
-    more: dict[str, Any] = json.loads(extra)
+    columns: dict[str, Any] = json.loads(extra)
     is_file = is_text_file(doc_id)
-    fields["date"] = fields["date"] or said_date or ""
-    if said_title and (not fields["title"] or (is_file and fields["title"] == Path(doc_id).stem)):
-        fields["title"] = said_title
+    fields["date"] = fields["date"] or model_date or ""
+    if model_title and (not fields["title"] or (is_file and fields["title"] == Path(doc_id).stem)):
+        fields["title"] = model_title
     return DocumentMeta(
         doc_id=doc_id,
-        file_path=str(more.get("file_path") or (doc_id if is_file else "")),
+        file_path=str(columns.get("file_path") or (doc_id if is_file else "")),
         keywords=keywords,
         entities=entities,
-        author=str(more.get("author") or fields["juridiction"] or said_author or ""),
-        number=str(more.get("number") or ""),
+        author=str(columns.get("author") or fields["juridiction"] or model_author or ""),
+        number=str(columns.get("number") or ""),
         has_detailed_index=bool(has_sections),
         detailed_index_path=str(path) if has_sections else "",
         **fields,

@@ -225,8 +225,7 @@ class _SectionSummaries:
         return self._document.content[node.heading[1] : end].strip()
 
     def _summarise(self, text: str, *, keywords: Sequence[Keyword] = (), terms: TextTerms | None = None) -> str:
-        summary = extractive_summary(text, self._statistics, terms=terms, keywords=keywords, most_chars=SUMMARY_CHARS)
-        return summary.text
+        return extractive_summary(text, self._statistics, terms=terms, keywords=keywords, most_chars=SUMMARY_CHARS)
 
 
 def _named_contents(tree: TreeNode) -> tuple[SectionContents, dict[str, TreeNode]]:

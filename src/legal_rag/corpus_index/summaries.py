@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 MAX_CHARS = 600  # of a summary
 DECIDED_CHARS = 200  # of the decision's ruling
 MIN_CHARS = 40  # of a sentence: a shorter one is likely a heading
-MIN_SUMMARY_CHARS = 100
 SENTENCES = 3  # of a summary at most, the decision's included
 CENTROID = 30  # key terms used to score sentences
 BEST_LINES = 5  # which are split into sentences
@@ -73,13 +72,6 @@ _ANSWER = re.compile(
 )
 
 
-class Summary(NamedTuple):
-    """A text's summary, and its source spans."""
-
-    text: str  # of the spans, with blanks collapsed; empty of a blank text
-    spans: tuple[Span, ...]  # characters of the text, ascending
-
-
 class _Sentence(NamedTuple):
     score: float
     span: Span
@@ -99,21 +91,16 @@ def extractive_summary(
     terms: TextTerms | None = None,
     keywords: Sequence[Keyword] | None = None,
     most_chars: int = MAX_CHARS,
-) -> Summary:
-    """Summarise a text by its own sentences; deterministic.
+) -> str:
+    """Summarise a text by its own sentences, blanks collapsed; empty of a blank text. Deterministic.
 
     Args:
         text: Any text: a decision, a contract, a letter, one line; or its reading.
         statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
         terms: The text's, if they are known.
         keywords: The text's, some thirty, if they are known.
-        most_chars: Of the summary; the best sentence is cut if it is longer.
-
-    Raises:
-        ValueError: If `most_chars` leaves no room for a sentence.
+        most_chars: Of the summary, 100 or more; the best sentence is cut if it is longer.
     """
-    if most_chars < MIN_SUMMARY_CHARS:
-        raise ValueError(f"no summary fits in {most_chars} characters (expected {MIN_SUMMARY_CHARS} or more)")
     reading = read(text)
     text, part = reading.text, reading.operative
     terms = terms or read_terms(text)
@@ -147,16 +134,20 @@ def model_record(sub_llm: TextModel, text: str) -> ModelRecord:
     answer = _query_model(sub_llm, RECORD_PROMPT, first)
     rest = [_summary_in(_query_model(sub_llm, PROMPT, window)) for window in others]
     words = set(_WORD.findall(fold_text(first)))
-    author = _line_in(answer, "author")
-    dates = {match.value.isoformat() for match in find_dates(first)}
-    keywords = answer.get("keywords")
+    author = _on_one_line(answer.get("author"))
+    days = set(_days_in(first))
+    keywords = answer["keywords"] if isinstance(answer.get("keywords"), list) else []
     return ModelRecord(
         _merge_summaries(sub_llm, [_summary_in(answer), *rest]),
-        _line_in(answer, "title"),
-        next((day for match in find_dates(_line_in(answer, "date")) if (day := match.value.isoformat()) in dates), ""),
+        _on_one_line(answer.get("title")),
+        next((day for day in _days_in(_on_one_line(answer.get("date"))) if day in days), ""),
         author if words.issuperset(_WORD.findall(fold_text(author))) else "",
-        tuple(dict.fromkeys(_lines_of(keywords)))[:MAX_KEYWORDS] if isinstance(keywords, list) else (),
+        tuple(filter(None, dict.fromkeys(map(_on_one_line, keywords))))[:MAX_KEYWORDS],
     )
+
+
+def _days_in(text: str) -> list[str]:
+    return [match.value.isoformat() for match in find_dates(text)]
 
 
 def _windows(text: str) -> list[str]:
@@ -190,16 +181,10 @@ def _summary_in(answer: Mapping[str, Any]) -> str:
     return text if SHORTEST <= len(text) <= LONGEST and is_french(text) else ""
 
 
-def _line_in(answer: Mapping[str, Any], name: str) -> str:
-    return next(_lines_of([answer.get(name)]), "")
-
-
-def _lines_of(values: Iterable[Any]) -> Iterator[str]:
-    """Yield strings on one line, up to `LONGEST_LINE` characters."""
-    for value in values:
-        line = " ".join(storable(value).split()) if isinstance(value, str) else ""
-        if 0 < len(line) <= LONGEST_LINE:
-            yield line
+def _on_one_line(value: Any) -> str:
+    """Put a text on one line; empty if it is longer than `LONGEST_LINE`, or no text."""
+    line = " ".join(storable(value).split()) if isinstance(value, str) else ""
+    return line if len(line) <= LONGEST_LINE else ""
 
 
 def _decided_pieces(text: str, part: Operative, most: int) -> list[_Piece]:
@@ -334,11 +319,11 @@ def _cut_middle(text: str, span: Span, most: int) -> list[_Piece]:
     return [_cut_sentence(text, (start, blank), most - (end - blank) - len(OMITTED)), _Piece(blank + 1, end, "")]
 
 
-def _join_pieces(text: str, pieces: list[_Piece]) -> Summary:
+def _join_pieces(text: str, pieces: list[_Piece]) -> str:
     written = ""
     for at, (start, end, sign) in enumerate(pieces):
         if at:
             before = pieces[at - 1]
             written += OMITTED if before.sign or text[before.end : start].strip() else " "
         written += " ".join(text[start:end].split()) + sign
-    return Summary(written, tuple((start, end) for start, end, _ in pieces))
+    return written

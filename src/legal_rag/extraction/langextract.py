@@ -82,13 +82,13 @@ def extract_with_langextract(
     """
     reader = _DocumentReader(text, schema, settings)
     kept: list[Entity] = []
-    passes: list[Grounded] = []
+    grounded = Grounded()
     for number in range(settings.passes):
-        grounded = Grounded()
+        earlier = len(grounded.entities)
         for span, extractions in zip(reader.spans, reader.read(asking(number)), strict=True):
             grounded.add(extractions, Piece(text, *span), schema)
-        kept += [entity for entity in grounded.entities if not number or not _overlaps_any(entity, kept)]
-        passes.append(grounded)
+        new = grounded.entities[earlier:]
+        kept += [entity for entity in new if not _overlaps_any(entity, kept)] if number else new
     return ExtractionResult(
         doc_name=doc_name,
         extractions=in_order(kept),
@@ -96,9 +96,9 @@ def extract_with_langextract(
         model_id=settings.model_id,
         chunks=len(reader.spans),
         dropped_chunks=len(reader.dropped),
-        ungrounded=sum(grounded.ungrounded for grounded in passes),
-        echoed=sum(grounded.echoed for grounded in passes),
-        wrong_class=sum(grounded.wrong_class for grounded in passes),
+        ungrounded=grounded.ungrounded,
+        echoed=grounded.echoed,
+        wrong_class=grounded.wrong_class,
     )
 
 
@@ -124,9 +124,8 @@ class _DocumentReader:
     def read(self, asking: AskPiece) -> list[list[Extraction]]:
         """Return what the model extracts from each piece, in order."""
         pieces = [self._text[slice(*span)] for span in self.spans]
-        tasks = [
-            (contextvars.copy_context(), *numbered) for numbered in enumerate(pieces)
-        ]  # contexts hold the deadline
+        # The contexts carry the deadline.
+        tasks = [(contextvars.copy_context(), number, piece) for number, piece in enumerate(pieces)]
         with ThreadPoolExecutor(max(min(self._workers, len(tasks)), 1)) as pool:
             try:
                 return list(pool.map(lambda task: task[0].run(self._read_piece, asking, *task[1:]), tasks))

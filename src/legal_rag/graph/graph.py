@@ -369,16 +369,13 @@ class KnowledgeGraph:
 
     def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
         """Return the node of the first key that exists, or the articles of a number given without a code."""
-        known = set(self._same_keys(keys))
-        numbers = dict(
-            self._select("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
-        )
+        sql = "SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        numbers, owners = dict(self._select(sql, _json(keys))), self._owners_of_keys(keys)
         for key in keys:
             if key in numbers:
                 return [self._nodes([numbers[key]])[numbers[key]]]
-            documents = self._owners_of_keys([key]).get(key, []) if key in known else []
-            if key.startswith(DOCUMENT):  # it may have no edge
-                documents = [key.removeprefix(DOCUMENT)]
+            # A document may have no edge.
+            documents = [key.removeprefix(DOCUMENT)] if key.startswith(DOCUMENT) else owners.get(key, [])
             if nodes := self._document_nodes(documents):
                 return list(nodes.values())
             if key.startswith("article:") and key.endswith(" ?"):
@@ -412,26 +409,27 @@ class KnowledgeGraph:
         owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
         same: dict[str, list[str]] = {}
         for key in unique:
-            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
+            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, ()))]
             same[key] = list(dict.fromkeys([key, *names]))
         return same
 
-    def _owned(self, documents: Mapping[int, str]) -> dict[str, list[str]]:
-        """Return, by document id, the keys by which it alone is cited; versions of an article share theirs.
+    def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
+        """Return how often each document is cited by the keys that it alone has; versions of an article share theirs.
 
         Args:
             documents: Ids by document key.
         """
         sql = """
-            SELECT value, n.term FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
+            SELECT value, n.term, nodes.cited
+            FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
             ON n.document_key = value AND n.own = 1 CROSS JOIN nodes ON nodes.key = n.term
         """
-        rows = [(documents[key], term) for key, term in self._select(sql, _json(documents)) if is_reference(term)]
-        holders = self._owners_of_keys([term for _, term in rows])
-        owned: dict[str, list[str]] = defaultdict(list)
-        for doc_id, term in rows:
+        rows = [row for row in self._select(sql, _json(documents)) if is_reference(row[1])]
+        holders = self._owners_of_keys([term for _, term, _ in rows])
+        owned: dict[str, dict[str, int]] = defaultdict(dict)
+        for key, term, cited in rows:
             if len(holders.get(term, ())) == 1 or term.startswith("article:"):
-                owned[doc_id].append(term)
+                owned[documents[key]][term] = cited
         return owned
 
     def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
@@ -452,19 +450,8 @@ class KnowledgeGraph:
         where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
         values = (_json(numbers), _json(sorted(supports)), *named, most)
-        return self._select_edge_rows(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
-
-    def _select_edge_rows(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
-        """Read the edges that meet a condition and whose text is in the corpus, as `_edges` takes them."""
-        return self._select(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
-
-    def _texts_present(self, text_keys: Collection[int]) -> list[int]:
-        sql = f"""
-            SELECT text_key FROM json_each(?) CROSS JOIN texts AS t ON t.text_key = value
-            CROSS JOIN corpus.documents AS d
-            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
-        """  # noqa: S608
-        return [key for (key,) in self._select(sql, _json(text_keys))]
+        select = _SELECT_EDGES.format(where, present=self._present)
+        return self._select(f"{select} ORDER BY e.{column}, e.type LIMIT ?", *values)
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
         rows = list(rows)
@@ -497,10 +484,6 @@ class KnowledgeGraph:
         """  # noqa: S608
         rows = self._select(sql, _json(doc_ids))
         owned = self._owned(dict(row[:2] for row in rows))
-        keys = {key for terms in owned.values() for key in terms}
-        cited = dict(
-            self._select("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
-        )
         return {
             doc_id: Node(
                 key=DOCUMENT + doc_id,
@@ -510,7 +493,7 @@ class KnowledgeGraph:
                 decision_date=day,
                 court=", ".join(filter(None, (court, chamber))),
                 solution=solution,
-                cited=sum(cited.get(key, 0) for key in owned.get(doc_id, ())),
+                cited=sum(owned.get(doc_id, {}).values()),
             )
             for _, doc_id, title, day, court, chamber, solution, kind in rows
         }
@@ -521,13 +504,11 @@ class _Paths:
 
     def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
         self._graph = graph
-        # For each end: how each key was reached, as (key before, the edge's primary key).
+        # For each end: how each key was reached, as (key before, row of the edge).
         self._reached: list[dict[str, tuple[str, Any]]] = [{first: ("", None)}, {second: ("", None)}]
         self._frontiers = [[first], [second]]
         self._degrees: dict[str, int] = {}
         self._keys: dict[int, str] = {}  # of the nodes seen
-        self._alone: set[str] = set()  # keys that represent no document
-        self._texts: dict[int, bool] = {}  # whether they are in the corpus
 
     def search(self, most_hops: int) -> list[tuple[Any, ...]]:
         for _ in range(most_hops):
@@ -546,13 +527,13 @@ class _Paths:
     def _expand(self, side: int) -> list[str]:
         reached, numbers = self._reached[side], self._frontier_numbers(self._frontiers[side])
         new: dict[str, tuple[str, Any]] = {}
-        for column, other in (("from_key", 2), ("to_key", 0)):
-            edges = self._fact_rows(numbers, column)
-            self._read_keys({edge[other] for edge in edges} - self._keys.keys())
-            for edge in edges:
-                key = self._keys[edge[other]]
+        for near, column in enumerate(("from_key", "to_key")):
+            rows = self._graph._edge_rows(numbers, column, (), (TEXT,), MOST_EXPANDED)
+            self._read_keys({row[1 - near] for row in rows} - self._keys.keys())
+            for row in rows:
+                key = self._keys[row[1 - near]]
                 if key not in reached and key not in new:
-                    new[key] = (numbers[edge[2 - other]], edge)
+                    new[key] = (numbers[row[near]], row)
         reached |= new
         return [key for key in new if self._leads_on(key)]
 
@@ -562,20 +543,9 @@ class _Paths:
         return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
 
     def _frontier_numbers(self, frontier: Sequence[str]) -> dict[int, str]:
-        same = self._graph._same_keys([key for key in frontier if key not in self._alone])
-        owner = {key: key for key in frontier} | {alias: key for key, aliases in same.items() for alias in aliases}
+        owner = {alias: key for key, aliases in self._graph._same_keys(frontier).items() for alias in aliases}
         sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
         return {number: owner[key] for number, key in self._graph._select(sql, _json(owner))}
-
-    def _fact_rows(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
-        sql = f"""
-            SELECT from_key, type, to_key, source_key, text_key FROM edges
-            WHERE {column} IN (SELECT value FROM json_each(?)) AND support = '{TEXT}' ORDER BY {column}, type LIMIT ?
-        """  # noqa: S608
-        rows = self._graph._select(sql, _json(numbers), MOST_EXPANDED)
-        unknown = {text for *_, text in rows} - self._texts.keys()
-        self._texts |= dict.fromkeys(unknown, False) | dict.fromkeys(self._graph._texts_present(unknown), True)
-        return [tuple(edge) for *edge, text in rows if self._texts[text]]
 
     def _read_keys(self, numbers: Collection[int]) -> None:
         """Cache the keys of nodes (the document's where a node represents one) and their degrees."""
@@ -586,8 +556,6 @@ class _Paths:
             documents = held.get(key, [])
             self._keys[number] = node_key = DOCUMENT + documents[0] if len(documents) == 1 else key
             self._degrees[node_key] = max(degree, self._degrees.get(node_key, 0))
-            if not documents and not key.startswith(DOCUMENT):
-                self._alone.add(key)
 
     def _chain(self, meeting: str) -> list[tuple[Any, ...]]:
         before: list[tuple[Any, ...]] = []
@@ -597,8 +565,7 @@ class _Paths:
             while (step := reached[key])[1] is not None:
                 key, edge = step
                 edges.append(edge)
-        where = "e.from_key = ? AND e.type = ? AND e.to_key = ? AND e.source_key = ?"
-        return [row for edge in (*reversed(before), *after) for row in self._graph._select_edge_rows(where, edge)]
+        return [*reversed(before), *after]
 
 
 def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:

@@ -60,21 +60,14 @@ _SPACE = r"[ \t\r]*+(?:\n[ \t\r]*+)?+"  # within a tag: no blank line
 _KEY = r"[A-Za-z][\w:.-]{0,40}+"
 _ASSIGN = rf"{_SPACE}={_SPACE}"
 _QUOTE = "[\"'“”„«‘’]"
-# Fast path for well-formed tags.
-_VALUE = r'"[^"<>\\\n]*+"|' + r"'[^'<>\\\n]*+'|“[^“”<>\n]*+”|«[^«»<>\n]*+»|[^\s\"'“”„«»‘’<>/=,;]++(?=[\s,;/>])"
-_STRICT = re.compile(
-    rf"(?=[^<>]{{0,{TAG_CHARS - 80}}}+>)"  # the `>` is near
-    rf"(?:[,;]?+{_SPACE}{_KEY}{_ASSIGN}(?:{_VALUE})){{0,{MOST_ATTRIBUTES}}}+{_SPACE}/?[ \t]*+>"
-)
-_PAIR = re.compile(rf"({_KEY}){_ASSIGN}({_VALUE})")
-_UNREAD = re.compile(rf"{_TAG.pattern}(?:{_STRICT.pattern}|[^<>\n]{{0,{TAG_CHARS - 80}}}+>)?+")
+_UNREAD = re.compile(rf"{_TAG.pattern}(?:(?:[^<>\n]|\n(?![ \t\r]*+\n)){{0,{TAG_CHARS - 80}}}+>)?+")
 
 # In malformed tags, the known attributes are landmarks.
 _NAMES = "name type confidence from to decision context status description".split()
 _PARTS = "|".join(sorted({name[:n] for name in _NAMES for n in range(1, len(name) + 1)}, reverse=True))
 _KNOWN = rf"(?i:{'|'.join(_NAMES)})\s*+="
 _NEXT_KNOWN = re.compile(rf"[\s,;](?=[c-tC-T]){_KNOWN}")
-_BEHIND = rf"(?=[\s,;]*+(?:/?[ \t]*+>|{_KNOWN}|{_KEY}\s*+=\s*+{_QUOTE}))"
+_BEHIND = rf"(?=[\s,;]*+(?:/?[ \t]*+>|{_KNOWN}|{_KEY}\s*+=))"
 _ENDS = {'"': '"“”', "'": "'‘’", "“": '"“”', "”": '"“”', "„": '"“”', "‘": "'‘’", "’": "'‘’", "«": "»"}
 # The quote that ends a value, or the next quoted attribute if that comes first.
 _CLOSING = {
@@ -182,19 +175,15 @@ def _read_tag(head: re.Match[str], window: str) -> _Tag:
     """Parse a tag from its name on; `window` is the text after the name in which it must end."""
     name, start, values = (head["name"] or "").lower(), head.end(), dict[str, str]()
     at = least = 0  # where parsing continues, and the least end of the tag
-    if end := _STRICT.match(window):
-        for key, value in _PAIR.findall(end[0]):
-            values.setdefault(key.lower(), value[1:-1] if value[0] in _ENDS else value)
-    else:
-        for _ in range(MOST_ATTRIBUTES):
-            if not (attribute := _ATTRIBUTE.match(window, at)):
-                break
-            least = attribute.end()
-            if not (span := _value_span(window, least, attribute["quote"])):
-                break
-            values.setdefault(attribute["key"].lower(), window[least : span[0]])
-            at = span[1]
-        end = _END.match(window, at)
+    for _ in range(MOST_ATTRIBUTES):
+        if not (attribute := _ATTRIBUTE.match(window, at)):
+            break
+        least = attribute.end()
+        if not (span := _value_span(window, least, attribute["quote"])):
+            break
+        values.setdefault(attribute["key"].lower(), window[least : span[0]])
+        at = span[1]
+    end = _END.match(window, at)
     if end:
         return _Tag(name, start + end.end(), not end[0][:-1].rstrip().endswith("/"), values)
     return _Tag(name, start + (len(window) if _CUT.match(window, at) else max(at, least)), False, values)

@@ -10,8 +10,8 @@ const show = () => {
     row.hidden = !kinds.has(row.dataset.kind) || !asked.every((word) => words[number].includes(word));
   }
   for (const year of years) year.hidden = !year.querySelector("tr[data-kind]:not([hidden])");
-  const found = rows.filter((row) => !row.hidden).length, total = rows.length;
-  status.textContent = found === total ? `${total} lien${total > 1 ? "s" : ""}.` : `${found} lien${found > 1 ? "s" : ""} sur ${total} répond${found > 1 ? "ent" : ""} aux filtres.`;
+  const shown = rows.filter((row) => !row.hidden).length, total = rows.length;
+  status.textContent = shown === total ? `${total} lien${total > 1 ? "s" : ""}.` : `${shown} lien${shown > 1 ? "s" : ""} sur ${total} répond${shown > 1 ? "ent" : ""} aux filtres.`;
 };
 form.addEventListener("input", show);
 form.addEventListener("reset", () => setTimeout(show));
