@@ -165,7 +165,7 @@ def _make_document(record: Record, options: SourceOptions, seen: set[bytes]) -> 
     digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
     if digest in seen:
         return BadRecord(record.where, f"duplicate id {identifier!r}")
-    clean = clean_text(content, is_html=options.html or record.is_html)
+    clean = clean_text(content, is_html=options.html)
     if not clean.strip():
         return BadRecord(record.where, f"no text left in {identifier} once its markup is removed")
     seen.add(digest)

@@ -1,11 +1,8 @@
 """Rows of every source: JSON Lines, CSV, Parquet, Judilibre, folders of files, Hugging Face datasets."""
 
-import codecs
 import csv
-import gzip
 import itertools
 import json
-import logging
 import os
 import re
 import stat
@@ -13,14 +10,15 @@ import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import cache
 from pathlib import Path, PureWindowsPath
-from typing import Any, BinaryIO, NamedTuple, TextIO, cast
+from typing import Any, NamedTuple, TextIO
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import parse_json
 from legal_rag.base.text import json_safe, plain_text
+from legal_rag.corpus.files import check_size, error_line, open_text, read_file, read_plain_file, without_strays
 from legal_rag.corpus.reader_process import ReaderProcess
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
@@ -28,13 +26,9 @@ SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-ENCODING_BYTES = 2**24  # of a file, read to detect its encoding
 # Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
 SKIPPED_CHARS = 500_000_000  # of an overlong line, after which the file is given up
-BLANK_LINES = 1_000_000  # in a row: likewise
-TEXT_FILE_BYTES = 50_000_000  # of a text file
-FILE_BYTES = 200_000_000  # of JSON other than JSON Lines, PDF, Word
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
 RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
@@ -54,7 +48,6 @@ class Record(NamedTuple):
     where: str
     row: Mapping[str, Any]
     config: str = ""
-    is_html: bool = False
     is_file: bool = False  # one document, with no metadata except in its text
 
 
@@ -216,19 +209,18 @@ def _rows_of_file(path: Path, root: Path, process: ReaderProcess) -> Records:
     """Read a file of a known kind; a file-level error becomes one bad record."""
     suffix, name = _suffix(path), path.relative_to(root).as_posix()
     where = path.name if suffix in TABLE_READERS else name
-    most = TEXT_FILE_BYTES if suffix in TEXT_SUFFIXES else FILE_BYTES
     try:
-        if suffix not in STREAMED and (size := path.stat().st_size) > most:
-            yield BadRecord(where, f"{size:,} bytes (a {suffix[1:]} file may have {most:,})")
-        elif suffix in PROCESS_SUFFIXES:
-            if suffix == ".parquet":
-                require("pyarrow")
-            yield from _rows_of_process(process, "file", [str(path), str(root)], where)
-        else:
+        if suffix not in PROCESS_SUFFIXES:
             yield from _rows_of_file_here(path, root)
-    except (OSError, UnicodeError) as error:
-        if isinstance(error, ModuleNotFoundError):
-            raise
+            return
+        if suffix == ".parquet":
+            require("pyarrow")
+        else:
+            check_size(path)
+        yield from _rows_of_process(process, "file", [str(path), str(root)], where)
+    except ModuleNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
         yield BadRecord(where, f"cannot be read ({error})")
 
 
@@ -243,9 +235,9 @@ def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], 
     """Stream the records of a reader in the reader process; see `PROCESS_READERS`."""
     try:
         for line in process.lines(reader, arguments, 2 * LINE_CHARS):
-            place, problem, row, config, is_html, is_file = json.loads(line)
+            place, problem, row, config, is_file = json.loads(line)
             record = BadRecord(place, problem) if row is None else _check_row(row, place)
-            yield record if isinstance(record, BadRecord) else Record(place, record.row, config, is_html, is_file)
+            yield record if isinstance(record, BadRecord) else Record(place, record.row, config, is_file)
     except (ChildProcessError, RecursionError) as error:
         yield BadRecord(where, f"unreadable file ({error})")
 
@@ -257,19 +249,15 @@ def _serialise_records(records: Records) -> Iterator[list[Any]]:
         for record in records:
             last = record.where
             if isinstance(record, BadRecord):
-                yield [record.where, record.problem, None, "", False, False]
+                yield [record.where, record.problem, None, "", False]
                 continue
             problem = record_problem(record.row)
             row = None if problem else json_safe(record.row, text_of=plain_text)
-            yield [record.where, problem, row, record.config, record.is_html, record.is_file]
+            yield [record.where, problem, row, record.config, record.is_file]
     except (FileNotFoundError, ValueError):
         raise
     except Exception as error:  # parsers of arbitrary files break in every way
-        yield [last or "the file", f"it breaks off ({_error_line(error)})", None, "", False, False]
-
-
-def _error_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}"[:300].split())
+        yield [last or "the file", f"it breaks off ({error_line(error)})", None, "", False]
 
 
 def _suffix(path: Path) -> str:
@@ -277,40 +265,15 @@ def _suffix(path: Path) -> str:
     return next((suffix for suffix in sorted(READERS, key=len, reverse=True) if name.endswith(suffix)), "")
 
 
-def _open_text(path: Path, newline: str | None = None) -> TextIO:
-    """Open a text file, optionally gzipped: UTF-8, UTF-16 with a BOM, or cp1252, which older French systems write.
-
-    Pass the text through `_without_strays`.
-    """
-    opener: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rb") as file:
-        encoding = _encoding_of(file)
-    errors = "replace" if encoding == "utf-16" else "surrogateescape"
-    return cast(TextIO, opener(path, "rt", encoding=encoding, errors=errors, newline=newline))
-
-
-def _without_strays(text: str) -> str:
-    """Decode bytes invalid in a file's encoding as cp1252, or as Latin-1 where cp1252 is undefined."""
-    return text.translate(_STRAYS) if _STRAY.search(text) else text
-
-
-_STRAY = re.compile("[\udc80-\udcff]")  # surrogateescape: an undecodable byte
-_STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
-
-
 def _read_lines(file: TextIO) -> Iterator[str | None]:
     """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
 
     Raises:
-        EOFError: At an endless line, or an endless run of blank ones.
+        EOFError: At an endless line.
     """
-    n_blank = 0
     while line := file.readline(LINE_CHARS):
         if len(line) < LINE_CHARS or line.endswith("\n"):
-            n_blank = 0 if line.strip() else n_blank + 1
-            if n_blank > BLANK_LINES:
-                raise EOFError(f"more than {BLANK_LINES:,} blank lines")
-            yield _without_strays(line)
+            yield without_strays(line)
             continue
         n_skipped = 0
         while not line.endswith("\n") and line:
@@ -321,42 +284,8 @@ def _read_lines(file: TextIO) -> Iterator[str | None]:
         yield None
 
 
-def _encoding_of(file: BinaryIO) -> str:
-    """Detect the encoding from the first bytes: cp1252 if most non-ASCII lines are not valid UTF-8."""
-    data = _first_bytes(file)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    n_utf8 = n_others = at = 0
-    while match := _BEYOND_ASCII.search(data, at):
-        at = data.find(b"\n", match.start())
-        at = len(data) if at < 0 else at
-        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, match.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
-        n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
-    return "cp1252" if n_others > n_utf8 else "utf-8-sig"
-
-
-_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
-
-
-def _first_bytes(file: BinaryIO) -> bytes:
-    """Read up to `ENCODING_BYTES`, as far as the file is readable."""
-    data = bytearray()
-    with suppress(EOFError, OSError, zlib.error):  # damaged archive: its reader reports it
-        while len(data) < ENCODING_BYTES and (piece := file.read(min(2**16, ENCODING_BYTES - len(data)))):
-            data += piece
-    return bytes(data)
-
-
-def _is_utf8(line: bytes, *, is_cut: bool) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return is_cut and error.end == len(line)  # a truncated last character is valid
-    return True
-
-
 def _rows_of_jsonl(path: Path) -> Records:
-    with _open_text(path) as file:
+    with open_text(path) as file:
         numbered = enumerate(_read_lines(file), start=1)
         while True:
             try:
@@ -463,7 +392,7 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
-        value = parse_json(_read_plain_file(path))
+        value = parse_json(read_plain_file(path))
     except ValueError as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
@@ -475,7 +404,7 @@ def _rows_of_json(path: Path) -> Records:
 
 def _rows_of_csv(path: Path) -> Records:
     csv.field_size_limit(LINE_CHARS)
-    with _open_text(path, newline="") as file:
+    with open_text(path, newline="") as file:
         header = file.readline(LINE_CHARS)
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
@@ -524,51 +453,21 @@ def _rows_of_parquet(path: Path) -> Records:
                     yield Record(f"{path.name}, row {index}", row)
                     index += 1
     except (pyarrow.ArrowException, OSError, MemoryError) as error:
-        yield BadRecord(path.name, f"unreadable Parquet ({_error_line(error)})")
+        yield BadRecord(path.name, f"unreadable Parquet ({error_line(error)})")
 
 
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     name = path.relative_to(root).as_posix()
-    suffix = _suffix(path)
     try:
-        text = TEXT_READERS[suffix](path)
-    except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
-        return BadRecord(name, f"unreadable {suffix[1:]} file ({_error_line(error)})")
-    if not text.strip():
-        return BadRecord(name, f"no text in this {suffix[1:]} file")
-    row = {"id": name, "title": path.stem, "content": text}
-    return Record(name, row, is_html=suffix in (".html", ".htm"), is_file=True)
+        row = {"id": name, "title": path.stem, "content": read_file(path)}
+    except ValueError as error:
+        return BadRecord(name, str(error).removeprefix(f"{path}: "))
+    return Record(name, row, is_file=True)
 
 
 def is_text_file(doc_id: str) -> bool:
     """Is a document a file of a folder, judging by its id (its path in the folder)?"""
-    return Path(doc_id).suffix.lower() in TEXT_READERS
-
-
-def _read_plain_file(path: Path) -> str:
-    with _open_text(path, newline="") as file:
-        return _without_strays(file.read())
-
-
-def _read_pdf(path: Path) -> str:
-    from pypdf import PdfReader
-
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # repairs are not worth a warning; unreadable files raise
-    return "\n\n".join(page.extract_text() for page in PdfReader(path).pages)
-
-
-def _read_docx(path: Path) -> str:
-    import docx
-    from docx.table import Table
-
-    document = docx.Document(str(path))
-    blocks = []
-    for block in document.iter_inner_content():
-        if isinstance(block, Table):
-            blocks += ["\t".join(cell.text for cell in row.cells) for row in block.rows]
-        else:
-            blocks.append(block.text)
-    return "\n".join(blocks)
+    return Path(doc_id).suffix.lower() in TEXT_SUFFIXES
 
 
 TABLE_READERS: dict[str, Callable[[Path], Records]] = {
@@ -579,17 +478,8 @@ TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".parquet": _rows_of_parquet,
     ".csv": _rows_of_csv,
 }
-TEXT_READERS: dict[str, Callable[[Path], str]] = {
-    ".txt": _read_plain_file,
-    ".md": _read_plain_file,
-    ".html": _read_plain_file,
-    ".htm": _read_plain_file,
-    ".pdf": _read_pdf,
-    ".docx": _read_docx,
-}
-READERS = (*TABLE_READERS, *TEXT_READERS)
-STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read in pieces: no size limit
-TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm")
+TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
+READERS = (*TABLE_READERS, *TEXT_SUFFIXES)
 PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers may crash, or exhaust memory
 # Readers that a `ReaderProcess` runs, by name; see `_rows_of_process`.
 PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {

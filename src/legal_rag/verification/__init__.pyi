@@ -1,7 +1,6 @@
 from .page import format_verification as format_verification
 from .page import render_verification as render_verification
 from .page import show_verification as show_verification
-from .reading import read_text as read_text
 from .verdicts import Correction as Correction
 from .verdicts import Nearest as Nearest
 from .verdicts import Reference as Reference

@@ -1,6 +1,7 @@
 """Look up everything that a text refers to in a Library, and give a verdict on each."""
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.base.text import Span, json_safe
+from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.outcomes import (
     ANNULATION,
@@ -30,7 +31,6 @@ from legal_rag.law.ruling import operative_part
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.verification.quotations import NearPassage, QuotedCorpus
-from legal_rag.verification.reading import readable
 from legal_rag.verification.references import (
     QUOTED_WORDS,
     Source,
@@ -51,6 +51,8 @@ IN_FRENCH: Mapping[Verdict, str] = {
     "not_indexed": "code non indexé",
 }
 
+_UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
+_OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
 MAX_REFERENCES = 5000  # decisions, and articles, that are looked up
 MAX_QUOTATIONS = 1000
@@ -159,6 +161,12 @@ class Verification:
         references = [reference.to_json() for reference in self.references]
         rest = {"complete": self.complete, "notices": list(self.notices), "references": references}
         return {"status": self.status, "counts": dict(self.counts), **rest}
+
+
+def readable(text: str) -> str:
+    """Normalise a text as displayed: composed, without invisible characters, its digits from 0 to 9."""
+    text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
 
 
 def verify_text(text: str, library: Library) -> Verification:

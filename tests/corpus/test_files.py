@@ -6,8 +6,7 @@ import docx
 import pytest
 from pypdf import PdfWriter
 
-from legal_rag.verification import read_text, reading
-from legal_rag.verification.reading import readable
+from legal_rag.corpus import files, read_documents, read_file
 
 SENTENCE = "La Cour rejette le pourvoi n° 16-86.735."
 
@@ -38,28 +37,29 @@ def write_pdf(path, *, password=""):
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 def test_plain_text_is_read_in_any_usual_encoding(tmp_path, encoding):
     (tmp_path / "a.md").write_bytes(f"L'arrêt énonce. {SENTENCE}".encode(encoding))
-    assert read_text(tmp_path / "a.md") == f"L'arrêt énonce. {SENTENCE}"
+    assert read_file(tmp_path / "a.md") == f"L'arrêt énonce. {SENTENCE}"
 
 
 def test_html_is_read_without_its_tags_and_a_docx_with_its_footnotes(tmp_path):
     (tmp_path / "page").write_text(f"<!doctype html><p>{SENTENCE}</p><script>alert(1)</script>", "utf-8")
-    assert read_text(tmp_path / "page") == SENTENCE
+    assert read_file(tmp_path / "page") == SENTENCE
     write_docx(tmp_path / "a.docx", SENTENCE, note="Cass. soc., 9 janv. 2018, n° 14-12.345")
-    assert read_text(tmp_path / "a.docx") == f"{SENTENCE}\n\nCass. soc., 9 janv. 2018, n° 14-12.345"
+    assert [document.content for document in read_documents(tmp_path / "a.docx")] == [read_file(tmp_path / "a.docx")]
+    assert read_file(tmp_path / "a.docx") == f"{SENTENCE}\n\nCass. soc., 9 janv. 2018, n° 14-12.345"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("empty.md", b"", "is empty"),
-        ("blank.md", b" \n\t\n", "no text in"),
-        ("noise.txt", bytes(range(256)) * 20, "is no text in a known encoding"),
-        ("damaged.pdf", b"%PDF-1.7\n" + b"x" * 500, "is no PDF that can be read"),
-        ("scan.pdf", write_pdf, r"no text in .*scan\.pdf: 1 scanned pages"),
-        ("secret.pdf", lambda path: write_pdf(path, password="x"), r"secret\.pdf is encrypted"),
-        ("damaged.docx", b"PK\x03\x04" + b"x" * 500, "is no DOCX that can be read"),
+        ("empty.md", b"", "no text in this file"),
+        ("blank.md", b" \n\t\n", "no text in this file"),
+        ("noise.txt", bytes(range(256)) * 20, "no text in a known encoding"),
+        ("damaged.pdf", b"%PDF-1.7\n" + b"x" * 500, "unreadable PDF"),
+        ("scan.pdf", write_pdf, r"scan\.pdf: no text in this file \(expected a PDF with text"),
+        ("secret.pdf", lambda path: write_pdf(path, password="x"), r"secret\.pdf: encrypted"),
+        ("damaged.docx", b"PK\x03\x04" + b"x" * 500, "unreadable DOCX"),
         ("a.docx", lambda path: write_zip(path, "w", "hello.txt", "x"), "no Word document"),
-        ("old.doc", b"\xd0\xcf\x11\xe0" + b"x" * 500, "is encrypted, or an old Word document"),
+        ("old.doc", b"\xd0\xcf\x11\xe0" + b"x" * 500, "encrypted, or an old Word document"),
     ],
 )
 def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, problem):
@@ -68,22 +68,18 @@ def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, prob
     else:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=problem) as caught:
-        read_text(tmp_path / name)
+        read_file(tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_too_large_is_refused_unread_or_before_it_is_unpacked_and_a_missing_one_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr(files, "UNPACKED_BYTES", 1_000_000)
     write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
-    with pytest.raises(ValueError, match=r"bomb\.docx is too large: [\d,]+ bytes when unpacked"):
-        read_text(tmp_path / "bomb.docx")
-    monkeypatch.setattr(reading, "MAX_BYTES", 10)
+    with pytest.raises(ValueError, match=r"bomb\.docx: [\d,]+ bytes when unpacked"):
+        read_file(tmp_path / "bomb.docx")
+    monkeypatch.setattr(files, "FILE_BYTES", 10)
     (tmp_path / "a.md").write_text(SENTENCE, "utf-8")
-    with pytest.raises(ValueError, match="is too large: 41 bytes"):
-        read_text(tmp_path / "a.md")
+    with pytest.raises(ValueError, match="a.md: 41 bytes"):
+        read_file(tmp_path / "a.md")
     with pytest.raises(FileNotFoundError, match=r"no such file: .*absent\.md"):
-        read_text(tmp_path / "absent.md")
-
-
-def test_invisible_signs_and_other_digits_hide_nothing():
-    assert readable("n° 16\u00ad-86\u200b.７35\r\n") == "n° 16-86.735\n"
+        read_file(tmp_path / "absent.md")
