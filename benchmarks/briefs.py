@@ -30,9 +30,9 @@ from answer_wording import TURNING
 from false_answers import clauses_of, clear_outcome, french_date, squash
 from stated_changes import ABBREVIATED
 
-from legal_rag.corpus import Document, read_documents
+from legal_rag.corpus import Document, read_documents, read_file
 from legal_rag.library import Library
-from legal_rag.verification import Reference, Verification, read_text, verify_text
+from legal_rag.verification import Reference, Verification, verify_text
 
 PAGE = 3000  # characters
 CHAMBERS = {
@@ -457,7 +457,7 @@ def read_as(paragraphs: Sequence[str], form: str, folder: Path) -> str:
         path.write_text(f"<!doctype html><html><head><meta charset='utf-8'></head><body>{body}</body></html>")
     else:
         path.write_text("\n\n".join(paragraphs))
-    return read_text(path)
+    return read_file(path)
 
 
 def scored(items: Sequence[Item], checked: dict[str, Verification]) -> list[Scored]:

@@ -52,7 +52,7 @@ def test_a_setting_without_an_option_reaches_the_index(tmp_path, tiny_model_fold
         ('[search]\nmode = "best"', "'best' is not one of"),
         ("[search]\ntemperature = 3.0", "3.0 is not in the range"),
         ("[search]\nk = ", "is not a file of settings in TOML"),
-        ('api_key = "k"', "api_key is refused in a file (expected GENERATOR_API_KEY or LANGEXTRACT_API_KEY"),
+        ('api_key = "k"', "api_key is refused in a file (expected GENERATOR_API_KEY in the environment)"),
         ("trust_remote_code = true", "refused in a file (expected --trust-remote-code on the command line)"),
         ("[search]\ntrust_remote_code = true", "refused in a file (expected --trust-remote-code on the command line)"),
     ],

@@ -22,8 +22,7 @@ from legal_rag.base.extras import missing_extra
 from legal_rag.base.files import beside
 from legal_rag.base.sqlite import BUSY_OR_FULL
 from legal_rag.base.text import one_line
-from legal_rag.cli.options import Invocation
-from legal_rag.cli.settings import FILE, Setting, read_settings
+from legal_rag.cli.settings import FILE, Invocation, Setting, read_settings
 from legal_rag.cli.streams import PrintableStream, printable_streams
 from legal_rag.encoder.runtime import OpenVinoError
 

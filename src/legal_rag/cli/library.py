@@ -9,7 +9,6 @@ import click
 
 from legal_rag.cli.extract import extract_after_index, print_losses, print_missing_ids
 from legal_rag.cli.options import (
-    Invocation,
     Place,
     count,
     doc_ids_option,
@@ -26,7 +25,7 @@ from legal_rag.cli.options import (
     source_options,
     trust_option,
 )
-from legal_rag.cli.settings import VARIABLES, format_settings, setting, settings_in_force, settings_of
+from legal_rag.cli.settings import VARIABLES, Invocation, format_settings, setting, settings_in_force, settings_of
 from legal_rag.corpus.chunking import ChunkConfig
 from legal_rag.corpus.documents import DEFAULT_DATASET
 from legal_rag.encoder.checkpoint import Overrides

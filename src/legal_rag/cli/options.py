@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.base.text import escaped_json
-from legal_rag.cli.settings import SettingsFile, setting, settings_of
+from legal_rag.cli.settings import Invocation, setting, settings_of
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, SourceOptions
 from legal_rag.extraction.schemas import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings, default_model
 from legal_rag.library.filters import Filters
@@ -39,15 +39,6 @@ def options(*several: Any) -> Callable[[Any], Any]:
         return command
 
     return add
-
-
-@dataclass
-class Invocation:
-    """What a command line asks for, as far as it is known: the context's `obj`."""
-
-    command: str = ""
-    settings: SettingsFile = field(default_factory=SettingsFile)
-    index: Path | None = None
 
 
 @dataclass(frozen=True)

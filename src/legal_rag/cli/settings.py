@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from json import dumps
 from pathlib import Path
@@ -11,11 +12,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import click
 from click.core import ParameterSource
 
-from legal_rag.extraction.schemas import KEY_VARIABLE
-
 FILE = "legal-rag.toml"
 VARIABLES = ("GENERATOR_MODEL_ID", "GENERATOR_API_BASE")  # of options
-KEY_VARIABLES = ("GENERATOR_API_KEY", KEY_VARIABLE)
 ORIGINS = {
     None: "default",
     ParameterSource.DEFAULT: "default",
@@ -25,7 +23,8 @@ ORIGINS = {
 # What a file says may come from anyone who can write into a folder above: it runs no code.
 REFUSED = {
     "trust_remote_code": "expected --trust-remote-code on the command line",
-    **dict.fromkeys(("api_key", "extract_api_key"), f"expected {' or '.join(KEY_VARIABLES)} in the environment"),
+    "api_key": "expected GENERATOR_API_KEY in the environment",
+    "extract_api_key": "expected LANGEXTRACT_API_KEY in the environment",
 }
 _KINDS: tuple[tuple[type[click.ParamType], tuple[type, ...], str], ...] = (
     (click.types.BoolParamType, (bool,), "true or false"),
@@ -121,6 +120,15 @@ class SettingsFile(NamedTuple):
             raise ValueError(f"{self.path}: no setting {where} ({hint})")
 
 
+@dataclass
+class Invocation:
+    """What a command line asks for, as far as it is known: the context's `obj`."""
+
+    command: str = ""
+    settings: SettingsFile = field(default_factory=SettingsFile)
+    index: Path | None = None
+
+
 def read_settings(file: str | None) -> SettingsFile:
     """Read the settings file named, or else the nearest one upwards from the current folder, if there is one.
 
@@ -173,6 +181,8 @@ def _in_force(command: click.Command, name: str, parent: click.Context, title: s
 
 def format_settings(settings: Iterable[SettingInForce]) -> str:
     """Write settings as a settings file, each with its origin; what has no value is a comment."""
+    from legal_rag.extraction.schemas import KEY_VARIABLE
+
     lines, title = [], ""
     for command, name, value, origin in settings:
         if command != title:
@@ -180,7 +190,7 @@ def format_settings(settings: Iterable[SettingInForce]) -> str:
             lines += ["", f"[{command}]"]
         unset = value is None or value == ()
         lines.append(f"# {name} =" if unset else f"{name} = {dumps(value, ensure_ascii=False)}  # {origin}")
-    keys = [f"# {name} is set in the environment" for name in KEY_VARIABLES if os.environ.get(name)]
+    keys = [f"# {name} is set in the environment" for name in ("GENERATOR_API_KEY", KEY_VARIABLE) if name in os.environ]
     return "\n".join([*keys, *lines]).strip()
 
 
