@@ -95,8 +95,8 @@ class SettingsFile(NamedTuple):
         self, command: click.Command, table: Mapping[str, Any], every: Mapping[str, Any], title: str
     ) -> dict[str, Any]:
         if isinstance(command, click.Group):
-            for key in table:
-                self._check(f"[{title}.{key}]", key, command.commands)
+            for key, value in table.items():
+                self._check(f"[{title}.{key}]", key, command.commands if isinstance(value, dict) else ())
             return {
                 name: self._settings(sub, table.get(name, {}), every, f"{title}.{name}")
                 for name, sub in command.commands.items()

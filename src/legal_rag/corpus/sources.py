@@ -28,7 +28,6 @@ SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 # Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
-SKIPPED_CHARS = 500_000_000  # of an overlong line, after which the file is given up
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
 RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
@@ -266,40 +265,25 @@ def _suffix(path: Path) -> str:
 
 
 def _read_lines(file: TextIO) -> Iterator[str | None]:
-    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
-
-    Raises:
-        EOFError: At an endless line.
-    """
+    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped."""
     while line := file.readline(LINE_CHARS):
-        if len(line) < LINE_CHARS or line.endswith("\n"):
-            yield without_strays(line)
-            continue
-        n_skipped = 0
-        while not line.endswith("\n") and line:
-            n_skipped += len(line)
-            if n_skipped > SKIPPED_CHARS:
-                raise EOFError(f"a line of more than {SKIPPED_CHARS:,} characters")
+        is_whole = len(line) < LINE_CHARS or line.endswith("\n")
+        while not is_whole and line and not line.endswith("\n"):
             line = file.readline(2**16)
-        yield None
+        yield without_strays(line) if is_whole else None
 
 
 def _rows_of_jsonl(path: Path) -> Records:
     with open_text(path) as file:
-        numbered = enumerate(_read_lines(file), start=1)
-        while True:
-            try:
-                number, line = next(numbered)
-            except StopIteration:
-                return
-            except (EOFError, OSError, zlib.error) as error:
-                yield BadRecord(path.name, f"the file breaks off ({error})")
-                return
-            where = f"{path.name}, line {number}"
-            if line is None:
-                yield BadRecord(where, TOO_LONG)
-            elif line.strip():
-                yield _parse_row(line, where)
+        try:
+            for number, line in enumerate(_read_lines(file), start=1):
+                where = f"{path.name}, line {number}"
+                if line is None:
+                    yield BadRecord(where, TOO_LONG)
+                elif line.strip():
+                    yield _parse_row(line, where)
+        except (EOFError, OSError, zlib.error) as error:
+            yield BadRecord(path.name, f"the file breaks off ({error})")
 
 
 def _parse_row(line: str, where: str) -> Record | BadRecord:
@@ -418,9 +402,6 @@ def _rows_of_csv(path: Path) -> Records:
             except csv.Error as error:
                 yield BadRecord(where, f"broken CSV ({error})")
                 continue
-            except EOFError as error:
-                yield BadRecord(path.name, f"the file breaks off ({error})")
-                return
             while too_long:
                 yield BadRecord(f"{path.name}, line {too_long.pop(0)}", TOO_LONG)
             if fields is None:
