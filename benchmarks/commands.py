@@ -37,7 +37,7 @@ RIGHT = (
     "export --trees trees",
     "rebuild --trees-from trees",
     "remove FICTIF0112",
-    "add --source sample",
+    "add sample",
     "compact",
     "doctor",
 )

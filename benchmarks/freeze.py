@@ -34,9 +34,9 @@ from legal_rag.library import Library
 FROZEN = Path(__file__).with_name("frozen.json")
 COMMAND = Path(sys.executable).with_name("legal-rag")
 TESTS = Path(__file__).parent.parent / "tests"
-LIBRARIES = {
-    "decisions": ["--source", "decisions.jsonl.gz"],
-    "travail": "--source code-du-travail.jsonl.gz --header Titre=title,Section=section --header-on every".split(),
+LIBRARIES = {  # options before and after the command
+    "decisions": ([], "decisions.jsonl.gz"),
+    "travail": (["--config", str(Path(__file__).with_name("data") / "travail.toml")], "code-du-travail.jsonl.gz"),
 }
 COLLECTIONS = {
     "questions-dev": ("decisions", "questions-dev.jsonl", None),
@@ -76,10 +76,10 @@ def main() -> int:
 
 def build_libraries(data: Path, folder: Path) -> dict[str, Library]:
     """Open the two Libraries, built first where they are not there."""
-    for name, options in LIBRARIES.items():
+    for name, (settings, source) in LIBRARIES.items():
         if not (folder / name / "manifest.json").is_file():
             place = ["--index-folder", str(folder.absolute()), "--index-name", name, "--encoder", "bundled"]
-            subprocess.run([COMMAND, "index", *options, *place], cwd=data, check=True)  # noqa: S603
+            subprocess.run([COMMAND, *settings, "index", "--source", source, *place], cwd=data, check=True)  # noqa: S603
     return {name: Library.open(folder, name) for name in LIBRARIES}
 
 

@@ -73,7 +73,7 @@ def analyze(
     if warning := caution(asked):
         click.echo(f"caution: {warning}")
     if png is not None:
-        analysis.save_plot(analysis.plot_runs(judged, {Path(name).stem: run for name, run in by_name.items()}), png)
+        analysis.save_plot(analysis.plot_runs(judged, by_name), png)
 
 
 def _library(index_folder: str | None, index_name: str | None) -> Library | None:

@@ -286,6 +286,17 @@ def no_endpoint(monkeypatch):
 
 
 @pytest.fixture
+def settings(tmp_path):
+    """Write a file of settings, and return the options before a command that name it."""
+
+    def writing(text):
+        (tmp_path / "settings.toml").write_text(text, "utf-8")
+        return ["--config", str(tmp_path / "settings.toml")]
+
+    return writing
+
+
+@pytest.fixture
 def said(capfd):
     """Run a command that must succeed, and return what it wrote on stdout."""
 

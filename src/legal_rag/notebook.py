@@ -226,7 +226,7 @@ def verify(text: str | Path, library: Library | str | Path) -> "Verification":
         FileNotFoundError: If a `Path` names no file.
         ValueError: If the text is blank, or the file is not text.
     """
-    from legal_rag.corpus.readers import read_file
+    from legal_rag.corpus.files import read_file
     from legal_rag.verification.verdicts import verify_text
 
     return verify_text(read_file(text) if _is_file(text) else str(text), _opened(library))
@@ -248,7 +248,7 @@ def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AU
         ValueError: If there is no such schema, or the model refuses requests.
         ConnectionError: If the model's server does not answer.
     """
-    from legal_rag.corpus.readers import read_file
+    from legal_rag.corpus.files import read_file
     from legal_rag.extraction.engine import run_extraction
 
     if isinstance(text, Document):

@@ -485,9 +485,9 @@ def test_a_deep_read_does_not_show_tags_that_a_model_writes_unasked(library, val
 # --- on the command line --------------------------------------------------------------------------------------------
 
 
-def asked(library, server, *options):
+def asked(library, server, *options, settings=()):
     place = ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
-    return main(["ask", QUESTION, "--model", "scripted", "--api-base", server.api_base, "--no-cache", *options, *place])
+    return main([*settings, "ask", QUESTION, "--model", "scripted", "--api-base", server.api_base, *options, *place])
 
 
 def test_ask_says_on_one_line_what_the_graph_took(library, capfd, monkeypatch, tiny_encoder):
@@ -501,13 +501,15 @@ def test_ask_says_on_one_line_what_the_graph_took(library, capfd, monkeypatch, t
     )
 
 
-def test_ask_without_tags_and_a_threshold_that_is_none(library, capfd):
+def test_ask_without_tags_and_a_threshold_that_is_none(library, capfd, settings):
     with ScriptedServer(answering(EVERY)) as server:
-        assert asked(library, server, "--no-tags", "--json") == 0
+        file = settings("[ask]\nsingle_pass_extraction_enabled = false")
+        assert asked(library, server, "--json", settings=file) == 0
         out, err = capfd.readouterr()
         assert ENTITY in json.loads(out)["answer"]
         assert "graphe" not in err
-        assert asked(library, server, "--tag-threshold", "2") == 1
+        file = settings("[ask]\nextraction_confidence_threshold = 2")
+        assert asked(library, server, settings=file) == 1
     assert capfd.readouterr().err.endswith("must be from 0 to 1, got 2.0\n")
 
 

@@ -43,7 +43,7 @@ COMMANDS = (
     "--speaker", "court"), ("graph", "most-cited"), ("doctor",), ("search", QUERY, "--mode", "bm25", "--entity",
     "montant"), ("lookup", "FICTIF0108", "--outline"), ("info", "--json"), ("ask", QUERY),
 )  # fmt: skip
-BY_VECTORS = (("search", QUERY), ("search", QUERY, "--exhaustive"), ("search", QUERY, "--mode", "late"))
+BY_VECTORS = (("search", QUERY), ("search", QUERY, "--by-document"), ("search", QUERY, "--mode", "late"))
 
 Change = Callable[[bytes, random.Random], bytes]
 

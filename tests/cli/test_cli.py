@@ -38,7 +38,8 @@ def test_index_says_which_other_index_it_replaces(tmp_path, tiny_model_folder, c
     lines = []
     for command, name in [("index", "a"), ("index", "a"), ("index", "b"), ("add", "a"), ("index", "b")]:
         encoder = ["--encoder", str(tiny_model_folder), "--no-extract", "--no-corpus-index"] * (command == "index")
-        argv = [command, "--source", str(tmp_path / f"{name}.jsonl"), "--index-folder", str(tmp_path), *encoder]
+        source = ["--source"] * (command == "index") + [str(tmp_path / f"{name}.jsonl")]
+        argv = [command, *source, "--index-folder", str(tmp_path), *encoder]
         assert main(argv) == 0
         lines += [line for line in capfd.readouterr().err.splitlines() if "--index-name NAME" in line]
     place = tmp_path / "legal_french_index"
@@ -49,13 +50,13 @@ def test_index_says_which_other_index_it_replaces(tmp_path, tiny_model_folder, c
     ]
 
 
-def test_index_json_is_the_report_alone(tmp_path, tiny_model_folder, said):
+def test_index_json_is_the_report_alone(tmp_path, tiny_model_folder, said, settings):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"nom": "A", "texte": "Le bail est résilié."}\nnot json\n', "utf-8")
-    columns = ["--id-column", "nom", "--text-column", "texte", "--header", "Nom = nom", "--header-on", "every"]
-    out = said(
-        "index", "--source", rows, "--encoder", tiny_model_folder, "--index-folder", tmp_path, *columns, "--json"
-    )
+    columns = ["--id-column", "nom", "--text-column", "texte"]
+    file = settings('[index]\nheader = "Nom = nom"\nheader_on = "every"')
+    where = ["--source", rows, "--encoder", tiny_model_folder, "--index-folder", tmp_path]
+    out = said(*file, "index", *where, *columns, "--json")
     report = json.loads(out)
     assert (report["documents"], report["chunks"], report["encoder"]) == (1, 1, str(tiny_model_folder))
     assert [bad["where"].endswith("2") for bad in report["bad"]] == [True]
@@ -236,9 +237,10 @@ def test_an_index_of_pylate_is_imported_and_searched(tiny_library, tiny_model_fo
     assert len(json.loads(said("search", QUESTION, "--k", "3", "--json", *place))) == 3
 
 
-def test_a_key_is_written_nowhere(copied, capfd):
+def test_a_key_is_written_nowhere(copied, capfd, monkeypatch):
     key, place = "sk-tres-secret-0123", ["--index-folder", str(copied.parent)]
-    argv = ["ask", QUESTION, "--model", "m", "--api-base", "http://127.0.0.1:9/v1", "--api-key", key, "--json", *place]
+    monkeypatch.setenv("GENERATOR_API_KEY", key)
+    argv = ["ask", QUESTION, "--model", "m", "--api-base", "http://127.0.0.1:9/v1", "--json", *place]
     assert main(argv) == 0
     out, err = capfd.readouterr()
     value = json.loads(out)
@@ -259,11 +261,8 @@ def test_a_key_is_written_nowhere(copied, capfd):
         (["search", "bail", "--model", "m"], "--model goes only with --structured"),
         (["search", "bail", "--structured", "--by-document"], "--by-document does not go with --structured"),
         (["search", "bail", "--k", "many"], "'many' is not a valid integer"),
-        (["index", "--header-on", "some"], "'some' is not one of"),
         (["index", "--source", "sample", "--limit", "0"], "limit must be at least 1, got 0"),
         (["index", "--source", "sample", "--n-bits", "3"], "n_bits must be 1, 2 or 4, or 0 for no PLAID index, got 3"),
-        (["index", "--source", "sample", "--header", "Titre"], "--header must look like 'Titre=title,"),
-        (["index", "--source", "sample", "--header", "=title"], "--header must look like 'Titre=title,"),
         (["index", "--source", "sample", "--chunk-tokens", "5"], "chunk_tokens must be 32 to 511, got 5"),
         (["index", "--source", "sample", "--index-name", "../x"], "index_name must be a plain folder name"),
         (["index", "--source", "sample", "--encoder", " "], "the encoder's name is empty"),
@@ -281,7 +280,6 @@ def test_a_key_is_written_nowhere(copied, capfd):
         ),
         (["index", "--source", "sample", "--encoder", "./rien"], "no encoder './rien': not a model folder"),
         (["index", "--source", "sample", "--workers", "2"], "--workers goes with --engine ray"),
-        (["index", "--source", "sample", "--header", "Titre"], "'Titre' has no '=COLUMN'"),
         (["search", "bail", "--date-from", "hier"], "--date-from is no day: 'hier'"),
         (["evaluate", "--queries", "rien.jsonl"], "no such file: rien.jsonl"),
         (["info"], "no index at "),
@@ -351,13 +349,10 @@ def indexed(tmp_path, tiny_model_folder, capfd):
     return build
 
 
-def test_what_a_build_replaces_and_lacks_and_what_rebuild_made_is_said(indexed, capfd):
-    _, err = indexed("--header", "Titre=title,Sujet=zzz")
-    assert "no document has the column zzz of --header (there are: applied_laws, content, " in err
-    _, err = indexed()
+def test_what_a_build_replaces_and_what_rebuild_made_is_said(indexed, capfd):
+    indexed()
+    place, err = indexed()
     assert "holds documents from sample already: built again, all of it" in err
-    assert "of --header" not in err
-    place, _ = indexed()
 
     def last(*options):
         assert main(["rebuild", "--index-only", *place, *options]) == 0
@@ -375,7 +370,7 @@ def test_an_interrupted_build_says_that_it_resumes(capfd, monkeypatch):
     monkeypatch.setattr("legal_rag.cli.library._encoder_config", interrupt)
     assert main(["index", "--source", "sample"]) == 1
     assert capfd.readouterr().err == "\nlegal-rag: interrupted: the same command resumes\n"
-    monkeypatch.setattr("legal_rag.cli.library.open_library", interrupt)
+    monkeypatch.setattr("legal_rag.cli.options.Place.open", interrupt)
     assert main(["info"]) == 1
     assert capfd.readouterr().err == "\nlegal-rag: interrupted\n"
 

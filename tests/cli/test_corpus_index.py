@@ -38,12 +38,13 @@ def index_file(folder):
     return folder / "legal_french_index" / INDEX
 
 
-def test_the_index_is_built_and_told_of_in_one_line_or_as_json(folder, index_file, said):
+def test_the_index_is_built_and_told_of_in_one_line_or_as_json(folder, index_file, said, settings):
     index_file.unlink()
-    line = said("corpus-index", "--index-folder", folder, "--no-parallel")
+    line = said(*settings("[corpus-index]\nparallel = false"), "corpus-index", "--index-folder", folder)
     assert line == f"2 documents, 1 topics, summaries: 1 extractive, 1 official: {index_file}\n"
     assert CorpusIndex.open(Library.open(folder)).keyword("vendeur") == ["b"]
-    told = json.loads(said("corpus-index", "--index-folder", folder, "--batch-size", 1, "--no-parallel", "--json"))
+    one_by_one = settings("[corpus-index]\nparallel = false\nbatch_size = 1")
+    told = json.loads(said(*one_by_one, "corpus-index", "--index-folder", folder, "--json"))
     sources = {"extractive": 1, "official": 1}
     assert told == {"path": str(index_file), "documents": 2, "topics": 1, "summaries": sources}
 
@@ -89,7 +90,7 @@ def test_the_doctor_tells_what_is_wrong_and_what_mends_it(folder, index_file, ca
     told = capfd.readouterr().err
     assert problem in told
     assert told.count("'legal-rag corpus-index'") == told.count("\n")
-    assert main(["corpus-index", "--index-folder", str(folder), "--no-parallel"]) == 0
+    assert main(["corpus-index", "--index-folder", str(folder)]) == 0
     assert main(["doctor", "--index-folder", str(folder)]) == 0
 
 
@@ -101,7 +102,7 @@ def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder
     index_file.write_bytes(data)
     assert main(["doctor", "--index-folder", str(folder)]) == 1
     assert INDEX in capfd.readouterr().err
-    assert main(["corpus-index", "--index-folder", str(folder), "--no-parallel"]) == 0
+    assert main(["corpus-index", "--index-folder", str(folder)]) == 0
     assert main(["doctor", "--index-folder", str(folder)]) == 0
 
 

@@ -48,7 +48,7 @@ def test_whatever_fails_for_a_damaged_file_names_it_and_keeps_its_traceback_wher
     copied, refused, monkeypatch, error
 ):
     """Damage shows in every way: here as the error of a bug."""
-    monkeypatch.setattr("legal_rag.cli.library.open_library", lambda *place: _raise(error))
+    monkeypatch.setattr("legal_rag.cli.options.Place.open", lambda *place: _raise(error))
     for folder in (copied.parent, copied.parent / "absent"):
         with pytest.raises(type(error)):
             main(["info", "--index-folder", str(folder)])

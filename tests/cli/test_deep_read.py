@@ -24,14 +24,15 @@ def place(tiny_library):
 
 
 @pytest.fixture
-def model(request):
+def model(monkeypatch):
     """Serve a root model whose programs the test names."""
     servers = []
+    monkeypatch.setenv("GENERATOR_API_KEY", KEY)
 
     def serving(*programs, **settings):
         server = ScriptedServer(root_model(list(programs), **settings))
         servers.append(server.__enter__())
-        return ["--model", "m", "--api-base", server.api_base, "--api-key", KEY]
+        return ["--model", "m", "--api-base", server.api_base]
 
     yield serving
     for server in servers:
@@ -90,7 +91,7 @@ def test_a_trace_is_kept_and_shown_without_the_key(place, model, said, tmp_path)
     assert KEY not in trace.read_text("utf-8") + page.read_text("utf-8")
 
 
-def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, model, said, tiny_library):
+def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, said, settings):
     programs = ["n = len(llm_query('lis ceci'))", "FINAL({'n': n})"]
 
     def script(prompt, attempt):
@@ -98,32 +99,23 @@ def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, mo
         return Reply(status=400) if attempt == 0 and "FINAL({'n'" in reply.content else reply
 
     with ScriptedServer(script) as server:
-        asked = ["deep-read", QUESTION, *place, "--model", "m", "--api-base", server.api_base, "--plan", "rlm"]
+        how = ["--model", "m", "--api-base", server.api_base]
+        asked = [*settings('[deep-read]\nplan = "rlm"'), "deep-read", QUESTION, *place, *how]
         assert "demande refusée" in said(*asked)
         assert "- **n** : 5" in said(*asked)
         assert len(server.prompts) == 4
 
 
-def test_plan_map_reads_the_documents_named(place, said, tiny_library):
+def test_plan_map_reads_the_documents_named(place, said, tiny_library, settings):
     doc_id = next(iter(tiny_library))
 
     def script(prompt, attempt):
         return Reply('{"pertinent": false, "reponse": "", "citations": []}')
 
     with ScriptedServer(script) as server:
-        named = [
-            "--model",
-            "m",
-            "--api-base",
-            server.api_base,
-            "--doc-id",
-            doc_id,
-            "--plan",
-            "map",
-            "--json",
-            "--no-extract",
-        ]
-        told = json.loads(said("deep-read", QUESTION, *place, *named))
+        plan = settings('[deep-read]\nplan = "map"')
+        named = ["--model", "m", "--api-base", server.api_base, "--doc-id", doc_id, "--json", "--no-extract"]
+        told = json.loads(said(*plan, "deep-read", QUESTION, *place, *named))
     assert told["status"] == "abstained"
     assert [event["output_ids"] for event in told["events"] if event["type"] == "read"] == [[doc_id]]
 
@@ -167,15 +159,16 @@ def test_the_whole_corpus_is_extracted_only_where_that_is_asked_for(own, model, 
     assert "extracting 60 documents first, by rules" in capfd.readouterr().err
 
 
-def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, model, capfd):
+def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, model, capfd, monkeypatch, settings):
     library, place = own
     doc_id = next(iter(library))
     text = library.document(doc_id).content
     number = next(word for word in text.split() if word.isdigit() and text.count(word) == 1)
     with ScriptedServer(finding([("date", number)])) as server:
-        how = ["--extract-model", "m", "--extract-api-base", server.api_base, "--extract-api-key", KEY]
-        how += ["--extract-passes", "1", "--extract-schema", "general"]
-        assert main(["deep-read", QUESTION, *place, *model("FINAL([1])"), "--doc-id", doc_id, *how]) == 0
+        monkeypatch.setenv("LANGEXTRACT_API_KEY", KEY)
+        file = settings(f'[deep-read]\nextract_api_base = "{server.api_base}"\nextract_passes = 1')
+        how = ["--extract-model", "m", "--extract-schema", "general"]
+        assert main([*file, "deep-read", QUESTION, *place, *model("FINAL([1])"), "--doc-id", doc_id, *how]) == 0
         requests = len(server.prompts)
     err = capfd.readouterr().err
     assert f"extracting 1 documents first, by m, about {-(-len(text) // 2000)} requests" in err
@@ -184,12 +177,12 @@ def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, m
     assert KEY not in err
 
 
-def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capfd, monkeypatch):
+def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capfd, monkeypatch, settings):
     monkeypatch.setattr("legal_rag.llm.asking.FIRST_WAIT", 0.01)
     library, place = own
-    server = ["--extract-model", "m", "--extract-api-base", "http://127.0.0.1:9/v1", "--extract"]
-    server += ["--doc-id", next(iter(library))]
-    assert main(["deep-read", QUESTION, *place, *model("FINAL([1])"), *server]) == 0
+    file = settings('[deep-read]\nextract_api_base = "http://127.0.0.1:9/v1"')
+    server = ["--extract-model", "m", "--extract", "--doc-id", next(iter(library))]
+    assert main([*file, "deep-read", QUESTION, *place, *model("FINAL([1])"), *server]) == 0
     out, err = capfd.readouterr()
     assert "the documents were not extracted: " in err
     assert "Sorti d'un programme, non vérifié : 1" in out
@@ -199,14 +192,10 @@ def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capf
     ("arguments", "line"),
     [
         (["x", "--extract-schema", "rien"], "no schema named 'rien'"),
-        (["x", "--extract-passes", "9"], "extraction_passes must be 1 to 5"),
         (["", "--api-base", "http://127.0.0.1:9"], "the question is empty"),
         (["x", "--api-base", "http://127.0.0.1:9", "--doc-id", "INCONNU"], "no document 'INCONNU'"),
-        (["x", "--max-steps", "0"], "steps must be above 0"),
         (["x", "--api-base", "127.0.0.1:9"], "invalid api_base '127.0.0.1:9' (expected a URL such as 'http://"),
         (["x", "--api-base", "http://127.0.0.1:9", "--trace", "/"], "/ is no trace (expected a path where nothing is"),
-        (["x", "--workers", "0"], "workers must be at least 1"),
-        (["x", "--plan", "autre"], "'autre' is not one of"),
         (["x", "--html", "/nowhere/page.html"], "no folder"),
         (["x", "--instructions", "nulle part"], "no instructions 'nulle part'"),
     ],

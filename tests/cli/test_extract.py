@@ -154,19 +154,22 @@ def test_a_model_is_asked_once_and_its_entities_are_looked_up_by(library, said, 
     assert not [path for path in library.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
-def test_extract_asks_the_model_it_is_told_to(library, place, said):
+def test_extract_asks_the_model_it_is_told_to(library, place, said, settings, monkeypatch):
     with ScriptedServer(named) as server:
-        argv = ["--extract-model", "un-modèle", "--extract-api-key", KEY, "--extract-api-base", server.api_base]
-        out = said("extract", *argv, "--extract-schema", "jurisprudence", "--extract-passes", "1", "--json", *place)
+        monkeypatch.setenv("LANGEXTRACT_API_KEY", KEY)
+        file = settings(f'[extract]\nextract_api_base = "{server.api_base}"\nextract_passes = 1')
+        argv = ["--extract-model", "un-modèle", "--extract-schema", "jurisprudence"]
+        out = said(*file, "extract", *argv, "--json", *place)
     assert json.loads(out)["model"] == "un-modèle"
     assert KEY not in out
     assert library.entities_of("c") != []
 
 
-def test_a_key_that_is_refused_ends_the_run_in_one_line(place, refused):
+def test_a_key_that_is_refused_ends_the_run_in_one_line(place, refused, settings, monkeypatch):
     with ScriptedServer(lambda *_: Reply(status=401, raw_body="{}")) as server:
-        argv = ["--extract-model", "un-modèle", "--extract-api-key", KEY, "--extract-api-base", server.api_base]
-        line = refused("extract", *argv, *place)
+        monkeypatch.setenv("LANGEXTRACT_API_KEY", KEY)
+        file = settings(f'extract_api_base = "{server.api_base}"')
+        line = refused(*file, "extract", "--extract-model", "un-modèle", *place)
         assert len(server.prompts) <= 5
     assert "the key was refused" in line
     assert KEY not in line
@@ -440,10 +443,7 @@ def test_an_answer_stands_where_its_documents_cannot_be_extracted(copied, capfd,
     [
         (["extract"], "no index at "),
         (["extract", "--extract-schema", "poésie"], "poésie"),
-        (["extract", "--extract-passes", "9"], "extraction_passes must be 1 to 5, got 9"),
-        (["extract", "--workers", "0"], "max_workers must be at least 1, got 0"),
         (["extract", "--source", "nowhere.jsonl", "--output", "out"], "nowhere.jsonl"),
-        (["index", "--source", "sample", "--extract-passes", "0"], "extraction_passes must be 1 to 5, got 0"),
         (["ask", "a", "--extract-schema", "poésie"], "poésie"),
         (["search", "a", "--entity", "partie"], "not an entity: 'partie' (expected CLASS=VALUE"),
     ],
@@ -458,7 +458,6 @@ def test_what_cannot_be_extracted_is_told_in_one_line(tmp_path, monkeypatch, ref
     ("argv", "line"),
     [
         (["extract", "--limit", "2"], "--limit and --ids-file go with --source"),
-        (["extract", "--extract-api-base", "http://127.0.0.1:9"], "--extract-model"),
         (
             ["extract", "--extract-model", "rules", "--extract-schema", "corporate"],
             "the rules find nothing of schema 'corporate'",

@@ -93,8 +93,8 @@ def test_export_takes_the_format_from_the_name(said, place, tmp_path, name, begi
 
 
 def test_export_says_as_json_what_it_wrote(said, place, tmp_path):
-    told = json.loads(said("graph", "export", tmp_path / "g", "--format", "json", "--all", "--json", *place))
-    assert told == {"file": str(tmp_path / "g"), "format": "json", "nodes": 12, "edges": 15, "episodes": 1}
+    told = json.loads(said("graph", "export", tmp_path / "g.json", "--all", "--json", *place))
+    assert told == {"file": str(tmp_path / "g.json"), "format": "json", "nodes": 12, "edges": 15, "episodes": 1}
 
 
 def test_a_library_without_a_graph_says_how_to_make_it(refused, library, tmp_path):

@@ -200,7 +200,7 @@ def test_a_folder_gives_one_document_a_file_named_by_its_path(tmp_path):
     [
         ("L’œuvre".encode("utf-8-sig"), "L’œuvre"),
         ("L’œuvre à 3 €".encode("cp1252"), "L’œuvre à 3 €"),
-        (b"a\x00b", "a\ufffdb"),
+        (b"a\x00b" + b"c" * 300, "a\ufffdb" + "c" * 300),
     ],
 )
 def test_a_text_file_is_read_in_the_encoding_it_has(tmp_path, data, expected):
@@ -237,7 +237,7 @@ def test_files_of_unknown_kinds_are_counted_in_one_line(tmp_path):
 
 def test_the_parser_of_pdfs_prints_nothing_of_its_own(tmp_path, caplog):
     (tmp_path / "faux.pdf").write_bytes(b"rien\n%%EO")
-    with pytest.raises(ValueError, match=r"no document in .*faux.pdf: 1 records read \(faux.pdf: it is no PDF"):
+    with pytest.raises(ValueError, match=r"no document in .*faux.pdf: 1 records read \(faux.pdf: unreadable PDF"):
         read(tmp_path / "faux.pdf")
     assert [one for one in caplog.records if one.name.startswith("pypdf")] == []
 
@@ -253,11 +253,11 @@ def test_files_that_cannot_be_read_are_left_out_by_name(tmp_path):
     documents, bad = read(tmp_path)
     assert [item.id for item in documents] == ["bon.pdf"]
     assert [line.split(" (")[0] for line in bad] == [
-        "coupe.pdf: it is no PDF that can be read",
-        "faux.docx: it is no DOCX that can be read",
-        "scan.pdf: no text in it: 1 scanned pages",
-        "vide.pdf: it is empty",
-        "vide.txt: no text in it",
+        "coupe.pdf: unreadable PDF",
+        "faux.docx: unreadable DOCX",
+        "scan.pdf: no text in this file",
+        "vide.pdf: unreadable PDF",
+        "vide.txt: no text in this file",
     ]
 
 

@@ -129,5 +129,5 @@ def test_an_agent_has_only_the_extra_tools_that_it_is_given(ask):
 def test_the_command_line_gives_the_agent_deep_reading(tiny_library, said):
     with ScriptedServer(reading({"question": QUESTION})) as server:
         place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
-        value = said("ask", QUESTION, "--json", "--no-cache", "--model", "m", "--api-base", server.api_base, *place)
+        value = said("ask", QUESTION, "--json", "--model", "m", "--api-base", server.api_base, *place)
     assert "deep_read" in [event["tool"] for event in json.loads(value)["events"]]

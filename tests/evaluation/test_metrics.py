@@ -202,8 +202,8 @@ def test_a_run_ranks_documents_up_to_k_and_a_question_that_cannot_be_asked_is_na
 
 def test_the_command_prints_the_figures_of_the_run_it_writes(place, tmp_path, capsys):
     run, qrels = tmp_path / "run.txt", tmp_path / "qrels.txt"
-    arguments = ["evaluate", *place, "--queries", "sample", "--k", "20", "--run-out", str(run)]
-    assert main([*arguments, "--qrels-out", str(qrels), "--mode", "bm25", "--json"]) == 0
+    arguments = ["evaluate", *place, "--queries", "sample", "--k", "20"]
+    assert main([*arguments, "--output", str(tmp_path), "--mode", "bm25", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     expected = evaluate_run(read_qrels(qrels), read_run(run), measures(20))
     assert {name: one["mean"] for name, one in printed["figures"].items()} == {
@@ -391,11 +391,7 @@ def test_written_scores_fall_in_single_precision(tmp_path, highest):
     assert [doc_id for doc_id, _ in ranked] == [f"d{i}" for i in range(100)]
 
 
-@pytest.mark.parametrize("wrong", ["folder", "judgements"])
-def test_what_would_lose_the_run_is_told_before_the_search(place, tmp_path, refused, monkeypatch, wrong):
+def test_what_would_lose_the_run_is_told_before_the_search(place, tmp_path, refused, monkeypatch):
     monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", lambda *_, **__: pytest.fail("searched"))
-    answer = ', "doc_id": "a"' if wrong == "folder" else ""
-    (tmp_path / "q.jsonl").write_text(f'{{"qid": "1", "question": "Quoi ?"{answer}}}\n')
-    out = ["--run-out", tmp_path / "absent" / "run.txt"] if wrong == "folder" else []
-    told = refused("evaluate", *place, "--queries", tmp_path / "q.jsonl", *out)
-    assert ("no folder for --run-out" if wrong == "folder" else "names no doc_id") in told
+    (tmp_path / "q.jsonl").write_text('{"qid": "1", "question": "Quoi ?"}\n')
+    assert "names no doc_id" in refused("evaluate", *place, "--queries", tmp_path / "q.jsonl")

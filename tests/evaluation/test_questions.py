@@ -620,14 +620,14 @@ def place(library):
     return ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
 
 
-def test_the_command_prints_what_it_made(small_library, tmp_path, capsys):
-    out = str(tmp_path / "set")
+def test_the_command_prints_what_it_made(small_library, tmp_path, capsys, settings):
+    out, file = str(tmp_path / "set"), settings("[questions]\nworkers = 2\nseed = 3")
     with ScriptedServer(author(with_mischief=False)) as server:
         asked = ["--output", out, "--api-base", server.api_base, "--model", "scripted", "--limit", "5"]
-        assert main(["questions", *place(small_library), *asked, "--workers", "2", "--seed", "3", "--json"]) == 0
+        assert main([*file, "questions", *place(small_library), *asked, "--json"]) == 0
         value = json.loads(capsys.readouterr().out)
         assert (value["documents"], value["settings"]["seed"]) == (5, 3)
-        assert main(["questions", *place(small_library), *asked, "--seed", "3", "--dry-run"]) == 0
+        assert main([*file, "questions", *place(small_library), *asked, "--dry-run"]) == 0
         assert "requests           5 to 25" in capsys.readouterr().out
     assert main(["evaluate", *place(small_library), "--queries", out, "--mode", "bm25", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["queries"] == value["accepted"]
@@ -649,9 +649,8 @@ def test_the_command_without_a_model_says_so_and_makes_do_with_summaries(small_l
         (["--no-model", "--limit", "-1"], "limit must be at least 1, got -1"),
         (["--no-model", "--index-name", "absent"], "no index at"),
         (["--no-model", "--doc-ids", "DECISION00001,X"], "no document 'X' (1 of 2 ids are unknown)"),
-        (["--no-model", "--config", "juri"], "--config juri goes with --source"),
+        (["--no-model", "--dataset-config", "juri"], "--dataset-config juri goes with --source"),
         (["--no-model", "--source", "absent.jsonl"], "no such file or folder: absent.jsonl"),
-        (["--no-model", "--source", "sample", "--must-retrieve", "5"], "search an index, and a source has none"),
     ],
 )
 def test_a_wrong_call_is_told_in_one_line(small_library, tmp_path, capsys, monkeypatch, arguments, message):

@@ -120,7 +120,7 @@ def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys, 
     elif name == CHECKSUMS:
         compact_index(library.path.parent, library.path.name)
     elif name == "corpus_index.sqlite":
-        assert main(["corpus-index", "--no-parallel", *place]) == 0
+        assert main(["corpus-index", *place]) == 0
     else:
         return
     assert examine(library.reload()) == []

@@ -314,8 +314,9 @@ def test_the_plan_is_shown_before_a_model_is_asked_and_a_second_run_asks_nothing
     assert len(server.prompts) == requests + 2
 
 
-def test_the_plan_names_the_cost_where_the_price_is_listed(place, capfd, no_endpoint):
-    arguments = ("--only", "trees", "--dry-run", "--summaries", "gpt-4o-mini", "--api-key", "k")
+def test_the_plan_names_the_cost_where_the_price_is_listed(place, capfd, no_endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    arguments = ("--only", "trees", "--dry-run", "--summaries", "gpt-4o-mini")
     assert main(["rebuild", *arguments, *map(str, place)]) == 0
     assert "to be read, about $0.0" in capfd.readouterr().err
 

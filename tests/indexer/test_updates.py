@@ -490,7 +490,7 @@ def test_the_command_line_adds_removes_and_compacts(config, library, tiny_encode
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["add"], "give one source"),
+        (["add"], "Missing argument 'SOURCE'"),
         (["add", "absent.jsonl"], "absent.jsonl"),
         (["remove"], "give ids"),
         (["remove", "absent"], "no document 'absent'"),

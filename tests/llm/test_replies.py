@@ -225,18 +225,19 @@ def test_a_second_identical_question_costs_no_call_of_the_model(tiny_library, ti
 
 
 def test_questions_are_never_made_of_replies_that_were_given_before(server):
-    options = {"no_model": False, "model": "m", "api_base": server.api_base, "api_key": KEY}
+    options = {"no_model": False, "model": "m", "api_base": server.api_base}
     options |= {"temperature": 0.2, "max_reply_tokens": None}
     assert [_language_model(options)("Bonjour ?") for _ in range(2)] == [["réponse 0"], ["réponse 1"]]
 
 
-def test_the_command_line_asks_again_only_where_it_is_told_to(place, capfd):
+def test_the_command_line_asks_again_only_where_it_is_told_to(place, capfd, settings, monkeypatch):
+    monkeypatch.setenv("GENERATOR_API_KEY", KEY)
     with ScriptedServer(searcher) as server:
-        asked = ["ask", QUESTION, "--model", "m", "--api-base", server.api_base, "--api-key", KEY, "--json", *place]
+        asked = ["ask", QUESTION, "--model", "m", "--api-base", server.api_base, "--json", *place]
         counts = []
-        for more in ([], [], ["--no-cache"], ["--seed", "1"], ["--seed", "1"]):
+        for more in ("", "", "cache = false", "seed = 1", "seed = 1"):
             before = len(server.prompts)
-            assert main([*asked, *more]) == 0
+            assert main([*settings(more), *asked]) == 0
             counts.append(len(server.prompts) - before)
     n = counts[0]
     assert n > 0

@@ -295,3 +295,7 @@ def test_the_installed_command_checks_a_file_without_loading_an_encoder(command,
     done = subprocess.run([sys.executable, "-c", code, *command(tmp_path / "a.md")], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "")
     assert [line.split(" : ")[1] for line in done.stdout.splitlines()[:2]] == ["✓ confirmé", "✗ faux"]
+
+
+def test_invisible_signs_and_other_digits_hide_nothing():
+    assert verdicts.readable("n° 16\u00ad-86\u200b.７35\r\n") == "n° 16-86.735\n"

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from itertools import pairwise
 from json import JSONDecodeError
 from pathlib import Path
 from traceback import walk_tb
@@ -23,6 +22,7 @@ from legal_rag.base.extras import missing_extra
 from legal_rag.base.files import beside
 from legal_rag.base.sqlite import BUSY_OR_FULL
 from legal_rag.base.text import one_line
+from legal_rag.cli.settings import FILE, Invocation, Setting, read_settings
 from legal_rag.cli.streams import PrintableStream, printable_streams
 from legal_rag.encoder.runtime import OpenVinoError
 
@@ -73,7 +73,6 @@ EXAMPLES = {  # of each command, shown by its --help
     "questions": "--output dataset",
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
-ALIASES = {"runs": "answers"}  # former names
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 means something else
@@ -86,12 +85,13 @@ class _LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"legal_rag.cli.{COMMANDS[name][0]}")
-        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
-        command.epilog = f"Example:\n\n\b\n  legal-rag {name} {EXAMPLES[name]}"
+        module = import_module(f"legal_rag.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        further = ", ".join(str(each.name) for each in command.params if isinstance(each, Setting))
+        command.epilog = f"Set in {FILE} alone: {further}.\n\n" * bool(further)
+        command.epilog += f"Example:\n\n\b\n  legal-rag {cmd_name} {EXAMPLES[cmd_name]}"
         return command
 
     def resolve_command(
@@ -114,9 +114,19 @@ class _LazyGroup(click.Group):
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True},
 )
+@click.option(
+    "--config",
+    metavar="FILE",
+    help=f"A file of settings; else the nearest {FILE}, from the current folder upwards.",
+)
 @click.version_option(package_name="legal-rag")
-def commands() -> None:
+@click.pass_context
+def commands(ctx: click.Context, config: str | None) -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""
+    asked = ctx.ensure_object(Invocation)
+    asked.command = str(ctx.invoked_subcommand)
+    asked.settings = read_settings(config)
+    ctx.default_map = asked.settings.of_command(commands, asked.command)
 
 
 def run() -> NoReturn:
@@ -139,38 +149,43 @@ def _run_command(arguments: list[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ["RUST_BACKTRACE"] = "0"  # a panic in Rust code is reported in one line
-    failed = FAILED.get(arguments[0], 1)
+    asked = Invocation()
     try:
-        status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
+        status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False, obj=asked)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
-    except click.Abort:
-        return _fail("interrupted" + ": the same command resumes" * (arguments[0] in RESUMED), failed)
-    except click.ClickException as error:
-        unquoted = error.message.startswith("Got unexpected extra argument")
-        return _fail(error.format_message() + " (put a text with blanks in quotation marks)" * unquoted, failed)
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(error)) is None:
-            raise
-        return _fail(str(missing), failed)
     except BaseException as error:
-        index = _index_path(arguments)
-        if not _is_expected(error, index) and (damage := _explain_damage(error, index)):
-            return _fail(damage, failed)
-        if not isinstance(error, ValueError | LookupError | OSError | sqlite3.DatabaseError | OpenVinoError):
+        if (message := _message_of(error, asked)) is None:
             raise
-        if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
-            raise  # a bug, or a closed pipe, not something the user can fix
-        text = str(error) or type(error).__name__
-        mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(text) and "legal-rag" not in text else ""
-        return _fail(text + mends, failed)
+        return _fail(message, FAILED.get(asked.command, 1))
     return status or 0
 
 
-def _is_expected(error: BaseException, index: Path) -> bool:
+def _message_of(error: BaseException, asked: Invocation) -> str | None:
+    """Return the line that tells a user of an error; None for a bug."""
+    if isinstance(error, click.Abort):
+        return "interrupted" + ": the same command resumes" * (asked.command in RESUMED)
+    if isinstance(error, click.ClickException):
+        unquoted = error.message.startswith("Got unexpected extra argument")
+        return error.format_message() + " (put a text with blanks in quotation marks)" * unquoted
+    if isinstance(error, ModuleNotFoundError):
+        missing = missing_extra(error)
+        return None if missing is None else str(missing)
+    if not _is_expected(error, asked.index) and (damage := _explain_damage(error, asked.index)):
+        return damage
+    if not isinstance(error, ValueError | LookupError | OSError | sqlite3.DatabaseError | OpenVinoError):
+        return None
+    if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
+        return None  # a bug, or a closed pipe, not something the user can fix
+    text = str(error) or type(error).__name__
+    mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(text) and "legal-rag" not in text else ""
+    return text + mends
+
+
+def _is_expected(error: BaseException, index: Path | None) -> bool:
     """Tell whether an error was raised with a line for the user, not by a bug or a damaged index."""
     if isinstance(error, OSError) and isinstance(error.filename, str):  # from the system: it names no remedy
-        return not error.filename.startswith((f"{index}{os.sep}", str(beside(index, ""))))
+        return index is None or not error.filename.startswith((f"{index}{os.sep}", str(beside(index, ""))))
     if isinstance(error, ValueError) and _raised_in(error).startswith("numpy."):
         return False
     if isinstance(error, sqlite3.DatabaseError):
@@ -185,27 +200,14 @@ def _raised_in(error: BaseException) -> str:
     return str(frames[-1].f_globals.get("__name__")) if frames else ""
 
 
-def _index_path(arguments: Sequence[str]) -> Path:
-    from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
-
-    folder = Path(_option_value(arguments, "--index-folder", DEFAULT_FOLDER)).expanduser()
-    return folder.absolute() / _option_value(arguments, "--index-name", DEFAULT_NAME)
-
-
-def _explain_damage(error: BaseException, index: Path) -> str | None:
+def _explain_damage(error: BaseException, index: Path | None) -> str | None:
     """Return what is wrong with the files of a command's index, if that may be why it failed."""
     # A panic in Rust code is no Exception.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None
     from legal_rag.indexer.doctor import damage_of
 
-    return damage_of(index) if index.is_dir() else None
-
-
-def _option_value(arguments: Sequence[str], option: str, default: str) -> str:
-    values = [after for argument, after in pairwise([*arguments, ""]) if argument == option]
-    values += [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{option}=")]
-    return values[-1] if values else default
+    return damage_of(index) if index is not None and index.is_dir() else None
 
 
 def _fail(message: str, status: int) -> int:

@@ -1,8 +1,5 @@
 """Commands that answer a question, show saved answers, and check any text against a Library."""
 
-import tempfile
-from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +8,25 @@ import click
 from legal_rag.agent.tags import TagSettings
 from legal_rag.cli.extract import extract_after_answer
 from legal_rag.cli.options import (
+    Place,
+    budget_of,
+    budget_options,
+    extract_option,
     extract_options,
     extraction_settings,
+    html_option,
+    instructions_option,
     model_options,
-    open_library,
+    note,
     options,
+    page_to_write,
     place_options,
     print_json,
+    run_settings,
     sampling_settings,
-    trust_option,
+    write_page,
 )
+from legal_rag.cli.settings import settings_of
 from legal_rag.llm import Budget
 from legal_rag.report.lines import (
     VERBATIM_MODES,
@@ -45,74 +51,39 @@ if TYPE_CHECKING:
 
 TAGS = TagSettings()
 QUESTION_CHARS = 80  # of a question in the list of answers
-save_option = click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
-stream_option = click.option("--stream", is_flag=True, help="Print each step on stderr.")
-html_option = click.option("--html", metavar="FILE", help="Write the answer and its evidence as one page.")
 paper_options = options(
+    html_option,
     click.option("--docx", metavar="FILE", help="Write the answer as a Word document, decisions by legal citation."),
     click.option("--bibtex", metavar="FILE", help="Write BibTeX entries of the decisions cited."),
 )
 answers_folder_option = click.option(
-    "--answers-folder", "--runs-folder", metavar="DIR", help="Folder of saved answers; by default the index's own."
+    "--answers-folder", metavar="DIR", help="Folder of saved answers; by default the index's own."
 )
-
-
-def budget_options(default: Budget) -> Callable[[Any], Any]:
-    """Make the options that limit one run: see `budget_of`."""
-    return options(
-        click.option(
-            "--max-steps", "steps", default=default.steps, help="Steps, each a thought and a tool call or program."
-        ),
-        click.option("--max-calls", "model_calls", default=default.model_calls, help="Calls of the model."),
-        click.option("--max-tokens", "tokens", default=default.tokens, help="Tokens read and written, in all."),
-        click.option("--max-seconds", "seconds", default=default.seconds),
-        click.option("--max-cost", "cost", type=float, default=default.cost, help="Dollars, where the price is known."),
-    )
+save_options = options(
+    click.option("--stream", is_flag=True, help="Print each step on stderr."),
+    click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it."),
+    answers_folder_option,
+)
 
 
 @click.command("ask")
 @place_options
 @click.argument("question")
 @model_options
-@stream_option
-@html_option
 @paper_options
 @click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
-@save_option
-@answers_folder_option
-@click.option(
-    "--instructions",
-    metavar="NAME|FILE",
-    help="Instructions to the model. [default: the index's instructions.md, else jurisprudence]",
-)
-@click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the model.")
-@click.option(
-    "--tags/--no-tags",
-    "single_pass_extraction_enabled",
-    default=TAGS.single_pass_extraction_enabled,
-    help="Let the model add tags to its answer, which go into the index's graph, not into the text; no further call.",
-)
-@click.option(
-    "--tag-threshold",
-    "extraction_confidence_threshold",
-    type=float,
-    default=TAGS.extraction_confidence_threshold,
-    help="Confidence, 0 to 1, from which a tag counts.",
-)
-@click.option("--seed", type=int, help="Seed of the model's sampling; the same gives the same answer.")
+@save_options
+@instructions_option
+@run_settings
+@settings_of(TAGS, "single_pass_extraction_enabled", "extraction_confidence_threshold")
 @budget_options(Budget())
-@click.option(
-    "--extract/--no-extract",
-    default=None,
-    help="Afterwards, extract entities of the documents cited that have none. [default: --extract with a model's key]",
+@extract_option(
+    "Afterwards, extract entities of the documents cited that have none. [default: --extract with a model's key]"
 )
 @extract_options
-@trust_option
 def ask_command(
     question: str,
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
+    place: Place,
     stream: bool,
     html: str | None,
     docx: str | None,
@@ -129,9 +100,9 @@ def ask_command(
     """
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
-    library = open_library(index_folder, index_name)
+    library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
-    page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))
+    papers = [page_to_write(file) for file in (html, docx, bibtex)]
     agent = _open_agent(library, agent_settings)
     prediction = _run_agent(agent, question, stream=stream)
     comparison = None
@@ -139,11 +110,11 @@ def ask_command(
         from legal_rag.agent.contradictions import contradictions
 
         comparison = contradictions(prediction, library, getattr(agent, "lm", None))
-    print_answer(prediction, comparison, as_json=as_json)
+    print_answer(prediction, comparison, as_json=place.as_json)
     if prediction.graph and (line := graph_line(prediction.graph)):
-        click.echo(line, err=True)
-    keep_answer(prediction, page, store, library)
-    _write_papers(prediction, *papers, library)
+        note(line)
+    write_papers(prediction, papers, library)
+    keep_answer(prediction, store)
     if extract or (extract is None and extraction.api_key):
         extract_after_answer(library, [citation.doc_id for citation in prediction.citations], extraction)
 
@@ -174,40 +145,15 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
         click.echo("\n" + printable(render_comparison(comparison)))
 
 
-def page_to_write(html: str | None) -> Path | None:
-    """Return the file to write the page to, checked before any model call.
-
-    Raises:
-        ValueError: If it is a folder or a device, or its folder does not exist.
-        OSError: If nothing can be written there.
-    """
-    if html is None:
-        return None
-    page = Path(html).expanduser()
-    if page.exists() and not page.is_file():
-        raise ValueError(f"no page can be written to {page}: it is not a file")
-    if not page.parent.is_dir():
-        raise ValueError(f"no folder {page.parent} to write {page.name} into (make it first)")
-    with tempfile.TemporaryFile(dir=page.parent):
-        return page
-
-
-def write_page(page: Path, html: str) -> None:
-    """Write a page atomically, and say where."""
-    from legal_rag.base.files import write_whole
-
-    write_whole(page, html)
-    click.echo(f"page written: {page}", err=True)
-
-
-def _write_papers(prediction: "Prediction", docx: Path | None, bibtex: Path | None, library: "Library | None") -> None:
-    from legal_rag.base.files import write_whole
+def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", library: "Library | None") -> None:
+    """Write an answer as a page, a Word document and BibTeX entries, where each is asked for."""
+    if not any(files):
+        return
     from legal_rag.report.brief import answer_bibtex, answer_docx
+    from legal_rag.report.page import render_answer
 
-    for path, write in ((docx, answer_docx), (bibtex, answer_bibtex)):
-        if path:
-            write_whole(path, write(prediction, library))
-            click.echo(f"written: {path}", err=True)
+    for file, make in zip(files, (render_answer, answer_docx, answer_bibtex), strict=False):
+        write_page(file, lambda make=make: make(prediction, library))  # type: ignore[misc]
 
 
 def open_store(library: Any, answers_folder: str | None, *, to_write: bool = False) -> "SavedAnswers":
@@ -220,29 +166,17 @@ def open_store(library: Any, answers_folder: str | None, *, to_write: bool = Fal
     return store
 
 
-def keep_answer(
-    prediction: "Prediction", page: Path | None, store: "SavedAnswers | None", library: "Library | None"
-) -> None:
-    """Write an answer's page, with the texts of the Library if there is one, and save the answer, where asked for."""
-    if page:
-        from legal_rag.report.page import render_answer
-
-        write_page(page, render_answer(prediction, library))
+def keep_answer(prediction: "Prediction", store: "SavedAnswers | None") -> None:
+    """Save an answer, where that is asked for."""
     if store:
-        click.echo(f"saved as answer {store.save(prediction)}", err=True)
-
-
-def budget_of(settings: dict[str, Any]) -> Budget:
-    """Return the limits that `budget_options` gave."""
-    return Budget(**{limit.name: settings[limit.name] for limit in fields(Budget)})
+        note(f"saved as answer {store.save(prediction)}")
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     named = settings["instructions"]
-    return {name: settings[name] for name in ("model", "api_base", "api_key", "seed", "trust_remote_code")} | {
+    return {name: settings[name] for name in ("model", "api_base", "seed", "cache", "trust_remote_code")} | {
         "budget": budget_of(settings),
-        **{field.name: settings[field.name] for field in fields(TagSettings)},
-        "cache": not settings["no_cache"],
+        **{name: settings[name] for name in vars(TAGS)},
         "instructions": None if named is None else instructions_text(named),
         **sampling_settings(settings),
     }
@@ -270,7 +204,7 @@ def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | Ev
     from legal_rag.agent.agent import build_agent
     from legal_rag.llm import is_asked
 
-    if not is_asked(settings["api_key"], settings["api_base"], settings["model"]):
+    if not is_asked(None, settings["api_base"], settings["model"]):
         return build_agent(library, **settings)
     from legal_rag.deep_read.reading import deep_read_tool
 
@@ -282,48 +216,38 @@ def _run_agent(agent: "LegalReActAgent | EvidenceAgent", question: str, *, strea
         return agent(question)
     with agent.stream(question) as answer:
         for event in answer:
-            click.echo(event_line(event), err=True)
+            note(event_line(event))
         return answer.prediction
 
 
 @click.command("answers")
 @place_options
 @click.argument("answer_id", metavar="[ANSWER_ID]", required=False)
-@html_option
 @paper_options
 @answers_folder_option
 @click.option("--remove", metavar="ANSWER_ID", help="Delete this answer, and what it gave to the index's graph.")
 def answers_command(
-    answer_id: str | None,
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
-    html: str | None,
-    docx: str | None,
-    bibtex: str | None,
-    answers_folder: str | None,
-    remove: str | None,
+    answer_id: str | None, place: Place, answers_folder: str | None, remove: str | None, **files: str | None
 ) -> None:
     """List the answers that `ask --save` and `deep-read --save` kept, newest first, or show the answer ANSWER_ID."""
-    if remove and (answer_id or html or docx or bibtex):
+    if remove and (answer_id or any(files.values())):
         raise click.UsageError("--remove goes alone: it names the answer itself")
-    for option, file in (("html", html), ("docx", docx), ("bibtex", bibtex)):
+    for option, file in files.items():
         if file and not answer_id:
             raise click.UsageError(f"--{option} goes with ANSWER_ID")
-    library = None if answers_folder else open_library(index_folder, index_name)
+    library = None if answers_folder else place.open()
     store = open_store(library, answers_folder)
     if remove:
-        store.remove(remove, index=library.path if library else Path(index_folder).expanduser() / index_name)
-        print_json({"removed": remove}) if as_json else click.echo(f"removed answer {remove}")
+        store.remove(remove, index=library.path if library else place.path)
+        place.show({"removed": remove}, f"removed answer {remove}")
     elif answer_id:
-        page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))
+        papers = [page_to_write(files[option]) for option in ("html", "docx", "bibtex")]
         prediction = store.load(answer_id)
-        if not as_json:
+        if not place.as_json:
             click.echo(f"Question : {printable(prediction.question)}\n")
-        print_answer(prediction, as_json=as_json)
-        keep_answer(prediction, page, None, library)
-        _write_papers(prediction, *papers, library)
-    elif as_json:
+        print_answer(prediction, as_json=place.as_json)
+        write_papers(prediction, papers, library)
+    elif place.as_json:
         print_json([answer._asdict() for answer in store.list()])
     else:
         _print_answers(store.list())
@@ -331,7 +255,7 @@ def answers_command(
 
 def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
     if not answers:
-        click.echo("no saved answers ('legal-rag ask --save' keeps one)", err=True)
+        note("no saved answers ('legal-rag ask --save' keeps one)")
     for row in answers:
         click.echo(f"{row.answer_id}  {in_one_line(row.question, QUESTION_CHARS)}")
         counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
@@ -343,24 +267,21 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
 @click.command("verify")
 @place_options
 @click.argument("file", metavar="FILE")
-@click.option("--html", metavar="PAGE", help="Write the text with its verdicts in the margins as one page.")
-def verify_command(file: str, index_folder: str, index_name: str, as_json: bool, html: str | None) -> int:
+@html_option
+def verify_command(file: str, place: Place, html: str | None) -> int:
     """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against a Library.
 
     Status 0: nothing is wrong; 1: a reference is wrong; 2: the text could not be checked, or not all of it.
     """
-
-    from legal_rag.corpus.readers import read_file
+    from legal_rag.corpus.files import read_file
     from legal_rag.verification.page import format_verification, render_verification
     from legal_rag.verification.verdicts import verify_text
 
     page = page_to_write(html)
-    library = open_library(index_folder, index_name)
-    verification = verify_text(read_file(file), library)
-    if as_json:
+    verification = verify_text(read_file(file), place.open())
+    if place.as_json:
         print_json({"file": file, **verification.to_json()})
     else:
         click.echo(format_verification(verification))
-    if page:
-        write_page(page, render_verification(verification, Path(file).name))
+    write_page(page, lambda: render_verification(verification, Path(file).name))
     return verification.status

@@ -2,36 +2,34 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.ask import (
-    answers_folder_option,
-    budget_of,
-    budget_options,
-    html_option,
-    instructions_text,
-    keep_answer,
-    open_store,
-    page_to_write,
-    print_answer,
-    save_option,
-    stream_option,
-    write_page,
-)
+from legal_rag.cli.ask import instructions_text, keep_answer, open_store, print_answer, save_options, write_papers
 from legal_rag.cli.extract import extract_before_reading
 from legal_rag.cli.options import (
+    Place,
+    budget_of,
+    budget_options,
+    doc_ids_option,
+    extract_option,
     extract_options,
     extraction_settings,
+    html_option,
+    instructions_option,
+    json_option,
     model_options,
-    open_library,
+    note,
+    page_to_write,
     place_options,
     print_json,
+    run_settings,
     sampling_settings,
-    trust_option,
+    write_page,
 )
-from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings, PlanName
+from legal_rag.cli.settings import setting, settings_of
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.report.lines import event_line
 
 if TYPE_CHECKING:
@@ -41,41 +39,28 @@ if TYPE_CHECKING:
     from legal_rag.library.library import Library
 
 
-DEFAULTS = DeepReadSettings()
 NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
-SETTINGS = ("plan", "workers", "map_documents")  # options named as the settings are
+SETTINGS = ("plan", "workers", "map_documents")  # named as in `DeepReadSettings`
 
 
 @click.command("deep-read")
 @place_options
 @click.argument("question")
-@click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Read this document; may be repeated.")
+@doc_ids_option
 @model_options
-@click.option("--sub-model", help="The model that reads parts, at the same address; else the same model.")
-@click.option("--plan", type=click.Choice(get_args(PlanName)), default=DEFAULTS.plan)
-@click.option("--map-documents", default=DEFAULTS.map_documents, help="Of plan 'map'.")
-@click.option("--workers", default=DEFAULTS.workers, help="Questions asked at once.")
+@setting("sub_model", str)
+@settings_of(DeepReadSettings(), *SETTINGS)
 @click.option("--trace", metavar="FILE", help="Record every turn, program and call.")
-@stream_option
 @html_option
-@save_option
-@answers_folder_option
-@click.option("--instructions", metavar="NAME|FILE", help="Further instructions to the model.")
-@click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the models.")
-@click.option("--seed", type=int, help="Of the models' sampling; the same seed gives the same answer.")
+@save_options
+@instructions_option
+@run_settings
 @budget_options(DEEP_READ_BUDGET)
-@click.option(
-    "--extract/--no-extract",
-    default=None,
-    help="First, extract entities of the documents that have none. [default: of those named by --doc-id alone]",
-)
+@extract_option("First, extract entities of the documents that have none. [default: of those named by --doc-id alone]")
 @extract_options
-@trust_option
 def deep_read_command(
     question: str,
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
+    place: Place,
     doc_ids: tuple[str, ...],
     stream: bool,
     html: str | None,
@@ -94,7 +79,7 @@ def deep_read_command(
     named = options["instructions"]
     instructions = "" if named is None else instructions_text(named)
     settings = DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})
-    library = open_library(index_folder, index_name)
+    library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
     models = _build_models(options)
@@ -116,19 +101,20 @@ def deep_read_command(
             settings=settings,
             retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
             trace=Path(trace).expanduser() if trace else None,
-            on_start=lambda message: click.echo(message, err=True),
-            on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
+            on_start=note,
+            on_event=lambda event: note(event_line(event)) if stream else None,
         )
-    print_answer(prediction, as_json=as_json)
-    keep_answer(prediction, page, store, library)
+    print_answer(prediction, as_json=place.as_json)
+    write_papers(prediction, [page], library)
+    keep_answer(prediction, store)
 
 
 @click.command("trace")
 @click.argument("file", metavar="FILE")
-@click.option("--html", metavar="PAGE", help="The page to write.  [default: FILE.html]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead.")
+@html_option
+@json_option
 def trace_command(file: str, html: str | None, as_json: bool) -> None:
-    """Show a deep read turn by turn on a page: reasoning, programs, output."""
+    """Show a deep read turn by turn on a page, FILE.html without --html: reasoning, programs, output."""
     path = Path(file).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"no trace at {path} (expected the file that 'deep-read --trace FILE' wrote)")
@@ -138,21 +124,18 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
     trace = read_trace(path)
     if as_json:
         print_json(trace.to_json())
-    elif page:
-        write_page(page, render_trace(trace))
+    else:
+        write_page(page, lambda: render_trace(trace))
 
 
 def _build_models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     from legal_rag.llm import build_language_model, is_asked
 
-    model, endpoint = options["model"], (options["api_key"], options["api_base"])
-    if not is_asked(*endpoint, model):
+    model, api_base = options["model"], options["api_base"]
+    if not is_asked(None, api_base, model):
         return None
-    cache = not options["no_cache"]
-    root, sub = (
-        build_language_model(name, *endpoint, cache=cache, seed=options["seed"], **sampling_settings(options))
-        for name in (model, options["sub_model"] or model)
-    )
+    asked = {"cache": options["cache"], "seed": options["seed"], **sampling_settings(options)}
+    root, sub = (build_language_model(name, None, api_base, **asked) for name in (model, options["sub_model"] or model))
     return root, sub
 
 

@@ -1,18 +1,20 @@
 """Commands that evaluate retrieval and generate questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from legal_rag.cli.options import (
+    Place,
     column_options,
+    dry_run_option,
     filter_at_fault,
     filter_options,
     model_options,
-    open_library,
+    note,
     place_options,
     print_json,
     ranking_options,
@@ -20,8 +22,10 @@ from legal_rag.cli.options import (
     refuse_unknown_values,
     sampling_settings,
     search_settings,
+    source_option,
     trust_option,
 )
+from legal_rag.cli.settings import setting, settings_of
 from legal_rag.evaluation.questions.checks import STRATEGIES, WORKERS, QuestionSettings
 from legal_rag.evaluation.trec import NO_MODEL
 
@@ -44,18 +48,13 @@ SHOWN_CHARS = 100  # of a question
 @click.option("--k", default=100, help="Documents ranked for each question.")
 @click.option("--output", help="Write run.txt and qrels.txt into this folder, as trec_eval reads them.")
 @click.option("--force", is_flag=True, help="Replace files that are in --output already.")
-@click.option("--run-out", help="Write the run to this file.")
-@click.option("--qrels-out", help="Write the judgements to this file.")
-@click.option("--run-name", default="legal_rag")
 @click.option("--compare", metavar="RUN", help="Test the differences from another run, by randomisation.")
 @click.option("--show", default=0, metavar="N", help="Show N questions drawn at random, found (HIT) or not (MISS).")
 @click.option("--pyserini", is_flag=True, help="Print trec_eval's own figures too, by the environment of 'make trec'.")
 @ranking_options
 @filter_options
 @trust_option
-def evaluate_command(
-    index_folder: str, index_name: str, as_json: bool, filters: "Filters", mode: Any, k: int, **settings: Any
-) -> None:
+def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **settings: Any) -> None:
     """Rank documents for many questions and measure the ranking, with 95 % confidence intervals."""
     from legal_rag import evaluation
     from legal_rag.retriever.retriever import build_retriever
@@ -65,21 +64,19 @@ def evaluate_command(
         qrels = evaluation.read_qrels(settings["qrels"])
     if not qrels:
         raise ValueError(f"{settings['queries']} names no doc_id: give the judgements with --qrels")
-    files = _output_files(settings)
+    files = _output_files(settings["output"], force=settings["force"])
     if settings["pyserini"]:
         evaluation.trec_python()  # before the work, too
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
-    library = open_library(index_folder, index_name)
+    library = place.open()
     refuse_unknown_values(library, filters)
     how = search_settings(settings)
     retriever = build_retriever(library, settings=how, trust_remote_code=settings["trust_remote_code"])
     run = evaluation.batch_query(retriever, queries, k, mode=mode, filters=filters)
-    for name, path in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if name == "run_out":
-            evaluation.write_run(path, run, settings["run_name"])
-        else:
-            evaluation.write_qrels(path, qrels)
+    if files:
+        files[0].parent.mkdir(parents=True, exist_ok=True)
+        evaluation.write_run(files[0], run)
+        evaluation.write_qrels(files[1], qrels)
     measures = evaluation.measures(k)
     measured = evaluation.evaluate_run(qrels, run, measures)
     others = [] if other is None else [evaluation.evaluate_run(qrels, other, measures)]
@@ -88,7 +85,7 @@ def evaluate_command(
     nothing = "" if any(run.values()) else f"no passage found{filter_at_fault(library, filters)}"
     caution = "; ".join(filter(None, [nothing, evaluation.caution(queries)])) or None
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
-    if as_json:
+    if place.as_json:
         figures = {name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in measured.figures}
         differences = {test.measure: {"difference": test.difference, "p_value": test.p_value} for test in compared}
         print_json(
@@ -112,24 +109,19 @@ def evaluate_command(
         print_figures(measured, compared, theirs)
         if caution:
             click.echo(f"caution: {caution}")
-        click.echo(f"written: {', '.join(map(str, files.values()))}", err=True) if files else None
+        note(f"written: {', '.join(map(str, files))}") if files else None
         if absent:
             click.echo(f"{len(absent)} of the documents judged relevant are not in the index, e.g. {absent[0]}")
 
 
-def _output_files(settings: dict[str, Any]) -> dict[str, Path]:
-    """Return the files to write, by option; checked before the work, not after it."""
-    given = {name: settings[name] for name in ("run_out", "qrels_out") if settings[name] is not None}
-    files = {name: Path(path).expanduser() for name, path in given.items()}
-    for name, path in files.items():
-        if not path.absolute().parent.is_dir():
-            raise FileNotFoundError(f"no folder for --{name.replace('_', '-')}: {settings[name]}")
-    if settings["output"] is not None:
-        folder = Path(settings["output"]).expanduser()
-        files = {"run_out": folder / "run.txt", "qrels_out": folder / "qrels.txt"} | files
-        taken = [str(path) for name, path in files.items() if name not in given and path.exists()]
-        if taken and not settings["force"]:
-            raise FileExistsError(f"there already: {', '.join(taken)} (expected --force, or another --output)")
+def _output_files(output: str | None, *, force: bool) -> list[Path]:
+    """Return the files to write, the run and the judgements; checked before the work, not after it."""
+    if output is None:
+        return []
+    files = [Path(output).expanduser() / name for name in ("run.txt", "qrels.txt")]
+    taken = [str(file) for file in files if file.exists()]
+    if taken and not force:
+        raise FileExistsError(f"there already: {', '.join(taken)} (expected --force, or another --output)")
     return files
 
 
@@ -151,58 +143,45 @@ DEFAULT = QuestionSettings()
 
 @click.command("questions")
 @place_options
-@click.option("--source", help="Make them of these documents, without an index: a file, a folder, a dataset, 'sample'.")
+@source_option
 @column_options
 @click.option(
     "--doc-ids", metavar="IDS", help="Draw among these documents: ids with commas between, or a file of them."
 )
 @click.option("--output", required=True, help="The dataset's folder; one begun before is resumed.")
-@click.option("--limit", type=int, help="How many documents, drawn at random; all without it.")
-@click.option("--workers", default=WORKERS, help="Requests to the model under way at once.")
-@click.option("--seed", default=DEFAULT.seed)
 @model_options
 @click.option("--no-model", is_flag=True, help="Make questions of official summaries.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy)
-@click.option("--tries", default=DEFAULT.tries, help="For each document, at most.")
-@click.option("--threshold", default=DEFAULT.threshold, help="Score from which a pair is kept.")
-@click.option("--context-chars", default=DEFAULT.context_chars, help="Shown of a document.")
-@click.option(
-    "--must-retrieve", default=DEFAULT.must_retrieve, metavar="K", help="Keep what finds its document within rank K."
-)
-@click.option(
-    "--hard-negatives", default=DEFAULT.hard_negatives, metavar="N", help="Store the first N others that it finds."
-)
-@click.option("--requests-per-minute", type=float, help="At most.")
+@settings_of(DEFAULT, "seed", "tries", "threshold", "context_chars", "must_retrieve", "hard_negatives")
+@setting("workers", int, WORKERS)
+@setting("requests_per_minute", float)
 @trust_option
-@click.option("--dry-run", is_flag=True, help="Estimate requests, tokens and cost, and ask nothing.")
-@click.option("--prices", type=(float, float), metavar="IN OUT", help="Dollars a million tokens, for --dry-run.")
-def questions_command(index_folder: str, index_name: str, as_json: bool, **options: Any) -> None:
-    """Make grounded French questions and answers of an index's documents, or a source's: `evaluate` reads them."""
-    from legal_rag.evaluation.questions.generate import estimate, generate_questions
-    from legal_rag.llm import Price
+@dry_run_option
+def questions_command(place: Place, **options: Any) -> None:
+    """Make grounded French questions and answers of an index's documents, or a source's: `evaluate` reads them.
 
-    settings = QuestionSettings(**{field.name: options[field.name] for field in fields(QuestionSettings)})
+    --limit draws documents at random; --dry-run estimates requests, tokens and cost.
+    """
+    from legal_rag.evaluation.questions.generate import estimate, generate_questions
+
+    settings = QuestionSettings(**{name: options[name] for name in vars(DEFAULT)})
     lm = _language_model(options)
     doc_ids = _parse_doc_ids(options["doc_ids"])
-    documents = _open_documents(index_folder, index_name, doc_ids, options)
+    documents = _open_documents(place, doc_ids, options)
     drawn = {"limit": options["limit"], "doc_ids": doc_ids}
     if options["dry_run"]:
         if lm is None:
             raise ValueError("without a model nothing is asked: there is nothing to estimate")
-        price = Price(*options["prices"]) if options["prices"] else None
-        _print_estimate(estimate(documents, lm, **drawn, settings=settings, price=price), as_json)
+        _print_estimate(place, estimate(documents, lm, **drawn, settings=settings))
         return
     report = generate_questions(
         documents,
         lm,
         **drawn,
-        workers=options["workers"],
-        output=options["output"],
-        requests_per_minute=options["requests_per_minute"],
-        trust_remote_code=options["trust_remote_code"],
-        **asdict(settings),
+        **{name: options[name] for name in ("workers", "output", "requests_per_minute", "trust_remote_code")},
+        **vars(settings),
     )
-    _print_question_report(report, as_json)
+    _print_question_report(place, report)
 
 
 def _parse_doc_ids(value: str | None) -> set[str]:
@@ -213,13 +192,13 @@ def _parse_doc_ids(value: str | None) -> set[str]:
     return {doc_id.strip() for doc_id in (value or "").split(",")} - {""}
 
 
-def _open_documents(index_folder: str, index_name: str, doc_ids: set[str], options: dict[str, Any]) -> "Documents":
+def _open_documents(place: Place, doc_ids: set[str], options: dict[str, Any]) -> "Documents":
     from legal_rag.evaluation.questions.documents import SourceDocuments
 
     if options["source"] is None:
-        if options["config"] is not None:
-            raise ValueError(f"--config {options['config']} goes with --source: an index holds what it was built with")
-        library: Documents = open_library(index_folder, index_name)
+        if (config := options["config"]) is not None:
+            raise ValueError(f"--dataset-config {config} goes with --source: an index holds what it was built with")
+        library: Documents = place.open()
         return library
     limit, seed = options["limit"], options["seed"]
     return SourceDocuments(options["source"], reading_options(options), limit=limit, seed=seed, doc_ids=doc_ids)
@@ -230,28 +209,25 @@ def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
 
     if options["no_model"]:
         return None
-    endpoint = options["api_key"], options["api_base"]
-    if not is_asked(*endpoint, options["model"]):
-        click.echo("no model to ask (--api-base or --api-key): questions are made of official summaries", err=True)
+    model, api_base = options["model"], options["api_base"]
+    if not is_asked(None, api_base, model):
+        note("no model to ask (--api-base or GENERATOR_API_KEY): questions are made of official summaries")
         return None
     # a new try wants a new reply
-    return build_language_model(options["model"], *endpoint, cache=False, **sampling_settings(options))
+    return build_language_model(model, None, api_base, cache=False, **sampling_settings(options))
 
 
-def _print_estimate(estimate: "Estimate", as_json: bool) -> None:
-    if as_json:
-        print_json(estimate._asdict())
-        return
-    click.echo(f"documents          {estimate.documents}")
+def _print_estimate(place: Place, estimate: "Estimate") -> None:
+    lines = [f"documents          {estimate.documents}"]
     for name in ("requests", "prompt_tokens", "completion_tokens"):
         least, most = getattr(estimate, name)
-        click.echo(f"{name.replace('_', ' '):18} {least:,} to {most:,}")
-    dollars = "unknown (give --prices)" if estimate.dollars is None else "{:.2f} to {:.2f}".format(*estimate.dollars)
-    click.echo(f"dollars            {dollars}")
+        lines.append(f"{name.replace('_', ' '):18} {least:,} to {most:,}")
+    dollars = "unknown" if estimate.dollars is None else "{:.2f} to {:.2f}".format(*estimate.dollars)
+    place.show(estimate._asdict(), *lines, f"dollars            {dollars}")
 
 
-def _print_question_report(report: "QuestionReport", as_json: bool) -> None:
-    if as_json:
+def _print_question_report(place: Place, report: "QuestionReport") -> None:
+    if place.as_json:
         print_json({**asdict(report), "folder": str(report.folder)})
         return
     splits = ", ".join(f"{n} {split}" for split, n in report.splits.items())
@@ -261,8 +237,8 @@ def _print_question_report(report: "QuestionReport", as_json: bool) -> None:
     for reason, n in left_out.items():
         click.echo(f"  {n:6} {reason}") if n else None
     if report.model.startswith(NO_MODEL):
-        click.echo("official summaries are enough to try an evaluation, not to judge a search engine", err=True)
+        note("official summaries are enough to try an evaluation, not to judge a search engine")
     if not report.accepted:
-        click.echo("no question was made: name a --model, or documents with an official 'summary'", err=True)
+        note("no question was made: name a --model, or documents with an official 'summary'")
     if report.failed:
         click.echo("the same command tries the failed ones again")

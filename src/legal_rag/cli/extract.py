@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.cli.options import (
-    EXTRACTION,
+    Place,
     count,
     extract_options,
     extraction_settings,
-    open_library,
+    note,
     place_options,
-    print_json,
     read_options,
+    source_option,
     source_options,
 )
 
@@ -31,21 +31,12 @@ LISTED_IDS = 5  # in a message
 
 @click.command("extract")
 @place_options
-@click.option("--source", help="Extract these documents without a Library: a file, a folder, a dataset, or 'sample'.")
+@source_option
 @source_options
 @extract_options
-@click.option("--workers", "extract_workers", default=EXTRACTION.max_workers, help="Requests at once.")
 @click.option("--output", help=f"Folder for the files; else the Library's own, or, with --source, ./{DEFAULT_OUTPUT}.")
 @click.option("--view", is_flag=True, help="Open the page of all entities in the browser.")
-def extract_command(
-    source: str | None,
-    output: str | None,
-    view: bool,
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
-    **options: Any,
-) -> int:
+def extract_command(source: str | None, output: str | None, view: bool, place: Place, **options: Any) -> int:
     """Extract grounded entities: parties, dates, amounts, articles… of a Library's documents, or of a source's.
 
     Without --extract-model, Gemini extracts where there is a key for it, else rules do. A run that was stopped
@@ -63,20 +54,17 @@ def extract_command(
             raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")
         # What a model was paid for is not redone by rules, unless these are asked for.
         keep_models = options["extract_model"] is None
-        report = extract_library(open_library(index_folder, index_name), settings, output, keep_models=keep_models)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        click.echo(
-            f"{report.entities} entities in {count(report.documents, 'document')}: {Path(report.files[0]).parent}"
-        )
-        click.echo(f"page: {_html_page(report)}", err=True)
+        report = extract_library(place.open(), settings, output, keep_models=keep_models)
+    folder = Path(report.files[0]).parent
+    place.show(report.to_json(), f"{report.entities} entities in {count(report.documents, 'document')}: {folder}")
+    if not place.as_json:
+        note(f"page: {_html_page(report)}")
     _print_limits_of_rules(report)
     print_losses(report)
     if view:
         from legal_rag.extraction.outputs import view_entities
 
-        view_entities(Path(report.files[0]).parent)
+        view_entities(folder)
     return 1 if report.failed else 0
 
 
@@ -86,7 +74,7 @@ def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_mo
 
     report = extract_library(library, settings, keep_models=keep_models)
     counts = f"{report.entities} entities in {report.documents} documents, by {report.model}, {report.seconds:.1f} s"
-    click.echo(f"{counts}; page: {_html_page(report)}", err=True)
+    note(f"{counts}; page: {_html_page(report)}")
     print_losses(report)
 
 
@@ -101,9 +89,7 @@ def _print_limits_of_rules(report: "ExtractReport") -> None:
     names = classes_found(schema)
     if len(names) < len(schema.classes):
         looked = f"looked for {len(names)} of the {len(schema.classes)} classes of {schema.name!r}: {', '.join(names)}"
-        click.echo(
-            f"the rules know decisions and regulations; they {looked} (a model finds all: --extract-model)", err=True
-        )
+        note(f"the rules know decisions and regulations; they {looked} (a model finds all: --extract-model)")
 
 
 def _html_page(report: "ExtractReport") -> str:
@@ -127,7 +113,7 @@ def extract_before_reading(library: Any, doc_ids: Sequence[str], settings: "Extr
         missing, requests = missing_entities(library, doc_ids or None, settings)
         if missing:
             cost = f", about {requests} requests" if requests else ""
-            click.echo(f"extracting {len(missing)} documents first, by {settings.model_id}{cost}", err=True)
+            note(f"extracting {len(missing)} documents first, by {settings.model_id}{cost}")
             _extract_missing(library, missing, settings, "documents")
 
 
@@ -136,7 +122,7 @@ def _failure_as_message(what: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, sqlite3.DatabaseError) as error:
-        click.echo(f"the {what} were not extracted: {error}", err=True)
+        note(f"the {what} were not extracted: {error}")
 
 
 def _extract_missing(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings", what: str) -> None:
@@ -144,7 +130,7 @@ def _extract_missing(library: Any, doc_ids: Sequence[str], settings: "Extraction
 
     report = complete_documents(library, doc_ids, settings)
     if report.extracted:
-        click.echo(f"{report.entities} entities in the {report.documents} {what}, by {report.model}", err=True)
+        note(f"{report.entities} entities in the {report.documents} {what}, by {report.model}")
     print_losses(report)
 
 
@@ -152,18 +138,18 @@ def print_missing_ids(missing: Sequence[str]) -> None:
     """Say which ids of an ids file have no document."""
     if missing:
         listed = ", ".join(missing[:LISTED_IDS])
-        click.echo(f"{len(missing)} ids of the ids file were not found, or not readable: {listed}", err=True)
+        note(f"{len(missing)} ids of the ids file were not found, or not readable: {listed}")
 
 
 def print_losses(report: "ExtractReport") -> None:
     """Say which documents were not extracted, or not whole."""
     if report.bad_records:
-        click.echo(f"{count(report.bad_records, 'record')} left out", err=True)
+        note(f"{count(report.bad_records, 'record')} left out")
     print_missing_ids(report.missing_ids)
     if report.with_gaps:
         ids = ", ".join(report.with_gaps[:LISTED_IDS])
-        click.echo(f"{len(report.with_gaps)} documents not read whole: {ids} (the same command asks again)", err=True)
+        note(f"{len(report.with_gaps)} documents not read whole: {ids} (the same command asks again)")
     for doc_id, why in list(report.failed.items())[:LISTED_IDS]:
-        click.echo(f"{doc_id} was not extracted: {why}", err=True)
+        note(f"{doc_id} was not extracted: {why}")
     if len(report.failed) > LISTED_IDS:
-        click.echo(f"{len(report.failed)} documents in all were not extracted (the same command tries again)", err=True)
+        note(f"{len(report.failed)} documents in all were not extracted (the same command tries again)")

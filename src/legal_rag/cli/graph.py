@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.options import count, open_library, place_options, print_json
+from legal_rag.cli.options import (
+    Place,
+    count,
+    html_option,
+    note,
+    page_to_write,
+    place_options,
+    print_json,
+    write_page,
+)
 from legal_rag.graph.types import EDGE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.report.lines import in_one_line
 
@@ -14,7 +23,6 @@ if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
     from legal_rag.graph.page import NodeView
 
-FORMATS = ("json", "graphml")
 CITED_TYPES = ("article", "decision", "statute")  # what documents cite
 LINE_CHARS = 400
 all_option = click.option(
@@ -38,42 +46,38 @@ def graph_command() -> None:
 @place_options
 @click.argument("name")
 @click.option("--most", default=20, type=click.IntRange(min=1), help="Lines of each kind of link.")
-@click.option("--html", metavar="FILE", help="Write its links, by year, as one page.")
+@html_option
 @all_option
-def show_command(
-    name: str, index_folder: str, index_name: str, as_json: bool, most: int, html: str | None, with_all: bool
-) -> None:
+def show_command(name: str, place: Place, most: int, html: str | None, with_all: bool) -> None:
     """Show the node NAME: what it cites, what cites it, how later decisions treat it."""
-    from legal_rag.cli.ask import page_to_write, write_page
     from legal_rag.graph.page import render_graph, view_node
 
     page = page_to_write(html)
-    graph = _open_graph(index_folder, index_name)
+    graph = _open_graph(place)
     node = graph.find(name)
-    if as_json:
+    if place.as_json:
         print_json(_json_of_view(view_node(graph, node, with_all=with_all)))
     elif not page:
         _print_lines(_lines_of_view(graph, view_node(graph, node, with_all=with_all), most))
-    if page:
-        write_page(page, render_graph(graph, node))
+    write_page(page, lambda: render_graph(graph, node))
 
 
 @graph_command.command("path")
 @place_options
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-def path_command(first: str, second: str, index_folder: str, index_name: str, as_json: bool) -> None:
+def path_command(first: str, second: str, place: Place) -> None:
     """Show a shortest chain of facts from the node A to the node B, each with its words in the text."""
-    graph = _open_graph(index_folder, index_name)
+    graph = _open_graph(place)
     start = graph.find(first)
     end = graph.find(second)
     if start.key == end.key:
         raise ValueError(f"{first!r} and {second!r} name the same node: {start.name}")
     edges = graph.path(start, end)
-    if as_json:
+    if place.as_json:
         print_json([_json_of_edge(edge) for edge in edges])
     elif not edges:
-        click.echo("no chain of facts between them", err=True)
+        note("no chain of facts between them")
     else:
         _print_lines(_lines_of_path(graph, start, edges))
 
@@ -82,50 +86,45 @@ def path_command(first: str, second: str, index_folder: str, index_name: str, as
 @place_options
 @click.option("--type", "node_type", default="article", type=click.Choice(CITED_TYPES), help="Of nodes.")
 @click.option("--k", default=20, type=click.IntRange(min=1), help="How many.")
-def most_cited_command(node_type: str, k: int, index_folder: str, index_name: str, as_json: bool) -> None:
+def most_cited_command(node_type: str, k: int, place: Place) -> None:
     """List the articles, or other nodes, that most documents cite."""
     from legal_rag.graph.page import name_of
 
-    graph = _open_graph(index_folder, index_name)
+    graph = _open_graph(place)
     nodes = graph.most_cited(node_type, k)
-    if as_json:
+    if place.as_json:
         print_json([node._asdict() for node in nodes])
         return
     if not nodes:
-        click.echo(f"nothing of the type {node_type} is cited", err=True)
+        note(f"nothing of the type {node_type} is cited")
     _print_lines((f"{node.cited:>6}  ", name_of(graph, node), False) for node in nodes)
 
 
 @graph_command.command("export")
 @place_options
 @click.argument("file", metavar="FILE")
-@click.option("--format", "named", type=click.Choice(FORMATS), help="Default: by FILE's suffix.")
 @all_option
-def export_command(
-    file: str, named: str | None, index_folder: str, index_name: str, as_json: bool, with_all: bool
-) -> None:
+def export_command(file: str, place: Place, with_all: bool) -> None:
     """Write the graph into FILE: .json, or .graphml (Gephi, networkx, yEd, Neo4j)."""
-    from legal_rag.cli.ask import page_to_write
     from legal_rag.graph.export import EXPORTS
     from legal_rag.graph.store import SUPPORTS
 
-    form = named or Path(file).suffix.lstrip(".").lower()
+    form = Path(file).suffix.lstrip(".").lower()
     if form not in EXPORTS:
         expected = ", ".join(f".{suffix}" for suffix in EXPORTS)
-        raise ValueError(f"no format for {file!r} (expected a name ending in one of {expected}, or --format)")
+        raise ValueError(f"no format for {file!r} (expected a name ending in one of {expected})")
     target = page_to_write(file)
-    graph = _open_graph(index_folder, index_name)
-    counts = EXPORTS[form](graph, target or file, SUPPORTS if with_all else SUPPORTS[:1])
-    if as_json:
-        print_json({"file": str(target), "format": form, **counts._asdict()})
-    else:
-        click.echo(f"{count(counts.nodes, 'node')}, {count(counts.edges, 'edge')}: {target}")
+    counts = EXPORTS[form](_open_graph(place), target or file, SUPPORTS if with_all else SUPPORTS[:1])
+    place.show(
+        {"file": str(target), "format": form, **counts._asdict()},
+        f"{count(counts.nodes, 'node')}, {count(counts.edges, 'edge')}: {target}",
+    )
 
 
-def _open_graph(index_folder: str, index_name: str) -> "KnowledgeGraph":
+def _open_graph(place: Place) -> "KnowledgeGraph":
     from legal_rag.graph.graph import KnowledgeGraph
 
-    return KnowledgeGraph(open_library(index_folder, index_name))
+    return KnowledgeGraph(place.open())
 
 
 Line = tuple[str, str, bool]  # indent and sign, text of any origin, whether it is quiet

@@ -1,27 +1,33 @@
 """Commands on an index: build, extend, compact, check, describe."""
 
+import os
 from collections import Counter
-from itertools import islice
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.extract import extract_after_index, print_missing_ids
+from legal_rag.cli.extract import extract_after_index, print_losses, print_missing_ids
 from legal_rag.cli.options import (
+    Place,
     column_options,
     count,
+    doc_ids_option,
+    dry_run_option,
+    endpoint_option,
+    extract_option,
     extract_options,
     extraction_settings,
-    open_library,
+    ids_file_option,
+    note,
     place_options,
     print_json,
     read_options,
     reading_options,
     source_options,
-    suggest,
     trust_option,
 )
+from legal_rag.cli.settings import VARIABLES, Invocation, format_settings, setting, settings_in_force, settings_of
 from legal_rag.corpus.chunking import ChunkConfig
 from legal_rag.corpus.documents import DEFAULT_DATASET
 from legal_rag.encoder.checkpoint import Overrides
@@ -42,11 +48,11 @@ if TYPE_CHECKING:
     from legal_rag.llm import ChatModel
 
 
-CHUNKS, INDEX = ChunkConfig(), IndexConfig()
-DOCUMENTS_TRIED = 1000  # for a column of the header
+CHUNKS, INDEX, ENCODER = ChunkConfig(), IndexConfig(), EncoderConfig()
 # By which the cost of requests for entities or summaries is estimated.
 TOKEN_CHARS = 3.5  # characters of a decision in a token
 PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of a reply
+summaries_option = click.option("--summaries", metavar="MODEL", help="A model that summarises what has no summary.")
 
 
 @click.command("index")
@@ -59,40 +65,25 @@ PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of
     help=f"'auto', '{BUNDLED}', '{BUNDLED_NARROW}' (an index a third of the size),"
     f" a hub id such as {DEFAULT_ENCODER}, a folder.",
 )
-@click.option("--query-prefix", help="In place of the encoder's own, e.g. [QueryMarker].")
-@click.option("--document-prefix", help="In place of the encoder's own, e.g. [DocumentMarker].")
-@click.option("--query-length", type=int, help="Tokens the encoder reads of a question.")
-@click.option("--document-length", type=int, help="Tokens the encoder reads of a chunk.")
-@click.option("--pool-factor", default=1, help="Token vectors of a chunk made into one.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What the encoder runs in.")
+@settings_of(ENCODER, *Overrides._fields, "pool_factor")
+@setting("backend", click.Choice(BACKENDS), ENCODER.backend)
 @trust_option
 @click.option("--chunk-tokens", default=CHUNKS.chunk_tokens)
-@click.option("--overlap-tokens", default=CHUNKS.overlap_tokens)
-@click.option("--header", default="Titre=title,Date=decision_date", help="Labels and columns.")
-@click.option("--header-on", type=click.Choice(["first", "every", "none"]), default=CHUNKS.header_on)
-@click.option(
-    "--split-at",
-    type=click.Choice(["sentences", "sections"]),
-    default=CHUNKS.split_at,
-    help="sections: no chunk spans two main parts of a decision, or two top headings.",
-)
+@setting("header", str, ",".join(f"{label}={column}" for label, column in CHUNKS.header_columns))
+@settings_of(CHUNKS, "overlap_tokens", "header_on", "split_at")
 @click.option("--n-bits", default=INDEX.n_bits, help="1, 2 or 4; 0: no PLAID index.")
-@click.option("--seed", default=INDEX.seed)
-@click.option("--shard-chunks", default=INDEX.shard_chunks, help="Chunks in a shard.")
+@settings_of(INDEX, "seed", "shard_chunks", "keep_embeddings")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local")
 @click.option("--address", help="The Ray cluster's, with --engine ray; without it RAY_ADDRESS, or this machine.")
 @click.option("--workers", type=int, help="Shards made at once, with --engine ray.")
-@click.option("--keep-embeddings", is_flag=True, help="Keep the token vectors, to quantise them anew (see compact).")
-@click.option(
-    "--extract/--no-extract", default=True, help="Extract entities too; left out, 'legal-rag extract' does it later."
-)
+@extract_option("Extract entities too, or leave that to 'legal-rag extract'.  [default: extract]")
 @extract_options
 @click.option(
     "--corpus-index/--no-corpus-index",
     default=INDEX.corpus_index,
     help="For questions over many documents; left out, 'legal-rag corpus-index' builds it later.",
 )
-def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
+def index_command(place: Place, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
     if settings["workers"] and settings["engine"] != "ray":
         raise click.UsageError("--workers goes with --engine ray: without it one process uses all cores")
@@ -101,22 +92,19 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         **read_options(settings),
         encoder=_encoder_config(settings),
         chunks=ChunkConfig(
-            chunk_tokens=settings["chunk_tokens"],
-            overlap_tokens=settings["overlap_tokens"],
-            header_columns=_header_columns(header),
-            header_on=settings["header_on"],
-            split_at=settings["split_at"],
+            header_columns=_header_columns(settings["header"]),
+            **{name: settings[name] for name in ("chunk_tokens", "overlap_tokens", "header_on", "split_at")},
         ),
         **{name: settings[name] for name in (*PLAID_SETTINGS, "corpus_index")},
-        index_folder=index_folder,
-        index_name=index_name,
+        index_folder=place.index_folder,
+        index_name=place.index_name,
     )
     extraction = extraction_settings(settings)
     if settings["encoder"] == AUTO:
         name = cfg.encoder.name
         why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
-        click.echo(f"encoder: {name} ({why})", err=True)
-    _announce_replacement(cfg)
+        note(f"encoder: {name} ({why})")
+    _announce_replacement(place, cfg)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
 
@@ -125,45 +113,26 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         from legal_rag.indexer.build import build_index
 
         report = build_index(cfg)
-    _warn_of_empty_columns(cfg)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _print_index_report(report)
-    if settings["extract"]:
-        library = open_library(index_folder, index_name)
-        extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
-    if not as_json:
-        suggest("ask 'QUESTION'", index_folder, index_name)
+    _print_index_report(place, report)
+    if settings["extract"] is not False:
+        extract_after_index(place.open(), extraction, keep_models=settings["extract_model"] is None)
+    if not place.as_json:
+        place.suggest("ask 'QUESTION'")
 
 
-def _announce_replacement(cfg: IndexConfig) -> None:
+def _announce_replacement(place: Place, cfg: IndexConfig) -> None:
     try:
-        library = open_library(str(cfg.index_folder), cfg.index_name)
+        library = place.open()
     except (OSError, ValueError):  # none, or a damaged one, which a build repairs
         return
     source, changed = library.manifest["source"]["name"], bool(library.manifest["updates"])
     if source == source_label(cfg) and not changed:
-        click.echo(f"{library.path} holds documents from {source} already: built again, all of it", err=True)
+        note(f"{library.path} holds documents from {source} already: built again, all of it")
         return
-    click.echo(
+    note(
         f"{library.path} holds {library.n_documents} documents from {source}{', changed since' * changed}:"
-        " replaced when the new index is complete (--index-name NAME for another)",
-        err=True,
+        " replaced when the new index is complete (--index-name NAME for another)"
     )
-
-
-def _warn_of_empty_columns(cfg: IndexConfig) -> None:
-    """Say on stderr which columns named by --header none of the first documents has."""
-    lacking = {column for _, column in cfg.chunks.header_columns} - {column for _, column in CHUNKS.header_columns}
-    columns: set[str] = set()
-    if lacking:
-        library = open_library(str(cfg.index_folder), cfg.index_name)
-        for document in islice(library.documents(), DOCUMENTS_TRIED):
-            columns |= {name for name, value in document.row().items() if value}
-    if unknown := sorted(lacking - columns):
-        existing = ", ".join(sorted(columns))
-        click.echo(f"no document has the column {', '.join(unknown)} of --header (there are: {existing})", err=True)
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
@@ -175,21 +144,22 @@ def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if wrong := [label for label, sign, column in pairs if not (label.strip() and sign and column.strip())]:
         raise ValueError(
-            f"--header must look like 'Titre=title,Date=decision_date', got {text!r}: {wrong[0]!r} has no '=COLUMN'"
+            f"header must look like 'Titre=title,Date=decision_date', got {text!r}: {wrong[0]!r} has no '=COLUMN'"
         )
     return tuple((label.strip(), column.strip()) for label, _, column in pairs)
 
 
-def _print_index_report(report: IndexReport) -> None:
+def _print_index_report(place: Place, report: IndexReport) -> None:
+    if place.as_json:
+        print_json(report.to_json())
+        return
     counts = f"{count(report.documents, 'document')}, {count(report.chunks, 'chunk')}"
     click.echo(f"{counts}, {count(report.tokens, 'token vector')}: {report.path}")
     stages, at_once = _format_seconds(report.stages()), _format_seconds(report.overlapping())
-    click.echo(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""), err=True)
+    note(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""))
     if report.bad:
         listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
-        click.echo(
-            f"{count(len(report.bad), 'record')} left out{listed}: all in {report.path}/bad_records.jsonl", err=True
-        )
+        note(f"{count(len(report.bad), 'record')} left out{listed}: all in {report.path}/bad_records.jsonl")
     print_missing_ids(report.missing_ids)
 
 
@@ -199,133 +169,143 @@ def _format_seconds(seconds: dict[str, float]) -> str:
 
 @click.command("add")
 @place_options
-@click.argument("source_argument", metavar="[SOURCE]", required=False)
-@click.option("--source", help="The same, as an option.")
+@click.argument("source")
 @source_options
 @trust_option
-def add_command(
-    source_argument: str | None, source: str | None, index_folder: str, index_name: str, as_json: bool, **settings: Any
-) -> None:
+def add_command(source: str, place: Place, **settings: Any) -> None:
     """Add the documents of SOURCE to a Library; unchanged ones are skipped, changed ones replaced."""
     from legal_rag.indexer.build import add_documents
 
-    if (source_argument is None) == (source is None):
-        raise click.UsageError("give one source, e.g.: legal-rag add decisions.jsonl")
     cfg = IndexConfig(
-        source=source_argument or source,
+        source=source,
         **read_options(settings),
         encoder=EncoderConfig(trust_remote_code=settings["trust_remote_code"]),
-        index_folder=index_folder,
-        index_name=index_name,
+        index_folder=place.index_folder,
+        index_name=place.index_name,
     )
     report = add_documents(cfg)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _print_index_report(report)
-        click.echo(f"{report.unchanged} documents were there already, {report.replaced} were replaced", err=True)
-        if report.documents and open_library(index_folder, index_name).entity_store is not None:
-            click.echo("the new documents have no entities yet", err=True)
-            suggest("extract", index_folder, index_name)
+    _print_index_report(place, report)
+    if not place.as_json:
+        note(f"{report.unchanged} documents were there already, {report.replaced} were replaced")
+        if report.documents and place.open().entity_store is not None:
+            note("the new documents have no entities yet")
+            place.suggest("extract")
 
 
 @click.command("remove")
 @place_options
 @click.argument("doc_ids", metavar="ID...", nargs=-1)
-@click.option("--ids-file", help="A file of ids, one a line.")
-def remove_command(
-    doc_ids: tuple[str, ...], ids_file: str | None, index_folder: str, index_name: str, as_json: bool
-) -> None:
+@ids_file_option
+def remove_command(doc_ids: tuple[str, ...], ids_file: str | None, place: Place) -> None:
     """Remove the documents named by ID from a Library; `compact` gives back the space."""
     from legal_rag.extraction.outputs import outputs_in
     from legal_rag.indexer.build import remove_documents
 
     if not doc_ids and ids_file is None:
         raise click.UsageError("give ids, or --ids-file, e.g.: legal-rag remove JURITEXT000007022836")
-    exported = outputs_in(Path(index_folder).expanduser() / index_name)
-    removed = remove_documents([*doc_ids, *sorted(read_ids(ids_file))], index_folder, index_name)
+    exported = outputs_in(place.path)
+    removed = remove_documents([*doc_ids, *sorted(read_ids(ids_file))], place.index_folder, place.index_name)
     dropped = [file.name for file in exported if not file.exists()]
-    if as_json:
-        print_json({"removed": removed, "dropped_files": dropped})
-        return
-    click.echo(f"{count(removed, 'document')} removed")
-    if dropped:
-        click.echo(f"dropped {', '.join(dropped)}: 'legal-rag extract' writes them without these documents", err=True)
-    click.echo("'legal-rag compact' gives back the space, and renews counts and topics of the corpus index", err=True)
+    place.show({"removed": removed, "dropped_files": dropped}, f"{count(removed, 'document')} removed")
+    if dropped and not place.as_json:
+        note(f"dropped {', '.join(dropped)}: 'legal-rag extract' writes them without these documents")
+    if not place.as_json:
+        note("'legal-rag compact' gives back the space, and renews counts and topics of the corpus index")
 
 
 @click.command("compact")
 @place_options
 @click.option("--n-bits", type=int, help="Quantise anew with 1, 2 or 4 bits a dimension.")
 @click.option("--retrain", is_flag=True, help="Train the codebook anew, on the documents there are now.")
-def compact_command(n_bits: int | None, retrain: bool, index_folder: str, index_name: str, as_json: bool) -> None:
+def compact_command(n_bits: int | None, retrain: bool, place: Place) -> None:
     """Write a Library anew without removed documents, and its small shards as large ones; nothing is encoded."""
     from legal_rag.indexer.compaction import compact_index
 
-    report = compact_index(index_folder, index_name, n_bits=n_bits, retrain=retrain)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        click.echo(
-            f"{report.shards_before} shards, {report.bytes_before:,} bytes -> {report.shards} shards, {report.bytes:,}"
-            f" bytes; {report.dropped_chunks} chunks dropped, {report.requantised_chunks} quantised anew"
-        )
+    report = compact_index(place.index_folder, place.index_name, n_bits=n_bits, retrain=retrain)
+    place.show(
+        report.to_json(),
+        f"{report.shards_before} shards, {report.bytes_before:,} bytes -> {report.shards} shards, {report.bytes:,}"
+        f" bytes; {report.dropped_chunks} chunks dropped, {report.requantised_chunks} quantised anew",
+    )
 
 
 @click.command("doctor")
 @place_options
-def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
+def doctor_command(place: Place) -> int:
     """Check all of a Library; status 1 and a list if anything is damaged."""
     from legal_rag.indexer.doctor import examine
 
-    problems = examine(open_library(index_folder, index_name))
-    if as_json:
-        print_json({"problems": problems})
+    problems = examine(place.open())
+    place.show({"problems": problems}, *([] if problems else ["no problem found"]))
     for problem in problems:
-        click.echo(problem, err=True)
-    if not as_json and any("'legal-rag " not in problem for problem in problems):  # the others say it
-        click.echo("texts and vectors are mended by building the index again, all other parts by 'rebuild'", err=True)
-        suggest("rebuild --force", index_folder, index_name)
-    if not problems and not as_json:
-        click.echo("no problem found")
+        note(problem)
+    if not place.as_json and any("'legal-rag " not in problem for problem in problems):  # the others say it
+        note("texts and vectors are mended by building the index again, all other parts by 'rebuild'")
+        place.suggest("rebuild --force")
     return 1 if problems else 0
 
 
 @click.command("info")
 @place_options
-def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
-    """Print what a Library holds and how it was made."""
-    from legal_rag.library.library import STORE
-    from legal_rag.library.manifest import CHUNK_VECTORS
-    from legal_rag.library.outlines import count_outlines
+@click.option("--settings", is_flag=True, help="Print the settings of all commands instead, as a legal-rag.toml.")
+def info_command(place: Place, settings: bool) -> None:
+    """Print what a Library holds and how it was made, and which settings are not the defaults."""
+    from legal_rag.cli import commands
 
-    library = open_library(index_folder, index_name)
-    next(iter(library), None)  # the texts can be read, or the command fails
-    manifest, extracted, indexed = library.manifest, _entity_counts(library), _corpus_index_counts(library)
-    outlined, linked = count_outlines(library.path, library.path / STORE), _graph_counts(library)
-    if as_json:
-        further = {"entities": extracted, "outlines": outlined, "graph": linked, "corpus_index": indexed}
-        print_json({**manifest, **{name: value for name, value in further.items() if value}})
+    file = click.get_current_context().ensure_object(Invocation).settings
+    further_read = settings or file.path or any(map(os.environ.get, VARIABLES))
+    in_force = list(settings_in_force(commands, file)) if further_read else []
+    if settings:
+        place.show([each._asdict() for each in in_force], format_settings(in_force))
         return
+    library = place.open()
+    next(iter(library), None)  # the texts can be read, or the command fails
+    entities, corpus_index = _entity_counts(library), _corpus_index_counts(library)
+    further = {
+        "entities": entities,
+        "outlines": _outline_count(library),
+        "graph": _graph_counts(library),
+        "corpus_index": corpus_index,
+        "settings": {f"{each.command}.{each.name}": each[2:] for each in in_force if each.origin != "default"},
+    }
+    described = {**library.manifest, **{name: value for name, value in further.items() if value}}
+    place.show(described, *_lines_of_info(library, further), *([f"settings: {file.path}"] if file.path else []))
+    if not place.as_json:
+        for each in in_force:
+            if each.origin != "default":
+                click.echo(f"  [{each.command}] {each.name} = {each.value} ({each.origin})")
+
+
+def _lines_of_info(library: Any, further: dict[str, Any]) -> Iterator[str]:
+    from legal_rag.library.manifest import CHUNK_VECTORS
+
+    manifest = library.manifest
     counts, encoder = manifest["counts"], manifest["encoder"]
     held = (count(counts[f"{what}s"], what) for what in ("document", "chunk", "token"))
-    click.echo(f"{library.path}: {', '.join(held)}")
-    click.echo(f"source: {manifest['source']['name']}")
-    click.echo(f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " "))
-    click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
+    yield f"{library.path}: {', '.join(held)}"
+    yield f"source: {manifest['source']['name']}"
+    yield f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " ")
+    yield f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}"
     if n_bits := manifest["plaid"]["n_bits"]:
         lacking = "no chunk vectors, searched exhaustively: 'legal-rag rebuild --only vectors' makes them"
         search_mode = "found by chunk vectors" if CHUNK_VECTORS in manifest else lacking
-        click.echo(f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; {search_mode}")
-    for recipe in extracted:
+        yield f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; {search_mode}"
+    for recipe in further["entities"]:
         of = f"{recipe['documents']} of {counts['documents']} documents"
-        click.echo(f"entities: of {of}, by {recipe['model']}, schema {recipe['schema']}")
-    if outlined:
-        click.echo(f"outlines: of {outlined} of {counts['documents']} documents")
-    if linked:
-        click.echo(f"graph: {linked['nodes']} nodes, {linked['facts']} facts, {linked['answers']} answers")
-    if indexed:
-        click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
+        yield f"entities: of {of}, by {recipe['model']}, schema {recipe['schema']}"
+    if outlined := further["outlines"]:
+        yield f"outlines: of {outlined} of {counts['documents']} documents"
+    if linked := further["graph"]:
+        yield f"graph: {linked['nodes']} nodes, {linked['facts']} facts, {linked['answers']} answers"
+    if indexed := further["corpus_index"]:
+        yield f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents"
+
+
+def _outline_count(library: Any) -> int:
+    from legal_rag.library.library import STORE
+    from legal_rag.library.outlines import count_outlines
+
+    return count_outlines(library.path, library.path / STORE)
 
 
 def _entity_counts(library: Any) -> list[dict[str, Any]]:
@@ -359,20 +339,12 @@ def _corpus_index_counts(library: Any) -> dict[str, Any]:
 
 @click.command("corpus-index")
 @place_options
-@click.option("--summaries", metavar="MODEL", help="A model that describes documents without an official summary.")
-@click.option("--api-base", help="Its address, if it is an OpenAI-compatible server; else GENERATOR_API_BASE.")
-@click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
-@click.option("--parallel/--no-parallel", default=True, help="Describe documents on all cores.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=100, help="Documents at once.")
+@summaries_option
+@endpoint_option
+@setting("parallel", bool, True)
+@setting("batch_size", click.IntRange(min=1), 100)
 def corpus_index_command(
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
-    summaries: str | None,
-    api_base: str | None,
-    api_key: str | None,
-    parallel: bool,
-    batch_size: int,
+    place: Place, summaries: str | None, api_base: str | None, parallel: bool, batch_size: int
 ) -> None:
     """Build the corpus index, which `deep-read` needs: summaries, keywords, topics of every document.
 
@@ -380,15 +352,15 @@ def corpus_index_command(
     """
     from legal_rag.corpus_index.building import CorpusIndexer
 
-    library = open_library(index_folder, index_name)
-    sub_llm = _build_summary_model(summaries, api_key, api_base) if summaries else None
+    library = place.open()
+    sub_llm = _build_summary_model(summaries, api_base) if summaries else None
     index = CorpusIndexer(library, sub_llm).build_corpus_index(parallel, batch_size)
     n_documents, n_topics, sources = index.total_docs, len(index.topics), index.summary_sources()
-    if as_json:
-        print_json({"path": str(index.path), "documents": n_documents, "topics": n_topics, "summaries": sources})
-        return
     kinds = ", ".join(f"{n} {source}" for source, n in sources.items())
-    click.echo(f"{n_documents} documents, {n_topics} topics, summaries: {kinds}: {index.path}")
+    place.show(
+        {"path": str(index.path), "documents": n_documents, "topics": n_topics, "summaries": sources},
+        f"{n_documents} documents, {n_topics} topics, summaries: {kinds}: {index.path}",
+    )
 
 
 @click.command("rebuild")
@@ -401,20 +373,15 @@ def corpus_index_command(
     is_flag=True,
     help="Make again what is there; of the entities, what is lacking; imported trees and a model's summaries stay.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
-@click.option(
-    "--summaries", metavar="MODEL", help="A model that summarises the sections of outlines without summaries."
-)
-@click.option("--api-base", help="Its address, if it is an OpenAI-compatible server; else GENERATOR_API_BASE.")
-@click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
+@dry_run_option
+@summaries_option
+@endpoint_option
 @click.option(
     "--trees-from", metavar="FOLDER", help="Take the outlines of the files ID_tree.json there (no other part)."
 )
 @extract_options
 def rebuild_command(
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
+    place: Place,
     only: tuple[RebuiltPart, ...],
     extract_only: bool,
     index_only: bool,
@@ -423,14 +390,12 @@ def rebuild_command(
     trees_from: str | None,
     summaries: str | None,
     api_base: str | None,
-    api_key: str | None,
     **options: Any,
 ) -> int:
     """Add or renew what is made of a Library's texts: index of words, entities, corpus index, outlines, graph.
 
     Nothing is encoded again, and what is there and unchanged is kept.
     """
-    from legal_rag.cli.extract import print_losses
     from legal_rag.indexer.rebuild import plan_rebuild, rebuild
     from legal_rag.indexer.trees import check_trees, import_trees, plan_summaries, summarise_trees
 
@@ -438,34 +403,30 @@ def rebuild_command(
     if summaries and "trees" not in parts:
         raise click.UsageError("--summaries goes with the part trees")
     settings = extraction_settings(options)
-    library = open_library(index_folder, index_name)
-    model = _build_summary_model(summaries, api_key, api_base, checked=not dry_run) if summaries else None
+    library = place.open()
+    model = _build_summary_model(summaries, api_base, checked=not dry_run) if summaries else None
     plan = plan_rebuild(library, parts, settings, force=force)
     if trees_from:
-        click.echo(f"trees: {len(check_trees(library, trees_from))} files to store", err=True)
+        note(f"trees: {len(check_trees(library, trees_from))} files to store")
     for part in plan:
         asked = _estimate(settings.model_id, settings.api_key, settings.api_base, *part[2:]) if part.requests else ""
-        click.echo(f"{part.part}: {part.documents or 'no'} documents to read{asked}", err=True)
+        note(f"{part.part}: {part.documents or 'no'} documents to read{asked}")
     printed = {"done": not dry_run, "plan": [part._asdict() for part in plan]}
     if model is not None:
         summary_plan = plan_summaries(library)
-        asked = _estimate(str(summaries), api_key, api_base, *summary_plan[1:]) if summary_plan.requests else ""
-        click.echo(f"summaries: {summary_plan.documents or 'no'} documents to summarise{asked}", err=True)
+        asked = _estimate(str(summaries), None, api_base, *summary_plan[1:]) if summary_plan.requests else ""
+        note(f"summaries: {summary_plan.documents or 'no'} documents to summarise{asked}")
         printed["summaries"] = summary_plan._asdict()
     report = None if dry_run else rebuild(library, plan, settings, force=force)
     if trees_from and not dry_run:
-        click.echo(f"{import_trees(library, trees_from)} trees stored", err=True)
+        note(f"{import_trees(library, trees_from)} trees stored")
     if model is not None and not dry_run:
         n_documents, lacking = summarise_trees(library.reload(), model)
         again = f"; about {lacking} replies were not usable: the same command asks again" if lacking else ""
-        click.echo(f"{n_documents} documents summarised{again}", err=True)
-    if as_json:
-        print_json(printed)
-    elif dry_run:
-        click.echo("dry run: nothing was done")
-    else:
-        made = [f"{part.part} of {count(part.documents, 'document')}" for part in plan if part.documents]
-        click.echo(f"made: {', '.join(made)}" if made else "nothing to do: all is there and up to date")
+        note(f"{n_documents} documents summarised{again}")
+    made = ", ".join(f"{part.part} of {count(part.documents, 'document')}" for part in plan if part.documents)
+    done = f"made: {made}" if made else "nothing to do: all is there and up to date"
+    place.show(printed, "dry run: nothing was done" if dry_run else done)
     if report is not None:
         print_losses(report)
     return 1 if report is not None and report.failed else 0
@@ -496,13 +457,13 @@ def _estimate(model_id: str, api_key: str | None, api_base: str | None, requests
 
 
 @click.command("import-pylate")
-@click.argument("folder")
 @place_options
+@click.argument("folder")
 @click.option("--source", help="Of its texts, as for index; left out, the dataset that its doc_mapping.json names.")
 @column_options
 @click.option("--encoder", required=True, help="That the index was made with: a hub id, a folder.")
 @trust_option
-def import_pylate_command(index_folder: str, index_name: str, as_json: bool, folder: str, **settings: Any) -> None:
+def import_pylate_command(folder: str, place: Place, **settings: Any) -> None:
     """Make a Library of an index that PyLate or fast-plaid made, and of its texts; nothing is encoded."""
     from legal_rag.indexer.pylate import import_pylate
 
@@ -510,28 +471,21 @@ def import_pylate_command(index_folder: str, index_name: str, as_json: bool, fol
         source=settings["source"],
         options=reading_options(settings),
         encoder=EncoderConfig(name=settings["encoder"], trust_remote_code=settings["trust_remote_code"]),
-        index_folder=index_folder,
-        index_name=index_name,
+        index_folder=place.index_folder,
+        index_name=place.index_name,
     )
-    _announce_replacement(cfg)
-    report = import_pylate(folder, cfg)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _print_index_report(report)
-        suggest("ask 'QUESTION'", index_folder, index_name)
+    _announce_replacement(place, cfg)
+    _print_index_report(place, import_pylate(folder, cfg))
+    if not place.as_json:
+        place.suggest("ask 'QUESTION'")
 
 
 @click.command("export")
 @place_options
 @click.option("--pylate", metavar="FOLDER", help="An index that PyLate opens, in a new folder.")
 @click.option("--trees", metavar="FOLDER", help="The outlines, a file ID_tree.json each, in a new folder.")
-@click.option(
-    "--doc-id", "doc_ids", multiple=True, metavar="ID", help="With --trees: of this document; may be repeated."
-)
-def export_command(
-    index_folder: str, index_name: str, as_json: bool, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...]
-) -> None:
+@doc_ids_option
+def export_command(place: Place, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...]) -> None:
     """Write a Library as an index that PyLate opens, passages under their chunks' ids, or its outlines as JSON."""
     from legal_rag.indexer.pylate import export_pylate
 
@@ -539,31 +493,28 @@ def export_command(
         raise click.UsageError("give one of --pylate FOLDER and --trees FOLDER")
     if doc_ids and trees is None:
         raise click.UsageError("--doc-id goes with --trees")
-    library = open_library(index_folder, index_name)
+    library = place.open()
     if pylate is None:
         from legal_rag.indexer.trees import export_trees
 
         written = export_trees(library, str(trees), doc_ids)
-        if as_json:
-            print_json({"folder": trees, "trees": written})
-        else:
-            click.echo(f"{written} trees: {trees}")
+        place.show({"folder": trees, "trees": written}, f"{written} trees: {trees}")
         return
-    index = export_pylate(library, pylate)
-    if as_json:
-        print_json(index._asdict())
-        return
-    folder, name, n_probes, n_chunks = index
-    click.echo(f"{n_chunks} chunks encoded by {library.manifest['encoder']['name']}; PyLate opens them with")
-    click.echo(f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})")
+
+    folder, name, n_probes, n_chunks = index = export_pylate(library, pylate)
+    place.show(
+        index._asdict(),
+        f"{n_chunks} chunks encoded by {library.manifest['encoder']['name']}; PyLate opens them with",
+        f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})",
+    )
 
 
-def _build_summary_model(name: str, api_key: str | None, api_base: str | None, *, checked: bool = True) -> "ChatModel":
+def _build_summary_model(name: str, api_base: str | None, *, checked: bool = True) -> "ChatModel":
     """Describe a model that is to write summaries; ask it first whether it answers, where it is to be `checked`."""
     from legal_rag.llm import UNLIMITED, ChatModel, UsageTracker, build_language_model, check_model, is_asked, model_of
 
-    is_asked(api_key, api_base, name)
-    lm = build_language_model(name, api_key, api_base)
+    is_asked(None, api_base, name)
+    lm = build_language_model(name, None, api_base)
     if checked and (problem := check_model(lm)):
         raise click.ClickException(problem)
     # a summary for every document is what was asked for

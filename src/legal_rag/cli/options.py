@@ -1,22 +1,28 @@
-"""Options that several commands share."""
+"""Options that several commands share, and where a command's Library is."""
 
+import os
+import tempfile
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import wraps
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from legal_rag.base.text import escaped_json
-from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, SourceOptions
+from legal_rag.cli.settings import Invocation, setting, settings_of
+from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, SourceOptions
 from legal_rag.extraction.schemas import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings, default_model
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
+from legal_rag.llm import Budget
 from legal_rag.retriever.ranking import MODES
 
 if TYPE_CHECKING:
+    from legal_rag.library.library import Library
     from legal_rag.library.plaid.search import SearchSettings
 
 EXTRACTION = ExtractionSettings()
@@ -35,51 +41,121 @@ def options(*several: Any) -> Callable[[Any], Any]:
     return add
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a command's Library lies, and whether its result is printed as JSON."""
+
+    index_folder: str
+    index_name: str
+    as_json: bool
+
+    @property
+    def path(self) -> Path:
+        """The Library's own folder."""
+        return Path(self.index_folder).expanduser() / self.index_name
+
+    def open(self) -> "Library":
+        """Open the Library."""
+        from legal_rag.library.library import Library
+
+        return Library.open(self.index_folder, self.index_name)
+
+    def show(self, value: Any, *lines: str) -> None:
+        """Print a result: as JSON where that is asked for, else its lines."""
+        if self.as_json:
+            print_json(value)
+            return
+        for line in lines:
+            click.echo(line)
+
+    def suggest(self, command: str) -> None:
+        """Print the command to run next on stderr, with the options of a Library that is not the default."""
+        given = (("--index-folder", self.index_folder, DEFAULT_FOLDER), ("--index-name", self.index_name, DEFAULT_NAME))
+        flags = "".join(f" {option} {quote(value)}" for option, value, default in given if value != default)
+        note(click.style(f"next: legal-rag {command}{flags}", dim=True))
+
+
+def place_options(command: Any) -> Any:
+    """Add the options of every command on a Library; the command gets them as `place`."""
+
+    @wraps(command)
+    def placed(*arguments: Any, index_folder: str, index_name: str, as_json: bool, **settings: Any) -> Any:
+        place = Place(index_folder, index_name, as_json)
+        click.get_current_context().ensure_object(Invocation).index = place.path
+        return command(*arguments, place=place, **settings)
+
+    return options(
+        click.option("--index-folder", default=DEFAULT_FOLDER, help="The folder Libraries lie in."),
+        click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name."),
+        json_option,
+    )(placed)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
+html_option = click.option("--html", metavar="PAGE", help="Write the same as one page, beside the texts it rests on.")
+doc_ids_option = click.option(
+    "--doc-id", "doc_ids", multiple=True, metavar="ID", help="Of this document; may be repeated."
+)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+source_option = click.option(
+    "--source", help="These documents, without a Library: a file, a folder, a dataset, 'sample'."
+)
+ids_file_option = click.option("--ids-file", help="A file of ids, one a line.")
+
 # How a search ranks: see `search_settings`.
 ranking_options = options(
     click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed."),
-    click.option("--exhaustive", is_flag=True, help="Compare the question with every passage, token by token."),
+    setting("exhaustive", bool, False),
 )
 
 
 def search_settings(settings: dict[str, Any]) -> "SearchSettings":
-    """Pop the thoroughness options of `ranking_options` from a command's options; the mode stays."""
+    """Pop the thoroughness settings of `ranking_options` from a command's options; the mode stays."""
     from legal_rag.library.plaid.search import SearchSettings
 
     return SearchSettings(exhaustive=settings.pop("exhaustive"))
 
 
-# Those of every command on a Library.
-place_options = options(
-    click.option("--index-folder", default=DEFAULT_FOLDER, help="The folder Libraries lie in."),
-    click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON value."),
-)
-
 # How a source is read: see `reading_options`.
 column_options = options(
-    click.option("--config", help="Dataset configurations, comma-separated, e.g. juri,constit."),
-    click.option("--split", default=DEFAULT_SPLIT),
+    click.option("--dataset-config", "config", help="Dataset configurations, comma-separated, e.g. juri,constit."),
     click.option("--id-column", default=ID_COLUMN),
     click.option("--text-column", default=TEXT_COLUMN),
-    click.option("--html", is_flag=True, help="Parse every text as HTML, tags or not."),
+    setting("split", str, SourceOptions().split),
+    setting("html", bool, False),
+    click.option("--limit", type=int, help="How many documents at most."),
 )
 
 # The documents of a source, and how they are read: see `read_options`.
-source_options = options(
-    column_options,
-    click.option("--limit", type=int, help="How many documents at most."),
-    click.option("--ids-file", help="A file of ids, one a line: these documents are taken first."),
-)
+source_options = options(column_options, ids_file_option)
 
-model_options = options(
-    click.option("--model", help="The model's id; else GENERATOR_MODEL_ID."),
-    click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
-    click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
-    click.option("--temperature", type=click.FloatRange(0, 2), help="Of the model's sampling. [default: 0.2]"),
-    click.option("--max-reply-tokens", type=click.IntRange(min=1), help="Tokens of each reply. [default: 8000]"),
+endpoint_option = click.option(
+    "--api-base", envvar="GENERATOR_API_BASE", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."
 )
+model_options = options(
+    click.option("--model", envvar="GENERATOR_MODEL_ID", help="The model's id; else GENERATOR_MODEL_ID."),
+    endpoint_option,
+    setting("temperature", click.FloatRange(0, 2)),
+    setting("max_reply_tokens", click.IntRange(min=1)),
+)
+instructions_option = click.option("--instructions", metavar="NAME|FILE", help="Instructions to the model.")
+run_settings = options(setting("seed", int), setting("cache", bool, True), trust_option)  # of a model's replies
+
+
+def budget_options(default: Budget) -> Callable[[Any], Any]:
+    """Make the options and settings that limit one run: see `budget_of`."""
+    return options(
+        click.option("--max-seconds", "seconds", default=default.seconds),
+        click.option("--max-cost", "cost", type=float, default=default.cost, help="Dollars, where the price is known."),
+        settings_of(default, "steps", "model_calls", "tokens"),
+    )
+
+
+def budget_of(settings: dict[str, Any]) -> Budget:
+    """Return the limits that `budget_options` gave."""
+    return Budget(**{limit.name: settings[limit.name] for limit in fields(Budget)})
+
 
 # Those of entity extraction: see `extraction_settings`.
 extract_options = options(
@@ -90,12 +166,15 @@ extract_options = options(
     click.option(
         "--extract-schema", default=EXTRACTION.schema_name, help="What is extracted: 'auto' chooses for each document."
     ),
-    click.option("--extract-api-key", envvar=KEY_VARIABLE, help=f"The model's key, never stored; else {KEY_VARIABLE}."),
-    click.option("--extract-api-base", help="Address of an OpenAI-compatible server, or Ollama's."),
-    click.option(
-        "--extract-passes", default=EXTRACTION.extraction_passes, help="Times that a model reads each piece, 1 to 5."
-    ),
+    setting("extract_api_base", str),
+    setting("extract_passes", int, EXTRACTION.extraction_passes),
+    setting("extract_workers", int, EXTRACTION.max_workers),
 )
+
+
+def extract_option(help_text: str) -> Callable[[Any], Any]:
+    """Make the option that extracts entities by the way, or does not."""
+    return click.option("--extract/--no-extract", default=None, help=help_text)
 
 
 def filter_options(command: Any) -> Any:
@@ -103,7 +182,7 @@ def filter_options(command: Any) -> Any:
 
     @wraps(command)
     def filtered(*arguments: Any, **settings: Any) -> Any:
-        values = {field.name: settings.pop(field.name) or None for field in fields(Filters)}
+        values = {each.name: settings.pop(each.name) or None for each in fields(Filters)}
         try:
             filters = Filters(**values)
         except ValueError as error:  # which names the field, not the option
@@ -130,7 +209,7 @@ def filter_options(command: Any) -> Any:
         ),
         click.option("--speaker", help="Who speaks in the passage: court, party, lower_court or text."),
         click.option("--section", help="Main part of the decision, e.g. motifs, dispositif."),
-        click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
+        doc_ids_option,
     )(filtered)
 
 
@@ -144,16 +223,16 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
         from legal_rag.extraction.schemas import get_schema
 
         get_schema(schema)
-    key = settings["extract_api_key"] or None
     if settings["extract_api_base"] and not settings["extract_model"]:
-        raise ValueError("--extract-api-base says where, not which model (expected --extract-model as well)")
+        raise ValueError("extract_api_base says where, not which model (expected --extract-model as well)")
+    key = os.environ.get(KEY_VARIABLE) or None
     return ExtractionSettings(
         schema_name=schema,
         model_id=settings["extract_model"] or default_model(key),
         api_key=key,
         api_base=settings["extract_api_base"] or None,
         extraction_passes=settings["extract_passes"],
-        max_workers=settings.get("extract_workers", EXTRACTION.max_workers),
+        max_workers=settings["extract_workers"],
     )
 
 
@@ -170,13 +249,6 @@ def reading_options(settings: dict[str, Any]) -> SourceOptions:
 def read_options(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of an `IndexConfig` that `source_options` gave."""
     return {"options": reading_options(settings), "limit": settings["limit"], "ids_file": settings["ids_file"]}
-
-
-def open_library(index_folder: str, index_name: str) -> Any:
-    """Open the Library of a command."""
-    from legal_rag.library.library import Library
-
-    return Library.open(index_folder, index_name)
 
 
 def refuse_unknown_values(library: Any, filters: Filters) -> None:
@@ -197,7 +269,7 @@ def refuse_unknown_values(library: Any, filters: Filters) -> None:
 
 def filter_at_fault(library: Any, filters: Filters) -> str:
     """Name the first filter that alone excludes every document, or else say that filters were applied."""
-    for name in (field.name for field in fields(filters)):
+    for name in (each.name for each in fields(filters)):
         value = getattr(filters, name)
         if value is not None and not library.ids(type(filters)(**{name: value})):
             text = "; ".join(value) if isinstance(value, tuple) else value
@@ -205,11 +277,36 @@ def filter_at_fault(library: Any, filters: Filters) -> str:
     return " among the documents that meet the filters" if filters else ""
 
 
-def suggest(command: str, index_folder: str, index_name: str) -> None:
-    """Print the command to run next on stderr, with the options of a Library that is not the default."""
-    places = (("--index-folder", index_folder, DEFAULT_FOLDER), ("--index-name", index_name, DEFAULT_NAME))
-    flags = "".join(f" {option} {quote(given)}" for option, given, default in places if given != default)
-    click.echo(click.style(f"next: legal-rag {command}{flags}", dim=True), err=True)
+def page_to_write(html: str | None) -> Path | None:
+    """Return the file to write the page to, checked before any model call.
+
+    Raises:
+        ValueError: If it is a folder or a device, or its folder does not exist.
+        OSError: If nothing can be written there.
+    """
+    if html is None:
+        return None
+    page = Path(html).expanduser()
+    if page.exists() and not page.is_file():
+        raise ValueError(f"no page can be written to {page}: it is not a file")
+    if not page.parent.is_dir():
+        raise ValueError(f"no folder {page.parent} to write {page.name} into (make it first)")
+    with tempfile.TemporaryFile(dir=page.parent):
+        return page
+
+
+def write_page(page: Path | None, make: Callable[[], str | bytes]) -> None:
+    """Write a page or a paper atomically, where one is asked for, and say where."""
+    if page is not None:
+        from legal_rag.base.files import write_whole
+
+        write_whole(page, make())
+        note(f"written: {page}")
+
+
+def note(message: str) -> None:
+    """Print a message on stderr, beside the result."""
+    click.echo(message, err=True)
 
 
 def count(n: int, what: str) -> str:

@@ -5,20 +5,24 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from legal_rag.cli.options import (
+    Place,
     filter_at_fault,
     filter_options,
+    html_option,
     model_options,
-    open_library,
+    note,
+    page_to_write,
     place_options,
     print_json,
     ranking_options,
     refuse_unknown_values,
     sampling_settings,
     search_settings,
-    suggest,
     trust_option,
+    write_page,
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
@@ -32,12 +36,10 @@ if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage
-    from legal_rag.retriever.ranking import Mode
     from legal_rag.retriever.retriever import Retriever, SearchHit
     from legal_rag.retriever.structured import Reasoner
 
 EXCERPT_CHARS = 300  # of a passage found
-MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_tokens")
 
 
 @click.command("search")
@@ -55,40 +57,30 @@ MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_token
 @model_options
 @filter_options
 @trust_option
-def search_command(
-    query: str,
-    k: int,
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
-    structured: bool,
-    filters: "Filters",
-    **settings: Any,
-) -> None:
+def search_command(query: str, k: int, place: Place, structured: bool, filters: "Filters", **settings: Any) -> None:
     """Rank the passages closest to QUERY."""
     from legal_rag.retriever.retriever import Retriever
 
-    model = {option: settings.pop(option) for option in MODEL_OPTIONS}
-    _check_options(settings, model, structured=structured)
-    library = open_library(index_folder, index_name)
+    _check_options(structured=structured)
+    library = place.open()
     refuse_unknown_values(library, filters)
-    how = search_settings(settings)
     # Loads what the mode needs.
-    retriever = Retriever(library, settings=how, trust_remote_code=settings.pop("trust_remote_code"))
+    retriever = Retriever(library, settings=search_settings(settings), trust_remote_code=settings["trust_remote_code"])
     if structured:
-        _print_structured(library, retriever, query, k, filters, settings["mode"], model, as_json=as_json)
+        _print_structured(place, library, retriever, query, k, filters, settings)
         return
-    hits = retriever.search(query, k, filters=filters, **settings)
-    if as_json:
+    ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
+    hits = retriever.search(query, k, filters=filters, **ranked_by)
+    if place.as_json:
         print_json([_hit_json(library, hit, filters) for hit in hits])
         return
     if not hits:
-        click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
+        note(f"no passage found{filter_at_fault(library, filters)}")
     for hit in hits:
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {_cite_document(library, hit.doc_id).plain}")
         _print_excerpt(hit, _hit_passages(library, hit, filters), query)
     if hits:
-        suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
+        place.suggest(f"lookup {quote(hits[0].chunk_id)}")
 
 
 def _hit_json(library: "Library", hit: "SearchHit", filters: "Filters") -> dict[str, Any]:
@@ -100,38 +92,37 @@ def _cite_document(library: "Library", doc_id: str) -> "LegalCitation":
     return legal_citation(library.document(doc_id))
 
 
-def _check_options(settings: dict[str, Any], model: dict[str, Any], *, structured: bool) -> None:
-    unused = [name for name in ("by_document", "diverse") if settings[name]] if structured else []
-    unused += [] if structured else [name for name, value in model.items() if value is not None]
-    if unused:
-        option = unused[0].replace("_", "-")
-        raise click.UsageError(f"--{option} {'does not go' if structured else 'goes only'} with --structured")
+def _check_options(*, structured: bool) -> None:
+    """Refuse options that have no effect, unless a settings file or the environment set them for all commands."""
+    unused = ("by_document", "diverse") if structured else ("model", "api_base")
+    for name in unused:
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} {'does not go' if structured else 'goes only'} with --structured")
 
 
 def _print_structured(
+    place: Place,
     library: "Library",
     retriever: "Retriever",
     query: str,
     k: int,
     filters: "Filters",
-    mode: "Mode | None",
-    model: dict[str, Any],
-    *,
-    as_json: bool,
+    settings: dict[str, Any],
 ) -> None:
     """Print what `StructuredProvider` finds, with the part that found it and why."""
     from legal_rag.retriever.structured import StructuredProvider
 
-    provider = StructuredProvider(retriever, _reasoner(model), mode)
+    provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])
     hits = provider.retrieve(query, k, filters)
-    if as_json:
+    if place.as_json:
         cited = [{**hit.to_json(), "citation": _cite_document(library, hit.doc_id).text} for hit in hits]
         print_json([{"rank": rank, **hit} for rank, hit in enumerate(cited, start=1)])
         return
     if missing := provider.health_check().missing:
-        click.echo(click.style(f"without {', '.join(missing)}", dim=True), err=True)
+        note(click.style(f"without {', '.join(missing)}", dim=True))
     if not hits:
-        click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
+        note(f"no passage found{filter_at_fault(library, filters)}")
     for rank, hit in enumerate(hits, start=1):
         named = _cite_document(library, hit.doc_id).plain
         click.echo(f"{rank}. {hit.doc_id} {hit.char_start}-{hit.char_end}  {hit.score:.3f}  {hit.source}  {named}")
@@ -140,15 +131,15 @@ def _print_structured(
         click.echo(f"   {excerpt}{'…' * (len(hit.text) > EXCERPT_CHARS)}\n")
 
 
-def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
+def _reasoner(settings: dict[str, Any]) -> "Reasoner | None":
     from legal_rag.llm import build_language_model, is_asked
 
-    endpoint = model["api_key"], model["api_base"]
-    if not is_asked(*endpoint, model["model"]):
+    model, api_base = settings["model"], settings["api_base"]
+    if not is_asked(None, api_base, model):
         return None
     from legal_rag.agent.outlines import tree_reasoner
 
-    return tree_reasoner(build_language_model(model["model"], *endpoint, **sampling_settings(model)))
+    return tree_reasoner(build_language_model(model, None, api_base, **sampling_settings(settings)))
 
 
 def _print_excerpt(hit: "SearchHit", passages: Sequence["LocatedPassage"], query: str) -> None:
@@ -193,18 +184,15 @@ def _hit_passages(library: "Library", hit: "SearchHit", filters: "Filters") -> l
 @place_options
 @click.argument("identifier", metavar="ID")
 @click.option("--outline", is_flag=True, help="Print its outline instead, and who speaks in each section.")
-@click.option("--html", metavar="FILE", help="Write the text beside its outline, coloured by speaker, as one page.")
-def lookup_command(
-    identifier: str, index_folder: str, index_name: str, as_json: bool, outline: bool, html: str | None
-) -> None:
+@html_option
+def lookup_command(identifier: str, place: Place, outline: bool, html: str | None) -> None:
     """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
-    from legal_rag.cli.ask import page_to_write
     from legal_rag.tools import lookup_legal_doc
 
     page = page_to_write(html)
-    library = open_library(index_folder, index_name)
+    library = place.open()
     identifier = resolve_id(identifier, library, dict)
     try:
         document = find_document(identifier, library)
@@ -214,24 +202,22 @@ def lookup_command(
         find_chunks(identifier, 0, library)
     except LookupError:  # the document exists, not the passage
         last = chunk_id(document.id, len(library.chunks_of(document.id)) - 1)
-        click.echo(f"no passage {identifier!r} (the document's last is {last!r})", err=True)
+        note(f"no passage {identifier!r} (the document's last is {last!r})")
     if outline or page:
-        _show_outline(library, document.id, page, as_text=outline and not as_json, as_json=as_json)
-    elif as_json:
+        _show_outline(place, library, document.id, page, as_text=outline)
+    elif place.as_json:
         print_json({**CitedDocument.of(document)._asdict(), "content": document.content})
     else:
         click.echo(lookup_legal_doc(identifier, library))
 
 
-def _show_outline(library: "Library", doc_id: str, page: "Path | None", *, as_text: bool, as_json: bool) -> None:
-    from legal_rag.cli.ask import write_page
+def _show_outline(place: Place, library: "Library", doc_id: str, page: "Path | None", *, as_text: bool) -> None:
     from legal_rag.library.outlines import whole_outline_of
     from legal_rag.report.outline import format_outline, list_sections, render_outline
 
-    if as_json:
+    if place.as_json:
         sections = [section.to_json() for section in list_sections(whole_outline_of(library, doc_id))]
         print_json({"doc_id": doc_id, "sections": sections})
-    if as_text:
+    elif as_text:
         click.echo(format_outline(library, doc_id))
-    if page:
-        write_page(page, render_outline(library, doc_id))
+    write_page(page, lambda: render_outline(library, doc_id))

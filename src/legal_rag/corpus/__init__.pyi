@@ -7,5 +7,5 @@ from .documents import ID_COLUMN as ID_COLUMN
 from .documents import Document as Document
 from .documents import SourceOptions as SourceOptions
 from .documents import read_documents as read_documents
-from .readers import read_file as read_file
+from .files import read_file as read_file
 from .sources import BadRecord as BadRecord

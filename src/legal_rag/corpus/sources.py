@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import re
+import stat
 import tomllib
 import zlib
 from collections import Counter
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple, TextIO
 from legal_rag.base.extras import require
 from legal_rag.base.files import parse_json
 from legal_rag.base.text import json_safe, plain_text
+from legal_rag.corpus.files import check_size, error_line, open_text, read_file, read_plain_file, without_strays
 from legal_rag.corpus.reader_process import ReaderProcess
-from legal_rag.corpus.readers import FILE_BYTES, TEXT_SUFFIXES, open_text, read_file, read_plain, without_strays
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
@@ -27,8 +28,6 @@ SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 # Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
-SKIPPED_CHARS = 500_000_000  # of an overlong line, or of blank ones in a row, after which the file is given up
-LINE_COST = 500  # characters that a line counts for besides its own
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
 RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
@@ -123,7 +122,8 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: Reade
         yield from _rows_of_process(process, "dataset", [str(folder), config or "", split], folder.name)
         return
     paths = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    problems = {path: problem for path in paths if (problem := _why_skipped(path, folder.resolve()))}
+    root = os.path.realpath(folder)
+    problems = {path: problem for path in paths if (problem := _why_skipped(path, root))}
     files = [path for path in paths if _suffix(path) and path not in problems]
     if not files and not problems:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
@@ -137,11 +137,19 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: Reade
         yield BadRecord(f"{folder.name}/", f"files of kinds that are not read: {listed}")
 
 
-def _why_skipped(path: Path, root: Path) -> str:
-    """Return why a path is skipped, '' if it is a file inside the folder."""
-    if not Path(os.path.realpath(path)).is_relative_to(root):
-        return "a link out of the folder"
-    return "" if path.is_file() else "not a file"
+def _why_skipped(path: Path, root: str) -> str:
+    """Return why a path is skipped, '' if it is a readable file inside the folder."""
+    if path.is_symlink():
+        target = os.path.realpath(path)
+        if os.path.commonpath([root, target]) != root:
+            return "a link out of the folder"
+        if Path(target).is_dir():
+            return "a link to a folder"
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return "" if is_file else "a pipe, a socket or a device, not a file"
 
 
 def _card_of(readme: Path) -> str:
@@ -201,15 +209,17 @@ def _rows_of_file(path: Path, root: Path, process: ReaderProcess) -> Records:
     suffix, name = _suffix(path), path.relative_to(root).as_posix()
     where = path.name if suffix in TABLE_READERS else name
     try:
-        if suffix in PROCESS_SUFFIXES:
-            if suffix == ".parquet":
-                require("pyarrow")
-            yield from _rows_of_process(process, "file", [str(path), str(root)], where)
-        else:
+        if suffix not in PROCESS_SUFFIXES:
             yield from _rows_of_file_here(path, root)
-    except (OSError, UnicodeError) as error:
-        if isinstance(error, ModuleNotFoundError):
-            raise
+            return
+        if suffix == ".parquet":
+            require("pyarrow")
+        else:
+            check_size(path)
+        yield from _rows_of_process(process, "file", [str(path), str(root)], where)
+    except ModuleNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
         yield BadRecord(where, f"cannot be read ({error})")
 
 
@@ -246,11 +256,7 @@ def _serialise_records(records: Records) -> Iterator[list[Any]]:
     except (FileNotFoundError, ValueError):
         raise
     except Exception as error:  # parsers of arbitrary files break in every way
-        yield [last or "the file", f"it breaks off ({_error_line(error)})", None, "", False]
-
-
-def _error_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}"[:300].split())
+        yield [last or "the file", f"it breaks off ({error_line(error)})", None, "", False]
 
 
 def _suffix(path: Path) -> str:
@@ -259,43 +265,25 @@ def _suffix(path: Path) -> str:
 
 
 def _read_lines(file: TextIO) -> Iterator[str | None]:
-    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
-
-    Raises:
-        EOFError: At an endless line, or an endless run of blank ones.
-    """
-    n_skipped, is_whole = 0, True
-    while line := file.readline(LINE_CHARS if is_whole else 2**16):
-        was_whole, is_whole = is_whole, line.endswith("\n") or len(line) < (LINE_CHARS if is_whole else 2**16)
-        if was_whole and is_whole and line.strip():
-            n_skipped = 0
-            yield without_strays(line)
-            continue
-        n_skipped += len(line) + LINE_COST
-        if n_skipped > SKIPPED_CHARS:
-            raise EOFError(f"more than {SKIPPED_CHARS:,} characters without a record")
-        if is_whole:
-            yield line if was_whole else None
-    if not is_whole:
-        yield None
+    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped."""
+    while line := file.readline(LINE_CHARS):
+        is_whole = len(line) < LINE_CHARS or line.endswith("\n")
+        while not is_whole and line and not line.endswith("\n"):
+            line = file.readline(2**16)
+        yield without_strays(line) if is_whole else None
 
 
 def _rows_of_jsonl(path: Path) -> Records:
     with open_text(path) as file:
-        numbered = enumerate(_read_lines(file), start=1)
-        while True:
-            try:
-                number, line = next(numbered)
-            except StopIteration:
-                return
-            except (EOFError, OSError, zlib.error) as error:
-                yield BadRecord(path.name, f"the file breaks off ({error})")
-                return
-            where = f"{path.name}, line {number}"
-            if line is None:
-                yield BadRecord(where, TOO_LONG)
-            elif line.strip():
-                yield _parse_row(line, where)
+        try:
+            for number, line in enumerate(_read_lines(file), start=1):
+                where = f"{path.name}, line {number}"
+                if line is None:
+                    yield BadRecord(where, TOO_LONG)
+                elif line.strip():
+                    yield _parse_row(line, where)
+        except (EOFError, OSError, zlib.error) as error:
+            yield BadRecord(path.name, f"the file breaks off ({error})")
 
 
 def _parse_row(line: str, where: str) -> Record | BadRecord:
@@ -387,11 +375,8 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
-    if (size := path.stat().st_size) > FILE_BYTES:
-        yield BadRecord(path.name, f"{size:,} bytes (a JSON file may have {FILE_BYTES:,}; JSON Lines any number)")
-        return
     try:
-        value = parse_json(read_plain(path))
+        value = parse_json(read_plain_file(path))
     except ValueError as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
@@ -417,9 +402,6 @@ def _rows_of_csv(path: Path) -> Records:
             except csv.Error as error:
                 yield BadRecord(where, f"broken CSV ({error})")
                 continue
-            except EOFError as error:
-                yield BadRecord(path.name, f"the file breaks off ({error})")
-                return
             while too_long:
                 yield BadRecord(f"{path.name}, line {too_long.pop(0)}", TOO_LONG)
             if fields is None:
@@ -452,7 +434,7 @@ def _rows_of_parquet(path: Path) -> Records:
                     yield Record(f"{path.name}, row {index}", row)
                     index += 1
     except (pyarrow.ArrowException, OSError, MemoryError) as error:
-        yield BadRecord(path.name, f"unreadable Parquet ({_error_line(error)})")
+        yield BadRecord(path.name, f"unreadable Parquet ({error_line(error)})")
 
 
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
@@ -460,7 +442,7 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     try:
         row = {"id": name, "title": path.stem, "content": read_file(path)}
     except ValueError as error:
-        return BadRecord(name, str(error).replace(str(path), "it"))
+        return BadRecord(name, str(error).removeprefix(f"{path}: "))
     return Record(name, row, is_file=True)
 
 
@@ -477,6 +459,7 @@ TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".parquet": _rows_of_parquet,
     ".csv": _rows_of_csv,
 }
+TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
 READERS = (*TABLE_READERS, *TEXT_SUFFIXES)
 PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers may crash, or exhaust memory
 # Readers that a `ReaderProcess` runs, by name; see `_rows_of_process`.

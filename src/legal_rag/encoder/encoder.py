@@ -376,18 +376,11 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
     Lengths may differ from one use to another. Marker tokens that are not the model's own change its embedding table,
     and so need a conversion of their own.
     """
-    source = _source_key(name, config)
-    folder = converted_folder(cache, [source])
-    if not (source and folder.is_dir()):
-        folder = _convert(name, config, Overrides(), cache)
-    recorded = read_settings(folder)
+    recorded = read_settings(folder := _converted(name, config, Overrides(), cache))
     overrides = {key: value for key, value in config.overrides._asdict().items() if value is not None}
     markers = Overrides(*(overrides.get(key, getattr(recorded, key)) for key in ("query_prefix", "document_prefix")))
     if markers != Overrides(recorded.query_prefix, recorded.document_prefix):
-        folder = converted_folder(cache, [_source_key(name, config), markers.query_prefix, markers.document_prefix])
-        if not folder.is_dir():
-            _convert(name, config, markers, cache)
-        recorded = read_settings(folder)
+        recorded = read_settings(folder := _converted(name, config, markers, cache))
     settings = replace(recorded, **overrides)
     check_lengths(settings)
     openvino_core()  # imported here: reading the tokenizer holds Python's lock, compiling does not
@@ -396,19 +389,21 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
         return read_tokens(folder, settings), model.result()
 
 
-def _convert(name: str, config: EncoderConfig, markers: Overrides, cache: Path) -> Path:
-    own_markers = markers == Overrides()
-    if name in PROJECTIONS and own_markers:
+def _converted(name: str, config: EncoderConfig, markers: Overrides, cache: Path) -> Path:
+    """Return the folder of a conversion, made on first use; `markers` that are all None are the model's own."""
+    facts = [prefix for prefix in (markers.query_prefix, markers.document_prefix) if prefix is not None]
+    source = _source_key(name, config)
+    if source and (folder := converted_folder(cache, [source, *facts])).is_dir():
+        return folder
+    if name in PROJECTIONS and not facts:
         conversion = convert_bundled(read_bundled(name))
     else:
         if name in PROJECTIONS:
             require("torch", "its own prefixes aside, the bundled encoder takes prefixes only with it")
         conversion = convert_checkpoint(_load_checkpoint(name, config, markers))
-    facts = () if own_markers else (markers.query_prefix, markers.document_prefix)
-    if not (source := _source_key(name, config)):
+    if not (source := _source_key(name, config)):  # known once a hub model is downloaded
         raise OpenVinoError(f"the files of {name} cannot be told from those of another encoder")
-    folder = converted_folder(cache, [source, *facts])
-    write_conversion(folder, conversion)
+    write_conversion(folder := converted_folder(cache, [source, *facts]), conversion)
     return folder
 
 

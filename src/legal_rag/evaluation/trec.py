@@ -3,7 +3,8 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -68,12 +69,11 @@ def read_qrels(path: str | Path) -> Qrels:
         FileNotFoundError: If there is no such file.
         ValueError: If a line has another form, or the file is not UTF-8.
     """
+    from ir_measures import read_trec_qrels
+
     qrels: Qrels = {}
-    for number, line in _numbered_lines(path):
-        parts = line.split()
-        if len(parts) != 4 or not parts[3].lstrip("-").isdecimal():
-            raise ValueError(f"{path}, line {number}: {_quote_line(line)} (expected 'qid 0 doc_id relevance')")
-        qrels.setdefault(parts[0], {})[parts[2]] = int(parts[3])
+    for row in _read_lines(path, read_trec_qrels, "qid 0 doc_id relevance"):
+        qrels.setdefault(row.query_id, {})[row.doc_id] = row.relevance
     return qrels
 
 
@@ -84,20 +84,20 @@ def read_run(path: str | Path) -> Run:
         FileNotFoundError: If there is no such file.
         ValueError: If a line has another form, or the file is not UTF-8.
     """
+    from ir_measures import read_trec_run
+
     run: Run = {}
-    for number, line in _numbered_lines(path):
-        try:
-            qid, _, doc_id, _, score, _ = line.split()
-            run.setdefault(qid, []).append((doc_id, float(score)))
-        except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number}: {_quote_line(line)} (expected 'qid Q0 doc_id rank score run_name')"
-            ) from error
+    for row in _read_lines(path, read_trec_run, "qid Q0 doc_id rank score run_name"):
+        run.setdefault(row.query_id, []).append((row.doc_id, row.score))
     return {qid: sorted(sorted(ranked, reverse=True), key=_single, reverse=True) for qid, ranked in run.items()}
 
 
-def _numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    return enumerate(_read_text(path).splitlines(), start=1)
+def _read_lines(path: str | Path, read: Callable[[StringIO], Iterable[Any]], form: str) -> Iterator[Any]:
+    for number, line in enumerate(_read_text(path).splitlines(), start=1):
+        try:
+            yield from read(StringIO(line))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {_quote_line(line)} (expected '{form}')") from error
 
 
 def _read_text(path: str | Path) -> str:

@@ -46,7 +46,7 @@ class ModelPieces:
         if endpoint is None or (endpoint.api_base == ROUTER and "/" not in name):
             raise ValueError(f"no model {name!r} (expected Gemini's, OpenAI's, 'ollama/…', or an api_base as well)")
         if endpoint.key_variable:
-            raise ValueError(f"no key for {name!r} (expected --extract-api-key or {KEY_VARIABLE})")
+            raise ValueError(f"no key for {name!r} (expected it in {KEY_VARIABLE})")
         self._endpoint, self._throttle = endpoint, Throttle(at_once=settings.max_workers, most_failures=MAX_FAILURES)
 
     def asking(self, number: int) -> AskPiece:

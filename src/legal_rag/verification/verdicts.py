@@ -51,6 +51,8 @@ IN_FRENCH: Mapping[Verdict, str] = {
     "not_indexed": "code non indexé",
 }
 
+_UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
+_OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
 MAX_REFERENCES = 5000  # decisions, and articles, that are looked up
 MAX_QUOTATIONS = 1000
@@ -157,6 +159,12 @@ class Verification:
         references = [reference.to_json() for reference in self.references]
         rest = {"complete": self.complete, "notices": list(self.notices), "references": references}
         return {"status": self.status, "counts": dict(self.counts), **rest}
+
+
+def readable(text: str) -> str:
+    """Normalise a text as displayed: composed, without invisible characters, its digits from 0 to 9."""
+    text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
 
 
 def verify_text(text: str, library: Library) -> Verification:

@@ -37,7 +37,7 @@ RecordMaker = Callable[[str], CheckpointRecord]  # of a document's id
 
 
 class Checkpoint:
-    """A JSONL file of records, open for appending; memory holds only ids, hashes and file offsets. Thread-safe."""
+    """A JSONL file of records, open for appending. Thread-safe."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         """Open or create a file in a folder that exists; `settings` are what decides the records.
@@ -46,7 +46,7 @@ class Checkpoint:
             ValueError: If the file has other settings, or is not a checkpoint.
         """
         self._path, self._settings = path, json.loads(json.dumps(settings))
-        self._last: dict[str, tuple[int, str]] = {}  # document id: where its last record begins, hash if finished
+        self._records: dict[str, CheckpointRecord] = {}  # the last of each document
         self._lock = threading.Lock()
         self._file = path.open("a+b")
         try:
@@ -57,23 +57,21 @@ class Checkpoint:
 
     def is_finished(self, doc_id: str, content_hash: str) -> bool:
         """Tell whether a document, as it is now, was accepted or rejected."""
-        return self._last.get(doc_id, (0, ""))[1] == content_hash
+        record = self._records.get(doc_id)
+        return record is not None and record.status != "failed" and record.content_hash == content_hash
 
     def record(self, doc_id: str) -> CheckpointRecord:
         """Return a document's record; KeyError if it has none."""
-        with self._lock:
-            return self._read_record(doc_id)
+        return self._records[doc_id]
 
     def add(self, record: CheckpointRecord) -> None:
         """Append a record and sync it to disk; the cost of an earlier failure is added to its own."""
         with self._lock:
-            if record.doc_id in self._last:
-                before = self._read_record(record.doc_id)
+            if before := self._records.get(record.doc_id):
                 spent, seconds = record.usage.plus(before.usage), record.seconds + before.seconds
                 record = replace(record, **usage_columns(spent), seconds=seconds)
-            offset = self._file.seek(0, os.SEEK_END)
             self._append_line(_json_line(asdict(record)))
-            self._remember(record, offset)
+            self._records[record.doc_id] = record
 
     def close(self) -> None:
         """Close the file."""
@@ -94,7 +92,8 @@ class Checkpoint:
             if not line.endswith(b"\n"):
                 self._file.truncate(offset)
                 break
-            self._remember(self._parse_record(line), offset)
+            record = self._parse_record(line)
+            self._records[record.doc_id] = record
             offset += len(line)
 
     def _check_settings(self, first: bytes) -> None:
@@ -108,10 +107,6 @@ class Checkpoint:
                 begun = f"{self._path.parent} was begun with {name} {stored.get(name)!r}"
                 raise ValueError(f"{begun}, now {value!r}: choose another folder")
 
-    def _read_record(self, doc_id: str) -> CheckpointRecord:
-        self._file.seek(self._last[doc_id][0])
-        return self._parse_record(self._file.readline())
-
     def _append_line(self, line: bytes) -> None:
         self._file.write(line)
         self._file.flush()
@@ -122,9 +117,6 @@ class Checkpoint:
             return CheckpointRecord(**json.loads(line))
         except (ValueError, TypeError) as error:
             raise ValueError(f"damaged line in {self._path}: {line[:60]!r}") from error
-
-    def _remember(self, record: CheckpointRecord, offset: int) -> None:
-        self._last[record.doc_id] = (offset, "" if record.status == "failed" else record.content_hash)
 
 
 def usage_columns(usage: Usage) -> dict[str, Any]:

@@ -5,9 +5,7 @@ import os
 import re
 import shutil
 import uuid
-from collections import Counter
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -26,7 +24,6 @@ from legal_rag.library.bm25 import lexical_words
 from legal_rag.retriever.retriever import jaccard
 
 SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
-BATCH_ROWS: Final = 1000  # held in memory
 SHINGLE_CHARS: Final = 5
 NEAR: Final = 0.8  # share of shingles that two questions have in common (Jaccard), from which they are one
 N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band of 6 values with a chance of 0.998
@@ -98,33 +95,19 @@ def write_dataset(
     Return the rows by split, and how many were left out because their question nearly repeats one before.
     `load_from_disk` never sees half of it. `seed` draws the split of a document, whatever other documents there are.
     """
-    import pyarrow.parquet as pq
-
     scratch = folder / ".building"
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / PARQUET_FOLDER).mkdir(parents=True)
-    features, seen, n_repeated = schema(hard_negatives=hard_negatives), SeenQuestions(), 0
-    counts = Counter(dict.fromkeys(SPLITS, 0))
-    files = {split: scratch / PARQUET_FOLDER / f"{split}.parquet" for split in SPLITS}
-    with ExitStack() as stack:
-        writers = {
-            split: stack.enter_context(pq.ParquetWriter(path, features.arrow_schema)) for split, path in files.items()
-        }
-        batches: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-        for row in (record.row for record in records if record.row is not None):
-            if not seen.is_new(row["question"]):
-                n_repeated += 1
-                continue
-            split = split_of(row["doc_id"], seed)
-            counts[split] += 1
-            batches[split].append(row)
-            if len(batches[split]) == BATCH_ROWS:
-                _write_batch(writers[split], batches[split])
-        for split, batch in batches.items():
-            _write_batch(writers[split], batch)
-    _save_splits({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
+    seen, n_repeated = SeenQuestions(), 0
+    splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+    for row in (record.row for record in records if record.row is not None):
+        if seen.is_new(row["question"]):
+            splits[split_of(row["doc_id"], seed)].append(row)
+        else:
+            n_repeated += 1
+    _save_splits(splits, scratch, schema(hard_negatives=hard_negatives))
     _replace_dataset(scratch, folder)
-    return dict(counts), n_repeated
+    return {split: len(rows) for split, rows in splits.items()}, n_repeated
 
 
 def split_of(doc_id: str, seed: int) -> str:
@@ -208,29 +191,22 @@ def _content_words(question: str) -> set[str]:
     return {*lexical_words(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
 
 
-def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
-    import pyarrow as pa
-
-    if batch:
-        writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
-        batch.clear()
-
-
-def _save_splits(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
-    """Save the splits in the format of `datasets`, without its progress bars."""
+def _save_splits(splits: Mapping[str, Sequence[dict[str, Any]]], scratch: Path, features: Any) -> None:
+    """Save the splits as Parquet, and in the format of `datasets`, without its progress bars."""
     import datasets
+    import pyarrow.parquet as pq
 
     had_bars = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        read = {
-            split: datasets.Dataset.from_parquet(str(path), features=features, cache_dir=str(scratch / "cache"))
-            if path  # it cannot read a file without rows
-            else datasets.Dataset.from_dict({name: [] for name in features}, features=features)
-            for split, path in files.items()
+        made = {
+            split: datasets.Dataset.from_dict({name: [row[name] for row in rows] for name in features}, features)
+            for split, rows in splits.items()
         }
-        one_file = dict.fromkeys(files, 1)  # else a split without rows gets no file and cannot be read
-        datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"), num_shards=one_file)
+        for split, dataset in made.items():
+            pq.write_table(dataset.data.table, scratch / PARQUET_FOLDER / f"{split}.parquet")
+        one_file = dict.fromkeys(splits, 1)  # else a split without rows gets no file and cannot be read
+        datasets.DatasetDict(made).save_to_disk(str(scratch / "saved"), num_shards=one_file)
     finally:
         if had_bars:
             datasets.enable_progress_bars()

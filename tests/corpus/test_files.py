@@ -6,7 +6,7 @@ import docx
 import pytest
 from pypdf import PdfWriter
 
-from legal_rag.corpus import read_file, readers
+from legal_rag.corpus import files, read_documents, read_file
 
 SENTENCE = "La Cour rejette le pourvoi n° 16-86.735."
 
@@ -44,21 +44,22 @@ def test_html_is_read_without_its_tags_and_a_docx_with_its_footnotes(tmp_path):
     (tmp_path / "page").write_text(f"<!doctype html><p>{SENTENCE}</p><script>alert(1)</script>", "utf-8")
     assert read_file(tmp_path / "page") == SENTENCE
     write_docx(tmp_path / "a.docx", SENTENCE, note="Cass. soc., 9 janv. 2018, n° 14-12.345")
+    assert [document.content for document in read_documents(tmp_path / "a.docx")] == [read_file(tmp_path / "a.docx")]
     assert read_file(tmp_path / "a.docx") == f"{SENTENCE}\n\nCass. soc., 9 janv. 2018, n° 14-12.345"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("empty.md", b"", "is empty"),
-        ("blank.md", b" \n\t\n", "no text in"),
-        ("noise.txt", bytes(range(256)) * 20, "is no text in a known encoding"),
-        ("damaged.pdf", b"%PDF-1.7\n" + b"x" * 500, "is no PDF that can be read"),
-        ("scan.pdf", write_pdf, r"no text in .*scan\.pdf: 1 scanned pages"),
-        ("secret.pdf", lambda path: write_pdf(path, password="x"), r"secret\.pdf is encrypted"),
-        ("damaged.docx", b"PK\x03\x04" + b"x" * 500, "is no DOCX that can be read"),
+        ("empty.md", b"", "no text in this file"),
+        ("blank.md", b" \n\t\n", "no text in this file"),
+        ("noise.txt", bytes(range(256)) * 20, "no text in a known encoding"),
+        ("damaged.pdf", b"%PDF-1.7\n" + b"x" * 500, "unreadable PDF"),
+        ("scan.pdf", write_pdf, r"scan\.pdf: no text in this file \(expected a PDF with text"),
+        ("secret.pdf", lambda path: write_pdf(path, password="x"), r"secret\.pdf: encrypted"),
+        ("damaged.docx", b"PK\x03\x04" + b"x" * 500, "unreadable DOCX"),
         ("a.docx", lambda path: write_zip(path, "w", "hello.txt", "x"), "no Word document"),
-        ("old.doc", b"\xd0\xcf\x11\xe0" + b"x" * 500, "is encrypted, or an old Word document"),
+        ("old.doc", b"\xd0\xcf\x11\xe0" + b"x" * 500, "encrypted, or an old Word document"),
     ],
 )
 def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, problem):
@@ -72,13 +73,13 @@ def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, prob
 
 
 def test_a_file_too_large_is_refused_unread_or_before_it_is_unpacked_and_a_missing_one_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr(files, "UNPACKED_BYTES", 1_000_000)
     write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
-    with pytest.raises(ValueError, match=r"bomb\.docx is too large: [\d,]+ bytes when unpacked"):
+    with pytest.raises(ValueError, match=r"bomb\.docx: [\d,]+ bytes when unpacked"):
         read_file(tmp_path / "bomb.docx")
-    monkeypatch.setattr(readers, "PLAIN_BYTES", 10)
+    monkeypatch.setattr(files, "FILE_BYTES", 10)
     (tmp_path / "a.md").write_text(SENTENCE, "utf-8")
-    with pytest.raises(ValueError, match="is too large: 41 bytes"):
+    with pytest.raises(ValueError, match="a.md: 41 bytes"):
         read_file(tmp_path / "a.md")
     with pytest.raises(FileNotFoundError, match=r"no such file: .*absent\.md"):
         read_file(tmp_path / "absent.md")
