@@ -76,7 +76,7 @@ def test_labels_tell_clusters_apart_and_leave_out_what_all_share():
 
 @pytest.mark.parametrize("data", [b"1234567", b"12345678" * 3])
 def test_bytes_that_are_no_rows_are_refused(data):
-    with pytest.raises(ValueError, match=r"cannot reshape|multiple of element size"):
+    with pytest.raises(ValueError, match=f"not centres: {len(data)} bytes for 4 terms"):
         Centres.from_bytes(("bail", "conge", "urne", "vote"), data)
 
 

@@ -183,15 +183,7 @@ def test_text_is_readable_on_every_colour_and_colours_of_one_schema_can_be_told_
         assert sum(channels) >= 60
 
 
-def test_results_are_shown_with_their_texts_and_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
-    opened = []
-    monkeypatch.setattr(outputs.webbrowser, "open", opened.append)
-    monkeypatch.setattr(outputs, "mkdtemp", lambda prefix: str(tmp_path))
-    result = ExtractionResult(doc_name="contrat", extractions=[entity("3 mars 2021", 0, 11)])
-    page = view_entities([result], docs=[{"name": "contrat", "text": "3 mars 2021, à Lyon"}])
-    assert page == tmp_path / "entities.html"
-    assert "3 mars 2021, à Lyon" in page.read_text("utf-8")
-    assert opened == [page.as_uri()]
+def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(outputs.webbrowser, "open", opened.append)
     write_outputs(tmp_path, [NESTED_ITEM])
@@ -237,19 +229,16 @@ def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_
 
 
 @pytest.mark.usefixtures("notebook")
-def test_a_notebook_shows_the_first_documents_and_says_so():
-    html = view_entities(ExtractedDocument(f"D{number}", "", "x", []) for number in range(60))
+def test_a_notebook_shows_the_first_documents_and_says_so(tmp_path):
+    write_outputs(tmp_path, (ExtractedDocument(f"D{number}", "", "x", []) for number in range(60)))
+    html = view_entities(tmp_path)
     assert len(framed(html).blocks()) == 50
     assert "Les 50 premiers documents ; tous sont dans le fichier entities.html." in html._repr_html_()
-
-
-RESULT = ExtractionResult(doc_name="contrat")
 
 
 @pytest.mark.parametrize(
     ("shown", "in_notebook", "error", "message"),
     [
-        ([RESULT], False, ValueError, r"no text of 'contrat': pass docs="),
         ("empty", False, FileNotFoundError, r"no entities\.html in .*: 'legal-rag extract' writes it"),
         ("empty", True, FileNotFoundError, r"no entities\.jsonl in"),
         ("one", True, LookupError, "no document 'JURI-9' among those extracted"),
@@ -259,7 +248,7 @@ def test_what_cannot_be_shown_is_named(shown, in_notebook, error, message, tmp_p
     monkeypatch.setattr(outputs, "in_notebook", lambda: in_notebook)
     write_outputs(tmp_path / "one", [NESTED_ITEM])
     with pytest.raises(error, match=message):
-        view_entities(tmp_path / shown if isinstance(shown, str) else shown, "JURI-9" if shown == "one" else None)
+        view_entities(tmp_path / shown, "JURI-9" if shown == "one" else None)
 
 
 @pytest.fixture

@@ -30,7 +30,10 @@ class Centres:
         Raises:
             ValueError: If the bytes are not a whole number of rows.
         """
-        rows = len(data) // (4 * len(terms)) if terms else 0
+        width = 4 * len(terms)
+        if len(data) % max(width, 1):
+            raise ValueError(f"not centres: {len(data)} bytes for {len(terms)} terms (expected a multiple of {width})")
+        rows = len(data) // width if width else 0
         return cls(tuple(terms), np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(rows, len(terms)))
 
     def assign(self, weights: Mapping[str, float]) -> int | None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Protocol, TextIO
 from urllib.parse import quote
 
@@ -25,7 +24,6 @@ MAX_SHOWN = 50  # documents in a notebook's output, which is saved with it
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
 # Characters that some readers take as line ends and JSON does not escape.
 LINE_ENDS = {ord(sign): " " for sign in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
-Results = Iterable[ExtractionResult | ExtractedDocument]
 
 
 class DocumentSource(Protocol):
@@ -99,18 +97,12 @@ def build_enriched_context(docs: Iterable[Mapping[str, str]], extraction_results
     return "".join([format_extraction_index(extraction_results), *texts])
 
 
-def view_entities(
-    shown: DocumentSource | str | Path | Results,
-    doc_id: str | None = None,
-    *,
-    docs: Iterable[Mapping[str, str]] = (),
-) -> Any:
+def view_entities(shown: DocumentSource | str | Path, doc_id: str | None = None) -> Any:
     """Show entities in their texts.
 
     Args:
-        shown: A Library, the folder of one, a folder that `legal-rag extract --output` wrote, or results.
+        shown: A Library, the folder of one, or a folder that `legal-rag extract --output` or `run_extraction` wrote.
         doc_id: The first document to show; in a notebook the only one.
-        docs: The texts of results, each with `name` and `text`, as given to `run_batch_extraction`.
 
     Returns:
         In a notebook what it displays, with the first documents; elsewhere the path of the page, opened in the browser.
@@ -118,43 +110,21 @@ def view_entities(
     Raises:
         FileNotFoundError: If the folder has no extracted entities yet.
         LookupError: If there is no such document.
-        ValueError: If a result's text is not among `docs`.
     """
+    folder = Path(shown).expanduser() if isinstance(shown, str | Path) else shown.path
     if in_notebook():
-        items = list(islice(_items(shown, doc_id, docs), MAX_SHOWN + 1))
-        more = len(items) > MAX_SHOWN
-        note = f"Les {MAX_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if more else ""
+        extracted = _of_folder(folder) if isinstance(shown, str | Path) else _of_library(shown, doc_id)
+        items = list(islice((item for item in extracted if doc_id in (None, item.doc_id)), MAX_SHOWN + 1))
+        if doc_id is not None and not items:
+            raise LookupError(f"no document {doc_id!r} among those extracted")
+        is_cut = len(items) > MAX_SHOWN
+        note = f"Les {MAX_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if is_cut else ""
         return NotebookFrame("".join(page_parts(items[:MAX_SHOWN], note=note)), HEADING)
-    if (folder := _folder_of(shown)) is None:
-        folder = Path(mkdtemp(prefix="legal-rag-entities-"))
-        write_outputs(folder, _items(shown, None, docs))
     page = folder / PAGE
     if not page.is_file():
         raise FileNotFoundError(f"no {PAGE} in {folder}: 'legal-rag extract' writes it")
     webbrowser.open(page.resolve().as_uri() + (f"#{quote(doc_id, safe='')}" if doc_id else ""))
     return page
-
-
-def _folder_of(shown: Any) -> Path | None:
-    if isinstance(shown, str | Path):
-        return Path(shown).expanduser()
-    path = getattr(shown, "path", None)
-    return path if isinstance(path, Path) else None
-
-
-def _items(shown: Any, doc_id: str | None, docs: Iterable[Mapping[str, str]]) -> Iterator[ExtractedDocument]:
-    folder = _folder_of(shown)
-    if folder is None:
-        items = _of_results(shown, {doc["name"]: doc["text"] for doc in docs})
-    else:
-        items = _of_folder(folder) if isinstance(shown, str | Path) else _of_library(shown, doc_id)
-    if doc_id is None:
-        yield from items
-        return
-    chosen = next((item for item in items if item.doc_id == doc_id), None)
-    if chosen is None:
-        raise LookupError(f"no document {doc_id!r} among those extracted")
-    yield chosen
 
 
 def _of_library(library: DocumentSource, doc_id: str | None) -> Iterator[ExtractedDocument]:
@@ -189,16 +159,6 @@ def _entity_of_row(row: dict[str, Any]) -> Entity:
         attributes=row["attributes"] or {},
         alignment="folded" if row["alignment_status"] == "match_fuzzy" else "exact",
     )
-
-
-def _of_results(results: Results, texts: Mapping[str, str]) -> Iterator[ExtractedDocument]:
-    for result in results:
-        if isinstance(result, ExtractedDocument):
-            yield result
-        elif result.doc_name in texts:
-            yield ExtractedDocument(result.doc_name, "", texts[result.doc_name], result.extractions)
-        else:
-            raise ValueError(f"no text of {result.doc_name!r}: pass docs=[{{'name': …, 'text': …}}, …]")
 
 
 def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> None:
