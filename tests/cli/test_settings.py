@@ -36,6 +36,15 @@ def test_a_setting_without_an_option_reaches_the_index(tmp_path, tiny_model_fold
     assert (manifest["encoder"]["query_length"], manifest["chunks"]["split_at"]) == (40, "sections")
 
 
+def test_an_address_is_read_from_a_file_that_was_named_alone(place, tmp_path, monkeypatch, settings, capsys):
+    text = '[ask]\napi_base = "http://127.0.0.1:9/v1"\n'
+    (tmp_path / "legal-rag.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["ask", "Un bail ?", *place]) == 1
+    assert "api_base is read from a file named by 'legal-rag --config FILE' alone" in capsys.readouterr().err
+    assert main([*settings(text), "info", *place]) == 0
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -19,13 +19,13 @@ from legal_rag.cli.options import (
     html_option,
     instructions_option,
     json_option,
+    language_model,
     model_options,
     note,
     page_to_write,
     place_options,
     print_json,
     run_settings,
-    sampling_settings,
     write_page,
 )
 from legal_rag.cli.settings import setting, settings_of
@@ -33,8 +33,6 @@ from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.report.lines import event_line
 
 if TYPE_CHECKING:
-    import dspy
-
     from legal_rag.agent.prediction import Prediction
     from legal_rag.library.library import Library
 
@@ -82,10 +80,11 @@ def deep_read_command(
     library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
-    models = _build_models(options)
-    if extract or (extract is None and doc_ids and models):
+    how = {name: options[name] for name in ("seed", "cache")}
+    lm = language_model(options, **how)
+    if extract or (extract is None and doc_ids and lm):
         extract_before_reading(library, doc_ids, extraction)
-    if models is None:
+    if lm is None:
         prediction = _evidence(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
         from legal_rag.deep_read.reading import deep_read
@@ -95,8 +94,8 @@ def deep_read_command(
             question,
             doc_ids or None,
             library=library,
-            lm=models[0],
-            sub_lm=models[1],
+            lm=lm,
+            sub_lm=language_model({**options, "model": options["sub_model"] or options["model"]}, **how),
             budget=budget,
             settings=settings,
             retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
@@ -126,17 +125,6 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
         print_json(trace.to_json())
     else:
         write_page(page, lambda: render_trace(trace))
-
-
-def _build_models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
-    from legal_rag.llm import build_language_model, is_asked
-
-    model, api_base = options["model"], options["api_base"]
-    if not is_asked(None, api_base, model):
-        return None
-    asked = {"cache": options["cache"], "seed": options["seed"], **sampling_settings(options)}
-    root, sub = (build_language_model(name, None, api_base, **asked) for name in (model, options["sub_model"] or model))
-    return root, sub
 
 
 def _evidence(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":

@@ -13,6 +13,7 @@ from legal_rag.cli.options import (
     dry_run_option,
     filter_at_fault,
     filter_options,
+    language_model,
     model_options,
     note,
     place_options,
@@ -20,7 +21,6 @@ from legal_rag.cli.options import (
     ranking_options,
     reading_options,
     refuse_unknown_values,
-    sampling_settings,
     search_settings,
     source_option,
     trust_option,
@@ -205,16 +205,11 @@ def _open_documents(place: Place, doc_ids: set[str], options: dict[str, Any]) ->
 
 
 def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
-    from legal_rag.llm import build_language_model, is_asked
-
-    if options["no_model"]:
-        return None
-    model, api_base = options["model"], options["api_base"]
-    if not is_asked(None, api_base, model):
+    # Without a cache: a new try wants a new reply.
+    lm = None if options["no_model"] else language_model(options, cache=False)
+    if lm is None and not options["no_model"]:
         note("no model to ask (--api-base or GENERATOR_API_KEY): questions are made of official summaries")
-        return None
-    # a new try wants a new reply
-    return build_language_model(model, None, api_base, cache=False, **sampling_settings(options))
+    return lm
 
 
 def _print_estimate(place: Place, estimate: "Estimate") -> None:

@@ -161,7 +161,7 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iter
     ):
         if edges:
             yield "\n", heading, False
-            yield from _lines_of_edges(graph, edges[:most], "  ? ")
+            yield from _lines_of_edges(graph, edges[:most])
             yield from _lines_left_out(len(edges) - most)
 
 
@@ -182,16 +182,12 @@ def _lines_left_out(n: int) -> Iterator[Line]:
         yield "  ", f"… et {n} autre{'s' if n > 1 else ''} (--most en montre plus)", True
 
 
-def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"], lead: str) -> Iterator[Line]:
+def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"]) -> Iterator[Line]:
     from legal_rag.graph.page import name_of, origin_in_french
 
-    for number, edge in enumerate(edges):
+    for edge in edges:
         fact = f"{name_of(graph, edge.source)} {EDGE_TYPES.get(edge.type, edge.type)} {name_of(graph, edge.target)}"
-        yield (
-            lead if number == 0 or lead.strip() == "?" else " " * len(lead),
-            f"{fact} — {origin_in_french(edge)}",
-            False,
-        )
+        yield "  ? ", f"{fact} — {origin_in_french(edge)}", False
 
 
 def _lines_of_path(graph: "KnowledgeGraph", start: "Node", edges: Sequence["Edge"]) -> Iterator[Line]:

@@ -22,6 +22,8 @@ from legal_rag.llm import Budget
 from legal_rag.retriever.ranking import MODES
 
 if TYPE_CHECKING:
+    import dspy
+
     from legal_rag.library.library import Library
     from legal_rag.library.plaid.search import SearchSettings
 
@@ -239,6 +241,16 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
 def sampling_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of `build_language_model` that `model_options` gave, besides model and endpoint."""
     return {"temperature": settings["temperature"], "max_tokens": settings["max_reply_tokens"]}
+
+
+def language_model(settings: dict[str, Any], **further: Any) -> "dspy.LM | None":
+    """Build the model that `model_options` name, with further settings of its own; None where none can be asked."""
+    from legal_rag.llm import build_language_model, is_asked
+
+    model, api_base = settings["model"], settings["api_base"]
+    if not is_asked(None, api_base, model):
+        return None
+    return build_language_model(model, None, api_base, **sampling_settings(settings), **further)
 
 
 def reading_options(settings: dict[str, Any]) -> SourceOptions:

@@ -12,6 +12,7 @@ from legal_rag.cli.options import (
     filter_at_fault,
     filter_options,
     html_option,
+    language_model,
     model_options,
     note,
     page_to_write,
@@ -19,7 +20,6 @@ from legal_rag.cli.options import (
     print_json,
     ranking_options,
     refuse_unknown_values,
-    sampling_settings,
     search_settings,
     trust_option,
     write_page,
@@ -132,14 +132,11 @@ def _print_structured(
 
 
 def _reasoner(settings: dict[str, Any]) -> "Reasoner | None":
-    from legal_rag.llm import build_language_model, is_asked
-
-    model, api_base = settings["model"], settings["api_base"]
-    if not is_asked(None, api_base, model):
+    if (lm := language_model(settings)) is None:
         return None
     from legal_rag.agent.outlines import tree_reasoner
 
-    return tree_reasoner(build_language_model(model, None, api_base, **sampling_settings(settings)))
+    return tree_reasoner(lm)
 
 
 def _print_excerpt(hit: "SearchHit", passages: Sequence["LocatedPassage"], query: str) -> None:

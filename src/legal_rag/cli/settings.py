@@ -26,6 +26,8 @@ REFUSED = {
     "api_key": "expected GENERATOR_API_KEY in the environment",
     "extract_api_key": "expected LANGEXTRACT_API_KEY in the environment",
 }
+# Where questions and keys are sent: a file that was merely found does not say it.
+ADDRESSES = ("api_base", "extract_api_base")
 _KINDS: tuple[tuple[type[click.ParamType], tuple[type, ...], str], ...] = (
     (click.types.BoolParamType, (bool,), "true or false"),
     (click.types.IntParamType, (int,), "a whole number"),
@@ -70,6 +72,7 @@ class SettingsFile(NamedTuple):
 
     path: Path | None = None
     values: Mapping[str, Any] = {}
+    is_named: bool = False  # by `--config`, not found in a folder above
 
     def of_command(self, commands: click.Group, name: str) -> dict[str, Any]:
         """Return a command's settings by its name, as click's `default_map` wants them.
@@ -114,6 +117,8 @@ class SettingsFile(NamedTuple):
     def _check(self, where: str, name: str, known: Collection[str | None]) -> None:
         if name in REFUSED:
             raise ValueError(f"{self.path}: {where} is refused in a file ({REFUSED[name]})")
+        if name in ADDRESSES and not self.is_named:
+            raise ValueError(f"{self.path}: {where} is read from a file named by 'legal-rag --config FILE' alone")
         if name not in known:
             near = get_close_matches(name, [each for each in known if each], n=1)
             hint = f"did you mean {near[0]}?" if near else "'legal-rag info --settings' lists them"
@@ -145,7 +150,7 @@ def read_settings(file: str | None) -> SettingsFile:
     if not path.is_file():
         raise FileNotFoundError(f"no settings file {path}")
     try:
-        return SettingsFile(path, tomllib.loads(path.read_text("utf-8")))
+        return SettingsFile(path, tomllib.loads(path.read_text("utf-8")), is_named=file is not None)
     except ValueError as error:  # of TOML, or of UTF-8
         raise ValueError(f"{path} is not a file of settings in TOML: {error}") from error
 

@@ -240,7 +240,7 @@ def render_trace(trace: Trace) -> str:
         "seconds": _format_duration,
         "visible": visible,
         "highlight": _highlight_python,
-        "prose": lambda text: answer_html(text.text, [], [], markdown=True),
+        "prose": lambda text: answer_html(text.text),
         "counted": counted,
         "first_line": _first_line,
         "nothing_asked": NOTHING_ASKED,

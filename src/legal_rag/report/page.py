@@ -223,12 +223,9 @@ def marker_link(note: Note, own_id: str = "") -> Markup:
     )
 
 
-def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool = True) -> Markup:
-    """Write an answer as HTML, a link for each marker of `citations` (in their order) that `notes` show.
-
-    Its Markdown is rendered, except in passages cited word for word, and nowhere unless `markdown`.
-    """
-    return _AnswerWriter(citations, notes, {}).answer(text, markdown=markdown)
+def answer_html(text: str) -> Markup:
+    """Write an answer that cites nothing as HTML, its Markdown rendered."""
+    return _AnswerWriter([], [], {}).answer(text)
 
 
 class _AnswerWriter:
@@ -248,9 +245,10 @@ class _AnswerWriter:
         self.written: set[int] = set()  # numbers of the notes whose first marker is in the answer
         self._held: list[Markup] = []  # what placeholders are replaced by
 
-    def answer(self, text: str, *, markdown: bool = True) -> Markup:
+    def answer(self, text: str) -> Markup:
+        """Write an answer, a link for each marker; its Markdown is rendered, except in passages cited word for word."""
         placed = _quotations_on_one_line(self._markers.sub(self._replace_marker, self._hold_quotes(text)))
-        if not markdown or len(placed) > MAX_MARKDOWN:
+        if len(placed) > MAX_MARKDOWN:
             return Markup("").join(self._write_paragraphs(placed))
         written: list[Markup] = []
         done = 0
