@@ -14,7 +14,7 @@ from legal_rag.agent.evidence import NO_PASSAGE, WAY_ON
 from legal_rag.agent.prediction import Event
 from legal_rag.cli import main
 from legal_rag.report import event_line
-from legal_rag.report.lines import citations_in_french, printable
+from legal_rag.report.lines import citations_in_french, printable_lines
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 KEY = "sk-tres-secret-0123"
@@ -182,8 +182,8 @@ def test_citations_are_counted_in_french(counts, line):
 
 def test_what_steers_a_terminal_is_not_printed():
     hostile = "a\x1b[31mb\r\x07\x9b2J\u202e\u2028c\udcff"
-    assert printable(hostile) == "a[31mb2Jc"
-    assert printable("l’article 5 :\n« un\u00a0mois »\u202f!") == "l’article 5 :\n« un\u00a0mois »\u202f!"
+    assert printable_lines(hostile) == "a[31mb2Jc"
+    assert printable_lines("l’article 5 :\n« un\u00a0mois »\u202f!") == "l’article 5 :\n« un\u00a0mois »\u202f!"
 
 
 def test_the_page_holds_the_answer_and_papers_cite_its_decisions(asked, tmp_path, capfd):

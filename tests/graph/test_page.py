@@ -11,7 +11,7 @@ from support.html_pages import ATTACKS, Page
 
 from legal_rag.graph import ExtractedEpisode, ExtractionResult, KnowledgeGraph, render_graph, view_graph
 from legal_rag.graph.names import Named
-from legal_rag.graph.page import Quotation, quote, treatment_in_french
+from legal_rag.graph.page import PageQuotation, quote, treatment_in_french
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 
 HOSTILE = [*ATTACKS, "Nom " * 400, "😀" * 90, "x" * 3000, '"l\'" & <b>', "\u202eegnarté\u2066 \u200f"]
@@ -116,7 +116,7 @@ def test_quotations_are_cut_at_words_and_say_so(graph):
     assert found.before.startswith("…")
     assert found.after.endswith("Lyon.")
     assert found.whole == f"{found.before}PAR CES MOTIFS{found.after}"
-    assert isinstance(found, Quotation)
+    assert isinstance(found, PageQuotation)
 
 
 def test_a_notebook_shows_the_page_in_a_closed_frame(graph):

@@ -15,7 +15,7 @@ from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.outlines import Outline, make_outline
 from legal_rag.report import render_answer, render_outline, show_outline
-from legal_rag.report.outline import Mark, list_sections, shares_in_french, view_document
+from legal_rag.report.outline import TextMark, list_sections, shares_in_french, view_document
 
 QUASHED = "Pour débouter le salarié, l'arrêt retient que l'employeur n'avait pas à chercher un autre poste."
 ANSWER = "En statuant ainsi, alors que l'obligation de reclassement s'imposait, la cour d'appel a violé ce texte."
@@ -162,7 +162,7 @@ def test_an_outline_of_any_depth_is_nested_eight_deep_and_a_text_of_absurd_lengt
 )  # fmt: skip
 def test_passages_outside_their_text_lose_and_repeat_nothing(passages):
     nodes = [section(1, 1, -3, 4), section(2, 1, 4, 900)]
-    shown = view("Un bail simple.", Outline(tree(nodes, 15), passages), [Mark("place-1", 3, 700, cited=1)])
+    shown = view("Un bail simple.", Outline(tree(nodes, 15), passages), [TextMark("place-1", 3, 700, cited=1)])
     assert "".join(run.text for one in shown.stretches for run in one.runs) == "Un bail simple."
     assert shown.anchors == {"d1-1", "d1-2", "place-1"}
 

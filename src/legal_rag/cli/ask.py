@@ -35,7 +35,7 @@ from legal_rag.report.lines import (
     french_seconds,
     graph_line,
     in_one_line,
-    printable,
+    printable_lines,
     warning_lines,
 )
 
@@ -125,8 +125,8 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
         print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
         return
     if prediction.notice:
-        click.echo(printable(prediction.notice) + "\n")
-    click.echo(printable(prediction.answer))
+        click.echo(printable_lines(prediction.notice) + "\n")
+    click.echo(printable_lines(prediction.answer))
     if counts := citations_in_french(prediction.citation_counts, verbatim=prediction.mode in VERBATIM_MODES):
         click.echo(f"\n{counts}.")
     for line in warning_lines(prediction.citations):
@@ -142,7 +142,7 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
     if comparison:
         from legal_rag.agent.contradictions import render_comparison
 
-        click.echo("\n" + printable(render_comparison(comparison)))
+        click.echo("\n" + printable_lines(render_comparison(comparison)))
 
 
 def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", library: "Library | None") -> None:
@@ -244,7 +244,7 @@ def answers_command(
         papers = [page_to_write(files[option]) for option in ("html", "docx", "bibtex")]
         prediction = store.load(answer_id)
         if not place.as_json:
-            click.echo(f"Question : {printable(prediction.question)}\n")
+            click.echo(f"Question : {printable_lines(prediction.question)}\n")
         print_answer(prediction, as_json=place.as_json)
         write_papers(prediction, papers, library)
     elif place.as_json:

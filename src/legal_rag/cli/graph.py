@@ -104,7 +104,7 @@ def most_cited_command(node_type: str, k: int, place: Place) -> None:
 @place_options
 @click.argument("file", metavar="FILE")
 @all_option
-def export_command(file: str, place: Place, with_all: bool) -> None:
+def export_graph_command(file: str, place: Place, with_all: bool) -> None:
     """Write the graph into FILE: .json, or .graphml (Gephi, networkx, yEd, Neo4j)."""
     from legal_rag.graph.export import EXPORTS
     from legal_rag.graph.store import SUPPORTS

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 READER_SECONDS = 120.0  # for one file, or for the next row of a long one
 READER_BYTES = 1_000_000_000  # of memory beyond the process's baseline
-PROLOGUE = "import sys; sys.path[:] = {!r}; from legal_rag.corpus.reader_process import main; main()"
+PROLOGUE = "import sys; sys.path[:] = {!r}; from legal_rag.corpus.reader_process import run_reader; run_reader()"
 ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (FileNotFoundError, ValueError)}
 
 
@@ -95,7 +95,7 @@ class ReaderProcess:
         return f"it took more than {READER_SECONDS:.0f} seconds" if self._was_late else "its parser crashed"
 
 
-def main() -> None:
+def run_reader() -> None:
     """Answer the requests on stdin until it ends."""
     from legal_rag.corpus.sources import PROCESS_READERS
 

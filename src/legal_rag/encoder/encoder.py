@@ -22,7 +22,7 @@ from legal_rag.encoder.openvino import (
     convert_checkpoint,
     converted_folder,
     fingerprint,
-    read_settings,
+    read_conversion,
     read_tokens,
     write_conversion,
 )
@@ -376,11 +376,11 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
     Lengths may differ from one use to another. Marker tokens that are not the model's own change its embedding table,
     and so need a conversion of their own.
     """
-    recorded = read_settings(folder := _converted(name, config, Overrides(), cache))
+    recorded = read_conversion(folder := _converted(name, config, Overrides(), cache))
     overrides = {key: value for key, value in config.overrides._asdict().items() if value is not None}
     markers = Overrides(*(overrides.get(key, getattr(recorded, key)) for key in ("query_prefix", "document_prefix")))
     if markers != Overrides(recorded.query_prefix, recorded.document_prefix):
-        recorded = read_settings(folder := _converted(name, config, markers, cache))
+        recorded = read_conversion(folder := _converted(name, config, markers, cache))
     settings = replace(recorded, **overrides)
     check_lengths(settings)
     openvino_core()  # imported here: reading the tokenizer holds Python's lock, compiling does not

@@ -118,7 +118,7 @@ def write_conversion(target: Path, conversion: Conversion) -> None:
         (scratch / SETTINGS_FILE).write_text(json.dumps(asdict(conversion.tokens.settings)), encoding="utf-8")
 
 
-def read_settings(folder: Path) -> TokenSettings:
+def read_conversion(folder: Path) -> TokenSettings:
     """Read the settings that a converted encoder was written with."""
     values = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
     return TokenSettings(**values | {"skipped_ids": tuple(values["skipped_ids"])})

@@ -17,7 +17,7 @@ DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 MISSING = f"plots need matplotlib: {install_command('eval')}"
 
 
-class Outcome(NamedTuple):
+class QueryOutcome(NamedTuple):
     """What a run returned for a question."""
 
     qid: str
@@ -74,22 +74,22 @@ def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list
     return curve
 
 
-def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Outcome]:
+def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[QueryOutcome]:
     """Return the `n` questions that are answered last, those never answered first, each with the documents returned."""
     ranks = first_hit_ranks(qrels, run)
     worst = sorted(ranks, key=lambda qid: (-(ranks[qid] or float("inf")), qid))[:n]
     return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]
 
 
-def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> list[Outcome]:
+def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> list[QueryOutcome]:
     """Return `n` judged questions drawn at random, answered or not."""
     ranks = first_hit_ranks(qrels, run)
     drawn = random.Random(seed).sample(sorted(ranks), min(n, len(ranks)))  # noqa: S311 - a sample, no secret
     return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn]
 
 
-def _make_outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> Outcome:
-    return Outcome(qid, rank, _relevant(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
+def _make_outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> QueryOutcome:
+    return QueryOutcome(qid, rank, _relevant(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
 
 
 def _relevant(judged: Mapping[str, int]) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS
-from legal_rag.graph.facts import NOWHERE, Fact, entity_facts, node_of_document, text_facts
+from legal_rag.graph.facts import NOWHERE, GraphFact, entity_facts, node_of_document, text_facts
 from legal_rag.graph.names import (
     COURT,
     DOCUMENT,
@@ -194,13 +194,13 @@ class AnswerRecorder:
         self._writer.edge(source, known, edge.type, place, support=support, confidence=edge.confidence)
         return support
 
-    def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, Fact]":
+    def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, GraphFact]":
         """Return an edge's support, the text that gives it, and the edge as that text has it."""
         texts = [*self._texts, *self._ends_among(first, second)]
         for text in texts:
             if fact := text.fact(first, second, edge_type):
                 return TEXT, text, fact
-        unsupported = UNSUPPORTED, None, Fact(first, second, edge_type)
+        unsupported = UNSUPPORTED, None, GraphFact(first, second, edge_type)
         if not _may_be(first, second, edge_type):
             return unsupported
         if edge_type in CHECKED_TYPES and first.key.startswith(DOCUMENT):
@@ -209,7 +209,7 @@ class AnswerRecorder:
             return unsupported
         for text in self._texts:
             if span := text.together(first, second, edge_type):
-                return STATED, text, Fact(first, second, edge_type, *span)
+                return STATED, text, GraphFact(first, second, edge_type, *span)
         return unsupported
 
     def _ends_among(self, *ends: Named) -> "list[_Text]":
@@ -274,7 +274,7 @@ class _Text:
         self._places: dict[str, list[Span]] = {}
 
     @cached_property
-    def _facts(self) -> list[Fact]:
+    def _facts(self) -> list[GraphFact]:
         entities = self._library.entities_of(self.document.id) or ()
         return [*text_facts(self.document), *entity_facts(self.document, entities)]
 
@@ -295,7 +295,7 @@ class _Text:
         refs = identifiers_in(self.document.content)
         return _spans_of((identifier_node(ref), (ref.start, ref.end)) for ref in refs)
 
-    def fact(self, first: Named, second: Named, edge_type: str) -> Fact | None:
+    def fact(self, first: Named, second: Named, edge_type: str) -> GraphFact | None:
         """Return the fact of this text that equals the edge, if any."""
         edge_types = ("cites", "applies") if edge_type == "cites" else (edge_type,)
         for fact in self._facts:

@@ -85,7 +85,7 @@ _OF_PERSONS = frozenset((PARTIE, AVOCAT))
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
 
 
-class Fact(NamedTuple):
+class GraphFact(NamedTuple):
     """An edge with the span of the document that supports it."""
 
     source: Named
@@ -111,7 +111,7 @@ def _type_of(document: Document) -> str:
     return "article" if any(key.startswith("article:") for key in keys) else "document"
 
 
-def text_facts(document: Document) -> list[Fact]:
+def text_facts(document: Document) -> list[GraphFact]:
     """Return the edges from a document's text and columns, in linear time."""
     node, document_keys = node_of_document(document), {*own_keys(document), *_joined_keys(document)}
     return [
@@ -121,13 +121,13 @@ def text_facts(document: Document) -> list[Fact]:
     ]
 
 
-def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
+def entity_facts(document: Document, entities: Iterable[Entity]) -> list[GraphFact]:
     """Return the edges from entities: parties with a role, their counsel, statutes and their articles.
 
     Articles of codes come from `text_facts`.
     """
     node, text = node_of_document(document), document.content
-    facts: dict[tuple[str, str, str], Fact] = {}
+    facts: dict[tuple[str, str, str], GraphFact] = {}
     kept = [
         entity
         for entity in entities
@@ -143,7 +143,7 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
     return list(facts.values())
 
 
-def _citation_facts(document: Document, node: Named, document_keys: set[str]) -> Iterator[Fact]:
+def _citation_facts(document: Document, node: Named, document_keys: set[str]) -> Iterator[GraphFact]:
     text, length = document.content, len(document.content)
     laws_end = length + sum(len(law) + 1 for law in document.applied_laws)
     visas = _visas(text)
@@ -163,7 +163,7 @@ def _citation_facts(document: Document, node: Named, document_keys: set[str]) ->
         in_visa = [span for span in within if any(start <= span[0] < end for start, end in visas)]
         applies = named.type == "article" and (in_visa or any(length <= span[0] < laws_end for span in spans))
         place = next(iter(in_visa or within), NOWHERE)
-        yield Fact(node, named, "applies" if applies else "cites", *place, len(spans))
+        yield GraphFact(node, named, "applies" if applies else "cites", *place, len(spans))
 
 
 def _visas(text: str) -> list[Span]:
@@ -210,7 +210,7 @@ def _is_unambiguous(identifier: Identifier, document: Document) -> bool:
     return is_constitutional and _SAID_OF_DECISION.search(before) is not None
 
 
-def _court_fact(document: Document, node: Named) -> Iterator[Fact]:
+def _court_fact(document: Document, node: Named) -> Iterator[GraphFact]:
     if node.type != "decision":
         return
     head = document.content[:HEAD_CHARS]
@@ -223,10 +223,10 @@ def _court_fact(document: Document, node: Named) -> Iterator[Fact]:
     if court:
         words = words_of_value(court.name)
         places = (span for span in find_courts(head) if words_of_value(head[slice(*span)]) <= words)
-        yield Fact(node, court, "decided_by", *next(places, NOWHERE))
+        yield GraphFact(node, court, "decided_by", *next(places, NOWHERE))
 
 
-def _decision_below(document: Document, node: Named, document_keys: set[str]) -> Iterator[Fact]:
+def _decision_below(document: Document, node: Named, document_keys: set[str]) -> Iterator[GraphFact]:
     """Yield the edge to the one decision that a decision reverses or maintains, if its text names one."""
     text = document.content
     attacked: dict[str, tuple[Named, Span]] = {}
@@ -242,7 +242,7 @@ def _decision_below(document: Document, node: Named, document_keys: set[str]) ->
     outcome = outcome_of(document.solution, court, document.content, None)
     if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds <= _MAINTAINED):
         kind = "overrules" if outcome.kinds <= _REVERSED else "upholds"
-        yield Fact(node, below, kind, *span, detail=outcome.words)
+        yield GraphFact(node, below, kind, *span, detail=outcome.words)
 
 
 def _attacks(document: Document, document_keys: set[str]) -> list[Span]:
@@ -275,7 +275,7 @@ def _attacked(document: Document, start: int) -> Named | None:
     return Named(key, "decision", f"{court.name}, {legal_date(day)}{f', n° {numbers[0].value}' if numbers else ''}")
 
 
-def _in_full(facts: list[Fact]) -> list[Fact]:
+def _in_full(facts: list[GraphFact]) -> list[GraphFact]:
     """Give persons their longest name in this document: "Mme Pailler" becomes "Mme Aline Pailler"."""
     named = {end.key: end for fact in facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
     by_word: dict[str, list[Named]] = {}
@@ -295,7 +295,7 @@ def _in_full(facts: list[Fact]) -> list[Fact]:
     ]
 
 
-def _sure_parties(facts: list[Fact]) -> list[Fact]:
+def _sure_parties(facts: list[GraphFact]) -> list[GraphFact]:
     """Drop parties first named after the head whose surname others share.
 
     The rules give all of one surname the same role: "Mme Martin", a witness, is not the party "M. Martin".
@@ -309,7 +309,7 @@ def _sure_parties(facts: list[Fact]) -> list[Fact]:
     return [fact for fact in facts if fact.type != "party_to" or fact.source.key not in unsure]
 
 
-def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, Named]) -> Fact | None:
+def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, Named]) -> GraphFact | None:
     kind, text, span = entity["extraction_class"], entity["extraction_text"], (entity["char_start"], entity["char_end"])
     attributes = entity["attributes"]
     if entity.get("alignment") != "rules":  # extracted by a model: not a fact
@@ -318,20 +318,20 @@ def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, N
         statute = statute_node(text if kind == TEXTE_VISE else attributes.get("texte", ""), doc_id)
         statute = statute and known.get(statute.key.partition(" @")[0], statute)
         if kind == TEXTE_VISE or statute is None:
-            return Fact(node, statute, "cites", *span) if statute else None
+            return GraphFact(node, statute, "cites", *span) if statute else None
         is_of_code = _CODE.match(statute.name)
         return (
             None
             if is_of_code or not attributes.get("numero")
-            else Fact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
+            else GraphFact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
         )
     # The rules find parties reliably, but less so whether one is demandeur or défendeur.
     if kind == PARTIE and attributes.get("role"):
         party = person_node("party", text, doc_id)
-        return Fact(party, node, "party_to", *span) if party else None
+        return GraphFact(party, node, "party_to", *span) if party else None
     if kind == AVOCAT and not _OFFICE.match(text) and (counsel := person_node("judge_or_counsel", text, doc_id)):
         client = person_node("party", attributes.get("client", ""), doc_id)
-        return Fact(
+        return GraphFact(
             counsel, client or node, "represents" if client else "pleads_in", *span, detail=attributes.get("role", "")
         )
     return None

@@ -42,7 +42,7 @@ _TREATED = {
 }
 
 
-class Quotation(NamedTuple):
+class PageQuotation(NamedTuple):
     """The passage that supports a link, with its context, each on one line."""
 
     before: str
@@ -150,7 +150,7 @@ def says(edge: Edge, node: Node) -> str:
     return words.get(edge.type, edge.type)
 
 
-def quote(graph: KnowledgeGraph, edge: Edge) -> Quotation | None:
+def quote(graph: KnowledgeGraph, edge: Edge) -> PageQuotation | None:
     """Return the passage that supports an edge; None for a column's edge, or an unsupported one."""
     if not edge.doc_id or edge.char_start < 0:
         return None
@@ -163,7 +163,7 @@ def quote(graph: KnowledgeGraph, edge: Edge) -> Quotation | None:
     before = text[first:start].partition(" ")[2] if first else text[:start]
     after = text[end:last].rpartition(" ")[0] if last < len(text) else text[end:]
     cut = "…" * (end < edge.char_end)
-    return Quotation(
+    return PageQuotation(
         f"{'…' * (first > 0)}{_to_line(before)}",
         _to_line(text[start:end]) + cut,
         f"{_to_line(after)}{'…' * (last < len(text))}",
@@ -181,7 +181,7 @@ def _to_line(text: str) -> str:
     return _BLANKS.sub(" ", inner)
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """A link as displayed."""
 
     edge: Edge
@@ -190,7 +190,7 @@ class Link(NamedTuple):
     name: str  # of the node at the other end
     facts: list[str]  # about it
     day: str  # of that decision, ISO 8601; empty if unknown
-    quoted: Quotation | None
+    quoted: PageQuotation | None
     origin: str
 
 
@@ -271,10 +271,10 @@ def _count_left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
     return len(others) - shown + max(0, view.node.cited - len(citing))
 
 
-def _as_link(graph: KnowledgeGraph, node: Node, edge: Edge, names: Mapping[str, str]) -> Link:
+def _as_link(graph: KnowledgeGraph, node: Node, edge: Edge, names: Mapping[str, str]) -> PageLink:
     other = other_end(edge, node)
     dated = _DAY.search(other.key) if other.key.startswith(LOWER) else None
-    return Link(
+    return PageLink(
         edge,
         edge.type if edge.type in EDGE_TYPES else "related_to",
         says(edge, node),

@@ -26,7 +26,7 @@ from legal_rag.base.sqlite import (
 )
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
-from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
+from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.parts import Part, StoredDocument, bring_up_to_date
@@ -185,7 +185,7 @@ class GraphWriter:
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
-    def facts(self, kind: str, doc_id: str, content_hash: str, made_by: str, facts: Iterable[Fact]) -> None:
+    def facts(self, kind: str, doc_id: str, content_hash: str, made_by: str, facts: Iterable[GraphFact]) -> None:
         """Store the facts from a document's text or entities, replacing earlier ones."""
         text_key = self.text(doc_id, content_hash)
         source_key = self.source(kind, text_key, made_by)
@@ -269,7 +269,7 @@ def add_to_graph(folder: Path, store: Path) -> None:
 def _text_part(writer: GraphWriter) -> Part:
     """The edges from texts."""
 
-    def put(rows: Iterable[tuple[str, str, list[Fact]]]) -> None:
+    def put(rows: Iterable[tuple[str, str, list[GraphFact]]]) -> None:
         with writer.transaction():
             for doc_id, content_hash, facts in rows:
                 writer.facts(BY_TEXT, doc_id, content_hash, _RULES, facts)
@@ -290,7 +290,7 @@ def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] |
     return Part(sorted(lacking), _as_stored, put)
 
 
-def _id_hash_and_facts(stored: StoredDocument) -> tuple[str, str, list[Fact]]:
+def _id_hash_and_facts(stored: StoredDocument) -> tuple[str, str, list[GraphFact]]:
     return stored.document.id, stored.document.content_hash, text_facts(stored.document)
 
 

@@ -15,7 +15,7 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.scanning import NO_BREAK
 from legal_rag.library.library import Library
-from legal_rag.report.lines import STATUS_WORDS, printable
+from legal_rag.report.lines import STATUS_WORDS, printable_lines
 
 QUOTE_CHARS = 1500  # of a passage in the table of sources
 KEY_CHARS = 60  # of a BibTeX key, without its number
@@ -118,7 +118,7 @@ def _replace_markers(answer: str, sources: Mapping[str, _NumberedSource]) -> str
 
 
 def _clean(text: str) -> str:
-    return printable(text)
+    return printable_lines(text)
 
 
 class _BodyWriter:
@@ -248,5 +248,5 @@ _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textas
 
 
 def _escape_latex(text: str) -> str:
-    line = " ".join(printable(text).split(" ")).replace("\n", " ")
+    line = " ".join(printable_lines(text).split(" ")).replace("\n", " ")
     return "".join(_SPECIAL.get(char, f"\\{char}" if char in "{}$&#%_" else char) for char in line)

@@ -80,14 +80,14 @@ def french_seconds(seconds: float) -> str:
     return f"{seconds:.1f} s".replace(".", ",")
 
 
-def printable(text: str) -> str:
+def printable_lines(text: str) -> str:
     """Strip control characters other than line breaks, and marks of writing direction, which steer a terminal."""
     return "".join(char for char in text if char.isprintable() or char == "\n" or unicodedata.category(char) == "Zs")
 
 
 def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
     """Return text in one line of at most `most_chars` characters."""
-    line = " ".join(printable(" ".join(text.split())).split())
+    line = " ".join(printable_lines(" ".join(text.split())).split())
     return line if len(line) <= most_chars else line[: most_chars - 1].rstrip() + "…"
 
 

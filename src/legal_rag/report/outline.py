@@ -78,7 +78,7 @@ class Section:
         return {**named, "char_start": node.char_start, "char_end": node.char_end, "spoken": self.spoken}
 
 
-class Mark(NamedTuple):
+class TextMark(NamedTuple):
     """A span of a text that can be linked to, by an id of its own in the page."""
 
     anchor: str
@@ -92,7 +92,7 @@ class Run(NamedTuple):
     """A piece of a text in one style."""
 
     text: str
-    marks: tuple[Mark, ...]  # that begin with it
+    marks: tuple[TextMark, ...]  # that begin with it
     heading: bool
     cited: bool
     near: bool  # to a passage cited, or part of it
@@ -193,7 +193,7 @@ def list_sections(outline: Outline) -> Iterator[Section]:
 
 
 def view_document(
-    document: Document, outline: Outline, prefix: str, marks: Sequence[Mark] = (), most_chars: int = MAX_CHARS
+    document: Document, outline: Outline, prefix: str, marks: Sequence[TextMark] = (), most_chars: int = MAX_CHARS
 ) -> DocumentView:
     """Cut a document where its sections, speakers and marks begin and end; linear in its length.
 
@@ -269,19 +269,19 @@ def _nest_sections(sections: Iterable[Section]) -> list[Section]:
 
 
 def _cut_stretches(
-    text: str, passages: Sequence[Paragraph], prefix: str, sections: Sequence[Section], marks: Sequence[Mark]
+    text: str, passages: Sequence[Paragraph], prefix: str, sections: Sequence[Section], marks: Sequence[TextMark]
 ) -> Iterator[Stretch]:
     """Cut a text where speakers change, and each stretch at headings and marks."""
     spoken = list(_spoken_spans(text, passages))
     answers = _answer_starts(spoken)
     places = [
-        Mark(f"{prefix}-{section.number}", section.node.char_start, section.node.char_start) for section in sections
+        TextMark(f"{prefix}-{section.number}", section.node.char_start, section.node.char_start) for section in sections
     ]
     looks = _Looks(text, [section.node.heading for section in sections], marks)
     waiting = deque(sorted([*places, *marks], key=lambda mark: mark.char_start))
     for number, ((start, end), voice) in enumerate(spoken):
         until = end if number + 1 < len(spoken) else len(text) + 1
-        here: dict[int, tuple[Mark, ...]] = {}
+        here: dict[int, tuple[TextMark, ...]] = {}
         while waiting and waiting[0].char_start < until:
             begun = min(max(waiting[0].char_start, start), end - 1)
             here[begun] = (*here.get(begun, ()), waiting.popleft())
@@ -316,7 +316,7 @@ def _answer_starts(spoken: Sequence[tuple[Span, Voice | None]]) -> list[int | No
 class _Looks:
     """The style of any character: whether in a heading, cited, near a passage cited, and in a match."""
 
-    def __init__(self, text: str, headings: Iterable[Span], marks: Iterable[Mark]) -> None:
+    def __init__(self, text: str, headings: Iterable[Span], marks: Iterable[TextMark]) -> None:
         kinds: list[list[Span]] = [list(headings), *([] for _ in range(2 + HEATS))]
         for _, start, end, cited, heat in marks:
             if cited:
@@ -352,7 +352,7 @@ def _widen_to_context(text: str, start: int, end: int) -> Span:
     return begin, max(stop, end)
 
 
-def _cut_runs(text: str, span: Span, marks: Mapping[int, tuple[Mark, ...]], looks: _Looks) -> Iterator[Run]:
+def _cut_runs(text: str, span: Span, marks: Mapping[int, tuple[TextMark, ...]], looks: _Looks) -> Iterator[Run]:
     cuts = sorted({*span, *marks, *looks.between(*span)})
     for begin, end in pairwise(cuts):
         yield Run(text[begin:end], marks.get(begin, ()), *looks.at(begin))

@@ -40,7 +40,7 @@ from legal_rag.report.outline import (
     HEATS,
     VOICES_IN_FRENCH,
     DocumentView,
-    Mark,
+    TextMark,
     Voice,
     outline_style,
     view_document,
@@ -466,17 +466,17 @@ def _with_surroundings(passage: Passage) -> tuple[int, str]:
 
 
 def _view_decision(decision: Decision, question: str, heats: "_Heats") -> DocumentView:
-    marks: list[Mark] = []
+    marks: list[TextMark] = []
     for number, citation in decision.citations:
         quote = citation.quote[:MAX_PASSAGE]
         if (place := decision.text.place(citation.char_start, quote)) is not None:
-            marks.append(Mark(f"place-{number}", place, place + len(quote), cited=number))
+            marks.append(TextMark(f"place-{number}", place, place + len(quote), cited=number))
     for rank, passage in decision.passages:
         if (place := decision.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
-            marks.append(Mark(f"passage-{rank}", place, place))
+            marks.append(TextMark(f"passage-{rank}", place, place))
             for n, _, (start, end), similarity in _shown_matches(passage, question):
                 heat = heats.of(similarity)
-                marks.append(Mark(f"word-{rank}-{n}", place + start, place + end, heat=heat))
+                marks.append(TextMark(f"word-{rank}-{n}", place + start, place + end, heat=heat))
     return view_document(
         replace(decision.document, content=decision.text.text), decision.outline, decision.prefix, marks
     )

@@ -24,7 +24,7 @@ MAX_SHOWN = 600_000  # characters of the text in a page
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A piece of the text in one style."""
 
     text: str
@@ -32,10 +32,10 @@ class Piece(NamedTuple):
     ends: list[int]  # numbers of the references that end with it
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """A paragraph, and the notes in its margin: numbered references."""
 
-    pieces: list[Piece]
+    pieces: list[TextPiece]
     notes: list[tuple[int, Reference]]
 
 
@@ -99,7 +99,7 @@ def typeset(text: str) -> str:
     return re.sub(r"(?<=«) | (?=[»:;?!])", "\u00a0", text)
 
 
-def rows_of(verification: Verification) -> Iterator[Row]:
+def rows_of(verification: Verification) -> Iterator[PageRow]:
     """Cut a text into paragraphs with the references that begin in each; linear apart from sorting."""
     text = verification.text[:MAX_SHOWN]
     numbered = list(enumerate(verification.references, start=1))
@@ -109,11 +109,11 @@ def rows_of(verification: Verification) -> Iterator[Row]:
         notes = numbered[bisect_left(starts, begin) : bisect_left(starts, end)]
         if text[begin:end].strip():
             open_before = [entry for entry in numbered[: bisect_left(starts, begin)][-20:] if entry[1].end > begin]
-            yield Row(list(_split_pieces(text, begin, end, [*open_before, *notes])), notes)
+            yield PageRow(list(_split_pieces(text, begin, end, [*open_before, *notes])), notes)
         begin = end
 
 
-def _split_pieces(text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]) -> Iterator[Piece]:
+def _split_pieces(text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]) -> Iterator[TextPiece]:
     changes: dict[int, list[tuple[int, Reference]]] = {begin: [], end: []}
     for number, reference in references:
         for place in (reference.start, reference.end):
@@ -128,6 +128,6 @@ def _split_pieces(text: str, begin: int, end: int, references: Sequence[tuple[in
                 inside.pop(number, None)
         shortest = min(inside.values(), key=lambda reference: reference.end - reference.start, default=None)
         ends = [number for number, reference in changes[stop] if reference.end == stop]
-        yield Piece(
+        yield TextPiece(
             text[start:stop].rstrip() if stop == end else text[start:stop], shortest.verdict if shortest else None, ends
         )

@@ -145,7 +145,7 @@ def estimate(
     price: Price | None = None,
 ) -> Estimate:
     """Estimate a run over what `generate_questions` draws; `price` is the model's, where LiteLLM does not know it."""
-    from legal_rag.evaluation.questions.writer import prompt_text, requests_at_most
+    from legal_rag.evaluation.questions.writer import question_prompt, requests_at_most
 
     settings = settings or QuestionSettings()
     drawn = draw(library.content_hashes(), limit, settings.seed, doc_ids)
@@ -153,7 +153,7 @@ def estimate(
     for doc_id, _ in draw(drawn, SAMPLED, settings.seed):
         content = library.document(doc_id).content
         shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
-        tokens.append(tokens_in(prompt_text(shown)))
+        tokens.append(tokens_in(question_prompt(shown)))
     mean = sum(tokens) / (len(tokens) or 1)
     asks, advice = requests_at_most(settings)
     prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))

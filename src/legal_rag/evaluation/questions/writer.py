@@ -102,10 +102,10 @@ class Writer:
 
 def prompt_hash() -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of the prompt, without a document."""
-    return sha256(prompt_text("").encode()).hexdigest()[:16]
+    return sha256(question_prompt("").encode()).hexdigest()[:16]
 
 
-def prompt_text(context: str) -> str:
+def question_prompt(context: str) -> str:
     """Return the text of a first request, all messages joined."""
     messages = dspy.ChatAdapter().format(FullQAExtraction, [], {"context": context})
     return "\n".join(str(message["content"]) for message in messages)
