@@ -8,7 +8,7 @@ from legal_rag.library import PlaidShards
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.search import ShardHits, ShardSize, search_shards
-from legal_rag.library.plaid.writer import merge_shards
+from legal_rag.library.plaid.writer import copy_passages
 
 LENGTHS = [3, 1, 12, 7, 1, 30, 2, 5, 9, 4] * 6
 ALL = list(range(len(LENGTHS)))
@@ -29,12 +29,17 @@ def folder(passages, tmp_path_factory):
     return write(tmp_path_factory.mktemp("shards") / "one", passages)
 
 
+def keep(folder, positions, target):
+    """Write a shard of some passages of another."""
+    copy_passages([folder], np.array([(0, position) for position in positions]), target)
+
+
 @pytest.fixture(scope="session")
 def thirds(folder, tmp_path_factory):
     """Cut the shard in three that have its centroids, so that every passage decompresses to the same vectors."""
     root = tmp_path_factory.mktemp("thirds")
     for number in range(3):
-        merge_shards([(folder, np.setdiff1d(ALL, ALL[number * 20 : number * 20 + 20]))], root / str(number))
+        keep(folder, ALL[number * 20 : number * 20 + 20], root / str(number))
     return [root / str(number) for number in range(3)]
 
 
@@ -106,7 +111,7 @@ def test_excluded_passages_are_never_hits(folder, tmp_path, queries, engine, mon
 @pytest.mark.slow
 def test_fast_plaid_leaves_excluded_passages_out(folder, tmp_path, queries):
     excluded = np.array([0, 5, 17, 40, 59])
-    merge_shards([(folder, np.array([], dtype=np.int64))], tmp_path / "copy")
+    keep(folder, ALL, tmp_path / "copy")
     shard = reference_engine(tmp_path / "copy", excluded)
     assert not set(excluded) & set(shard.search(queries[0], 100).positions)
     assert set(shard.search(queries[0], 100, np.array([4, 5, 6, 59])).positions) <= {4, 6}
@@ -182,9 +187,9 @@ def test_two_searches_at_once_give_what_one_gives(thirds, queries):
 
 @pytest.mark.parametrize("dropped", [[], [0], [59], [1, 2, 3, 30, 58]])
 def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, dropped):
-    merge_shards([(folder, np.array(dropped, dtype=np.int64))], tmp_path / "copy")
-    assert (checksums(tmp_path / "copy") == checksums(folder)) == (not dropped)
     kept = np.setdiff1d(ALL, dropped)
+    keep(folder, kept, tmp_path / "copy")
+    assert (checksums(tmp_path / "copy") == checksums(folder)) == (not dropped)
     one, copy = MappedShard(folder), MappedShard(tmp_path / "copy")
     np.testing.assert_array_equal(copy.token_vectors(np.arange(len(kept))), one.token_vectors(kept))
     expected = One(folder).search(queries[0], 60, kept)
@@ -193,7 +198,7 @@ def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, d
 
 
 def test_a_copy_has_the_lists_of_its_own_passages_and_is_not_written_over_another(folder, tmp_path):
-    merge_shards([(folder, np.array([0, 7]))], tmp_path / "copy")
+    keep(folder, np.setdiff1d(ALL, [0, 7]), tmp_path / "copy")
     files = open_files(tmp_path / "copy")
     codes, ends = np.array(files.parts[0].codes), np.cumsum(files.passage_tokens)
     for centroid in range(len(files.centroids)):
@@ -201,36 +206,19 @@ def test_a_copy_has_the_lists_of_its_own_passages_and_is_not_written_over_anothe
         listed = files.ivf[files.ivf_starts[centroid] : files.ivf_starts[centroid + 1]]
         assert listed.tolist() == np.unique(holders).tolist()
     with pytest.raises(FileExistsError, match="copy"):
-        merge_shards([(folder, np.array([1]))], tmp_path / "copy")
+        keep(folder, [1], tmp_path / "copy")
 
 
 @pytest.mark.slow
 def test_fast_plaid_opens_a_copy(folder, tmp_path, queries):
-    merge_shards([(folder, np.array([3, 4]))], tmp_path / "copy")
+    keep(folder, np.setdiff1d(ALL, [3, 4]), tmp_path / "copy")
     own = One(tmp_path / "copy").search(queries[0], 5)
     other = reference_engine(tmp_path / "copy").search(queries[0], 5)
     np.testing.assert_allclose(own.scores, other.scores, atol=0.05)
 
 
-def test_a_copy_of_several_parts_leaves_out_a_part_that_has_nothing_left(tmp_path, passages, monkeypatch):
-    monkeypatch.setattr("legal_rag.library.plaid.writer.PART_TOKENS", 60)
-    source = write(tmp_path / "parts", passages)
-    first = int(open_files(source).part_passages[1])
-    merge_shards([(source, np.arange(first))], tmp_path / "copy")
-    assert len(open_files(tmp_path / "copy").parts) == len(open_files(source).parts) - 1
-    one, copy = MappedShard(source), MappedShard(tmp_path / "copy")
-    np.testing.assert_array_equal(copy.token_vectors(np.array([0])), one.token_vectors(np.array([first])))
-
-
-@pytest.mark.parametrize(
-    ("dropped", "problem"),
-    [
-        (range(60), "cannot drop all 60 passages of .*expected one to remain"),
-        ([60], "cannot drop passages .*expected positions from 0 to 59"),
-        ([-1], "cannot drop passages .*expected positions from 0 to 59"),
-    ],
-)
-def test_dropping_everything_or_what_is_not_there_is_refused(folder, tmp_path, dropped, problem):
-    with pytest.raises(ValueError, match=problem):
-        merge_shards([(folder, np.array(dropped))], tmp_path / "copy")
+@pytest.mark.parametrize("position", [60, -1])
+def test_copying_what_is_not_there_is_refused(folder, tmp_path, position):
+    with pytest.raises(ValueError, match="has only 60 passages"):
+        keep(folder, [0, position], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

@@ -27,7 +27,7 @@ from legal_rag.indexer.shards import shard_home
 from legal_rag.library.library import MAPPING, STORE, Library
 from legal_rag.library.plaid.codec import CODEC_FILES
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
-from legal_rag.library.plaid.writer import copy_passages, merge_shards
+from legal_rag.library.plaid.writer import copy_passages
 from legal_rag.library.store import StoreWriter
 
 PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, next to `fast_plaid_index`
@@ -103,12 +103,16 @@ def _store_documents(
 def _write_shards(scratch: Path, plaid: Path, positions: Sequence[int], shard_chunks: int) -> None:
     for number, start in enumerate(range(0, len(positions), shard_chunks)):
         places = np.array([(0, position) for position in positions[start : start + shard_chunks]])
-        target = shard_home(scratch, number) / PLAID_FOLDER
-        copy_passages([plaid], places, target)
-        for name in CODEC_FILES:  # no links to files of others, who may write them
-            content = (target / name).read_bytes()
-            (target / name).unlink()
-            (target / name).write_bytes(content)
+        _copy_unlinked([plaid], places, shard_home(scratch, number) / PLAID_FOLDER)
+
+
+def _copy_unlinked(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
+    """Write a shard of passages, without links to files of others, who may write them."""
+    copy_passages(folders, places, target)
+    for name in CODEC_FILES:
+        content = (target / name).read_bytes()
+        (target / name).unlink()
+        (target / name).write_bytes(content)
 
 
 class _Mapping(NamedTuple):
@@ -236,30 +240,31 @@ class PylateIndex(NamedTuple):
 def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
     """Write a Library as one PLAID index in PyLate's format, with chunk ids and a `doc_mapping.json` at its root.
 
-    A Library with one codebook gives the same scores there; with several, which are merged, nearly the same.
+    Scores there are the same.
 
     Args:
         library: An open Library; what was removed from it is left out.
         folder: A new folder: it gets `<name of the Library>/fast_plaid_index`.
 
     Raises:
-        ValueError: If the folder exists, or the Library has no PLAID index.
+        ValueError: If the folder exists, or the Library has no PLAID index, or, of an earlier version, several
+            codebooks.
     """
-
     target, name = Path(folder).expanduser(), library.path.name
     if target.exists():
         raise ValueError(f"will not overwrite {target} (expected a new folder)")
     if not library.manifest["plaid"]["n_bits"]:
         raise ValueError(f"{library.path} has no PLAID index to export (it was built with --n-bits 0)")
-    counts = [shard["chunks"] for shard in library.manifest["shards"]]
-    shards = list(zip(library.shard_folders, library.removed_positions(), strict=True))
-    shards = [shard for shard, n_chunks in zip(shards, counts, strict=True) if len(shard[1]) < n_chunks]
-    ids = list(library.chunk_ids())
+    if len(set(library.codebooks)) > 1:
+        raise ValueError(
+            f"the shards of {library.path} have different codebooks: 'legal-rag compact --retrain' makes one"
+        )
+    ids, places = list(library.chunk_ids()), library.places_in(range(len(library.shard_folders)))
     with made_once(target) as scratch:
-        n_codebooks = merge_shards(shards, scratch / name / PLAID_FOLDER)
+        _copy_unlinked(library.shard_folders, np.array(sorted(places)), scratch / name / PLAID_FOLDER)
         names = dict(enumerate(chunk_id(*chunk) for chunk in ids))
         positions = {key: position for position, key in names.items()}
         for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, positions)):
             (scratch / name / f"{file}.pkl").write_bytes(pickle.dumps(value))
         write_mapping(scratch / MAPPING, library.manifest["source"], (doc_id for doc_id, _ in ids))
-    return PylateIndex(str(target), name, PROBES * n_codebooks, len(ids))
+    return PylateIndex(str(target), name, PROBES, len(ids))

@@ -47,17 +47,14 @@ class Codebook:
         self.centroids: np.ndarray = files.centroids.astype(np.float32)
         residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
         self.residuals: np.ndarray = residuals.view(np.float64)  # two in each number
-        dim, per_byte = self.centroids.shape[1], residuals.shape[1]
-        # The lowest bits of all bytes, which encode a byte's last dimension, are decoded in one go; then the next bits.
-        self._order = np.arange(dim).reshape(-1, per_byte).T[::-1].ravel()
+        self.n_bits = files.n_bits
+        dim, number = self.centroids.shape[1], np.dtype(np.uint8 if self._bytes else np.int16)
         unit, levels = _round_rows(residuals.reshape(1, -1))
-        levels = levels.reshape(residuals.shape).astype(np.int16)
-        units, rows = _round_rows(np.take(self.centroids, self._order, axis=1))
-        lookup = np.resize(levels[: 2**files.n_bits, -1], 16) + self._zero  # of a byte's lowest bits
+        levels = (levels.reshape(residuals.shape).astype(np.int16) + self._zero).astype(number)
+        units, rows = _round_rows(self.centroids)
         self.tables = Tables(
-            lookup=lookup.astype(np.uint8 if self._bytes else np.int8),
-            n_bits=files.n_bits,
-            zero=np.array([self._zero], dtype=np.uint8 if self._bytes else np.int16),
+            table=levels.view(f"i{min(residuals.shape[1] * number.itemsize, 8)}"),
+            zero=np.array([self._zero], dtype=number),
             unit=unit[0],
             centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
             units=units,
@@ -77,7 +74,7 @@ class Codebook:
         dim = self.centroids.shape[1]
         query = np.frombuffer(query_bytes, dtype=np.float32).reshape(-1, dim)
         padded = np.pad(query, ((0, -len(query) % LANES), (0, 0)))
-        units, rows = _round_rows(np.take(padded, self._order, axis=1))
+        units, rows = _round_rows(padded)
         number = np.dtype(np.int8 if self._bytes else np.int16)
         per_word = WORD // number.itemsize
         words = np.pad(rows, ((0, 0), (0, -dim % per_word))).reshape(len(rows) // LANES, LANES, -1, per_word)
@@ -130,7 +127,7 @@ class Codebooks:
         """
         with self._lock:
             codebook = self._held.get(key) or Codebook(files, vectorized=self._vectorized)
-            shape, expected = (codebook.centroids.shape, codebook.tables.n_bits), (files.centroids.shape, files.n_bits)
+            shape, expected = (codebook.centroids.shape, codebook.n_bits), (files.centroids.shape, files.n_bits)
             if shape != expected:  # kernels check no bounds
                 raise ValueError(
                     f"damaged PLAID index: codebooks of {expected} and {shape} by one name (expected equal ones)"
@@ -143,7 +140,7 @@ class Codebooks:
 
 
 class MappedShard:
-    """A memory-mapped shard; see `legal_rag.library.plaid.search.Shard`."""
+    """A memory-mapped shard. Queries have shape (n_query_tokens, dim), float32."""
 
     def __init__(
         self,

@@ -36,21 +36,8 @@ class ShardSize(NamedTuple):
     n_tokens: int
 
 
-class Shard(Protocol):
-    """One PLAID shard opened by some engine. Queries have shape (n_query_tokens, dim), float32."""
-
-    size: ShardSize
-    dim: int
-
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
-        """Return each query's candidates with their MaxSim scores."""
-
-    def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return for each query the `k` best passages of `subset` (None: of all) by MaxSim."""
-
-
 class Shards(Protocol):
-    """Shards in a fixed order, in this process or in others: the methods of `Shard`, with lists by shard.
+    """PLAID shards in a fixed order, in this process or in others; queries have shape (n_query_tokens, dim), float32.
 
     Each method is called once per search, so that an implementation may query all shards in parallel.
     """
