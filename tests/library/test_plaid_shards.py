@@ -66,8 +66,8 @@ class Apart:
 
 
 def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):
-    together = PlaidShards(thirds, "cpu")
-    apart = Apart([PlaidShards(thirds[:1], "cpu"), PlaidShards(thirds[1:], "cpu")])
+    together = PlaidShards(thirds)
+    apart = Apart([PlaidShards(thirds[:1]), PlaidShards(thirds[1:])])
     subsets = [None, np.array([1, 5, 6, 13]), None]
     for one in (None, subsets):
         expected = together.search_batch(queries, 7, one)
@@ -77,10 +77,10 @@ def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):
 def test_several_shards_give_the_exact_hits_of_one_and_a_batch_what_each_query_gives_alone(folder, thirds, queries):
     for query in queries:
         expected = One(folder).search(query, 15)
-        found = PlaidShards(thirds, "cpu").search(query, 15)
+        found = PlaidShards(thirds).search(query, 15)
         assert [shard * 20 + position for shard, position, _ in found] == expected.positions.tolist()
         assert [score for _, _, score in found] == expected.scores.tolist()
-    shards = PlaidShards(thirds, "cpu")
+    shards = PlaidShards(thirds)
     subsets = [np.array([0, 3, 4, 19]), None, np.array([], dtype=np.int64)]
     for one in (None, subsets):
         for query, hits in zip(queries, shards.search_batch(queries, 6, one), strict=True):
@@ -88,13 +88,13 @@ def test_several_shards_give_the_exact_hits_of_one_and_a_batch_what_each_query_g
 
 
 def test_no_query_and_no_shard_have_no_hits(thirds, queries):
-    assert PlaidShards(thirds, device="cpu").search_batch([], 5) == []
-    assert PlaidShards([], device="cpu").search_batch(queries, 5, []) == [[], [], [], []]
+    assert PlaidShards(thirds).search_batch([], 5) == []
+    assert PlaidShards([]).search_batch(queries, 5, []) == [[], [], [], []]
 
 
 @pytest.mark.parametrize("k", [0, 1, 25, 1000])
 def test_hits_are_as_many_as_asked_for_or_as_there_are(thirds, queries, k):
-    hits = PlaidShards(thirds, "cpu").search(queries[0], k)
+    hits = PlaidShards(thirds).search(queries[0], k)
     assert len({hit[:2] for hit in hits}) == min(k, len(LENGTHS))
 
 
@@ -119,28 +119,28 @@ def test_fast_plaid_leaves_excluded_passages_out(folder, tmp_path, queries):
 
 
 def test_a_shard_whose_passages_are_all_excluded_has_no_hit(thirds, queries):
-    shards = PlaidShards(thirds, "cpu", [np.arange(20), np.array([], dtype=np.int64), np.arange(20)])
+    shards = PlaidShards(thirds, [np.arange(20), np.array([], dtype=np.int64), np.arange(20)])
     assert {shard for shard, _, _ in shards.search(queries[0], 60)} == {1}
-    none = PlaidShards(thirds, "cpu", [np.arange(20)] * 3)
+    none = PlaidShards(thirds, [np.arange(20)] * 3)
     assert none.search(queries[0], 5) == []
 
 
 @pytest.mark.parametrize("excluded", [[60], [-1], [3, 1000], [0.5]])
 def test_an_excluded_passage_that_is_not_there_is_refused(folder, excluded):
     with pytest.raises(ValueError, match=r"excluded passages .*expected positions from 0 to 59"):
-        PlaidShards([folder], device="cpu", excluded=[np.array(excluded)])
+        PlaidShards([folder], excluded=[np.array(excluded)])
 
 
 def test_exclusions_and_subsets_for_another_number_of_shards_are_refused(thirds, queries):
     with pytest.raises(ValueError, match="1 lists of excluded passages do not fit 3 shards"):
-        PlaidShards(thirds, device="cpu", excluded=[np.array([1])])
+        PlaidShards(thirds, excluded=[np.array([1])])
     with pytest.raises(ValueError, match="2 subsets do not fit 3 shards"):
-        PlaidShards(thirds, device="cpu").search(queries[0], 5, [None, None])
+        PlaidShards(thirds).search(queries[0], 5, [None, None])
 
 
 def test_shards_whose_sizes_are_known_are_opened_when_they_are_searched(thirds, tmp_path, queries):
     folders, sizes = [*thirds[:2], tmp_path / "not-there"], [ShardSize(20, 148)] * 3
-    shards = PlaidShards(folders, "cpu", sizes=sizes)
+    shards = PlaidShards(folders, sizes=sizes)
     assert len(shards.search(queries[0], 50, [None, np.array([3]), np.array([], dtype=np.int64)])) == 21
     hits = [[ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in ([5], [], [])]
     assert [len(one.scores) for (one,) in shards.scores(queries[:1], hits)] == [1, 0, 0]
@@ -150,15 +150,15 @@ def test_shards_whose_sizes_are_known_are_opened_when_they_are_searched(thirds, 
 
 def test_a_shard_of_another_size_than_recorded_or_of_another_dim_is_refused(thirds, folder, tmp_path):
     with pytest.raises(ValueError, match=r"n_passages=20, n_tokens=148\), expected ShardSize\(n_passages=21"):
-        PlaidShards(thirds, "cpu", sizes=[ShardSize(21, 148)] * 3)
+        PlaidShards(thirds, sizes=[ShardSize(21, 148)] * 3)
     other = write(tmp_path / "other", random_passages([3], dim=16))
     with pytest.raises(ValueError, match=r"shards of different dims: \[16, 32\]"):
-        PlaidShards([folder, other], device="cpu")
+        PlaidShards([folder, other])
 
 
 def test_given_passages_of_all_shards_get_the_scores_of_a_search(thirds, queries):
     for keys in (None, ["one", "one", "one"], ["one", "one", "other"]):
-        shards = PlaidShards(thirds, "cpu", codebooks=keys)
+        shards = PlaidShards(thirds, codebooks=keys)
         found = {hit[:2]: hit[2] for hit in shards.search(queries[2], 60)}
         wanted = [np.array([1, 19]), np.array([], dtype=np.int64), np.array([0])]
         hits = [[ShardHits(some, np.zeros(len(some), np.float32))] * 2 for some in wanted]
@@ -173,12 +173,12 @@ def test_equal_scores_come_in_the_order_of_shard_and_position(tmp_path, queries)
     for name in ("0.codes.npy", "0.residuals.npy"):
         values = np.load(shard / name)
         np.save(shard / name, np.concatenate([values[:6]] * 4))
-    hits = PlaidShards([shard, shard], "cpu").search(queries[0], 3)
+    hits = PlaidShards([shard, shard]).search(queries[0], 3)
     assert [hit[:2] for hit in hits] == [(0, 0), (0, 1), (0, 2)]
 
 
 def test_two_searches_at_once_give_what_one_gives(thirds, queries):
-    shards = PlaidShards(thirds, "cpu")
+    shards = PlaidShards(thirds)
     expected = [shards.search(query, 5) for query in queries]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):

@@ -190,7 +190,7 @@ class ShardActor:
     @cached_property
     def _shards(self) -> PlaidShards:
         self._check_build()  # a restarted actor may find another build; or it comes while the shards are opened
-        shards = PlaidShards(self._folders, "cpu", self._excluded)
+        shards = PlaidShards(self._folders, self._excluded)
         self._check_build()
         return shards
 

@@ -1,13 +1,10 @@
-"""Late-interaction search over shards by exact MaxSim; and fast-plaid installed, which searches on GPUs."""
+"""Late-interaction search over shards by exact MaxSim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 import numpy as np
-
-from legal_rag.encoder.runtime import best_device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +52,6 @@ class Shards(Protocol):
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages, by shard, then by query."""
-
-
-def default_device() -> str:
-    """Return 'cuda' where there is a GPU and fast-plaid, which works on it; else 'cpu'."""
-    return best_device() if find_spec("fast_plaid") else "cpu"
 
 
 def search_shards(

@@ -1,54 +1,16 @@
-"""PLAID shards opened for search, on CPU or GPU."""
+"""PLAID shards opened for search."""
 
 from collections.abc import Hashable, Sequence
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
 from legal_rag.library.plaid.cpu import Codebooks, MappedShard, max_sim
-from legal_rag.library.plaid.search import ShardHits, ShardSize, default_device, in_scope, search_shards
+from legal_rag.library.plaid.search import ShardHits, ShardSize, search_shards
 
-GPU_PROBES = 32  # centroids that fast-plaid visits for each query token
 NO_HITS = ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
-
-
-class FastPlaidShard(MappedShard):
-    """A shard searched by fast-plaid on a GPU, which finds most of the best passages; given ones are scored exactly."""
-
-    def __init__(self, *arguments: Any, device: str = "cuda", n_probe: int = GPU_PROBES) -> None:
-        """Open a shard; see `MappedShard` for the other arguments."""
-        from fast_plaid.search import FastPlaid
-
-        super().__init__(*arguments)
-        self._n_probe = min(n_probe, len(self._files.centroids))  # fast-plaid panics if asked for more
-        self._index = FastPlaid(str(self.folder), device=device)
-
-    def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return the best `k` passages for each query, in rising order of position."""
-        allowed = in_scope(self._live, subset)
-        # One list serves all queries; fast-plaid takes no empty one.
-        names = None if allowed is None else [int(position) for position in allowed]
-        return [self._search_fast_plaid(query, k, names) for query in queries]
-
-    def _search_fast_plaid(self, query: np.ndarray, k: int, allowed: list[int] | None) -> ShardHits:
-        import torch
-
-        if allowed is not None and not allowed:
-            return NO_HITS
-        (hits,) = self._index.search(
-            torch.from_numpy(query)[None],
-            top_k=min(k, self.size.n_passages),
-            n_ivf_probe=self._n_probe,
-            n_full_scores=max(4096, 10 * k),
-            show_progress=False,
-            subset=None if allowed is None else [allowed],
-        )
-        positions = np.array([position for position, _ in hits], dtype=np.int64)
-        order = np.argsort(positions)
-        return ShardHits(positions[order], np.array([score for _, score in hits], dtype=np.float32)[order])
 
 
 class PlaidShards:
@@ -57,7 +19,6 @@ class PlaidShards:
     def __init__(
         self,
         folders: Sequence[Path],
-        device: str | None = None,
         excluded: Sequence[np.ndarray] | None = None,
         *,
         sizes: Sequence[ShardSize] | None = None,
@@ -67,7 +28,6 @@ class PlaidShards:
 
         Args:
             folders: One per shard.
-            device: 'cuda' or 'cpu'; None takes the GPU where there is one.
             excluded: For each shard the positions never to be returned, in rising order; None excludes none.
             sizes: The shards', where they are known: then only the first is opened before it is searched.
             codebooks: For each shard a key, equal for shards with the same codec, which memory then holds once; None
@@ -82,7 +42,7 @@ class PlaidShards:
         for values, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
             if values is not None and len(values) != len(folders):
                 raise ValueError(f"{len(values)} {name} do not fit {len(folders)} shards")
-        self._folders, self._device, self._excluded = folders, device or default_device(), excluded
+        self._folders, self._excluded = folders, excluded
         self._sizes, self._keys, self._codebooks = sizes, codebooks, Codebooks()
         self._opened: dict[int, MappedShard] = {}
         self._lock = Lock()
@@ -145,8 +105,7 @@ class PlaidShards:
     def _open_shard(self, number: int) -> MappedShard:
         folder = self._folders[number]
         excluded = None if self._excluded is None else self._excluded[number]
-        arguments = (folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
-        shard = MappedShard(*arguments) if self._device == "cpu" else FastPlaidShard(*arguments, device=self._device)
+        shard = MappedShard(folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
         if self._sizes is not None and shard.size != self._sizes[number]:
             raise ValueError(f"damaged PLAID index: {folder} ({shard.size}, expected {self._sizes[number]})")
         if self.dim not in (0, shard.dim):
