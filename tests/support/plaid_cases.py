@@ -5,9 +5,8 @@ import hashlib
 import numpy as np
 
 from legal_rag.library.plaid.codec import train_codec
-from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.cpu import NO_HITS, MappedShard
 from legal_rag.library.plaid.search import ShardHits, in_scope, search_shards
-from legal_rag.library.plaid.shards import NO_HITS
 from legal_rag.library.plaid.writer import write_shard
 
 

@@ -58,9 +58,11 @@ def import_pylate(folder: str | Path, cfg: IndexConfig, encoder: Encoder | None 
         files, mapping = open_files(plaid), _read_mapping(plaid)
         cfg = replace(_with_source(cfg, mapping), n_bits=files.n_bits, limit=None, keep_embeddings=False)
         encoder = encoder or build_encoder(cfg.encoder)
-        if (dim := int(files.centroids.shape[1])) != encoder.identity.dim:
-            name, own = encoder.identity.name, encoder.identity.dim
-            raise ValueError(f"wrong encoder for this index: {name!r} has dim {own}, {plaid} has {dim}")
+        identity, dim = encoder.identity, int(files.centroids.shape[1])
+        if dim != identity.dim:
+            raise ValueError(
+                f"wrong encoder for this index: {identity.name!r} has dim {identity.dim}, {plaid} has {dim}"
+            )
         # Read twice: texts may not fit in memory, and which passages are a document's is known only from all ids.
         first_read = IndexReport()
         ids = [document.id for document in open_documents(cfg, first_read)]
