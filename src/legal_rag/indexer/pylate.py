@@ -25,7 +25,7 @@ from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.indexer.pipeline import Stopwatch
 from legal_rag.indexer.shards import shard_home
 from legal_rag.library.library import MAPPING, STORE, Library
-from legal_rag.library.plaid.codec import CODEC_FILES
+from legal_rag.library.plaid.codec import CODEC_FILES, read_codec
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.library.plaid.writer import copy_passages
 from legal_rag.library.store import StoreWriter
@@ -110,6 +110,7 @@ def _write_shards(scratch: Path, plaid: Path, positions: Sequence[int], shard_ch
 
 def _copy_unlinked(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
     """Write a shard of passages, without links to files of others, who may write them."""
+    read_codec(folders[int(places[0, 0])])  # a damaged file would be copied as it is
     copy_passages(folders, places, target)
     for name in CODEC_FILES:
         content = (target / name).read_bytes()
