@@ -73,15 +73,6 @@ if found is None or found.origin is None:  # un reste d'une version retirée n'e
 print("Paquet :", importlib.util.find_spec("legal_rag").origin)
 
 # %% [markdown]
-# Sur un GPU, fast-plaid écrit et cherche les index, s'il en existe une version pour le PyTorch présent, qui reste tel
-# qu'il est.
-
-# %%
-from legal_rag.encoder import install_fast_plaid
-
-print(install_fast_plaid())
-
-# %% [markdown]
 # ## 2. Choisir le modèle de langage
 #
 # Un modèle du routeur Hugging Face (par sa clé) ou tout serveur compatible avec OpenAI (par son adresse). Sans l'un ni

@@ -89,7 +89,7 @@ def _engines(folder: Path, data: TokenVectors) -> dict[str, Search]:
         return [position for position, _ in hits]
 
     shard, plain = MappedShard(folder), MappedShard(folder, codebooks=Codebooks(vectorized=False))
-    shards, vectors = PlaidShards([folder], "cpu"), _chunk_vectors(folder.with_name("chunk_vectors"), shard)
+    shards, vectors = PlaidShards([folder]), _chunk_vectors(folder.with_name("chunk_vectors"), shard)
 
     def by_chunk_vectors(query: np.ndarray) -> list[int]:
         candidates = vectors.nearest(query, SearchSettings().n_candidates)

@@ -63,7 +63,7 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
 def test_an_index_finds_a_passage_by_its_own_words_and_no_chunk_is_longer_than_the_encoder_reads(
     tiny_library, tiny_encoder
 ):
-    shards = PlaidShards(tiny_library.shard_folders, device="cpu")
+    shards = PlaidShards(tiny_library.shard_folders)
     chunks = tiny_library.chunks_of("FICTIF0101")
     found = [shards.search(tiny_encoder.encode_queries([chunk.text[:150]])[0], 1)[0] for chunk in chunks[1:6]]
     places = [(shard, position) for shard, position, _ in found]
@@ -75,7 +75,7 @@ def test_an_index_finds_a_passage_by_its_own_words_and_no_chunk_is_longer_than_t
 
 @pytest.mark.slow
 def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample_library, bundled, sample_questions):
-    shards = PlaidShards(sample_library.shard_folders, device="cpu")
+    shards = PlaidShards(sample_library.shard_folders)
     queries = bundled.encode_queries([row["question"] for row in sample_questions])
     found = 0
     for row, query in zip(sample_questions, queries, strict=True):
@@ -315,7 +315,7 @@ def assert_untouched(built):
     assert opened.manifest == built.manifest
     assert list(opened) == ["FICTIF0101", "FICTIF0102", "FICTIF0103"]
     assert opened.document("FICTIF0102").content
-    assert len(PlaidShards(opened.shard_folders, device="cpu").search(np.eye(1, 32, dtype=np.float32), 5)) == 5
+    assert len(PlaidShards(opened.shard_folders).search(np.eye(1, 32, dtype=np.float32), 5)) == 5
 
 
 @pytest.mark.parametrize("problem", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt("stop")])

@@ -26,7 +26,7 @@ def library(sample_rows, tiny_encoder, tmp_path_factory):
 
 def scores(library, query):
     """Score all chunks by exact MaxSim over the Library's shards."""
-    found = PlaidShards(library.shard_folders, device="cpu").search(query, 10_000)
+    found = PlaidShards(library.shard_folders).search(query, 10_000)
     chunks = library.chunks_at([(shard, position) for shard, position, _ in found])
     return {f"{chunk.doc_id}-{chunk.chunk_index}": score for chunk, (*_, score) in zip(chunks, found, strict=True)}
 

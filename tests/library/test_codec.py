@@ -19,11 +19,10 @@ from legal_rag.library.plaid.codec import (
     write_codec,
 )
 from legal_rag.library.plaid.files import open_files, unpacking_table
-from legal_rag.library.plaid.writer import merge_shards, write_shard
+from legal_rag.library.plaid.writer import copy_passages, write_shard
 
 LENGTHS = [9] * 40
 QUERY = random_passages([4], seed=1)[0]
-NOTHING = np.empty(0, dtype=np.int64)
 
 
 @pytest.fixture(scope="module")
@@ -273,9 +272,10 @@ def shard_of(folder, codec, seed):
     return folder
 
 
-def test_shards_of_one_codebook_are_merged_with_it_and_their_own_codes(tmp_path, codec):
+def test_shards_of_one_codebook_become_one_with_it_and_their_own_codes(tmp_path, codec):
     shards = [shard_of(tmp_path / str(seed), codec, seed) for seed in range(3)]
-    assert merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged") == 1
+    places = np.array([(number, position) for number in range(3) for position in range(len(LENGTHS))])
+    copy_passages(shards, places, tmp_path / "merged")
     merged = open_files(tmp_path / "merged")
     for name in CODEC_FILES:
         assert (tmp_path / "merged" / name).read_bytes() == (shards[0] / name).read_bytes()
@@ -284,24 +284,3 @@ def test_shards_of_one_codebook_are_merged_with_it_and_their_own_codes(tmp_path,
     hits = One(tmp_path / "merged").search(QUERY, 120)
     apart = np.concatenate([One(one).search(QUERY, 40).scores for one in shards])
     np.testing.assert_allclose(np.sort(hits.scores), np.sort(apart), rtol=1e-5)
-
-
-def test_codebooks_that_some_shards_share_add_up_once(tmp_path, codec):
-    other = random_codec(seed=8)
-    shards = [shard_of(tmp_path / str(seed), one, seed) for seed, one in enumerate((codec, other, codec))]
-    assert merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged") == 2
-    merged, n = open_files(tmp_path / "merged"), len(codec.centroids)
-    np.testing.assert_array_equal(merged.centroids, np.concatenate([codec.centroids, other.centroids]))
-    expected = [np.load(one / "0.codes.npy") + shift for one, shift in zip(shards, (0, n, 0), strict=True)]
-    np.testing.assert_array_equal(np.concatenate([part.codes for part in merged.parts]), np.concatenate(expected))
-
-
-def test_codes_of_a_merged_index_take_four_bytes_where_two_do_not_suffice(tmp_path, monkeypatch):
-    shards = [shard_of(tmp_path / str(seed), random_codec(n_centroids=20, seed=seed), seed) for seed in range(2)]
-    large = random_passages([2**15 - 19])[0].astype(np.float16)
-    np.save(shards[0] / "centroids.npy", large)
-    np.save(shards[0] / "ivf_lengths.npy", np.pad(np.load(shards[0] / "ivf_lengths.npy"), (0, len(large) - 20)))
-    merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged")
-    codes = np.concatenate([part.codes for part in open_files(tmp_path / "merged").parts])
-    assert codes.dtype == np.int32
-    np.testing.assert_array_equal(codes[sum(LENGTHS) :], np.load(shards[1] / "0.codes.npy").astype(int) + len(large))

@@ -242,7 +242,7 @@ def test_unpacking_gives_back_the_packed_buckets_whose_least_significant_bit_is_
 def test_each_shard_has_its_own_subset(tmp_path, passages, queries):
     write(tmp_path / "a", passages[:20])
     write(tmp_path / "b", passages[20:])
-    shards = PlaidShards([tmp_path / "a", tmp_path / "b"], device="cpu")
+    shards = PlaidShards([tmp_path / "a", tmp_path / "b"])
     hits = shards.search(queries[0], 50, [np.array([3, 5]), np.array([], dtype=np.int64)])
     assert sorted((shard, position) for shard, position, _ in hits) == [(0, 3), (0, 5)]
     assert len(shards.search(queries[0], 50, [None, np.array([0])])) == 21

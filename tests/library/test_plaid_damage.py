@@ -8,7 +8,7 @@ from support.plaid_cases import One, random_passages, write
 
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.search import ShardHits
-from legal_rag.library.plaid.writer import merge_shards
+from legal_rag.library.plaid.writer import copy_passages
 
 LENGTHS = [9] * 20
 QUERY = random_passages([4], seed=1)[0]
@@ -184,4 +184,4 @@ def test_opening_reads_no_codes_and_a_damaged_shard_is_not_copied(copy, tmp_path
         with pytest.raises(ValueError, match="tokens of unknown centroids"):
             shard.token_vectors(np.arange(20))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens of unknown centroids"):
-        merge_shards([(copy, np.array([0]))], tmp_path / "smaller")
+        copy_passages([copy], np.array([(0, 18)]), tmp_path / "smaller")

@@ -16,7 +16,7 @@ from legal_rag.library.plaid.kernels import TILE, TOKENS, has_vnni
 LENGTHS = [1, 2, TILE - 1, TILE, TILE + 1, TOKENS - 1, TOKENS, TOKENS + 1, 500]
 EVERY = np.arange(len(LENGTHS))
 ERROR = 0.025  # of a unit query token, times the square root of the dim; an encoder's residuals are half as long
-# Vectors of 64 and 16 bytes, and single bytes; words that are not full.
+# Words of each size; some that are not full.
 SHAPES = [(384, 4), (384, 1), (128, 4), (128, 2), (132, 2), (40, 4), (32, 1), (6, 4)]
 
 

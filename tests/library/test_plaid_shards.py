@@ -8,7 +8,7 @@ from legal_rag.library import PlaidShards
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.search import ShardHits, ShardSize, search_shards
-from legal_rag.library.plaid.writer import merge_shards
+from legal_rag.library.plaid.writer import copy_passages
 
 LENGTHS = [3, 1, 12, 7, 1, 30, 2, 5, 9, 4] * 6
 ALL = list(range(len(LENGTHS)))
@@ -29,12 +29,17 @@ def folder(passages, tmp_path_factory):
     return write(tmp_path_factory.mktemp("shards") / "one", passages)
 
 
+def keep(folder, positions, target):
+    """Write a shard of some passages of another."""
+    copy_passages([folder], np.array([(0, position) for position in positions]), target)
+
+
 @pytest.fixture(scope="session")
 def thirds(folder, tmp_path_factory):
     """Cut the shard in three that have its centroids, so that every passage decompresses to the same vectors."""
     root = tmp_path_factory.mktemp("thirds")
     for number in range(3):
-        merge_shards([(folder, np.setdiff1d(ALL, ALL[number * 20 : number * 20 + 20]))], root / str(number))
+        keep(folder, ALL[number * 20 : number * 20 + 20], root / str(number))
     return [root / str(number) for number in range(3)]
 
 
@@ -61,8 +66,8 @@ class Apart:
 
 
 def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):
-    together = PlaidShards(thirds, "cpu")
-    apart = Apart([PlaidShards(thirds[:1], "cpu"), PlaidShards(thirds[1:], "cpu")])
+    together = PlaidShards(thirds)
+    apart = Apart([PlaidShards(thirds[:1]), PlaidShards(thirds[1:])])
     subsets = [None, np.array([1, 5, 6, 13]), None]
     for one in (None, subsets):
         expected = together.search_batch(queries, 7, one)
@@ -72,10 +77,10 @@ def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):
 def test_several_shards_give_the_exact_hits_of_one_and_a_batch_what_each_query_gives_alone(folder, thirds, queries):
     for query in queries:
         expected = One(folder).search(query, 15)
-        found = PlaidShards(thirds, "cpu").search(query, 15)
+        found = PlaidShards(thirds).search(query, 15)
         assert [shard * 20 + position for shard, position, _ in found] == expected.positions.tolist()
         assert [score for _, _, score in found] == expected.scores.tolist()
-    shards = PlaidShards(thirds, "cpu")
+    shards = PlaidShards(thirds)
     subsets = [np.array([0, 3, 4, 19]), None, np.array([], dtype=np.int64)]
     for one in (None, subsets):
         for query, hits in zip(queries, shards.search_batch(queries, 6, one), strict=True):
@@ -83,13 +88,13 @@ def test_several_shards_give_the_exact_hits_of_one_and_a_batch_what_each_query_g
 
 
 def test_no_query_and_no_shard_have_no_hits(thirds, queries):
-    assert PlaidShards(thirds, device="cpu").search_batch([], 5) == []
-    assert PlaidShards([], device="cpu").search_batch(queries, 5, []) == [[], [], [], []]
+    assert PlaidShards(thirds).search_batch([], 5) == []
+    assert PlaidShards([]).search_batch(queries, 5, []) == [[], [], [], []]
 
 
 @pytest.mark.parametrize("k", [0, 1, 25, 1000])
 def test_hits_are_as_many_as_asked_for_or_as_there_are(thirds, queries, k):
-    hits = PlaidShards(thirds, "cpu").search(queries[0], k)
+    hits = PlaidShards(thirds).search(queries[0], k)
     assert len({hit[:2] for hit in hits}) == min(k, len(LENGTHS))
 
 
@@ -106,7 +111,7 @@ def test_excluded_passages_are_never_hits(folder, tmp_path, queries, engine, mon
 @pytest.mark.slow
 def test_fast_plaid_leaves_excluded_passages_out(folder, tmp_path, queries):
     excluded = np.array([0, 5, 17, 40, 59])
-    merge_shards([(folder, np.array([], dtype=np.int64))], tmp_path / "copy")
+    keep(folder, ALL, tmp_path / "copy")
     shard = reference_engine(tmp_path / "copy", excluded)
     assert not set(excluded) & set(shard.search(queries[0], 100).positions)
     assert set(shard.search(queries[0], 100, np.array([4, 5, 6, 59])).positions) <= {4, 6}
@@ -114,28 +119,28 @@ def test_fast_plaid_leaves_excluded_passages_out(folder, tmp_path, queries):
 
 
 def test_a_shard_whose_passages_are_all_excluded_has_no_hit(thirds, queries):
-    shards = PlaidShards(thirds, "cpu", [np.arange(20), np.array([], dtype=np.int64), np.arange(20)])
+    shards = PlaidShards(thirds, [np.arange(20), np.array([], dtype=np.int64), np.arange(20)])
     assert {shard for shard, _, _ in shards.search(queries[0], 60)} == {1}
-    none = PlaidShards(thirds, "cpu", [np.arange(20)] * 3)
+    none = PlaidShards(thirds, [np.arange(20)] * 3)
     assert none.search(queries[0], 5) == []
 
 
 @pytest.mark.parametrize("excluded", [[60], [-1], [3, 1000], [0.5]])
 def test_an_excluded_passage_that_is_not_there_is_refused(folder, excluded):
     with pytest.raises(ValueError, match=r"excluded passages .*expected positions from 0 to 59"):
-        PlaidShards([folder], device="cpu", excluded=[np.array(excluded)])
+        PlaidShards([folder], excluded=[np.array(excluded)])
 
 
 def test_exclusions_and_subsets_for_another_number_of_shards_are_refused(thirds, queries):
     with pytest.raises(ValueError, match="1 lists of excluded passages do not fit 3 shards"):
-        PlaidShards(thirds, device="cpu", excluded=[np.array([1])])
+        PlaidShards(thirds, excluded=[np.array([1])])
     with pytest.raises(ValueError, match="2 subsets do not fit 3 shards"):
-        PlaidShards(thirds, device="cpu").search(queries[0], 5, [None, None])
+        PlaidShards(thirds).search(queries[0], 5, [None, None])
 
 
 def test_shards_whose_sizes_are_known_are_opened_when_they_are_searched(thirds, tmp_path, queries):
     folders, sizes = [*thirds[:2], tmp_path / "not-there"], [ShardSize(20, 148)] * 3
-    shards = PlaidShards(folders, "cpu", sizes=sizes)
+    shards = PlaidShards(folders, sizes=sizes)
     assert len(shards.search(queries[0], 50, [None, np.array([3]), np.array([], dtype=np.int64)])) == 21
     hits = [[ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in ([5], [], [])]
     assert [len(one.scores) for (one,) in shards.scores(queries[:1], hits)] == [1, 0, 0]
@@ -145,15 +150,15 @@ def test_shards_whose_sizes_are_known_are_opened_when_they_are_searched(thirds, 
 
 def test_a_shard_of_another_size_than_recorded_or_of_another_dim_is_refused(thirds, folder, tmp_path):
     with pytest.raises(ValueError, match=r"n_passages=20, n_tokens=148\), expected ShardSize\(n_passages=21"):
-        PlaidShards(thirds, "cpu", sizes=[ShardSize(21, 148)] * 3)
+        PlaidShards(thirds, sizes=[ShardSize(21, 148)] * 3)
     other = write(tmp_path / "other", random_passages([3], dim=16))
     with pytest.raises(ValueError, match=r"shards of different dims: \[16, 32\]"):
-        PlaidShards([folder, other], device="cpu")
+        PlaidShards([folder, other])
 
 
 def test_given_passages_of_all_shards_get_the_scores_of_a_search(thirds, queries):
     for keys in (None, ["one", "one", "one"], ["one", "one", "other"]):
-        shards = PlaidShards(thirds, "cpu", codebooks=keys)
+        shards = PlaidShards(thirds, codebooks=keys)
         found = {hit[:2]: hit[2] for hit in shards.search(queries[2], 60)}
         wanted = [np.array([1, 19]), np.array([], dtype=np.int64), np.array([0])]
         hits = [[ShardHits(some, np.zeros(len(some), np.float32))] * 2 for some in wanted]
@@ -168,12 +173,12 @@ def test_equal_scores_come_in_the_order_of_shard_and_position(tmp_path, queries)
     for name in ("0.codes.npy", "0.residuals.npy"):
         values = np.load(shard / name)
         np.save(shard / name, np.concatenate([values[:6]] * 4))
-    hits = PlaidShards([shard, shard], "cpu").search(queries[0], 3)
+    hits = PlaidShards([shard, shard]).search(queries[0], 3)
     assert [hit[:2] for hit in hits] == [(0, 0), (0, 1), (0, 2)]
 
 
 def test_two_searches_at_once_give_what_one_gives(thirds, queries):
-    shards = PlaidShards(thirds, "cpu")
+    shards = PlaidShards(thirds)
     expected = [shards.search(query, 5) for query in queries]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
@@ -182,9 +187,9 @@ def test_two_searches_at_once_give_what_one_gives(thirds, queries):
 
 @pytest.mark.parametrize("dropped", [[], [0], [59], [1, 2, 3, 30, 58]])
 def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, dropped):
-    merge_shards([(folder, np.array(dropped, dtype=np.int64))], tmp_path / "copy")
-    assert (checksums(tmp_path / "copy") == checksums(folder)) == (not dropped)
     kept = np.setdiff1d(ALL, dropped)
+    keep(folder, kept, tmp_path / "copy")
+    assert (checksums(tmp_path / "copy") == checksums(folder)) == (not dropped)
     one, copy = MappedShard(folder), MappedShard(tmp_path / "copy")
     np.testing.assert_array_equal(copy.token_vectors(np.arange(len(kept))), one.token_vectors(kept))
     expected = One(folder).search(queries[0], 60, kept)
@@ -193,7 +198,7 @@ def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, d
 
 
 def test_a_copy_has_the_lists_of_its_own_passages_and_is_not_written_over_another(folder, tmp_path):
-    merge_shards([(folder, np.array([0, 7]))], tmp_path / "copy")
+    keep(folder, np.setdiff1d(ALL, [0, 7]), tmp_path / "copy")
     files = open_files(tmp_path / "copy")
     codes, ends = np.array(files.parts[0].codes), np.cumsum(files.passage_tokens)
     for centroid in range(len(files.centroids)):
@@ -201,36 +206,19 @@ def test_a_copy_has_the_lists_of_its_own_passages_and_is_not_written_over_anothe
         listed = files.ivf[files.ivf_starts[centroid] : files.ivf_starts[centroid + 1]]
         assert listed.tolist() == np.unique(holders).tolist()
     with pytest.raises(FileExistsError, match="copy"):
-        merge_shards([(folder, np.array([1]))], tmp_path / "copy")
+        keep(folder, [1], tmp_path / "copy")
 
 
 @pytest.mark.slow
 def test_fast_plaid_opens_a_copy(folder, tmp_path, queries):
-    merge_shards([(folder, np.array([3, 4]))], tmp_path / "copy")
+    keep(folder, np.setdiff1d(ALL, [3, 4]), tmp_path / "copy")
     own = One(tmp_path / "copy").search(queries[0], 5)
     other = reference_engine(tmp_path / "copy").search(queries[0], 5)
     np.testing.assert_allclose(own.scores, other.scores, atol=0.05)
 
 
-def test_a_copy_of_several_parts_leaves_out_a_part_that_has_nothing_left(tmp_path, passages, monkeypatch):
-    monkeypatch.setattr("legal_rag.library.plaid.writer.PART_TOKENS", 60)
-    source = write(tmp_path / "parts", passages)
-    first = int(open_files(source).part_passages[1])
-    merge_shards([(source, np.arange(first))], tmp_path / "copy")
-    assert len(open_files(tmp_path / "copy").parts) == len(open_files(source).parts) - 1
-    one, copy = MappedShard(source), MappedShard(tmp_path / "copy")
-    np.testing.assert_array_equal(copy.token_vectors(np.array([0])), one.token_vectors(np.array([first])))
-
-
-@pytest.mark.parametrize(
-    ("dropped", "problem"),
-    [
-        (range(60), "cannot drop all 60 passages of .*expected one to remain"),
-        ([60], "cannot drop passages .*expected positions from 0 to 59"),
-        ([-1], "cannot drop passages .*expected positions from 0 to 59"),
-    ],
-)
-def test_dropping_everything_or_what_is_not_there_is_refused(folder, tmp_path, dropped, problem):
-    with pytest.raises(ValueError, match=problem):
-        merge_shards([(folder, np.array(dropped))], tmp_path / "copy")
+@pytest.mark.parametrize("position", [60, -1])
+def test_copying_what_is_not_there_is_refused(folder, tmp_path, position):
+    with pytest.raises(ValueError, match="has only 60 passages"):
+        keep(folder, [0, position], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

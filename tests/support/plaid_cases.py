@@ -5,9 +5,8 @@ import hashlib
 import numpy as np
 
 from legal_rag.library.plaid.codec import train_codec
-from legal_rag.library.plaid.cpu import MappedShard
-from legal_rag.library.plaid.search import ShardHits, search_shards
-from legal_rag.library.plaid.shards import FastPlaidShard
+from legal_rag.library.plaid.cpu import NO_HITS, MappedShard
+from legal_rag.library.plaid.search import ShardHits, in_scope, search_shards
 from legal_rag.library.plaid.writer import write_shard
 
 
@@ -51,9 +50,35 @@ class One:
         return ShardHits(positions, np.array([score for _, _, score in hits], dtype=np.float32))
 
 
+class FastPlaidShard(MappedShard):
+    """A shard that fast-plaid searches, all its centroids probed."""
+
+    def __init__(self, folder, excluded):
+        from fast_plaid.search import FastPlaid
+
+        super().__init__(folder, excluded)
+        self._index = FastPlaid(str(folder), device="cpu")
+
+    def best(self, queries, k, subset=None):
+        import torch
+
+        names = in_scope(self._live, subset)
+        found = []
+        for query in queries:
+            (hits,) = self._index.search(
+                torch.from_numpy(query)[None],
+                top_k=min(k, self.size.n_passages),
+                n_ivf_probe=len(self._files.centroids),
+                n_full_scores=4096,
+                show_progress=False,
+                subset=None if names is None else [names.tolist()],
+            )
+            found.append(ShardHits(*map(np.array, zip(*sorted(hits), strict=True))) if len(hits) else NO_HITS)
+        return found
+
+
 def reference_engine(folder, excluded=None):
-    """Open a shard with fast-plaid, all its centroids probed."""
-    return One(folder, excluded, FastPlaidShard, device="cpu", n_probe=1000)
+    return One(folder, excluded, FastPlaidShard)
 
 
 def checksums(folder):

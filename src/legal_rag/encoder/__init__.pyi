@@ -5,4 +5,3 @@ from .encoder import EncoderIdentity as EncoderIdentity
 from .encoder import build_encoder as build_encoder
 from .encoder import bundled_encoder as bundled_encoder
 from .encoder import resolve_encoder as resolve_encoder
-from .runtime import install_fast_plaid as install_fast_plaid

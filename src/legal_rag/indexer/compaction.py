@@ -87,14 +87,15 @@ def compact_index(
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
-    Nothing is encoded. Codes are copied; where the codebook changes, they are made from the token vectors that were
+    Nothing is encoded. Codes are copied; with a new codebook they are made from the token vectors that were
     kept, or else from those that the old codes decode to.
 
     Args:
         index_folder: The folder of Libraries.
         index_name: The Library's own folder name.
         n_bits: Requantise all shards with this many bits per dimension.
-        retrain: Requantise all shards with a codebook trained on the present documents.
+        retrain: Requantise all shards with a codebook trained on the present documents, as is done where shards of an
+            earlier version have several.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -108,7 +109,9 @@ def compact_index(
         library = Library(target)
         refuse_damage(library)  # carried-over files get new checksums, which would hide damage
         cfg = _compacted_settings(library, n_bits)
-        requantised = bool(cfg.n_bits) and (retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"])
+        requantised = bool(cfg.n_bits) and (
+            retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"] or len(set(library.codebooks)) > 1
+        )
         plan = _plan_shards(library)
         report.shards_before, report.shards = len(library.manifest["shards"]), len(plan)
         report.bytes_before = _count_bytes(target)
@@ -191,14 +194,11 @@ def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
 
 
 def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
-    """Copy the codes of the chunks of each new shard; requantise them where codebooks differ."""
-    folders, codebooks = library.shard_folders, library.codebooks
+    """Copy the codes of the chunks of each new shard."""
+    folders = library.shard_folders
     missing = [shard for shard in plan if not is_complete(shard_home(scratch, shard.number), len(shard.places))]
     for shard in progress("Copying", iterable=missing, unit=" shards"):
         sources = np.unique(shard.places[:, 0]).tolist()
-        if len({codebooks[number] for number in sources}) > 1:
-            _rewrite_shards(library, scratch, [shard], folders[sources[0]], cfg, watch)
-            continue
         home = shard_home(scratch, shard.number)
         home.mkdir(parents=True, exist_ok=True)
         unfinished = home / f".{PLAID_FOLDER}.building"
@@ -227,19 +227,8 @@ def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: 
         sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
         train_into(codec_folder, sample, cfg, watch)
     missing = [shard for shard in plan if not is_complete(shard_home(scratch, shard.number), len(shard.places))]
-    _rewrite_shards(library, scratch, missing, codec_folder, cfg, watch)
-
-
-def _rewrite_shards(
-    library: Library,
-    scratch: Path,
-    shards: Sequence[NewShard],
-    codec_folder: Path,
-    cfg: IndexConfig,
-    watch: Stopwatch,
-) -> None:
-    batches = _vector_batches(library, scratch, shards, keep=cfg.keep_embeddings)
-    n_chunks, dim = sum(len(shard.places) for shard in shards), library.manifest["encoder"]["dim"]
+    batches = _vector_batches(library, scratch, missing, keep=cfg.keep_embeddings)
+    n_chunks, dim = sum(len(shard.places) for shard in missing), library.manifest["encoder"]["dim"]
     with progress("Quantising", unit=" chunks", total=n_chunks) as bar, prefetched(batches) as ahead:
         for batch in write_shards(scratch, ahead, dim, codec_folder, cfg, watch):
             bar.update(len(batch.matrices))

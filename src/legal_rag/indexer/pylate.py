@@ -25,9 +25,9 @@ from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.indexer.pipeline import Stopwatch
 from legal_rag.indexer.shards import shard_home
 from legal_rag.library.library import MAPPING, STORE, Library
-from legal_rag.library.plaid.codec import CODEC_FILES
+from legal_rag.library.plaid.codec import CODEC_FILES, read_codec
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
-from legal_rag.library.plaid.writer import copy_passages, merge_shards
+from legal_rag.library.plaid.writer import copy_passages
 from legal_rag.library.store import StoreWriter
 
 PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, next to `fast_plaid_index`
@@ -58,9 +58,11 @@ def import_pylate(folder: str | Path, cfg: IndexConfig, encoder: Encoder | None 
         files, mapping = open_files(plaid), _read_mapping(plaid)
         cfg = replace(_with_source(cfg, mapping), n_bits=files.n_bits, limit=None, keep_embeddings=False)
         encoder = encoder or build_encoder(cfg.encoder)
-        if (dim := int(files.centroids.shape[1])) != encoder.identity.dim:
-            name, own = encoder.identity.name, encoder.identity.dim
-            raise ValueError(f"wrong encoder for this index: {name!r} has dim {own}, {plaid} has {dim}")
+        identity, dim = encoder.identity, int(files.centroids.shape[1])
+        if dim != identity.dim:
+            raise ValueError(
+                f"wrong encoder for this index: {identity.name!r} has dim {identity.dim}, {plaid} has {dim}"
+            )
         # Read twice: texts may not fit in memory, and which passages are a document's is known only from all ids.
         first_read = IndexReport()
         ids = [document.id for document in open_documents(cfg, first_read)]
@@ -103,12 +105,17 @@ def _store_documents(
 def _write_shards(scratch: Path, plaid: Path, positions: Sequence[int], shard_chunks: int) -> None:
     for number, start in enumerate(range(0, len(positions), shard_chunks)):
         places = np.array([(0, position) for position in positions[start : start + shard_chunks]])
-        target = shard_home(scratch, number) / PLAID_FOLDER
-        copy_passages([plaid], places, target)
-        for name in CODEC_FILES:  # no links to files of others, who may write them
-            content = (target / name).read_bytes()
-            (target / name).unlink()
-            (target / name).write_bytes(content)
+        _copy_unlinked([plaid], places, shard_home(scratch, number) / PLAID_FOLDER)
+
+
+def _copy_unlinked(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
+    """Write a shard of passages, without links to files of others, who may write them."""
+    read_codec(folders[int(places[0, 0])])  # a damaged file would be copied as it is
+    copy_passages(folders, places, target)
+    for name in CODEC_FILES:
+        content = (target / name).read_bytes()
+        (target / name).unlink()
+        (target / name).write_bytes(content)
 
 
 class _Mapping(NamedTuple):
@@ -236,30 +243,31 @@ class PylateIndex(NamedTuple):
 def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
     """Write a Library as one PLAID index in PyLate's format, with chunk ids and a `doc_mapping.json` at its root.
 
-    A Library with one codebook gives the same scores there; with several, which are merged, nearly the same.
+    Scores there are the same.
 
     Args:
         library: An open Library; what was removed from it is left out.
         folder: A new folder: it gets `<name of the Library>/fast_plaid_index`.
 
     Raises:
-        ValueError: If the folder exists, or the Library has no PLAID index.
+        ValueError: If the folder exists, or the Library has no PLAID index, or, of an earlier version, several
+            codebooks.
     """
-
     target, name = Path(folder).expanduser(), library.path.name
     if target.exists():
         raise ValueError(f"will not overwrite {target} (expected a new folder)")
     if not library.manifest["plaid"]["n_bits"]:
         raise ValueError(f"{library.path} has no PLAID index to export (it was built with --n-bits 0)")
-    counts = [shard["chunks"] for shard in library.manifest["shards"]]
-    shards = list(zip(library.shard_folders, library.removed_positions(), strict=True))
-    shards = [shard for shard, n_chunks in zip(shards, counts, strict=True) if len(shard[1]) < n_chunks]
-    ids = list(library.chunk_ids())
+    if len(set(library.codebooks)) > 1:
+        raise ValueError(
+            f"the shards of {library.path} have different codebooks: 'legal-rag compact --retrain' makes one"
+        )
+    ids, places = list(library.chunk_ids()), library.places_in(range(len(library.shard_folders)))
     with made_once(target) as scratch:
-        n_codebooks = merge_shards(shards, scratch / name / PLAID_FOLDER)
+        _copy_unlinked(library.shard_folders, np.array(sorted(places)), scratch / name / PLAID_FOLDER)
         names = dict(enumerate(chunk_id(*chunk) for chunk in ids))
         positions = {key: position for position, key in names.items()}
         for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, positions)):
             (scratch / name / f"{file}.pkl").write_bytes(pickle.dumps(value))
         write_mapping(scratch / MAPPING, library.manifest["source"], (doc_id for doc_id, _ in ids))
-    return PylateIndex(str(target), name, PROBES * n_codebooks, len(ids))
+    return PylateIndex(str(target), name, PROBES, len(ids))

@@ -106,14 +106,15 @@ def _name_type(kind: type) -> str:
 
 
 def _check_shards(manifest: Mapping[str, Any]) -> None:
-    """Refuse shards outside the folder, two in one folder, or fewer chunks or tokens than counted."""
+    """Refuse files outside their folders, two shards in one folder, or fewer chunks or tokens than counted."""
     shards = manifest["shards"]
     for shard in shards:
         if not _is_plain_path(shard["path"]):
             raise ValueError(f"it names a shard outside itself: {shard['path']!r:.60}")
-        for name in shard.get("checksums", ()):
-            if not _is_plain_path(name) or len(PureWindowsPath(name).parts) != 1:
-                raise ValueError(f"a file outside its shard: {name!r:.60}")
+    names = [name for shard in shards for name in shard["checksums"]]
+    names += [segment["file"] for segment in manifest.get(CHUNK_VECTORS, {"segments": []})["segments"]]
+    if wrong := [name for name in names if not _is_plain_path(name) or len(PureWindowsPath(name).parts) != 1]:
+        raise ValueError(f"a file outside its folder: {wrong[0]!r:.60}")
     if len({shard["path"] for shard in shards}) < len(shards):
         raise ValueError("two shards in one folder")
     for what in ("chunks", "tokens"):

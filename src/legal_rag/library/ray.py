@@ -13,8 +13,8 @@ import numpy as np
 
 from legal_rag.base.extras import install_command
 from legal_rag.library.library import Library
+from legal_rag.library.plaid.cpu import PlaidShards
 from legal_rag.library.plaid.search import ShardHits, ShardSize
-from legal_rag.library.plaid.shards import PlaidShards
 
 RETRIES = 10  # of a task or an actor whose worker died; then something is wrong
 MISSING = f"the engine 'ray' needs Ray: {install_command('ray')}"
@@ -190,7 +190,7 @@ class ShardActor:
     @cached_property
     def _shards(self) -> PlaidShards:
         self._check_build()  # a restarted actor may find another build; or it comes while the shards are opened
-        shards = PlaidShards(self._folders, "cpu", self._excluded)
+        shards = PlaidShards(self._folders, self._excluded)
         self._check_build()
         return shards
 

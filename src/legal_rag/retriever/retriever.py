@@ -20,8 +20,8 @@ from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.filters import Filters as Filters
 from legal_rag.library.library import Library
+from legal_rag.library.plaid.cpu import PlaidShards
 from legal_rag.library.plaid.search import SearchSettings, Shards
-from legal_rag.library.plaid.shards import PlaidShards
 from legal_rag.library.store import Place, StoredChunk
 from legal_rag.retriever.ranking import (
     Mode,
@@ -80,7 +80,6 @@ class Retriever:
         corpus: Library,
         encoder: Encoder | None = None,
         settings: SearchSettings | None = None,
-        device: str | None = None,
         shards: Shards | None = None,
         *,
         trust_remote_code: bool = False,
@@ -91,12 +90,11 @@ class Retriever:
             corpus: Whose chunks are searched.
             encoder: The one its index was made with; None loads the one that the manifest names, when first needed.
             settings: How thorough searches are.
-            device: 'cpu' or 'cuda'; None takes the GPU where there is one.
             shards: The corpus's shards, if they are open already, e.g. in Ray actors.
             trust_remote_code: Run code that comes with the encoder loaded; an index cannot allow it by itself.
         """
         self.corpus, self._encoder, self._shards = corpus, encoder, shards
-        self._settings, self._device = settings or SearchSettings(), device
+        self._settings = settings or SearchSettings()
         self._trust_remote_code = trust_remote_code
         self._lock, self._shards_lock = threading.RLock(), threading.RLock()  # encoder and shards are loaded once
         if encoder is not None:
@@ -187,16 +185,13 @@ class Retriever:
 
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
-        # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
-        exact = self._settings.exhaustive or self._chunk_vectors is not None  # fast-plaid would visit some centroids
-        device = "cpu" if exact else self._device
         removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
-        return PlaidShards(corpus.shard_folders, device, removed, sizes=sizes, codebooks=codebooks)
+        return PlaidShards(corpus.shard_folders, removed, sizes=sizes, codebooks=codebooks)
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""
         trust = self._trust_remote_code
-        return Retriever(self.corpus.reload(), self._encoder, self._settings, self._device, trust_remote_code=trust)
+        return Retriever(self.corpus.reload(), self._encoder, self._settings, trust_remote_code=trust)
 
     def query(self, text: str | EncodedQuery) -> EncodedQuery:
         """Check a question, so that searches need not check, parse or encode it again.
@@ -360,7 +355,6 @@ def build_retriever(
     encoder: Encoder | None = None,
     *,
     settings: SearchSettings | None = None,
-    device: str | None = None,
     trust_remote_code: bool = False,
 ) -> Retriever:
     """Make a corpus searchable with the encoder that its index was made with.
@@ -369,7 +363,6 @@ def build_retriever(
         corpus: A Library, or its folder.
         encoder: One already loaded; None loads the one that the manifest names.
         settings: How thorough searches are.
-        device: 'cpu' or 'cuda'; None takes the GPU where there is one.
         trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
 
     Raises:
@@ -379,7 +372,7 @@ def build_retriever(
     opened = Library(corpus) if isinstance(corpus, str | Path) else corpus
     if encoder is not None:
         encoder = load_encoder(opened.manifest, opened.path, encoder)
-    retriever = Retriever(opened, encoder, settings, device, trust_remote_code=trust_remote_code)
+    retriever = Retriever(opened, encoder, settings, trust_remote_code=trust_remote_code)
     retriever.load()
     return retriever
 

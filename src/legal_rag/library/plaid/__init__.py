@@ -1,1 +1,1 @@
-"""Late-interaction retrieval: shards in fast-plaid's format, written and searched on CPU or GPU."""
+"""Late-interaction retrieval: shards in fast-plaid's format, written and searched on the processor."""

@@ -1,10 +1,10 @@
-"""PLAID shards, memory-mapped and scored on the CPU."""
+"""PLAID shards, memory-mapped, scored on the processor, and searched together."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +14,7 @@ import numpy as np
 from legal_rag.base import deadline
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
-from legal_rag.library.plaid.search import ShardHits, ShardSize, in_scope, live_positions, top
+from legal_rag.library.plaid.search import ShardHits, ShardSize, in_scope, live_positions, search_shards, top
 
 if TYPE_CHECKING:  # loads numba, 0.2 s that BM25 need not wait
     from legal_rag.library.plaid.kernels import Query
@@ -25,6 +25,7 @@ JOB_CENTROIDS = 1024
 WIDE_CODEBOOKS = 16  # kept in single precision and as integers, 5 * dim bytes a centroid
 KEPT_QUERIES = 4  # whose products with a codebook's centroids are kept, for the next shard
 LEVELS = 127  # the largest 8-bit integer on either side of 0
+NO_HITS = ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
 Job = tuple[int, int, int]  # part, and the first and last + 1 of the positions
 T = TypeVar("T")
@@ -47,17 +48,14 @@ class Codebook:
         self.centroids: np.ndarray = files.centroids.astype(np.float32)
         residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
         self.residuals: np.ndarray = residuals.view(np.float64)  # two in each number
-        dim, per_byte = self.centroids.shape[1], residuals.shape[1]
-        # The lowest bits of all bytes, which encode a byte's last dimension, are decoded in one go; then the next bits.
-        self._order = np.arange(dim).reshape(-1, per_byte).T[::-1].ravel()
+        self.n_bits = files.n_bits
+        dim, number = self.centroids.shape[1], np.dtype(np.uint8 if self._bytes else np.int16)
         unit, levels = _round_rows(residuals.reshape(1, -1))
-        levels = levels.reshape(residuals.shape).astype(np.int16)
-        units, rows = _round_rows(np.take(self.centroids, self._order, axis=1))
-        lookup = np.resize(levels[: 2**files.n_bits, -1], 16) + self._zero  # of a byte's lowest bits
+        levels = (levels.reshape(residuals.shape).astype(np.int16) + self._zero).astype(number)
+        units, rows = _round_rows(self.centroids)
         self.tables = Tables(
-            lookup=lookup.astype(np.uint8 if self._bytes else np.int8),
-            n_bits=files.n_bits,
-            zero=np.array([self._zero], dtype=np.uint8 if self._bytes else np.int16),
+            table=levels.view(f"i{min(residuals.shape[1] * number.itemsize, 8)}"),
+            zero=np.array([self._zero], dtype=number),
             unit=unit[0],
             centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
             units=units,
@@ -77,7 +75,7 @@ class Codebook:
         dim = self.centroids.shape[1]
         query = np.frombuffer(query_bytes, dtype=np.float32).reshape(-1, dim)
         padded = np.pad(query, ((0, -len(query) % LANES), (0, 0)))
-        units, rows = _round_rows(np.take(padded, self._order, axis=1))
+        units, rows = _round_rows(padded)
         number = np.dtype(np.int8 if self._bytes else np.int16)
         per_word = WORD // number.itemsize
         words = np.pad(rows, ((0, 0), (0, -dim % per_word))).reshape(len(rows) // LANES, LANES, -1, per_word)
@@ -130,7 +128,7 @@ class Codebooks:
         """
         with self._lock:
             codebook = self._held.get(key) or Codebook(files, vectorized=self._vectorized)
-            shape, expected = (codebook.centroids.shape, codebook.tables.n_bits), (files.centroids.shape, files.n_bits)
+            shape, expected = (codebook.centroids.shape, codebook.n_bits), (files.centroids.shape, files.n_bits)
             if shape != expected:  # kernels check no bounds
                 raise ValueError(
                     f"damaged PLAID index: codebooks of {expected} and {shape} by one name (expected equal ones)"
@@ -143,7 +141,7 @@ class Codebooks:
 
 
 class MappedShard:
-    """A memory-mapped shard; see `legal_rag.library.plaid.search.Shard`."""
+    """A memory-mapped shard. Queries have shape (n_query_tokens, dim), float32."""
 
     def __init__(
         self,
@@ -255,6 +253,107 @@ class MappedShard:
 
         _run_jobs(work, list(self.jobs(positions, JOB_TOKENS[0])))
         return out
+
+
+class PlaidShards:
+    """The `Shards` of this process, each opened when it is first searched; a Ray actor holds its own."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        excluded: Sequence[np.ndarray] | None = None,
+        *,
+        sizes: Sequence[ShardSize] | None = None,
+        codebooks: Sequence[Hashable] | None = None,
+    ) -> None:
+        """Hold the shards in `folders`, in that order.
+
+        Args:
+            folders: One per shard.
+            excluded: For each shard the positions never to be returned, in rising order; None excludes none.
+            sizes: The shards', where they are known: then only the first is opened before it is searched.
+            codebooks: For each shard a key, equal for shards with the same codec, which memory then holds once; None
+                takes each to have its own.
+
+        Raises:
+            FileNotFoundError: If a folder holds no complete index. This and what follows may be raised later, when a
+                shard is opened.
+            ValueError: If a shard's files contradict one another, its size or the other shards' dim, or an excluded
+                position is not in it.
+        """
+        for values, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
+            if values is not None and len(values) != len(folders):
+                raise ValueError(f"{len(values)} {name} do not fit {len(folders)} shards")
+        self._folders, self._excluded = folders, excluded
+        self._sizes, self._keys, self._codebooks = sizes, codebooks, Codebooks()
+        self._opened: dict[int, MappedShard] = {}
+        self._lock = Lock()
+        self.dim = 0
+        opened = [self._get_shard(number) for number in range(len(folders))[: None if sizes is None else 1]]
+        self.sizes = [shard.size for shard in opened] if sizes is None else list(sizes)
+
+    def search(
+        self, query: np.ndarray, k: int, subsets: Sequence[np.ndarray | None] | None = None
+    ) -> list[tuple[int, int, float]]:
+        """Rank the passages of all shards for one query; see `search_shards`."""
+        return self.search_batch([query], k, subsets)[0]
+
+    def search_batch(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None] | None = None
+    ) -> list[list[tuple[int, int, float]]]:
+        """Rank the passages of all shards for several queries; see `search_shards`."""
+        return search_shards(self, queries, k, subsets)
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Return each shard's candidates with their scores; see `Shards`."""
+        hits_by_query = zip(*candidates, strict=True)
+        by_query = [self._rescore(query, hits) for query, hits in zip(queries, hits_by_query, strict=True)]
+        return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
+
+    def best(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Return each shard's best passages; see `Shards`."""
+        return [self._search_shard(number, queries, k, subset) for number, subset in enumerate(subsets)]
+
+    def token_vectors(self, place: tuple[int, int]) -> np.ndarray:
+        """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows."""
+        return self._get_shard(place[0]).token_vectors(np.array([place[1]]))
+
+    def _search_shard(
+        self, number: int, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None
+    ) -> list[ShardHits]:
+        if subset is not None and not len(subset):
+            return [NO_HITS for _ in queries]
+        return self._get_shard(number).best(queries, k, subset)
+
+    def _rescore(self, query: np.ndarray, candidates: Sequence[ShardHits]) -> list[ShardHits]:
+        """Score candidates by shard, all shards with the same codebook in one go."""
+        hits = list(candidates)
+        opened = [(number, self._get_shard(number)) for number, hit in enumerate(hits) if len(hit.positions)]
+        for _, group in groupby(opened, lambda pair: pair[1].codebook):
+            numbers, shards = zip(*group, strict=True)
+            positions = [hits[number].positions for number in numbers]
+            for number, scores in zip(numbers, max_sim(query, shards, positions), strict=True):
+                hits[number] = hits[number]._replace(scores=scores)
+        return hits
+
+    def _get_shard(self, number: int) -> MappedShard:
+        with self._lock:
+            if number not in self._opened:
+                self._opened[number] = self._open_shard(number)
+            return self._opened[number]
+
+    def _open_shard(self, number: int) -> MappedShard:
+        folder = self._folders[number]
+        excluded = None if self._excluded is None else self._excluded[number]
+        shard = MappedShard(folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
+        if self._sizes is not None and shard.size != self._sizes[number]:
+            raise ValueError(f"damaged PLAID index: {folder} ({shard.size}, expected {self._sizes[number]})")
+        if self.dim not in (0, shard.dim):
+            raise ValueError(f"shards of different dims: {sorted({self.dim, shard.dim})} (expected one)")
+        self.dim = shard.dim
+        return shard
 
 
 def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -1,8 +1,8 @@
 """Numba kernels of late interaction: MaxSim from packed codes in integers, decompression.
 
 Residuals are decoded to 8-bit integers, a query's tokens are rounded to 8 bits, and their products are summed in 32
-bits: exactly, whatever the order. The dtype of `Tables.lookup` decides how: uint8 by AVX-512 VNNI, 64 dimensions in an
-instruction; int8 by 16-bit arithmetic, which every processor has. Scores are the same to the last bit.
+bits: exactly, whatever the order. The dtype of `Tables.zero` decides how: uint8 by AVX-512 VNNI, 64 dimensions in an
+instruction; int16 by 16-bit arithmetic, which every processor has. Scores are the same to the last bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +30,9 @@ INTEGERS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
 
 
 class Tables(NamedTuple):
-    """A codebook in integers; its dimensions come in the order in which residuals are decoded."""
+    """A codebook in integers."""
 
-    lookup: np.ndarray  # (16,), the residuals by their bits: int8; or uint8, raised by 128
-    n_bits: int
+    table: np.ndarray  # (256, 1 or 2), the residuals that each byte encodes, as integers of several bytes
     zero: np.ndarray  # (1,), what a residual of 0 is decoded to: 0, int16; or 128, uint8
     unit: np.float32  # of residuals
     centroids: np.ndarray  # (n_centroids, dim padded to VECTOR), int8
@@ -43,7 +42,7 @@ class Tables(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query in integers, its dimensions in the same order; its tokens are padded to a multiple of LANES."""
+    """A query in integers; its tokens are padded to a multiple of LANES."""
 
     n_tokens: int
     words: np.ndarray  # (n_padded / LANES, n_words, VECTOR bytes: a word of each token), int16 or int8, as decoded
@@ -109,8 +108,10 @@ def max_sim(
                 code = int(codes[token])
                 if code < 0 or code >= len(tables.centroids):
                     return False
-                _decode(residuals, token, tables.lookup, tables.n_bits, decoded, t)
-                rows[t], scales[t] = code, _unit_scale(tables, code, *_dot_products(decoded, t, tables.centroids, code))
+                rows[t] = code
+                _decode(residuals[token], tables.table, decoded[t])
+            for t in range(n_tokens):  # once all are stored: what was just written byte by byte is slow to read
+                scales[t] = _unit_scale(tables, rows[t], *_dot_products(decoded, t, tables.centroids, rows[t]))
             for t in range(0, n_tokens, TILE):
                 block = 0
                 while block < n_blocks:
@@ -184,9 +185,9 @@ class _Emitter:
         return sums
 
     @contextmanager
-    def steps(self, end: ir.Value, step: ir.Value, start: ir.Value = START) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Emit a loop; yields the position and the number of steps before it."""
-        with cgutils.for_range_slice(self.builder, start, end, step, I64) as position:
+    def steps(self, end: ir.Value, step: int) -> Iterator[ir.Value]:
+        """Emit a loop; yields the position."""
+        with cgutils.for_range_slice(self.builder, START, end, I64(step), I64) as (position, _):
             yield position
 
     def multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
@@ -214,51 +215,16 @@ class _Emitter:
         return builder.add(total, both)
 
 
-@_make_intrinsic
-def _decode(typing: Any, residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any) -> Any:
-    """Write the residual of a token into a row of `decoded`: what all bytes' lowest bits encode, then the next bits."""
-    signature = types.void(residuals, types.int64, lookup, types.int64, decoded, types.int64)
-    return signature, _emit_decoding
-
-
-def _emit_decoding(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-    emit = _Emitter(context, builder, signature, arguments)
-    _, token, _, n_bits, _, row = arguments
-    source, target, lookup = emit.row(0, token), emit.row(4, row), emit.row(2, START)
-    width, done, item = emit.shape(0, 1), START, I64(signature.args[4].dtype.bitwidth // 8)
-    sizes = [size for size, feature in ((VECTOR, "avx512bw"), (16, "ssse3")) if feature in _processor_features()]
-    for size in [*sizes, 1]:
-        end = builder.sub(width, builder.urem(width, I64(size)))
-        with emit.steps(end, I64(size), done) as (byte, _):
-            packed = emit.load(ir.VectorType(I8, size), source, byte)
-            with emit.steps(I64(8), n_bits) as (shift, plane):
-                residual = _emit_lookup(emit, lookup, _emit_lowest_bits(emit, packed, shift, n_bits, size), size)
-                if signature.args[4].dtype == types.int16:
-                    residual = builder.sext(residual, ir.VectorType(I16, size))
-                at = builder.add(builder.mul(plane, width), byte)
-                emit.store(residual, target, builder.mul(at, item))
-        done = end
-    return context.get_dummy_value()
-
-
-def _emit_lowest_bits(emit: _Emitter, packed: ir.Value, shift: ir.Value, n_bits: ir.Value, size: int) -> ir.Value:
-    """Return the lowest bits of each byte, once it is shifted."""
-    builder, wide = emit.builder, ir.IntType(8 if size == 1 else 32)  # no processor shifts vectors of bytes
-    n_wide = max(1, size // 4)
-    shifted = builder.lshr(
-        builder.bitcast(packed, ir.VectorType(wide, n_wide)), emit.splat(builder.trunc(shift, wide), n_wide)
-    )
-    mask = builder.trunc(builder.sub(builder.shl(I64(1), n_bits), I64(1)), I8)
-    return builder.and_(builder.bitcast(shifted, packed.type), emit.splat(mask, size))
-
-
-def _emit_lookup(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) -> ir.Value:
-    if size == 1:
-        place = emit.builder.zext(emit.builder.extract_element(places, I32(0)), I64)
-        return emit.load(places.type, lookup, place)
-    held = emit.lanes(emit.load(ir.VectorType(I8, 16), lookup), [lane % 16 for lane in range(size)])
-    name = {16: "llvm.x86.ssse3.pshuf.b.128", VECTOR: "llvm.x86.avx512.pshuf.b.512"}[size]
-    return emit.call(name, places.type, held, places)
+@njit(nogil=True, cache=True)
+def _decode(packed: np.ndarray, table: np.ndarray, decoded: np.ndarray) -> None:
+    """Decode the residual of a token byte by byte, each to the words that `table` has for it."""
+    words = decoded.view(table.dtype)
+    if table.shape[1] == 1:  # one byte, one copy
+        for byte in range(len(packed)):
+            words[byte] = table[packed[byte], 0]
+    else:
+        for byte in range(len(packed)):
+            words[2 * byte], words[2 * byte + 1] = table[packed[byte], 0], table[packed[byte], 1]
 
 
 @_make_intrinsic
@@ -276,7 +242,7 @@ def _emit_products(context: Any, builder: ir.IRBuilder, signature: Any, argument
     kind = ir.VectorType(I8, VECTOR) if raised else ir.VectorType(I16, VECTOR // 2)
     residual, centroid = emit.row(0, row), emit.row(2, code)
     sums = emit.zeros(2)
-    with emit.steps(emit.shape(0, 1), I64(kind.count)) as (at, _):
+    with emit.steps(emit.shape(0, 1), kind.count) as at:
         value = emit.load(kind, residual, builder.mul(at, I64(VECTOR // kind.count)))
         other, size = emit.load(ir.VectorType(I8, kind.count), centroid, at), value
         if raised:  # one factor of a square may have a sign, not both: take the residual's size
@@ -351,7 +317,7 @@ def _emit_sums(
     builder = emit.builder
     kind = FLOATS if multiply == emit.multiply_floats else INTEGERS
     sums = [emit.zeros(len(columns), kind) for _ in rows]
-    with emit.steps(n_words, I64(1)) as (number, _):
+    with emit.steps(n_words, 1) as number:
         vectors = [emit.load(kind, column, builder.mul(number, I64(VECTOR))) for column in columns]
         for row, row_sums in zip(rows, sums, strict=True):
             word = emit.splat(emit.load(kind.element, row, builder.mul(number, I64(WORD))))

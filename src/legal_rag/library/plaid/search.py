@@ -1,13 +1,10 @@
-"""Late-interaction search over shards by exact MaxSim; and fast-plaid installed, which searches on GPUs."""
+"""Late-interaction search over shards by exact MaxSim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 import numpy as np
-
-from legal_rag.encoder.runtime import best_device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +33,8 @@ class ShardSize(NamedTuple):
     n_tokens: int
 
 
-class Shard(Protocol):
-    """One PLAID shard opened by some engine. Queries have shape (n_query_tokens, dim), float32."""
-
-    size: ShardSize
-    dim: int
-
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
-        """Return each query's candidates with their MaxSim scores."""
-
-    def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return for each query the `k` best passages of `subset` (None: of all) by MaxSim."""
-
-
 class Shards(Protocol):
-    """Shards in a fixed order, in this process or in others: the methods of `Shard`, with lists by shard.
+    """PLAID shards in a fixed order, in this process or in others; queries have shape (n_query_tokens, dim), float32.
 
     Each method is called once per search, so that an implementation may query all shards in parallel.
     """
@@ -68,11 +52,6 @@ class Shards(Protocol):
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages, by shard, then by query."""
-
-
-def default_device() -> str:
-    """Return 'cuda' where there is a GPU and fast-plaid, which works on it; else 'cpu'."""
-    return best_device() if find_spec("fast_plaid") else "cpu"
 
 
 def search_shards(

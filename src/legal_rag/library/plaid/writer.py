@@ -1,16 +1,13 @@
 """Write a shard in fast-plaid's format."""
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from legal_rag.base.files import link_or_copy, sha256_of
+from legal_rag.base.files import link_or_copy
 from legal_rag.library.plaid.codec import (
-    BLOCK_TOKENS,
-    CENTROIDS,
     CODEC_FILES,
     Codec,
     Packer,
@@ -19,9 +16,9 @@ from legal_rag.library.plaid.codec import (
     read_blocks,
     write_codec,
 )
-from legal_rag.library.plaid.files import METADATA, PlaidFiles, map_npy, open_files
+from legal_rag.library.plaid.files import METADATA, PlaidFiles, open_files
 
-__all__ = ["copy_passages", "merge_shards", "write_shard"]
+__all__ = ["copy_passages", "write_shard"]
 
 PART_TOKENS = 2**20  # tokens in a part of the shard
 
@@ -90,7 +87,7 @@ def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> 
     for number, files in sources.items():
         positions = places[places[:, 0] == number, 1]
         if positions.min() < 0 or positions.max() >= len(files.passage_tokens):
-            raise ValueError(f"damaged PLAID index: {folders[number]} has {len(files.passage_tokens)} passages only")
+            raise ValueError(f"damaged PLAID index: {folders[number]} has only {len(files.passage_tokens)} passages")
     first = next(iter(sources))
     target.mkdir(parents=True)
     _link_codec(folders[first], target)
@@ -121,106 +118,6 @@ def _checked_codes(codes: np.ndarray, files: PlaidFiles, source: Path) -> np.nda
     if len(codes) and (codes.min() < 0 or codes.max() >= len(files.centroids)):
         raise ValueError(f"damaged PLAID index: {source} (tokens of unknown centroids)")
     return codes
-
-
-def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> int:
-    """Copy shards into one, without some of their passages; the others' codes and residuals stay as they are.
-
-    Each passage keeps the centroids of its shard: one codebook is copied, different ones add up. The bucket weights, of
-    which there is one set, then become the mean: scores change by what they differ, which is little in one corpus.
-
-    Args:
-        sources: Each shard's folder, and the rising positions of the passages left out; later ones move up.
-        target: A new folder.
-
-    Returns:
-        How many different codebooks the shards had.
-
-    Raises:
-        FileNotFoundError: If a source holds no complete index.
-        ValueError: If one is damaged, or would lose all its passages or one that it does not have.
-    """
-    shards = [(source, open_files(source)) for source, _ in sources]
-    kept = [_select_kept(files, dropped, source) for (source, files), (_, dropped) in zip(shards, sources, strict=True)]
-    target.mkdir(parents=True)
-    firsts, n_centroids = _merge_codecs([source for source, _ in shards], target)
-    codes: list[np.ndarray] = []
-    n_tokens = 0
-    for (source, files), positions, first in zip(shards, kept, firsts, strict=True):
-        codes += _copy_parts(files, target, positions, source, len(codes), n_tokens, first, code_type(n_centroids))
-        n_tokens += int(files.passage_tokens[positions].sum())
-    lengths = np.concatenate([files.passage_tokens[rows] for (_, files), rows in zip(shards, kept, strict=True)])
-    _write_rest(target, np.concatenate(codes), lengths.tolist(), shards[0][1].n_bits, n_centroids, len(codes))
-    return len(set(firsts))
-
-
-def _merge_codecs(sources: Sequence[Path], target: Path) -> tuple[list[int], int]:
-    """Write the codebooks of shards as one; return where in it each shard's centroids begin, and how many there are."""
-    firsts, n_centroids = [0] * len(sources), 0
-    for name in (name for name in CODEC_FILES if (sources[0] / name).is_file()):
-        checksums = [sha256_of(source / name) for source in sources]
-        arrays = [map_npy(source / name) for source in sources]
-        different = dict(zip(checksums, arrays, strict=True))
-        if name == CENTROIDS:
-            starts = np.cumsum([0] + [len(array) for array in different.values()]).tolist()
-            firsts, n_centroids = [starts[list(different).index(checksum)] for checksum in checksums], starts[-1]
-        if len(different) == 1:
-            shutil.copyfile(sources[0] / name, target / name)
-            continue
-        merged = np.concatenate(list(different.values())) if name == CENTROIDS else np.mean(arrays, 0, np.float32)
-        np.save(target / name, merged.astype(arrays[0].dtype))
-    return firsts, n_centroids
-
-
-def _select_kept(files: PlaidFiles, dropped: np.ndarray, source: Path) -> np.ndarray:
-    n_passages = len(files.passage_tokens)
-    dropped = np.asarray(dropped, dtype=np.int64)
-    if len(dropped) and (dropped.min() < 0 or dropped.max() >= n_passages):
-        raise ValueError(f"cannot drop passages {dropped} (expected positions from 0 to {n_passages - 1})")
-    kept = np.setdiff1d(np.arange(n_passages), dropped)
-    if not len(kept):
-        raise ValueError(f"cannot drop all {n_passages} passages of {source} (expected one to remain)")
-    return kept
-
-
-def _copy_parts(
-    files: PlaidFiles,
-    target: Path,
-    kept: np.ndarray,
-    source: Path,
-    first_part: int,
-    first_token: int,
-    first_centroid: int,
-    kind: type[np.signedinteger],
-) -> list[np.ndarray]:
-    """Copy the kept passages of each part that has any; return the codes of each, numbered from `first_centroid`."""
-    codes: list[np.ndarray] = []
-    at = first_token
-    for part, first in enumerate(files.part_passages[:-1]):
-        of_part = kept[(kept >= first) & (kept < files.part_passages[part + 1])]
-        if not len(of_part):
-            continue
-        lengths = files.passage_tokens[of_part].tolist()
-        read = _read_passages(files, part, of_part, source)
-        blocks = (((nearest + first_centroid).astype(kind), packed) for nearest, packed in read)
-        number, width = first_part + len(codes), files.parts[part].residuals.shape[1]
-        codes.append(_write_part(target, number, at, lengths, width, blocks))
-        at += sum(lengths)
-    return codes
-
-
-def _read_passages(
-    files: PlaidFiles, part: int, kept: np.ndarray, source: Path
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield codes and residuals of some passages of a part, by runs of BLOCK_TOKENS at most."""
-    lengths = files.passage_tokens[files.part_passages[part] : files.part_passages[part + 1]]
-    is_kept = np.zeros(len(lengths), dtype=bool)
-    is_kept[kept - files.part_passages[part]] = True
-    tokens = np.repeat(is_kept, lengths)
-    for start in range(0, len(tokens), BLOCK_TOKENS):
-        chosen = tokens[start : start + BLOCK_TOKENS]
-        codes = _checked_codes(files.parts[part].codes[start : start + BLOCK_TOKENS][chosen], files, source)
-        yield codes, files.parts[part].residuals[start : start + BLOCK_TOKENS][chosen]
 
 
 def _write_part(
