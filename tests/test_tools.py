@@ -297,7 +297,7 @@ def test_what_was_not_extracted_the_rules_find_on_the_spot(decided, tiny_encoder
     assert "[Source: D-1, chars 3-14]" in text
     assert "« 1 000 francs »" in text
     assert text == entities("D-1", "montant,date")
-    assert decided.entities is None
+    assert decided.entity_store is None
     assert [(event.type, event.tool, event.output_ids) for event in log.events] == [
         ("read", "lookup_entities", ["D-1"])
     ] * 2

@@ -120,11 +120,11 @@ def _sentence_candidates(content: str, zones: object) -> Iterator[tuple[Span, Pa
     for _, group in groupby(read_paragraphs(content, zones), key=lambda paragraph: paragraph.part):
         paragraphs = list(group)
         for number, paragraph in enumerate(paragraphs):
-            for span in _sentence_runs(content, paragraph.start, paragraph.end):
+            for span in sentence_runs(content, paragraph.start, paragraph.end):
                 yield span, paragraph, number / len(paragraphs)
 
 
-def _sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
+def sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
     """Yield, from each sentence on, the longest run of whole sentences within `PASSAGE_CHARS`, or its pieces."""
     if end - start <= PASSAGE_CHARS:
         yield start, end

@@ -205,7 +205,7 @@ def lookup_command(
 
     page = page_to_write(html)
     library = open_library(index_folder, index_name)
-    identifier = resolve_id(identifier, library, dict)
+    identifier = resolve_id(identifier, library)
     try:
         document = find_document(identifier, library)
     except LookupError:  # worded for the agent, in French

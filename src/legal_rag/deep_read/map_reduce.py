@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.agent.prediction import NOT_FRENCH as IN_ANOTHER_LANGUAGE
-from legal_rag.agent.prediction import UNCITED, Event, UnusableAnswerError
+from legal_rag.agent.prediction import UNCITED, Event
 from legal_rag.agent.step_parsing import clean_answer, folded_key
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
@@ -108,7 +108,7 @@ def ask_twice(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) 
         if second_judged.value is not None or judged.value is None:
             reply, judged = second, second_judged
     if judged.value is None:
-        raise UnusableAnswerError(judged.reason) if reply.strip() else ModelError("empty")
+        raise ModelError("unreadable", reason=judged.reason) if reply.strip() else ModelError("empty")
     return judged.value
 
 
