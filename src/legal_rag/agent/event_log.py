@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from legal_rag.agent.highlighting import complete_evidence
+from legal_rag.agent.passages import located, warning_of_censured
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
-from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.outlines import outline_text
-from legal_rag.agent.spoken import spoken_in
+from legal_rag.agent.passages import spoken_in
 from legal_rag.agent.tool_arguments import (
     asked_filters,
     bounded,
