@@ -3,7 +3,7 @@
 import pytest
 
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.spoken import located, warning_of_censured
+from legal_rag.agent.passages import located, warning_of_censured
 from legal_rag.agent.tools import build_tools
 from legal_rag.citations import Citation
 from legal_rag.citations.enricher import EnrichedResponse

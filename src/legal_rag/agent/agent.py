@@ -17,7 +17,6 @@ from legal_rag.agent.prediction import (
     UNCITED,
     Prediction,
     Status,
-    UnusableAnswerError,
     bug_in_french,
     notice_of,
 )
@@ -195,7 +194,7 @@ class LegalReActAgent(Agent):
             draft, extraction = self._strip_tags(draft._replace(text=work.last_thought))
             request = _request_for(draft.text) and request
         if request:
-            raise ModelError("empty") if request == WRITE_AGAIN else UnusableAnswerError(NOT_FRENCH)
+            raise ModelError("empty") if request == WRITE_AGAIN else ModelError("unreadable", reason=NOT_FRENCH)
         return draft, extraction
 
     def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:
@@ -241,7 +240,7 @@ class LegalReActAgent(Agent):
         if not holds and exhausted:
             raise exhausted
         if not holds and not answer.abstained:
-            raise UnusableAnswerError(ONLY_SUPPORTED if "supported" in answer.counts else UNCITED)
+            raise ModelError("unreadable", reason=ONLY_SUPPORTED if "supported" in answer.counts else UNCITED)
         notice = notice_of(answer, stopped.notice if stopped else "", CUT_OFF if draft.cut_off else "")
         if not holds:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)

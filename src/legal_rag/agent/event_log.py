@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from legal_rag.agent.highlighting import complete_evidence
+from legal_rag.agent.passages import located, warning_of_censured
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
-from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
@@ -38,10 +38,6 @@ class EventLog:
         self.documents: dict[str, CitedDocument] = {}
         self.trajectory = Trajectory()
 
-    def titles(self) -> dict[str, str]:
-        """Titles of the documents found or read, by id."""
-        return {document.doc_id: document.title for document in self.documents.values()}
-
     @contextmanager
     def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:
         """Record one call: the ids that the block puts in the list, and the time it took."""
@@ -62,10 +58,16 @@ class EventLog:
         self.add(Event("cite", "citations", counts, _cited_doc_ids(answer), seconds))
 
     def answered(
-        self, tool: str, question: str, answer: EnrichedResponse, seconds: float, usage: Usage | None = None
+        self,
+        tool: str,
+        question: str,
+        answer: EnrichedResponse,
+        seconds: float,
+        usage: Usage | None = None,
+        **details: Any,
     ) -> None:
         """Record that the answer was written; `usage` is of the model calls for it."""
-        self.add(Event("answer", tool, {"question": question}, _cited_doc_ids(answer), seconds, usage))
+        self.add(Event("answer", tool, {"question": question, **details}, _cited_doc_ids(answer), seconds, usage))
 
     def failed(self, error: str, usage: Usage, seconds: float) -> None:
         """Record the model calls that no event accounts for, if any; `usage` and `seconds` are of all calls."""

@@ -1,19 +1,30 @@
-"""The passages of a decision that answer a question: nearest in meaning, and said by the court itself."""
+"""The passages of a decision that answer a question, and who speaks in those that are cited or found.
+
+Reasoning that the court quashes is never shown without a warning.
+"""
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
 from legal_rag.base.text import Span
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.markers import format_marker
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.law.parts import cues, read_paragraphs
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
-from legal_rag.law.tree import Paragraph, PartKind, Speaker
+from legal_rag.law.tree import Paragraph, PartKind, Speaker, section_titles
+from legal_rag.library.library import Library
+from legal_rag.library.outlines import Outline, passages_in, whole_outline_of
+from legal_rag.retriever.retriever import SearchHit
 
+ANSWER_CHARS = 400  # of the court's answer to reasoning that it quashes
+STRETCHES = 6  # shown of a passage
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
 LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings
 # A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
@@ -120,11 +131,11 @@ def _sentence_candidates(content: str, zones: object) -> Iterator[tuple[Span, Pa
     for _, group in groupby(read_paragraphs(content, zones), key=lambda paragraph: paragraph.part):
         paragraphs = list(group)
         for number, paragraph in enumerate(paragraphs):
-            for span in _sentence_runs(content, paragraph.start, paragraph.end):
+            for span in sentence_runs(content, paragraph.start, paragraph.end):
                 yield span, paragraph, number / len(paragraphs)
 
 
-def _sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
+def sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
     """Yield, from each sentence on, the longest run of whole sentences within `PASSAGE_CHARS`, or its pieces."""
     if end - start <= PASSAGE_CHARS:
         yield start, end
@@ -164,3 +175,69 @@ def _worth(text: str, paragraph: Paragraph, place: float) -> float:
     worth += CENSURED * paragraph.censured + STATES_RULE * bool(_RULE.search(text))
     worth += FORMULA * bool(_FORMULA.match(text))
     return worth + (LATE_IN_REASONS * place if paragraph.part == "reasons" else 0.0)
+
+
+def located(citations: Iterable[Citation], corpus: Library) -> list[Citation]:
+    """Complete citations with their section and the speaker of most of their characters."""
+    outline = cache(lambda doc_id: whole_outline_of(corpus, doc_id))
+    return [_located(citation, outline(citation.doc_id)) for citation in citations]
+
+
+def _located(citation: Citation, outline: Outline) -> Citation:
+    start, end = citation.char_start, citation.char_end
+    inside = [passage for passage in outline.passages if passage.start < end and start < passage.end]
+    if not inside:
+        return citation
+    most = max(inside, key=lambda passage: min(passage.end, end) - max(passage.start, start))
+    sections = section_titles(outline.tree, max(start, most.start))
+    censured = any(passage.censured for passage in inside)
+    return citation._replace(speaker=most.speaker, censured=censured, section=sections)
+
+
+def warning_of_censured(citations: Sequence[Citation], corpus: Library) -> str | None:
+    """Warn in French of citations that quote quashed reasoning, with the court's answer; None without any."""
+    warnings = [_warning(cited, corpus) for cited in dict.fromkeys(citations) if cited.censured and cited.holds]
+    return " ".join(warnings) or None
+
+
+def _warning(citation: Citation, corpus: Library) -> str:
+    marker = format_marker(*citation[:3])
+    quashed = f"Attention : {marker} cite la décision attaquée, que la juridiction censure sur ce point."
+    passages = whole_outline_of(corpus, citation.doc_id).passages
+    answer = answer_to_quashed(citation.char_start, corpus.document(citation.doc_id).content, passages)
+    if answer is None:
+        return quashed
+    return f"{quashed} Elle répond : {answer.in_french} {format_marker(citation.doc_id, *answer[:2])}"
+
+
+def answer_to_quashed(start: int, content: str, passages: Iterable[Paragraph]) -> "CourtAnswer | None":
+    """Return the court's first words after the quashed reasoning at `start` in a document; None if there are none."""
+    after = (paragraph for paragraph in passages if paragraph.start >= start and not paragraph.censured)
+    answer = next((paragraph for paragraph in after if paragraph.speaker == "court"), None)
+    if answer is None:
+        return None
+    end = answer.end
+    if end - answer.start > ANSWER_CHARS:
+        end = content.rfind(" ", answer.start, answer.start + ANSWER_CHARS)
+    return CourtAnswer(answer.start, end, " ".join(content[answer.start : end].split()), end < answer.end)
+
+
+class CourtAnswer(NamedTuple):
+    """The court's answer to reasoning that it quashes."""
+
+    char_start: int
+    char_end: int
+    quote: str  # on one line
+    cut: bool
+
+    @property
+    def in_french(self) -> str:
+        """The quotation between guillemets, with its cut."""
+        return f"« {self.quote} »{' […]' * self.cut}"
+
+
+def spoken_in(hit: SearchHit, corpus: Library) -> str:
+    """Write who speaks where in a search hit, for a model; '' for a text other than a decision."""
+    spoken = [part for part in passages_in(corpus, hit.doc_id, hit.char_start, hit.char_end) if part.said.in_french]
+    shown = [f"{part.char_start}-{part.char_end} {part.said.in_french}" for part in spoken[:STRETCHES]]
+    return f"Qui parle : {' ; '.join(shown)}{' ; …' * (len(spoken) > STRETCHES)}" if shown else ""

@@ -186,18 +186,6 @@ def _first_problem(error: Any) -> str:
     return f"{place or 'it'} {message}, got {reprlib.repr(problem['input'])}"
 
 
-class UnusableAnswerError(ModelError):
-    """The model's answer cannot be given to a reader; `reason` says why, in French without a full stop."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("unreadable", reason)
-
-    @property
-    def reason(self) -> str:
-        """Why, in French without a full stop."""
-        return self.said
-
-
 def reason_in_french(error: Exception) -> str:
     """Describe what ended an answer, without a full stop."""
     kind = f"Le modèle de langage n'a pas pu répondre (erreur {type(error).__name__})"

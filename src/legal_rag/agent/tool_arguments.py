@@ -1,7 +1,6 @@
 """Bound and validate tool arguments, and resolve the document ids that models mean."""
 
 import inspect
-import json
 import logging
 import math
 import re
@@ -25,8 +24,6 @@ from legal_rag.library.library import Library
 from legal_rag.library.store import StoredChunk
 
 logger = logging.getLogger(__name__)
-
-Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -194,11 +191,10 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> FoundC
     return FoundChunks(asked, list(kept.values()))
 
 
-def resolve_id(sent: object, corpus: Library, titles: Titles) -> str:
+def resolve_id(sent: object, corpus: Library) -> str:
     """Resolve a model's argument to a document id or chunk id; return it as it is if none is certain.
 
-    Accepts ids in another case or in quotes, a citation marker or a sentence with one id, the title of a document seen,
-    and a decision's number.
+    Accepts ids in another case or in quotes, a citation marker or a sentence with one id, and a decision's number.
 
     Raises:
         LookupError: If several documents share the number; the French message gives their ids.
@@ -212,7 +208,6 @@ def resolve_id(sent: object, corpus: Library, titles: Titles) -> str:
     return (
         next(exact, None)
         or _find_in_words(short, corpus)
-        or _find_by_title(short, titles)
         or _find_by_number(short, corpus)
         or text.strip(AROUND)
         or text
@@ -244,7 +239,7 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     raise LookupError(f"{problem} à « {shown(sent[:SHOWN_CHARS])} ».{hint}")
 
 
-def find_node(sent: object, graph: KnowledgeGraph, titles: Titles = dict) -> Node:
+def find_node(sent: object, graph: KnowledgeGraph) -> Node:
     """Return the node of the graph that a name, or an id in any form of `resolve_id`, means.
 
     Raises:
@@ -257,7 +252,7 @@ def find_node(sent: object, graph: KnowledgeGraph, titles: Titles = dict) -> Nod
         return graph.find(named)
     except NodeLookupError as error:
         try:
-            return graph.find(find_document(resolve_id(sent, graph.library, titles), graph.library).id)
+            return graph.find(find_document(resolve_id(sent, graph.library), graph.library).id)
         except LookupError:
             raise LookupError(_node_problem(named, error)) from error
 
@@ -282,7 +277,7 @@ def edge_type_of(sent: object) -> str:
     return _EDGE_TYPES.get(fold_text(named), "")
 
 
-def document_id(sent: object, corpus: Library, titles: Titles) -> str:
+def document_id(sent: object, corpus: Library) -> str:
     """Resolve a program's argument to a document id: any form of `resolve_id`, or a row that a function returned.
 
     Raises:
@@ -291,10 +286,10 @@ def document_id(sent: object, corpus: Library, titles: Titles) -> str:
     sent = _unwrapped(sent)
     if isinstance(sent, str) and holds(corpus, sent):  # a program passes document ids: "2001-25" is one
         return sent
-    return _named_chunk(resolve_id(sent, corpus, titles), corpus).doc_id
+    return _named_chunk(resolve_id(sent, corpus), corpus).doc_id
 
 
-def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown: bool = False) -> list[str]:
+def document_ids(sent: object, library: Library, *, keep_unknown: bool = False) -> list[str]:
     """Resolve documents to ids, each once; exact ids are looked up together.
 
     They are a list, a dictionary by id, several ids in one text, or one. `keep_unknown` keeps those of no document.
@@ -315,7 +310,7 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
             continue
         if len(meant) == MAX_GUESSED:
             raise ValueError(f"plus de {MAX_GUESSED} noms qui ne sont pas des identifiants : nommez-en moins à la fois")
-        resolved = resolve_id(text, library, titles)
+        resolved = resolve_id(text, library)
         known = _exact(resolved, library)
         if known is None and not keep_unknown:
             known = _named_chunk(resolved, library)
@@ -327,7 +322,8 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
 def items_of(sent: object) -> list[Any]:
     """Return the items of a list, the keys of a dictionary, or the parts of a text; anything else is one item."""
     if isinstance(sent, str):
-        return _items_in(sent.strip())
+        sign = next((sign for sign in LIST_SIGNS if sign in sent), None)
+        return parts_of(sent, sign) if sign else [sent]
     if isinstance(sent, Mapping):
         return [sent] if any(key in sent for key in ID_KEYS) else list(sent)
     if _is_result_row(sent) or not isinstance(sent, Iterable):
@@ -337,7 +333,6 @@ def items_of(sent: object) -> list[Any]:
 
 def whole_number(name: str, value: object, default: int, least: int = 0, most: int = LARGEST) -> int:
     """Parse a number, clipped to `most`; no value gives the default; ValueError if not a number, or below `least`."""
-    value = only_one(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
         return default
     if isinstance(value, str):  # '5', '5.0', '40 000 caractères'
@@ -354,7 +349,7 @@ def whole_number(name: str, value: object, default: int, least: int = 0, most: i
 def question_of(query: object) -> str:
     """Parse a question; ValueError if it is empty, or not text."""
     text = text_of(query, " ")
-    if not text or not isinstance(only_one(query), str | list | tuple):
+    if not text or not isinstance(query, str | list | tuple):
         raise ValueError("la question est vide")
     return text
 
@@ -396,7 +391,6 @@ def search_errors(refusal: str) -> Iterator[None]:
 
 def text_of(value: object, sign: str = " ; ") -> str:
     """Parse a text: a list's items are joined by `sign`, and ways to write "no value" are empty."""
-    value = only_one(value)
     if isinstance(value, list | tuple):
         return sign.join(filter(None, (text_of(item, sign) for item in value[:50])))
     # Tokenizers and stores refuse half surrogate pairs.
@@ -407,14 +401,6 @@ def text_of(value: object, sign: str = " ; ") -> str:
 def parts_of(text: str, sign: str) -> list[str]:
     """Split a list written as text."""
     return [part for piece in text.split(sign) if (part := piece.strip())]
-
-
-def only_one(value: object) -> object:
-    """Unwrap a value from lists and objects of one item."""
-    for _ in range(3):  # as deep as any model wraps it
-        if isinstance(value, list | tuple | dict) and len(value) == 1:
-            (value,) = value.values() if isinstance(value, dict) else value
-    return value
 
 
 def shown(text: str) -> str:
@@ -472,12 +458,6 @@ def _find_in_words(text: str, corpus: Library) -> str | None:
     return next(ends_later, word)
 
 
-def _find_by_title(text: str, titles: Titles) -> str | None:
-    folded = fold_text(text.strip(AROUND))
-    doc_ids = [doc_id for doc_id, title in titles().items() if folded and fold_text(title.strip(AROUND)) == folded]
-    return doc_ids[0] if len(doc_ids) == 1 else None
-
-
 def _find_by_number(text: str, corpus: Library) -> str | None:
     """Return the document whose own decision number or article is in a text."""
     doc_ids = _ids_with_number(text, corpus)
@@ -512,13 +492,3 @@ def _is_result_row(sent: Any) -> bool:
     """Tell a row such as (id, score, summary) from a list of ids."""
     is_list = isinstance(sent, list | tuple) and len(sent) > 1 and isinstance(sent[0], str)
     return is_list and isinstance(sent[1], int | float)
-
-
-def _items_in(text: str) -> list[str]:
-    if text.startswith("["):
-        try:
-            return [str(item) for item in json.loads(text)]
-        except (ValueError, RecursionError):
-            pass  # another form of list, or an id in brackets
-    sign = next((sign for sign in LIST_SIGNS if sign in text), None)
-    return parts_of(text, sign) if sign else [text]

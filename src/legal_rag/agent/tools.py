@@ -5,7 +5,7 @@ from functools import cached_property
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.outlines import outline_text
-from legal_rag.agent.spoken import spoken_in
+from legal_rag.agent.passages import spoken_in
 from legal_rag.agent.tool_arguments import (
     asked_filters,
     bounded,
@@ -125,7 +125,7 @@ class _Tools:
         asked = {"start": start} if start else {}
         with self._log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
             try:
-                document = find_document(resolve_id(chunk_id, self._corpus, self._log.titles), self._corpus)
+                document = find_document(resolve_id(chunk_id, self._corpus), self._corpus)
                 first = whole_number("start", start, 0, most=len(document.content))
             except LookupError as error:
                 return as_data(str(error.args[0]))
@@ -146,7 +146,7 @@ class _Tools:
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 1, most=MAX_NEIGHBOURS)
-                context = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
+                context = find_chunks(resolve_id(chunk_id, self._corpus), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
@@ -168,7 +168,7 @@ class _Tools:
         """
         with self._log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
             try:
-                document = find_document(resolve_id(doc_id_or_chunk_id, self._corpus, self._log.titles), self._corpus)
+                document = find_document(resolve_id(doc_id_or_chunk_id, self._corpus), self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
@@ -219,7 +219,7 @@ class _Tools:
         """
         with self._log.record("search", "graph_neighbours", name=name, type=type) as ids:
             try:
-                node = find_node(name, self._knowledge_graph, self._log.titles)
+                node = find_node(name, self._knowledge_graph)
                 edges, more = facts_around(node, self._knowledge_graph, edge_type_of(type))
             except FileNotFoundError:
                 return NO_GRAPH
@@ -239,7 +239,7 @@ class _Tools:
 
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
         """Resolve a document and one of its sections (none named: all of it); LookupError in French."""
-        document = find_document(resolve_id(doc_id, self._corpus, self._log.titles), self._corpus)
+        document = find_document(resolve_id(doc_id, self._corpus), self._corpus)
         tree = outline_of(self._corpus, document.id)
         return document, find_section(text_of(section), tree)
 

@@ -190,7 +190,7 @@ def lookup_command(identifier: str, place: Place, outline: bool, html: str | Non
 
     page = page_to_write(html)
     library = place.open()
-    identifier = resolve_id(identifier, library, dict)
+    identifier = resolve_id(identifier, library)
     try:
         document = find_document(identifier, library)
     except LookupError:  # worded for the agent, in French

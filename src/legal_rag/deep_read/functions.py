@@ -489,10 +489,10 @@ class MultiDocREPL:
         return readers[name](value) if name in readers else value
 
     def _id(self, sent: object) -> str:
-        return document_id(sent, self.library, self.log.titles)
+        return document_id(sent, self.library)
 
     def _ids(self, sent: object, *, keep_unknown: bool = False) -> list[str]:
-        return document_ids(sent, self.library, self.log.titles, keep_unknown=keep_unknown)
+        return document_ids(sent, self.library, keep_unknown=keep_unknown)
 
     def _having_keyword(self, keyword: str) -> list[str]:
         return self._once(("keyword", fold_text(keyword).strip()), lambda: self.corpus.keyword(keyword))

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.agent.prediction import NOT_FRENCH as IN_ANOTHER_LANGUAGE
-from legal_rag.agent.prediction import UNCITED, Event, UnusableAnswerError
+from legal_rag.agent.prediction import UNCITED, Event
 from legal_rag.agent.step_parsing import clean_answer, folded_key
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
@@ -108,7 +108,7 @@ def ask_twice(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) 
         if second_judged.value is not None or judged.value is None:
             reply, judged = second, second_judged
     if judged.value is None:
-        raise UnusableAnswerError(judged.reason) if reply.strip() else ModelError("empty")
+        raise ModelError("unreadable", reason=judged.reason) if reply.strip() else ModelError("empty")
     return judged.value
 
 
@@ -219,18 +219,10 @@ def map_documents(
     settings: MapReduceSettings,
     on_done: Callable[[DocumentRead], None] = lambda read: None,
 ) -> Mapped:
-    """Read documents, several windows at a time, until the budget or the model ends it.
+    """Read documents, `workers` windows at a time, until the budget or the model ends it.
 
-    Calls under way when it ends are paid for: their results are waited for and kept.
-
-    Args:
-        question: In French.
-        doc_ids: Each once.
-        library: Where they are; an unknown document gets an error.
-        model: The model that reads.
-        workers: Windows read at once.
-        settings: How documents are cut and answers kept.
-        on_done: Called in this thread with each document that is done, in the order in which they are.
+    Calls under way when it ends are paid for: their results are waited for and kept. `on_done` is called in this thread
+    with each document that is done; an unknown one has an error.
     """
 
     def read_window(task: _Task) -> WindowRead:
@@ -463,16 +455,10 @@ def written_answer(
     library: Library,
     most: int,
 ) -> tuple[str, str]:
-    """Have a model write one answer from findings; return it, and what it was not shown, in French.
+    """Have a model write one answer from verified findings; return it, and what it was not shown, in French.
 
-    Args:
-        question: In French.
-        findings: Verified ones; at least one.
-        notices: The metadata of their documents as text, by id.
-        scope: How many documents the answer is about.
-        model: The model that writes.
-        library: Where its citations point.
-        most: Characters of findings that it is shown, half as many where it finds them too long.
+    It is shown the `notices` of their documents by id and at most `most` characters, half as many where it finds them
+    too long.
 
     Raises:
         ModelError: If the model fails, or neither of two replies is a French answer with a citation that holds.
@@ -634,14 +620,6 @@ def answer_each(
     An answer has a line for each window that answers: the model's words, and the quotations that were found in the
     document, with their markers; `UNVERIFIED` follows where none was found. It is `NO_ANSWER` where the document gives
     none, "Erreur : …" where the model fails. Windows that could not be read are named below.
-
-    Args:
-        question: In French.
-        doc_ids: Of the documents; each is asked once.
-        library: Where they are.
-        model: The model that reads.
-        workers: Calls at once.
-        settings: How much one prompt shows.
     """
     ids = list(dict.fromkeys(doc_ids))
     mapped = map_documents(question, ids, library=library, model=model, workers=workers, settings=settings)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
+from legal_rag.agent.passages import sentence_runs
 from legal_rag.agent.prediction import UNCITED, Event, Passage, Prediction, Status, notice_of, reason_in_french
 from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
@@ -18,7 +19,7 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.base.text import storable
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
-from legal_rag.citations.markers import format_marker, without_receipts
+from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read.map_reduce import map_reduce
@@ -30,13 +31,13 @@ from legal_rag.deep_read.prompts import (
     SAMPLES,
     answer_text,
     corpus_description,
+    quoted,
     system_prompt,
 )
 from legal_rag.deep_read.receipts import Account, Receipt, Receipts
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
-from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.library.library import Library
 from legal_rag.llm import (
     Budget,
@@ -68,7 +69,6 @@ NEAREST = "Ont été lues les {} décisions les plus proches de la question, non
 ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # that reading leaves of each limit: for an answer and one retry
 MAX_READ = 40  # documents in which uncited facts of an answer are looked for
 MAX_PASSAGES = 3  # shown in place of an answer
-SHOWN_CHARS = 600  # of each
 MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which always needs a citation
 MAX_LISTED = 200  # receipts on a page
 MAX_TOLD = 5  # receipts in a notice, and values without one
@@ -411,9 +411,11 @@ def conclude(
         named.update({receipt.statement(): receipt} if receipt else {})
         return receipt.shown if receipt else None
 
-    checked = (
-        value if isinstance(value, EnrichedResponse) else _enrich(value, log, corpus, seen, bears_out, plain=plain)
-    )
+    checked = value if isinstance(value, EnrichedResponse) else None
+    # Tags are not requested here; those that a model writes are dropped.
+    if checked is None and value is not None and (text := take_tags(answer_text(value))[1]):
+        read, known = [] if plain else log.sources[:MAX_READ], frozenset([*log.sources, *seen])
+        checked = CitationEnricher(corpus).enrich(text, read=read, seen=known, bears_out=bears_out)
     if named:
         account = account or Account(value, unverified=(PROSE,))
         kept = {receipt.statement(): receipt for receipt in account.receipts} | named
@@ -425,12 +427,14 @@ def conclude(
         _search_nearest(work)
     given = answer or _quote_best_passages(log)
     log.checked(given, time.perf_counter() - started)
-    log.answered("deep_read", work.question, given, 0.0)
+    details: dict[str, Any] = {}
     if plain and answer and checked and answer.text == checked.text:
-        _add_to_last_event(log, value=without_tags(value))
+        details["value"] = without_tags(value)
+    if reported and reported.receipts:
+        details["receipts"] = [receipt.to_json() for receipt in reported.receipts[:MAX_LISTED]]
     if reported:
-        shown = [receipt.to_json() for receipt in reported.receipts[:MAX_LISTED]]
-        _add_to_last_event(log, **({"receipts": shown} if shown else {}), unverified=list(reported.unverified))
+        details["unverified"] = list(reported.unverified)
+    log.answered("deep_read", work.question, given, 0.0, **details)
     work.emit()
     return log.prediction(
         work.question,
@@ -462,10 +466,6 @@ def _select_answer(
         if account.receipts and not (cites or checked.abstained):
             return _list_receipts(account), account._replace(unverified=()), WITHHELD
     return (abstention(checked.removed) if checked.abstained else None), None, ""
-
-
-def _add_to_last_event(log: EventLog, **values: Any) -> None:
-    log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, **values})
 
 
 def _choose_status(answer: EnrichedResponse, stopped: str, account: Account | None, *, failed: bool) -> Status:
@@ -505,25 +505,6 @@ def _holds(answer: EnrichedResponse) -> bool:
     return any(citation.holds for citation in answer.citations)
 
 
-def _enrich(
-    value: Any,
-    log: EventLog,
-    corpus: "Library",
-    seen: Collection[str],
-    bears_out: Callable[..., str | None],
-    *,
-    plain: bool,
-) -> EnrichedResponse | None:
-    read = list(log.sources)[:MAX_READ]
-    # Tags are not requested here; those that a model writes are dropped.
-    text = "" if value is None else take_tags(answer_text(value))[1]
-    if not text:
-        return None
-    read = [] if plain else read
-    seen = frozenset([*log.sources, *seen])
-    return CitationEnricher(corpus).enrich(text, read=read, seen=seen, bears_out=bears_out)
-
-
 def is_cited(corpus: "Library", seen: Collection[str]) -> Callable[[str], bool]:
     """Return a predicate: do citations that hold, of documents shown, support all of a text?"""
 
@@ -541,16 +522,13 @@ def _quote_best_passages(log: EventLog) -> EnrichedResponse:
     if not best:
         return abstention()._replace(text=NO_RESULT)
     citations = [_cite_passage(passage) for passage in best]
-    lines = [f"« {item.quote} » {format_marker(item.doc_id, item.char_start, item.char_end)}" for item in citations]
-    return EnrichedResponse("\n\n".join([SO_FAR, *lines]), citations, [], [], 1.0, abstained=False)
+    return EnrichedResponse("\n\n".join([SO_FAR, *map(quoted, citations)]), citations, [], [], 1.0, abstained=False)
 
 
 def _cite_passage(passage: Passage) -> Citation:
-    sentences = without_blanks(passage.text, split_sentences(passage.text))
-    whole = [end for _, end in sentences if end <= SHOWN_CHARS]
-    cut = passage.text.rfind(" ", 0, SHOWN_CHARS) if len(passage.text) > SHOWN_CHARS else len(passage.text)
-    quote = passage.text[: whole[-1] if whole else cut if cut > 0 else SHOWN_CHARS].rstrip()
-    start = passage.char_start
+    first, last = next(sentence_runs(passage.text, 0, len(passage.text)))
+    quote = passage.text[first:last]
+    start = passage.char_start + first
     return Citation(passage.doc_id, start, start + len(quote), quote, "verified")
 
 
@@ -584,7 +562,7 @@ def deep_read_tool(
         with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
             try:
                 asked = question_of(question)
-                selected_ids = document_ids(doc_ids, library, log.titles) if text_of(doc_ids) else None
+                selected_ids = document_ids(doc_ids, library) if text_of(doc_ids) else None
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:

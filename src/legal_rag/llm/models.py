@@ -69,18 +69,27 @@ class ModelError(Exception):
         said: The details, in one line; a server's own words, without keys.
         status: Of HTTP.
         retry_after: Seconds that the server asks to wait.
+        reason: In French without a full stop, instead of what the kind says.
     """
 
     def __init__(
-        self, kind: str, said: str = "", *, status: int | None = None, retry_after: float | None = None
+        self,
+        kind: str,
+        said: str = "",
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        reason: str = "",
     ) -> None:
-        self.kind, self.said, self.retry_after = kind, said, retry_after
+        self.kind, self.said, self.retry_after, self._reason = kind, said, retry_after, reason
         code = f" ({status})" if status else ""
         super().__init__(f"{KINDS[kind].english}{code}{f': {said}' if said else ''}")
 
     @property
     def reason(self) -> str:
         """What failed, in French without a full stop; a server's own words are for the log."""
+        if self._reason:
+            return self._reason
         detail = ""
         if self.kind == "configuration" and self.said.isidentifier():
             detail = f" : {self.said}"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from legal_rag.agent.passages import CourtAnswer, answer_to_quashed
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
-from legal_rag.agent.spoken import CourtAnswer, answer_to_quashed
 from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
