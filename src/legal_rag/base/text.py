@@ -87,14 +87,14 @@ def without_accents(text: str) -> str:
     return text if text.isascii() else _ACCENTS.sub("", normalized(text, "NFKD"))
 
 
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents, ligatures and signs."""
     return re.findall(r"[^\W_]+", without_accents(fold_text(text)))
 
 
-def key(text: str) -> str:
-    """Return a text's `words`, with blanks between them: equal for two spellings of one name."""
-    return " ".join(words(text))
+def key_of(text: str) -> str:
+    """Return the words of a text with blanks between them: equal for two spellings of one name."""
+    return " ".join(words_of(text))
 
 
 def find_folded(passage: str, text: str | Folded) -> list[Span]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from legal_rag.base.text import words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.terms import (
     DATE_CLASSES,
@@ -14,7 +15,6 @@ from legal_rag.extraction.terms import (
     amount_terms,
     name_term,
     name_words,
-    words_of,
 )
 from legal_rag.law import find_dates
 from legal_rag.law.keys import all_reference_keys

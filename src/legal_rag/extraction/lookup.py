@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from legal_rag.base.text import read_words
+from legal_rag.base.text import read_words, words_of
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import (
     FORMS,
@@ -18,7 +18,6 @@ from legal_rag.extraction.terms import (
     name_term,
     search_words,
     search_words_of,
-    words_of,
 )
 from legal_rag.law import find_dates
 from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS

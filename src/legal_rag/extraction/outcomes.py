@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from legal_rag.base.text import key_of
 from legal_rag.extraction.entities import DISPOSITIF, SOLUTION, Entity
-from legal_rag.extraction.terms import words_of
 from legal_rag.law.courts import APPEAL, SUPREME, CourtRank
 from legal_rag.law.ruling import operative_part, solutions, statements
 
@@ -101,7 +101,7 @@ def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
 
 
 def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
-    rest, kinds = " ".join(words_of(words)), set[str]()
+    rest, kinds = key_of(words), set[str]()
     for kind, pattern in _KINDS:
         rest, n = pattern.subn("|", rest)
         kinds |= {kind} if kind and n else set()

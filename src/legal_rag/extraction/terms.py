@@ -1,12 +1,11 @@
 """Index terms of entities: equal dates, sums, references and names get equal terms."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import fold_text, normalized, read_words
+from legal_rag.base.text import key_of, read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.law import find_amounts, find_dates
@@ -84,12 +83,6 @@ def class_named(written: str) -> str:
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, without accents, ligatures and signs."""
-    plain = normalized(fold_text(text), "NFKD")
-    return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
-
-
 def search_words(text: str) -> list[str]:
     """Return the distinct search words of a text: folded, singular, without function words."""
     words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
@@ -110,7 +103,7 @@ def singular(word: str) -> str:
 
 def name_words(text: str) -> list[str]:
     """Return the distinctive words of a name; none of "X..." or "la société"."""
-    words = _FORMS.sub(" ", " ".join(words_of(text))).split()
+    words = _FORMS.sub(" ", key_of(text)).split()
     return [word for word in words if word not in LEFT_ASIDE and len(word) > 1]
 
 

@@ -5,13 +5,12 @@ Decisions and articles have the keys of `legal_rag.law.keys`; a document of the 
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from legal_rag.base.text import normalized
+from legal_rag.base.text import key_of, without_accents, words_of
 from legal_rag.extraction.rules.names import LEAD
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular, words_of
+from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.law.articles import find_abbreviated_articles
 from legal_rag.law.citation import spaced_number
@@ -124,7 +123,7 @@ def statute_node(written: str, within: str = "") -> Named | None:
         within: Id of its document, part of the key if others share date or number ("arrêté du 3 mars 2021").
     """
     code = _abbreviated_code(written)
-    words = code or _FORMER.sub("", " ".join(words_of(written)), count=1)
+    words = code or _FORMER.sub("", key_of(written), count=1)
     if not words:
         return None
     dates = find_dates(written)
@@ -133,7 +132,7 @@ def statute_node(written: str, within: str = "") -> Named | None:
     )
     if not number and len(dates) != 1:
         return Named(STATUTE + words, "statute", _trim(written))
-    kinds = set(_STATUTE_KIND.findall(" ".join(words_of(written[: number.start() if number else dates[0].start]))))
+    kinds = set(_STATUTE_KIND.findall(key_of(written[: number.start() if number else dates[0].start])))
     kind = kinds.pop() if len(kinds) == 1 else ""
     if not kind or not words.startswith(kind):  # several statutes, or something about one
         key = "constitution" if words == _CONSTITUTION else words
@@ -162,7 +161,7 @@ def _abbreviated_code(written: str) -> str:
     if len(written) > MOST_ABBREVIATED:
         return ""
     codes = {article.code for article in find_abbreviated_articles(f"article 1 {written}") if article.code}
-    return " ".join(words_of(codes.pop())) if len(codes) == 1 else ""
+    return key_of(codes.pop()) if len(codes) == 1 else ""
 
 
 def _statute_number(first: str, second: str) -> str:
@@ -298,8 +297,7 @@ def _same_form(form: str, other: str) -> bool:
 
 def _split_name(name: str) -> list[str]:
     """Split a person's name without accents, double names in one part: 'Jean-Marc', 'SAINT-MARTIN'."""
-    plain = "".join(letter for letter in normalized(name, "NFKD") if not unicodedata.combining(letter))
-    parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", plain)
+    parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", without_accents(name))
     return [part for part in parts if part.lower() not in TITLES | SMALL_WORDS]
 
 

@@ -21,8 +21,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from legal_rag.base.text import Span, normalized
-from legal_rag.extraction.terms import words_of
+from legal_rag.base.text import Span, normalized, words_of
 from legal_rag.graph.types import (
     DEFAULT_STATUS,
     EDGE_TYPES,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from legal_rag.base.text import read_words, words
+from legal_rag.base.text import read_words, words_of
 from legal_rag.law.dates import LegalDate
 from legal_rag.law.scanning import DASH, Led, read_table, short_form
 
@@ -18,7 +18,7 @@ CODE_NAME = (
 _CODES = read_table("codes.toml")["codes"]
 CODE_FORMS: dict[str, str] = {row["name"]: row["cite"] for row in _CODES}  # citation forms, with no-break spaces
 _CODE_OF_LETTERS = {
-    "".join(words(form)): row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))
+    "".join(words_of(form)): row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))
 }
 _SHORT_FORMS = sorted((form for row in _CODES for form in (row["cite"], *row.get("short", ()))), key=len, reverse=True)
 SHORT_CODE = f"(?P<code>{'|'.join(map(short_form, _SHORT_FORMS))})(?!\\w)"
@@ -27,7 +27,7 @@ SHORT_CODE_STARTS = sorted({form[:2].lower() for form in _SHORT_FORMS})
 
 def code_named(short: str) -> str:
     """Return the name of a code by its abbreviation: 'code du travail' for "C. trav."."""
-    return _CODE_OF_LETTERS["".join(words(short))]
+    return _CODE_OF_LETTERS["".join(words_of(short))]
 
 
 TextKind = Literal["code", "statute", "treaty", "constitution"]
