@@ -151,6 +151,7 @@ _CHAMBER = (
 _CHAMBER_ALONE = (
     rf"(?:[1-3](?:re|e|ère|ème)_civ\.|(?=(?-i:[A-Z]))(?:civ\.(?:_{_ORDINAL})?|(?:{_OTHER_CHAMBERS})(?<=\.)))"
 )
+SHORT_CHAMBER = _alternatives(short_form(form.split()[-1].rstrip(".")) for court in CHAMBERS for form in court.short)
 _CITED = r"(?=_[,(]|_\d| (?:du|le) )"  # what follows a court in a citation, unlike "CE" for "ce"
 
 
@@ -255,10 +256,9 @@ def words_of_value(value: str) -> frozenset[str]:
     return frozenset(_WORDS.get(word, word) for word in text.split()) - _EMPTY_WORDS
 
 
-UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS)) - {"etat"}
-COURT_WORDS = frozenset().union(*(court.words for court in COURTS)) - {"etat", "superieur"}
+UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS))
+COURT_WORDS = frozenset().union(*(court.words for court in COURTS))
 _CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
-_CIVIL_NUMBERS = frozenset("123")
 COURT_ACRONYMS = frozenset(form.lower() for court in COURTS for form in court.short if form.isupper())
 _NO_TOWN = frozenset(_TABLES["no_town"].split())
 
@@ -300,7 +300,7 @@ def parse_court(name: str) -> CourtName:
     town = (word for word in words - types - _CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
     return CourtName(
         types,
-        chambers | (words & _CIVIL_NUMBERS if "civile" in chambers else frozenset()),
+        chambers | (words & frozenset("123") if "civile" in chambers else frozenset()),
         frozenset(town) if types - UNIQUE_COURTS else frozenset(),
     )
 
