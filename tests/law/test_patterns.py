@@ -153,6 +153,7 @@ def test_a_decision_s_own_number_is_read_with_its_series(number, nature, expecte
         ("premier mars deux mille", date(2000, 3, 1)),
         ("trente et un décembre mille neuf cent soixante et onze", date(1971, 12, 31)),
         ("huit novembre deux mil vingt-trois", date(2023, 11, 8)),
+        ("huit novembre deux milles vingt trois", date(2023, 11, 8)),
         ("8 novembre deux mille vingt-trois", date(2023, 11, 8)),
         ("L'AN DEUX MILLE VINGT-TROIS, LE HUIT NOVEMBRE", date(2023, 11, 8)),
         ("1 April 2024", date(2024, 4, 1)),
@@ -168,7 +169,7 @@ def test_a_day_is_read_in_figures_and_in_words(text, expected):
     "text",
     [
         *("31/02/2020", "99/99/2020", "8 novembre", "novembre 2023", "n° 12/05/1998/3", "2023-13-01"),
-        *("huit novembre deux milles vingt trois", "dixs sept mars 2010", "ſept janvier 2020"),
+        *("huit novembre deux cents", "vingt trente mars 2010", "ſept janvier 2020"),
     ],
 )
 def test_what_is_no_day_is_left_out(text):

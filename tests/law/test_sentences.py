@@ -43,6 +43,7 @@ def test_sentences_are_the_whole_text_in_order(text):
         "II. Sur le second moyen, pris en ses deux branches.",
         "L'arrêt (Cass. Crim. Bull. 12, p. 34, obs. Durand) est cité.",
         "Il l'a dit. et répété.",
+        "Cons. const., 20 juill. 1993, n° 93-1213 AN.",
         "La somme de 3.000,50 euros est due.",
     ],
 )

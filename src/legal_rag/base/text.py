@@ -92,8 +92,8 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", without_accents(fold_text(text)))
 
 
-def key(text: str) -> str:
-    """Return a text's `words`, with blanks between them: equal for two spellings of one name."""
+def key_of(text: str) -> str:
+    """Return the words of a text with blanks between them: equal for two spellings of one name."""
     return " ".join(words_of(text))
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from legal_rag.base.text import APOSTROPHES, DASHES, INVISIBLE, LETTERS, normalized, read_words
+from legal_rag.base.text import APOSTROPHES, DASHES, INVISIBLE, LETTERS, normalized, read_words, without_accents
 from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES_OF_MEN, TITLES_OF_WOMEN, WEEKDAYS
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to strip
@@ -28,7 +28,6 @@ FUNCTION_WORDS = (TITLES_OF_MEN | TITLES_OF_WOMEN).union(
     *(FULL_MONTHS, WEEKDAYS, ORDINALS, _LISTS["function"], _LISTS["numbers"])
 )
 STOP_WORDS = FUNCTION_WORDS.union(_LISTS["verbs"], _LISTS["procedure"], _LISTS["english"])
-_ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _IRREGULAR = {
     "travaux": "travail", "baux": "bail", "vitraux": "vitrail", "aulx": "ail", "yeux": "oeil", "cieux": "ciel",
     "jeux": "jeu", "lieux": "lieu", "milieux": "milieu", "enjeux": "enjeu", "voeux": "voeu", "aveux": "aveu",
@@ -82,24 +81,17 @@ def stem(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) < MIN_STEMMED:
-        return fold_accents(word)
+        return without_accents(word)
     if word[-1] == "s" and word[-2] != "s":
         word = word[:-1]
     for ending, other in _ENDINGS:
         if word.endswith(ending):
-            return fold_accents(word[: -len(ending)] + other)
+            return without_accents(word[: -len(ending)] + other)
     if word[-1] == "e" and len(word) >= MIN_STEMMED:
         word = word[:-1]
         if word[-1] == word[-2] and word[-1] in "lnst":
             word = word[:-1]
-    return fold_accents(word)
-
-
-def fold_accents(word: str) -> str:
-    """Return a word without its accents."""
-    if word.isascii():
-        return word
-    return _ACCENTS.sub("", normalized(word, "NFKD"))
+    return without_accents(word)
 
 
 def tokens(text: str) -> list[str]:
@@ -164,7 +156,7 @@ def _read_word(token: str) -> Word:
         end -= 1
     core, after = token[start:end], token[end:]
     shown = core.lower() if core.isascii() else "".join([_SIGNS.get(letter, letter) for letter in core.lower()])
-    folded = fold_accents(shown)
+    folded = without_accents(shown)
     if not (folded.isalpha() or folded.replace("-", "").isalpha()):
         return NOTHING
     flags = OPENS * (start > 0) | CLOSES * (after not in ("", "'"))
@@ -197,12 +189,12 @@ def _stem(shown: str, folded: str) -> str:
     if "-" not in shown:
         return stem(shown) if _is_term(folded) else ""
     first, *others = shown.split("-")
-    if fold_accents(first) in PREFIXES and len(others) == 1 and len(others[0]) >= SHORTEST:
-        return f"{fold_accents(first)}-{stem(others[0])}"
-    parts = [part for part in (first, *others) if fold_accents(part) not in FUNCTION_WORDS]
+    if without_accents(first) in PREFIXES and len(others) == 1 and len(others[0]) >= SHORTEST:
+        return f"{without_accents(first)}-{stem(others[0])}"
+    parts = [part for part in (first, *others) if without_accents(part) not in FUNCTION_WORDS]
     if len(parts) == 2 and folded not in STOP_WORDS:
         return " ".join(map(stem, parts))
-    return _stem(parts[0], fold_accents(parts[0])) if len(parts) == 1 else ""
+    return _stem(parts[0], without_accents(parts[0])) if len(parts) == 1 else ""
 
 
 def _is_term(folded: str) -> bool:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import regex
 
 from legal_rag.agent.tool_arguments import bounded, quoted, whole_number
-from legal_rag.base.text import fold_text, normalized
+from legal_rag.base.text import fold_text, normalized, without_accents
 from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.corpus_index.terms import fold_accents, query_terms
+from legal_rag.corpus_index.terms import query_terms
 from legal_rag.deep_read.grep import GrepResult
 from legal_rag.deep_read.prompts import scalar_text
 from legal_rag.law.courts import words_of_value
@@ -90,7 +90,7 @@ _INVISIBLE = regex.compile(
 
 
 def _fold_label(text: object) -> str:
-    return fold_accents(fold_text(str(text))).strip()
+    return without_accents(fold_text(str(text))).strip()
 
 
 _FIELD_NAMES = {_fold_label(name): field for field, french in FIELDS.items() for name in (field, french)}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import read_words, words_of
+from legal_rag.base.text import key_of, read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.law import find_amounts, find_dates
@@ -110,7 +110,7 @@ def singular(word: str) -> str:
 
 def name_words(text: str) -> list[str]:
     """Return the distinctive words of a name; none of "X..." or "la société"."""
-    words = _FORMS.sub(" ", " ".join(words_of(text))).split()
+    words = _FORMS.sub(" ", key_of(text)).split()
     return [word for word in words if word not in LEFT_ASIDE and len(word) > 1]
 
 

@@ -28,13 +28,13 @@ from legal_rag.graph.names import (
 )
 from legal_rag.law import Identifier, find_courts, find_dates, find_identifiers
 from legal_rag.law.citation import is_article, legal_date
-from legal_rag.law.courts import court_of, words_of_value
+from legal_rag.law.courts import SHORT_CHAMBER, court_of, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
 from legal_rag.law.scanning import Around
 
 NOWHERE = (-1, -1)  # span of an edge from a column
-RULES_VERSION = 2  # of the rules below: edges of another version are rebuilt
+RULES_VERSION = 3  # of the rules below: edges of another version are rebuilt
 TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
@@ -57,12 +57,12 @@ _SAID_OF_DECISION = re.compile(
     r"(?:d[ée]cisions?|arr[êe]ts?|jugements?)\b[^;\n«»]{0,30}(?:n\s?[°os.]|num[ée]ro)[^;\n]{0,25}$", re.IGNORECASE
 )
 _SAID_OF_POURVOI = re.compile(
-    r"(?:pourvois?|cass(?:ation)?|soc|civ|com|crim|pl[ée]n(?:i[èe]re)?|mixte)\b[^;\n«»]{0,60}$", re.IGNORECASE
+    rf"(?:pourvois?|cass(?:ation)?|{SHORT_CHAMBER}|pl[ée]ni[èe]re)\b[^;\n«»]{{0,60}}$", re.IGNORECASE
 )
 # The last match before a number decides whether it is a decision's or that of a pending case.
 _DECIDED_OR_FILED = re.compile(
     r"(?P<filed>requ[êe]tes?|enregistr\w+|sous\s+les?\s+n|proc[ée]dures?|form[ée]\w*\s[^;\n]{0,30}?pourvois?)"
-    r"|d[ée]cisions?|arr[êe]ts?|jugements?|\b(?:cass|soc|civ|com|crim|CE|cons)\b",
+    rf"|d[ée]cisions?|arr[êe]ts?|jugements?|\b(?:cass|{SHORT_CHAMBER}|CE|cons)\b",
     re.IGNORECASE,
 )
 _HEAD_OF_CASSATION = re.compile(

@@ -5,12 +5,11 @@ Decisions and articles have the keys of `legal_rag.law.keys`; a document of the 
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import normalized, words_of
+from legal_rag.base.text import key_of, without_accents, words_of
 from legal_rag.extraction.rules.names import LEAD
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
@@ -178,7 +177,7 @@ def _abbreviated_code(written: str) -> str:
     if len(written) > MOST_ABBREVIATED:
         return ""
     codes = {article.code for article in find_abbreviated_articles(f"article 1 {written}") if article.code}
-    return " ".join(words_of(codes.pop())) if len(codes) == 1 else ""
+    return key_of(codes.pop()) if len(codes) == 1 else ""
 
 
 def _statute_number(first: str, second: str) -> str:
@@ -314,8 +313,7 @@ def _same_form(form: str, other: str) -> bool:
 
 def _split_name(name: str) -> list[str]:
     """Split a person's name without accents, double names in one part: 'Jean-Marc', 'SAINT-MARTIN'."""
-    plain = "".join(letter for letter in normalized(name, "NFKD") if not unicodedata.combining(letter))
-    parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", plain)
+    parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", without_accents(name))
     return [part for part in parts if part.lower() not in TITLES | SMALL_WORDS]
 
 

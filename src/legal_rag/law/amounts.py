@@ -8,8 +8,8 @@ from legal_rag.law.scanning import BLANK, DASH, Around
 
 # Words that a number in letters is made of; read by text2num, which knows "quatre-vingt-dix" and "nonante".
 NUMBER_WORD = (
-    "(?:zéro|une?|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingts?|trente|"
-    "quarante|cinquante|soixante|septante|octante|huitante|nonante|cents?|mille|mil|millions?|milliards?)(?!\\w)"
+    "(?:zéro|une?|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt|trente|"
+    "quarante|cinquante|soixante|septante|octante|huitante|nonante|cent|mille|mil|million|milliard)s?(?!\\w)"
 )
 _STEP = rf"(?:{BLANK}{{1,3}}et{BLANK}{{1,3}}|{BLANK}?{DASH}{BLANK}?(?:et{DASH})?|{BLANK}{{1,3}})"
 NUMBER_IN_WORDS = rf"{NUMBER_WORD}(?:{_STEP}{NUMBER_WORD}){{0,20}}"

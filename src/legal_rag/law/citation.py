@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ FIELD_CHARS = 400  # read of a title or a column
 HEAD_CHARS = 800  # of the text, where a decision names its court, its number and how it is published
 TITLE_CHARS = 160  # of a title used as citation
 PART_CHARS = 40  # a number or formation that is longer is cut or left out
+_TABLES = read_table("citation.toml")
 CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
 
 
@@ -55,19 +55,6 @@ class LegalCitation:
         return self.with_name.replace(NO_BREAK, " ")
 
 
-class _Link(NamedTuple):
-    name: str
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]  # the citation's field, or 'id', and the pattern for all of it
-    url: str
-
-
-class _Tables(NamedTuple):
-    formations: tuple[tuple[re.Pattern[str], str], ...]
-    publication: tuple[tuple[re.Pattern[str], str], ...]
-    publication_codes: dict[str, str]
-    links: tuple[_Link, ...]
-
-
 def legal_citation(document: DocumentLike) -> LegalCitation:
     """Cite a document from its columns, and from its title and letterhead where these are empty.
 
@@ -85,27 +72,6 @@ def legal_date(iso: str) -> str:
     return f"{'1er' if day.day == 1 else day.day}{NO_BREAK}{SHORT_MONTHS[day.month - 1]}{NO_BREAK}{day.year}"
 
 
-@cache
-def _tables() -> _Tables:
-    table = read_table("citation.toml")
-    return _Tables(
-        formations=tuple((re.compile(row["words"], re.IGNORECASE), row["form"]) for row in table["formations"]),
-        publication=tuple(
-            (re.compile(rf"(?:^|,)\s*(?:{row['words']})(?!\w)", re.IGNORECASE), row["form"])
-            for row in table["publication"]
-        ),
-        publication_codes={row["code"]: row["form"] for row in table["publication_codes"]},
-        links=tuple(
-            _Link(
-                row["name"],
-                tuple((field, re.compile(row[field])) for field in ("id", "court", "number") if field in row),
-                row["url"],
-            )
-            for row in table["links"]
-        ),
-    )
-
-
 def _column_line(value: Any) -> str:
     """Return a column as one printable line of bounded length, lists joined by commas; markup stays text."""
     if isinstance(value, list | tuple):
@@ -117,11 +83,11 @@ def _column_line(value: Any) -> str:
 def _add_links(citation: LegalCitation, doc_id: str) -> LegalCitation:
     values = {**vars(citation), "id": doc_id}
     links = []
-    for name, patterns, url in _tables().links:
-        matches = [pattern.fullmatch(values[field]) for field, pattern in patterns]
+    for row in _TABLES["links"]:
+        matches = [re.fullmatch(row[field], values[field]) for field in ("id", "court", "number") if field in row]
         groups = {key: group for match in matches if match for key, group in match.groupdict().items()}
-        if all(matches) and (citation.date or "{date" not in url):
-            links.append(Link(name, url.format(**{**values, **groups})))
+        if all(matches) and (citation.date or "{date" not in row["url"]):
+            links.append(Link(row["name"], row["url"].format(**{**values, **groups})))
     return replace(citation, links=tuple(links))
 
 
@@ -216,8 +182,7 @@ def _case_name(title: str) -> str:
 
 
 def _is_known_part(segment: str) -> bool:
-    published = any(pattern.match(segment) for pattern, _ in _tables().publication)
-    return published or segment.isdigit() or _FORMATION_WORD.search(segment) is not None
+    return bool(_published(segment) or segment.isdigit() or _FORMATION_WORD.search(segment))
 
 
 def _cut_title(text: str) -> str:
@@ -292,8 +257,8 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
         return _cassation([given, *named], _column_line(document.extra.get("ecli")))
     text = given or ", ".join(named[1:] if named and court_at_start(named[0]) else named)
     text = _ORDINAL.sub(lambda match: _short_ordinal(ORDINALS[match.group().lower()]), text)
-    for pattern, form in _tables().formations:
-        text = pattern.sub(form, text)
+    for row in _TABLES["formations"]:
+        text = re.sub(row["words"], row["form"], text, flags=re.IGNORECASE)
     text = " ".join(text.split())
     return text[:1].lower() + text[1:] if len(text) <= PART_CHARS else ""
 
@@ -400,14 +365,19 @@ _LETTERHEAD_CODE = re.compile(r"Arr[êe]t\s+n[°ºo]s?\s*\d{1,6}\s+(?P<code>F[SP
 
 
 def _publication(document: DocumentLike, title: str, court: str) -> str:
-    tables = _tables()
     given = _column_line(document.extra.get("publication"))
-    for text in (given, title):
-        for pattern, form in tables.publication:
-            if pattern.search(text):
-                return form
-    codes = [tables.publication_codes.get(code.strip().lower(), "") for code in given.split(",")]
-    if any(codes):
-        return "publié" if "publié" in codes else codes[0]
+    if form := _published(given) or _published(title):
+        return form
+    codes = {code.strip().lower() for code in given.split(",")}
+    if form := next((row["form"] for row in _TABLES["publication_codes"] if row["code"] in codes), ""):
+        return str(form)
     marked = _LETTERHEAD_CODE.search(document.content[:HEAD_CHARS]) if court == CASSATION else None
     return marked["code"] if marked else ""
+
+
+def _published(text: str) -> str:
+    """Return how a segment of a text, between commas, says that a decision is published; empty if none does."""
+    for row in _TABLES["publication"]:
+        if re.search(rf"(?:^|,)\s*(?:{row['words']})(?!\w)", text, re.IGNORECASE):
+            return str(row["form"])
+    return ""

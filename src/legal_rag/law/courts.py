@@ -1,8 +1,8 @@
 """Courts and their chambers: found, abbreviated or in full, compared and ranked; `courts.toml` has a row for each."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.text import Span, normalized, without_accents
@@ -43,7 +43,6 @@ _TABLES = read_table("courts.toml")
 COURTS, CHAMBERS = _read_courts(_TABLES["courts"]), _read_courts(_TABLES["chambers"])
 _SINGLE_COURTS, _LOCAL_COURTS = ([court for court in COURTS if court.has_town == town] for town in (False, True))
 
-# --- Names in full
 
 # A town: a capital letter; hyphens, or the small words that join names, and those towns whose names have several words.
 _CAP = r"(?-i:[A-ZÀ-ÖØ-Þ])"
@@ -137,8 +136,6 @@ def find_formations(text: str) -> list[Span]:
     return [match.span() for match in _FORMATION.finditer(text)]
 
 
-# --- Abbreviations
-
 _CIVIL = r"civ(?:iles?|\.|(?!\w))"
 _OTHER_CHAMBERS = _alternatives(
     form
@@ -154,6 +151,7 @@ _CHAMBER = (
 _CHAMBER_ALONE = (
     rf"(?:[1-3](?:re|e|ère|ème)_civ\.|(?=(?-i:[A-Z]))(?:civ\.(?:_{_ORDINAL})?|(?:{_OTHER_CHAMBERS})(?<=\.)))"
 )
+SHORT_CHAMBER = _alternatives(short_form(form.split()[-1].rstrip(".")) for court in CHAMBERS for form in court.short)
 _CITED = r"(?=_[,(]|_\d| (?:du|le) )"  # what follows a court in a citation, unlike "CE" for "ce"
 
 
@@ -197,30 +195,18 @@ def find_named_courts(text: str) -> list[Span]:
     return sorted({*find_courts(text), *find_formations(text), *find_short_courts(text), *townless})
 
 
-def _any_form(forms_of: Callable[[Court], Iterable[str]]) -> str:
-    """Make a pattern of the forms of all courts, the longer ones first; `_court_of` tells which one matched."""
-    forms = [(form, number) for number, court in enumerate(COURTS) for form in forms_of(court)]
-    forms.sort(key=lambda pair: len(pair[0]), reverse=True)
-    return "|".join(f"(?P<form{place}_{number}>{form})" for place, (form, number) in enumerate(forms))
-
-
-def _court_of(match: re.Match[str]) -> Court:
-    return COURTS[int((match.lastgroup or "").partition("_")[2])]
-
-
-_AT_START = re.compile(
-    spaced(rf"(?:{_any_form(lambda court: [*map(_full_name, court.names), *map(short_form, court.short)])})(?!\w)"),
-    re.IGNORECASE,
-)
+@cache
+def _patterns_at_start() -> list[tuple[Court, re.Pattern[str]]]:
+    forms = (_alternatives([*map(_full_name, court.names), *map(short_form, court.short)]) for court in COURTS)
+    patterns = (re.compile(spaced(rf"(?:{form})(?!\w)"), re.IGNORECASE) for form in forms)
+    return list(zip(COURTS, patterns, strict=True))
 
 
 def court_at_start(text: str) -> tuple[Court, int] | None:
     """Return the court that a text begins with, and where its name ends, before its town."""
-    match = _AT_START.match(text)
-    return (_court_of(match), match.end()) if match else None
-
-
-# --- Names compared
+    return next(
+        ((court, match.end()) for court, pattern in _patterns_at_start() if (match := pattern.match(text))), None
+    )
 
 
 # Patterns of names and abbreviations in a text of words without accents and signs.
@@ -235,9 +221,16 @@ def _folded_form(form: str) -> str:
     return " ?".join(form.lower() if form.isupper() else re.findall("[a-z]+", without_accents(form.lower())))
 
 
-_IN_FOLDED = re.compile(
-    rf"\b(?:{_any_form(lambda court: [*map(_folded_name, court.names), *map(_folded_form, court.short)])})\b"
-)
+@cache
+def _folded_patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return the pattern of each court's names and abbreviations in folded text, and its words."""
+    patterns = []
+    for court in COURTS:
+        forms = _alternatives([*map(_folded_name, court.names), *map(_folded_form, court.short)])
+        patterns.append((re.compile(rf"\b(?:{forms})\b"), f" {' '.join(court.words)} "))
+    return patterns
+
+
 # What words of chambers stand for, abbreviated ("soc") or counted ("deuxieme").
 _WORDS = {word: str(number) for word, number in ORDINALS.items() if word not in ("premier", "second")} | {
     short.rstrip("."): word
@@ -257,15 +250,15 @@ def words_of_value(value: str) -> frozenset[str]:
     prose = re.sub(r"\bà\b", " ", normalized(value.lower()))  # unlike the "A" of "10e chambre A"
     text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", without_accents(prose)))
     text = re.sub(r"\bst(e?)\b", r"saint\1", text.replace("prud hommes", "prudhommes"))
-    text = _IN_FOLDED.sub(lambda match: f" {' '.join(_court_of(match).words)} ", text)
+    for pattern, words in _folded_patterns():
+        text = pattern.sub(words, text)
     text = re.sub(r"\bcivile?s?\b", "civile", _RANK_NUMBER.sub(r"\1", text))
     return frozenset(_WORDS.get(word, word) for word in text.split()) - _EMPTY_WORDS
 
 
-UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS)) - {"etat"}
-COURT_WORDS = frozenset().union(*(court.words for court in COURTS)) - {"etat", "superieur"}
+UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS))
+COURT_WORDS = frozenset().union(*(court.words for court in COURTS))
 _CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
-_CIVIL_NUMBERS = frozenset("123")
 COURT_ACRONYMS = frozenset(form.lower() for court in COURTS for form in court.short if form.isupper())
 _NO_TOWN = frozenset(_TABLES["no_town"].split())
 
@@ -307,12 +300,9 @@ def parse_court(name: str) -> CourtName:
     town = (word for word in words - types - _CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
     return CourtName(
         types,
-        chambers | (words & _CIVIL_NUMBERS if "civile" in chambers else frozenset()),
+        chambers | (words & frozenset("123") if "civile" in chambers else frozenset()),
         frozenset(town) if types - UNIQUE_COURTS else frozenset(),
     )
-
-
-# --- Ranks
 
 
 class CourtRank(NamedTuple):

@@ -1,14 +1,13 @@
 """Dates, durations and time limits in French legal text, with their values."""
 
 import re
-from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law.amounts import NUMBER_IN_WORDS, words_value
-from legal_rag.law.scanning import BLANK, DASH, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
+from legal_rag.law.scanning import BLANK, NOT_INSIDE, Around, FiguresLed, Led, Scan
 from legal_rag.law.words import ENGLISH_MONTHS, FRENCH_MONTHS, MONTH_NUMBERS
 
 
@@ -22,40 +21,8 @@ class LegalDate(NamedTuple):
 
 _ENGLISH_MONTH = "|".join(ENGLISH_MONTHS)
 _MONTH = "|".join(sorted(FRENCH_MONTHS, key=len, reverse=True))
-_UNITS = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze", "douze", "treize",
-          "quatorze", "quinze", "seize", "dix sept", "dix huit", "dix neuf")  # fmt: skip
-_TENS = {20: "vingt", 30: "trente", 40: "quarante", 50: "cinquante", 60: "soixante", 80: "quatre vingt"}
-
-
-def _below_hundred(number: int) -> str:
-    """Write a number from 1 to 99 in French words, without hyphens."""
-    if number < 20:
-        return _UNITS[number - 1]
-    base = max(ten for ten in _TENS if ten <= number)
-    rest = number - base
-    if not rest:
-        return _TENS[base]
-    joined = " et " if rest in (1, 11) and base != 80 else " "
-    return f"{_TENS[base]}{joined}{_UNITS[rest - 1]}"
-
-
-_DAYS = {"premier": 1} | {_below_hundred(day): day for day in range(1, 32)}
-_CENTURIES = {"mille neuf cent": 1900, "mil neuf cent": 1900, "deux mille": 2000, "deux mil": 2000}
-_RESTS = {_below_hundred(rest): rest for rest in range(1, 100)}
-_YEARS = _CENTURIES | {
-    f"{century} {rest}": start + number for century, start in _CENTURIES.items() for rest, number in _RESTS.items()
-}
-_BETWEEN = f"(?:s? |s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
-
-
-def _number_alternatives(words: Iterable[str]) -> str:
-    """Make a pattern for number words, without the plural's final s."""
-    return "|".join(word.replace(" ", _BETWEEN) for word in sorted(words, key=len, reverse=True))
-
-
-_DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_number_alternatives(_DAYS)})s?"
-# Not one alternative for each year: four hundred of them take half a second to compile.
-_YEAR_IN_WORDS = rf"(?:{_number_alternatives(_CENTURIES)})(?:{_BETWEEN}(?:{_number_alternatives(_RESTS)}))?s?"
+_DAY = rf"\d{{1,2}}|1{BLANK}?er|premier|{NUMBER_IN_WORDS}"
+_YEAR = rf"\d{{4}}|{NUMBER_IN_WORDS}"
 _BEGIN_WORDS = ("mars", "mai")  # as in "mais": they are looked for with the blank after them
 _MONTH_STEMS = [
     *(month for month in FRENCH_MONTHS if month not in _BEGIN_WORDS),
@@ -70,7 +37,7 @@ _DATES: tuple[Scan, ...] = (
         12,
     ),
     Around(
-        rf"(?<!\w)(?P<d>{_DAY}) (?P<m>{_MONTH})\.? (?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+        rf"(?<!\w)(?P<d>{_DAY}) (?P<m>{_MONTH})\.? (?P<y>{_YEAR})(?!\w)",
         _MONTH_STEMS,
         25,
         90,
@@ -88,7 +55,7 @@ _DATES: tuple[Scan, ...] = (
         40,
     ),
     Around(
-        rf"(?<!\w)an (?P<y>{_YEAR_IN_WORDS})_,? (?:et )?le (?P<d>{_DAY}) (?P<m>{_MONTH})(?!\w)",
+        rf"(?<!\w)an (?P<y>{NUMBER_IN_WORDS})_,? (?:et )?le (?P<d>{_DAY}) (?P<m>{_MONTH})(?!\w)",
         ["an ", "an\u00a0", "an\t", "an\u202f"],
         1,
         160,
@@ -111,27 +78,20 @@ def _parse_date(match: re.Match[str]) -> date | None:
     day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
     try:
         return date(_year_of(year), MONTH_NUMBERS.get(month) or int(month), _day_of(day))
-    except (ValueError, KeyError):  # the 31st of a shorter month, a month of 13, an unknown spelling
+    except ValueError:  # the 31st of a shorter month, a month of 13, an unknown spelling
         return None
 
 
 def _day_of(text: str) -> int:
     figures = re.match(r"\d+", text)
-    return int(figures.group()) if figures else _DAYS[_plain_words(text, _DAYS)]
+    return int(figures.group()) if figures else 1 if text == "premier" else int(words_value(text) or 0)
 
 
 def _year_of(text: str) -> int:
     if not text.isdecimal():
-        return _YEARS[_plain_words(text, _YEARS)]
+        year = int(words_value(text) or 0)
+        return year if 1900 <= year < 2100 else 0
     return int(text) if len(text) == 4 else (1900 if text >= "30" else 2000) + int(text)
-
-
-def _plain_words(text: str, known: dict[str, int]) -> str:
-    """Normalise number words to the tables' form: 'quatre-vingts' to 'quatre vingt', 'trois' unchanged."""
-    words = re.sub(rf"{SPACE}|{DASH}", " ", text).split()
-    singular = [word[:-1] if word in ("vingts", "cents") else word for word in words]
-    plain = " ".join(singular)
-    return plain if plain in known else plain.removesuffix("s")
 
 
 _UNITS_OF_TIME = (

@@ -14,6 +14,7 @@ from legal_rag.law.scanning import (
     DASH,
     NO_MORE,
     NOT_INSIDE,
+    NUMBER_SIGN,
     Around,
     FiguresLed,
     Led,
@@ -45,7 +46,6 @@ _OF_SOMETHING_ELSE = re.compile(
 )
 _LOOK_BACK = 60  # characters before a number or date in which its statute or court is named
 
-_NUMBER_SIGN = rf"n(?:um[ée]ros?|{BLANK}?[°o]s?\.?)"
 _SIGNS = ("no ", "nos ", "no.", "no\u00a0", "n°", "n °", "n o ", "numéro", "numero")
 _ROLE_NUMBER = rf"(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}}"
 
@@ -74,12 +74,12 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
             100,
         ),
     ),
-    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}_(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
+    ("rg", Around(rf"(?<!\w){NUMBER_SIGN}_(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
     ("rg", Around(rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}", ["/"], 3, 12)),
     (
         "request",
         Around(
-            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire)_(?P<signed>\d{{6}}){NO_MORE}",
+            rf"(?<!\w)(?:{NUMBER_SIGN}|requ[êe]te|affaire)_(?P<signed>\d{{6}}){NO_MORE}",
             [*_SIGNS, "requête", "requete", "affaire"],
             1,
             30,
@@ -219,11 +219,11 @@ _NAMED = Led(
     ["arrêt", "arret", "décision", "avis"],
 )
 _NUMBERED = Led(
-    r"(?<!\w)(?:décisions?|arrêts?) (?:du Conseil constitutionnel )?(?:n_[°os]{1,2}\.?|numéros?)_",
+    rf"(?<!\w)(?:décisions?|arrêts?) (?:du Conseil constitutionnel )?{NUMBER_SIGN}_",
     ["décision", "arrêt"],
 )
 _CITED_NUMBER_SIGN = re.compile(
-    spaced(r"_,? ?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt) )?(?:n_[°os]{1,2}\.?|numéros?)_(?:[A-Z] )?"),
+    spaced(rf"_,? ?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt) )?{NUMBER_SIGN}_(?:[A-Z] )?"),
     re.IGNORECASE,
 )
 _OF_DATE = re.compile(spaced("_,? (?:(?:rendue? )?(?:le|du|en date du) )?"), re.IGNORECASE)

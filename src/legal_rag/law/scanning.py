@@ -15,6 +15,7 @@ BLANK = r"[ \t\u00a0\u202f]"
 GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
 NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
 NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
+NUMBER_SIGN = r"n(?:_[°ºo]s?\.?|um[ée]ros?)"
 NO_BREAK = "\u00a0"
 
 _IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from legal_rag.base.text import read_words, words_of
 from legal_rag.law.dates import LegalDate
-from legal_rag.law.scanning import DASH, Led, read_table, short_form
+from legal_rag.law.scanning import DASH, NUMBER_SIGN, Led, read_table, short_form
 
 _LISTS = read_words("legal_rag.law")
 _OF = "(?:de la|de l['’]|des|du|de|d['’])_"
@@ -41,18 +41,17 @@ class LegalText(NamedTuple):
     end: int
 
 
-_NUMBER_SIGN = r"(?:n_?[°ºo]s?\.?|num[ée]ro)_"
 _STATUTE_NUMBER = rf"(?:(?:19|20)?\d\d{DASH}\d{{1,5}}(?:{DASH}\d{{1,3}})?|\d{{1,4}})(?![\w/])"
 _QUALIFIED = "(?:_,?_(?:modifiée?|précitée?|susvisée?|susmentionnée?|susdite?|complétée?))?"
 _STATUTE = Led(
     rf"(?<![\w-])(?P<kind>lois?|ordonnances?|décrets?{DASH}lois?|décrets?|arrêtés?|circulaires?)(?!\w)(?: "
     "(?:organique|constitutionnelle|royal|impérial|(?:inter)?ministériel|préfectoral|municipal))?(?: "
-    f"(?P<number>{_NUMBER_SIGN}{_STATUTE_NUMBER}|{_STATUTE_NUMBER}))?(?P<qualified>{_QUALIFIED})(?P<of>_,? "
+    f"(?P<number>{NUMBER_SIGN}_{_STATUTE_NUMBER}|{_STATUTE_NUMBER}))?(?P<qualified>{_QUALIFIED})(?P<of>_,? "
     "(?:en date )?(?:du|des|de)? |_,? )?",
     ["loi", "ordonnance", "décret", "decret", "arrêté", "circulaire"],
 )
 _EUROPEAN = Led(
-    rf"(?<!\w)(?:directives?|règlements?) (?:\((?:CEE?|UE|Euratom)\)_)?(?:{_NUMBER_SIGN})?"
+    rf"(?<!\w)(?:directives?|règlements?) (?:\((?:CEE?|UE|Euratom)\)_)?(?:{NUMBER_SIGN}_)?"
     r"(?:\d{2,4}/\d{1,4}(?:/(?:CEE?|UE|Euratom))?)(?: (?:\((?:CEE?|UE)\)))?(?!\w)(?P<by>(?: du (?:Conseil|"
     "Parlement européen(?: et du Conseil)?))?_,? du )?",
     ["directive", "règlement"],

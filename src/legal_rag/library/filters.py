@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from legal_rag.base.text import words_of
+from legal_rag.base.text import key_of
 from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import (
     FoundEntity,
@@ -115,8 +115,8 @@ def _resolve_choice(name: str, value: str | None, choices: Sequence[str]) -> str
     """Resolve a value written in French or by its own name; ValueError if it is none of `choices`."""
     if value is None:
         return None
-    named: dict[str, str] = {" ".join(words_of(choice)): choice for choice in choices} | IN_FRENCH
-    if (meant := named.get(" ".join(words_of(value)))) not in choices:
+    named: dict[str, str] = {key_of(choice): choice for choice in choices} | IN_FRENCH
+    if (meant := named.get(key_of(value))) not in choices:
         french = ", ".join(f"{words!r}" for words, choice in IN_FRENCH.items() if choice in choices)
         raise ValueError(f"unknown {name} {value!r:.200} (expected {', '.join(choices)}; in French {french})")
     return meant
