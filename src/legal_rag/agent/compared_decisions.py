@@ -94,7 +94,7 @@ class AnalysedDecision:
         court = court_of(document.juridiction, document.formation, document.title)
         entities = None if document.solution.strip() else corpus.entities_of(document.id)
         outcome = outcome_of(document.solution, court, document.content, entities)
-        return cls(document, outcome, court, operative_part(document.content))
+        return cls(document, outcome, court, document.reading.operative)
 
     @cached_property
     def mentions(self) -> list[ArticleMention]:

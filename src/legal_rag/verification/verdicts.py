@@ -26,7 +26,6 @@ from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation, legal_date
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import canonical_key, relaxed_key
-from legal_rag.law.ruling import operative_part
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.verification.quotations import NearPassage, QuotedCorpus
@@ -653,7 +652,7 @@ def _is_of_day(document: Document, day: str) -> bool:
 
 
 def _document_outcomes(document: Document) -> frozenset[str]:
-    part = operative_part(document.content)
+    part = document.reading.operative
     ruling = document.content[part.start : part.end] if part else ""
     kinds = set(kinds_of(document.solution))
     folded = ruling.casefold()
