@@ -15,10 +15,10 @@ from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.law import read
 from legal_rag.law.courts import court_of, find_courts, find_formations, words_of_value
 from legal_rag.law.letterheads import read_letterhead
 from legal_rag.law.outcomes import Outcome
-from legal_rag.law.parts import read_paragraphs
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.outlines import make_outline
@@ -138,7 +138,7 @@ class SourceText:
         """Who speaks where, in order."""
         if self._read_passages is not None:
             return self._read_passages()
-        return read_paragraphs(self.content, self._document.extra.get("zones") if self._document else None)
+        return (self._document.reading if self._document else read(self.content)).paragraphs
 
     def passage_at(self, span: Span) -> Paragraph | None:
         """Return the stretch by one speaker that holds most of a span."""

@@ -12,7 +12,9 @@ from legal_rag.graph.store import graph_parts
 from legal_rag.indexer.config import RebuiltPart
 from legal_rag.library.library import STORE
 from legal_rag.library.outlines import OUTLINES, outline_part
-from legal_rag.library.parts import BATCH, Part, bring_up_to_date, process_pool
+from legal_rag.library.parts import Part, bring_up_to_date, process_pool
+
+PER_PROCESS = 1000  # documents that outweigh the start of a process
 
 
 def fill_parts(
@@ -50,5 +52,6 @@ def fill_parts(
             lineage, commit = manifest["lineage"], manifest["commit"]
             fill_index(folder, lineage, commit, workers=workers, earlier=summaries, others=parts)
         else:
-            with process_pool(workers, manifest["counts"]["documents"] // BATCH) as pool:
+            most = max((len(part.lacking) for part in parts), default=0)
+            with process_pool(workers, most // PER_PROCESS) as pool:
                 bring_up_to_date(store, parts, pool=pool)

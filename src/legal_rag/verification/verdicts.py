@@ -26,7 +26,6 @@ from legal_rag.law.outcomes import (
     STATED_KINDS,
     kinds_named,
     kinds_of,
-    operative_part,
 )
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
@@ -629,7 +628,7 @@ def _is_of_day(document: Document, day: str) -> bool:
 
 
 def _document_outcomes(document: Document) -> frozenset[str]:
-    part = operative_part(document.content)
+    part = document.reading.operative
     ruling = document.content[part.start : part.end].casefold() if part else ""
     kinds = kinds_of(document.solution) | kinds_named(ruling)
     if "inéligible" in ruling:
