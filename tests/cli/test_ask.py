@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.scripted_server import ScriptedServer, fields, step
 
+from legal_rag import llm
 from legal_rag.agent import Prediction, Usage, default_instructions
 from legal_rag.agent.evidence import NO_PASSAGE, WAY_ON
 from legal_rag.agent.prediction import Event
@@ -66,6 +67,7 @@ def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told(
 def test_a_model_that_is_named_needs_the_extra_of_agents(place, refused, monkeypatch):
     monkeypatch.setitem(sys.modules, "dspy", None)  # as if it were not installed
     monkeypatch.delitem(sys.modules, "legal_rag.llm.dspy_models", raising=False)
+    monkeypatch.delitem(vars(llm), "build_language_model", raising=False)  # found before
     line = refused("ask", QUESTION, "--model", "gpt-5", "--api-base", "http://127.0.0.1:9/v1", *place)
     assert "pip install 'legal-rag[agent]'" in line
 

@@ -1,7 +1,5 @@
 """One reading of a text: what the rules find, each found once."""
 
-from legal_rag.law.ruling import operative_part
-
 from legal_rag.law import (
     build_tree,
     find_amounts,
@@ -13,6 +11,7 @@ from legal_rag.law import (
     read_paragraphs,
     split_sentences,
 )
+from legal_rag.law.outcomes import operative_part
 
 
 def test_a_reading_gives_what_each_rule_finds_and_keeps_it(sample_rows):
