@@ -232,11 +232,11 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     if len(nodes) == 1:
         return nodes[0]
     known = nodes or list(walk(tree))[1:]
-    listed = ", ".join(f"{node.node_id} « {shown(node.title[:SHOWN_CHARS])} »" for node in known[:MAX_SHOWN])
+    listed = ", ".join(f"{node.node_id} « {printed(node.title[:SHOWN_CHARS])} »" for node in known[:MAX_SHOWN])
     more = ", etc." if len(known) > MAX_SHOWN else ""
     problem = "Plusieurs sections répondent" if nodes else "Aucune section ne répond"
     hint = f" {'Ce sont' if nodes else 'Il y a'} : {listed}{more}." if known else " Ce texte n'a pas de sections."
-    raise LookupError(f"{problem} à « {shown(sent[:SHOWN_CHARS])} ».{hint}")
+    raise LookupError(f"{problem} à « {printed(sent[:SHOWN_CHARS])} ».{hint}")
 
 
 def find_node(sent: object, graph: KnowledgeGraph) -> Node:
@@ -259,9 +259,9 @@ def find_node(sent: object, graph: KnowledgeGraph) -> Node:
 
 def _node_problem(named: str, error: NodeLookupError) -> str:
     problem = "Plusieurs noms répondent" if error.is_ambiguous else "Aucun nom du graphe ne répond"
-    listed = " ; ".join(shown(name[:SHOWN_CHARS]) for name in error.names)
+    listed = " ; ".join(printed(name[:SHOWN_CHARS]) for name in error.names)
     near = f" ({'précisez' if error.is_ambiguous else 'noms proches'} : {listed})" if listed else ""
-    return f"{problem} à « {shown(named[:SHOWN_CHARS])} »{near}."
+    return f"{problem} à « {printed(named[:SHOWN_CHARS])} »{near}."
 
 
 def edge_type_of(sent: object) -> str:
@@ -273,7 +273,7 @@ def edge_type_of(sent: object) -> str:
     named = text_of(sent)[:LONGEST_CONDITION].strip(AROUND)
     if named and fold_text(named) not in _EDGE_TYPES:
         listed = ", ".join(EDGE_TYPES)
-        raise ValueError(f"« {shown(named[:SHOWN_CHARS])} » n'est pas un genre de lien (il y a : {listed})")
+        raise ValueError(f"« {printed(named[:SHOWN_CHARS])} » n'est pas un genre de lien (il y a : {listed})")
     return _EDGE_TYPES.get(fold_text(named), "")
 
 
@@ -342,7 +342,7 @@ def whole_number(name: str, value: object, default: int, least: int = 0, most: i
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
         number = int(cast("float", value)) if is_number else None
     if number is None or number < least:
-        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {quoted(value, 20)} »")
+        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {as_sent(value, 20)} »")
     return min(number, most)
 
 
@@ -370,7 +370,7 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
         said, _, _ = str(error).partition("'")  # "date_from is no day: ", "not an article: "
         name = next((name for name in asked if name in said), "entites")
         expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
-        value = shown(asked.get(name, "")[:SHOWN_CHARS])
+        value = printed(asked.get(name, "")[:SHOWN_CHARS])
         raise ValueError(f"{name} n'est pas compris : « {value} »{expected}") from error
 
 
@@ -403,15 +403,15 @@ def parts_of(text: str, sign: str) -> list[str]:
     return [part for piece in text.split(sign) if (part := piece.strip())]
 
 
-def shown(text: str) -> str:
+def printed(text: str) -> str:
     """Return a text without unprintable characters."""
     return "".join(letter for letter in text if letter.isprintable())
 
 
-def quoted(value: object, chars: int = SHOWN_CHARS) -> str:
+def as_sent(value: object, chars: int = SHOWN_CHARS) -> str:
     """Return the beginning of a value for a message: a text's or a number's; of anything else its type."""
     if isinstance(value, str):
-        return shown(value[:chars])
+        return printed(value[:chars])
     is_short = value is None or isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 64)
     return str(value) if is_short else type(value).__name__
 
@@ -442,7 +442,7 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
     alike = nearest and doc_id.casefold().startswith(nearest[: (len(nearest) + 1) // 2].casefold())
     kind = "Identifiant le plus proche" if alike else "Exemple d'identifiant"
     hint = f" {kind} : « {chunk_id(nearest, 0)} »." if nearest else ""
-    raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
+    raise LookupError(f"Aucune décision pour « {printed(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
 
 
 def _find_in_words(text: str, corpus: Library) -> str | None:
@@ -464,7 +464,7 @@ def _find_by_number(text: str, corpus: Library) -> str | None:
     if len(doc_ids) > 1:
         ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN])
         more = "" if len(doc_ids) <= MAX_SHOWN else ", etc."
-        raise LookupError(f"Plusieurs documents répondent à « {shown(text[:SHOWN_CHARS])} » : {ids}{more}.")
+        raise LookupError(f"Plusieurs documents répondent à « {printed(text[:SHOWN_CHARS])} » : {ids}{more}.")
     return doc_ids[0] if doc_ids else None
 
 

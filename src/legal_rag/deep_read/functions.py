@@ -24,6 +24,7 @@ from legal_rag.agent.tool_arguments import (
     NAME,
     SHOWN_CHARS,
     TEXT,
+    as_sent,
     asked_filters,
     bounded,
     document_id,
@@ -31,10 +32,9 @@ from legal_rag.agent.tool_arguments import (
     filters_of,
     find_section,
     items_of,
+    printed,
     question_of,
-    quoted,
     search_errors,
-    shown,
     text_of,
     whole_number,
     within_bound,
@@ -329,7 +329,7 @@ class MultiDocREPL:
         """
         with self._event("search", "documents_citing", text=text) as ids:
             named = question_of(text)
-            refusal = f"« {shown(named[:SHOWN_CHARS])} » n'est ni un article ni une décision"
+            refusal = f"« {printed(named[:SHOWN_CHARS])} » n'est ni un article ni une décision"
             try:
                 naming_condition(named)
             except ValueError as error:
@@ -375,7 +375,7 @@ class MultiDocREPL:
         present = {entity["extraction_class"] for entity in entities}
         if unknown := sorted(selected.difference(present, KNOWN_CLASSES)):
             raise ValueError(
-                f"aucune classe « {quoted(unknown[0])} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
+                f"aucune classe « {as_sent(unknown[0])} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
             )
         return [entity for entity in entities if not selected or entity["extraction_class"] in selected]
 
@@ -611,8 +611,8 @@ def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
     folded = {fold_text(label).strip(): label for label in reversed(known)}
     if (meant := folded.get(fold_text(name).strip())) is not None:
         return meant
-    near = ", ".join(f"« {shown(label[:SHOWN_CHARS])} »" for label in difflib.get_close_matches(name, known, 3, 0.0))
-    raise LookupError(f"{missing} « {quoted(name)} » ; les plus proches : {near}")
+    near = ", ".join(f"« {printed(label[:SHOWN_CHARS])} »" for label in difflib.get_close_matches(name, known, 3, 0.0))
+    raise LookupError(f"{missing} « {as_sent(name)} » ; les plus proches : {near}")
 
 
 def _without_entities(meta: DocumentMeta) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NotRequired, TypedDict
 
 import regex
 
-from legal_rag.agent.tool_arguments import PATTERN, quoted
+from legal_rag.agent.tool_arguments import PATTERN, as_sent
 from legal_rag.base import deadline
 from legal_rag.base.text import APOSTROPHES, DASHES, normalized, storable
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
@@ -240,7 +240,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
         compiled = regex.compile(written, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
         is_empty = compiled.search("", timeout=1.0) is not None
     except (regex.error, RecursionError, TimeoutError, ValueError) as error:
-        raise ValueError(f"motif mal formé ({quoted(str(error), SHOWN_CHARS)})") from None
+        raise ValueError(f"motif mal formé ({as_sent(str(error), SHOWN_CHARS)})") from None
     if is_empty:
         raise ValueError("motif refusé : il correspond aussi à un texte vide ; précisez ce qu'il doit contenir")
     return Pattern(compiled, fold, frozenset() if fold else _certain_words(pattern))

@@ -32,11 +32,11 @@ from legal_rag.deep_read.prompts import (
     Scope,
     again,
     cited_answer,
+    cited_text,
     error_text,
     final_prompt,
     map_prompt,
     map_reduce_notice,
-    quoted,
     unread_text,
 )
 from legal_rag.law.sentences import cut_at_blanks
@@ -387,7 +387,7 @@ def _explain_problem(quotes: Sequence[str], shown: SourceText) -> str:
     return INVENTED.format(", ".join(f"« {quote[:200]} »" for quote in quotes[:SHOWN_INVENTED]))
 
 
-class Reading(NamedTuple):
+class WindowReading(NamedTuple):
     """Parsed reply about a window."""
 
     pertinent: bool
@@ -397,26 +397,26 @@ class Reading(NamedTuple):
     problem: str = ""  # in French, for the model: why the reply cannot be read
 
 
-def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> Reading:
+def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> WindowReading:
     """Read a reply, JSON or nearly, and keep `answer_chars` characters of its answer."""
     if not text.strip():
-        return Reading(False, problem=EMPTY)
+        return WindowReading(False, problem=EMPTY)
     value = json_in(text[:MAX_CHARS])
     if not value:
-        return Reading(False, problem=NO_JSON)
+        return WindowReading(False, problem=NO_JSON)
     entries = (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
     objects = ({folded_key(str(name)): item for name, item in entry.items()} for entry in entries)
     fields = next((entry for entry in objects if entry.keys() & {"pertinent", "reponse", "citations"}), None)
     if fields is None:
-        return Reading(False, problem=NO_KEYS)
+        return WindowReading(False, problem=NO_KEYS)
     quotes = tuple(dict.fromkeys(_iter_quotes(fields.get("citations"))))
     answer, flag = _plain_answer(fields.get("reponse")), fields.get("pertinent")
     # "le document ne contient pas …" is no answer, whatever the flag says
     is_none = not quotes and (is_abstention(answer) if answer else flag is not True)
     if is_none or flag is False or folded_key(str(flag)).partition("_")[0] in NO:
-        return Reading(False)
+        return WindowReading(False)
     kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
-    return Reading(True, kept, quotes[:MAX_QUOTES], max(0, len(quotes) - MAX_QUOTES))
+    return WindowReading(True, kept, quotes[:MAX_QUOTES], max(0, len(quotes) - MAX_QUOTES))
 
 
 def _iter_quotes(value: Any) -> Iterator[str]:
@@ -493,7 +493,7 @@ def _select_quotations(findings: Sequence[Finding], notices: Mapping[str, str], 
     shown: dict[int, list[str]] = {}
     left = 0
     for number, citation in _interleave_citations(findings):
-        finding, lines = findings[number], [quoted(citation)]
+        finding, lines = findings[number], [cited_text(citation)]
         if number not in shown:
             lines = [*filter(None, [notices[finding.doc_id], finding.answer and f"Constat : {finding.answer}"]), *lines]
         size = sum(len(line) + 1 for line in lines)
@@ -517,7 +517,7 @@ def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str
     shown = citations[:MAX_QUOTED]
     left = len(citations) - len(shown)
     rest = [OTHERS.format(left)] if left else []
-    return "\n\n".join([introduction, *map(quoted, shown), *rest]), shown
+    return "\n\n".join([introduction, *map(cited_text, shown), *rest]), shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -139,7 +139,7 @@ def map_reduce_notice(document: Document) -> str:
     return "\n".join(f"{name} : {value}" for name, value in lines.items() if value)
 
 
-def quoted(citation: Citation) -> str:
+def cited_text(citation: Citation) -> str:
     """Return a quotation with its marker."""
     return f"« {citation.quote} » {format_marker(citation.doc_id, citation.char_start, citation.char_end)}"
 
@@ -156,7 +156,7 @@ def unread_text(window: Span, reason: str) -> str:
 
 def cited_answer(answer: str, citations: Sequence[Citation]) -> str:
     """Return an answer with its quotations in the same sentence: « answer : « quotation » [Source: …] ; … »."""
-    quotations = " ; ".join(map(quoted, citations))
+    quotations = " ; ".join(map(cited_text, citations))
     return f"{answer.rstrip(' .')} : {quotations}" if answer else quotations
 
 

@@ -30,8 +30,8 @@ from legal_rag.deep_read.prompts import (
     MAX_CONTEXT_CHARS,
     SAMPLES,
     answer_text,
+    cited_text,
     corpus_description,
-    quoted,
     system_prompt,
 )
 from legal_rag.deep_read.receipts import Account, Receipt, Receipts
@@ -522,7 +522,7 @@ def _quote_best_passages(log: EventLog) -> EnrichedResponse:
     if not best:
         return abstention()._replace(text=NO_RESULT)
     citations = [_cite_passage(passage) for passage in best]
-    return EnrichedResponse("\n\n".join([SO_FAR, *map(quoted, citations)]), citations, [], [], 1.0, abstained=False)
+    return EnrichedResponse("\n\n".join([SO_FAR, *map(cited_text, citations)]), citations, [], [], 1.0, abstained=False)
 
 
 def _cite_passage(passage: Passage) -> Citation:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import regex
 
-from legal_rag.agent.tool_arguments import bounded, quoted, whole_number
+from legal_rag.agent.tool_arguments import as_sent, bounded, whole_number
 from legal_rag.base.text import fold_text, normalized, without_accents
 from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus_index.index import CorpusIndex
@@ -254,8 +254,8 @@ class Receipts:
         counts = [{value: len(group) for value, group in kept.items()}]
         whole = self._add_receipt("group_by", description, kept, ids, why_not=_why_unsound(source), forms=counts)
         for value, group in kept.items():
-            description = f"décisions dont le champ {FIELDS[name]} est {shown(value)}, parmi {_name_source(source)}"
-            self._know(whole._replace(said=description, shown=shown(group), documents=tuple(group)))
+            description = f"décisions dont le champ {FIELDS[name]} est {as_text(value)}, parmi {_name_source(source)}"
+            self._know(whole._replace(said=description, shown=as_text(group), documents=tuple(group)))
         return kept
 
     def earliest(self, documents: Any) -> dict[str, str]:
@@ -340,7 +340,7 @@ class Receipts:
         for name, part in named:
             digests, field = frozenset(map(_digest, (part, {name: part}))), "" if receipt.rows else name
             description = f"{name} : {receipt.said}"
-            yield receipt._replace(said=description, shown=shown(part), digests=digests, field=field)
+            yield receipt._replace(said=description, shown=as_text(part), digests=digests, field=field)
 
     def _add_call(self, name: str, asked: Mapping[str, Any], result: Any) -> None:
         is_among, search = asked.get("doc_ids") is not None, self._last_search() if name == "grep_corpus" else None
@@ -392,7 +392,7 @@ class Receipts:
             f"r{len(self._receipts) + 1}",
             function,
             description[:MAX_SAID],
-            shown(value),
+            as_text(value),
             frozenset(map(_digest, (value, *forms))),
             tuple(dict.fromkeys(documents)),
             why_not=why_not or (TOO_LONG if len(description) > MAX_SAID else ""),
@@ -450,7 +450,7 @@ class Receipts:
                 known = {"année": year[0] if year else "", "mois": month[0] if month else ""}
                 self._metas[meta.doc_id] = fields | known
         if doc_id not in self._metas:
-            raise LookupError(f"aucune décision « {quoted(doc_id)} »")
+            raise LookupError(f"aucune décision « {as_sent(doc_id)} »")
         value = self._metas[doc_id][name]
         return [value] if isinstance(value, str) else value
 
@@ -488,7 +488,7 @@ class _Judge:
                 self.judge(item, keys)
         else:
             self._words |= dict.fromkeys(keys)
-            self._values[shown(value)] = None
+            self._values[as_text(value)] = None
 
     def check_records(self, value: Any) -> None:
         """Flag different fields of different records presented as if they belonged to one record."""
@@ -526,7 +526,7 @@ class _Judge:
             self._words |= dict.fromkeys((*keys, without))
 
 
-def shown(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Format a value as one short line, in French."""
     if isinstance(value, str):
         return f"« {_format_safe_line(value)} »" if value else "(sans)"
@@ -537,7 +537,7 @@ def shown(value: Any) -> str:
     if len(values) > FIRST_SHOWN or are_records:
         return f"{len(values)} {'ligne' if are_records else 'valeur'}{'s' if len(values) > 1 else ''}"
     keys = [f"{_format_safe_line(key)} : " for key in value] if isinstance(value, Mapping) else [""] * len(values)
-    return ", ".join(key + shown(item) for key, item in zip(keys, values, strict=True)) or "aucune valeur"
+    return ", ".join(key + as_text(item) for key, item in zip(keys, values, strict=True)) or "aucune valeur"
 
 
 def _split_answer(value: Any) -> tuple[Any, list[str]]:
@@ -599,7 +599,7 @@ def _digest(value: Any) -> bytes:
 
 def _parse_field(name: object) -> str:
     if (field := _FIELD_NAMES.get(_fold_label(name))) is None:
-        raise ValueError(f"aucun champ « {quoted(name)} » : {', '.join(FIELDS.values())}")
+        raise ValueError(f"aucun champ « {as_sent(name)} » : {', '.join(FIELDS.values())}")
     return field
 
 
