@@ -12,9 +12,10 @@ from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 Span = tuple[int, int]  # characters: start, end
 
@@ -181,7 +182,12 @@ def read_words(package: str, name: str = "words.toml") -> dict[str, tuple[str, .
 
 
 # Characters that no text store accepts: NUL, and halves of surrogate pairs from broken JSON.
-_MANY_MARKS = regex.compile(r"\P{Canonical_Combining_Class=0}{31,}")  # in a row; no language has so many
+@cache
+def _many_marks() -> "regex.Pattern[str]":
+    """Find more marks in a row than any language has."""
+    import regex
+
+    return regex.compile(r"\P{Canonical_Combining_Class=0}{31,}")
 
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -190,7 +196,7 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 def normalized(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC") -> str:
     """Return a text in a Unicode normal form, in linear time, except n log n in the length of a run of marks."""
     if not text.isascii():
-        text = _MANY_MARKS.sub(_in_order, text)
+        text = _many_marks().sub(_in_order, text)
     return unicodedata.normalize(form, text)
 
 
