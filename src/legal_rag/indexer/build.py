@@ -10,7 +10,15 @@ from typing import Any
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
-from legal_rag.indexer.commit import LibraryUpdate, append_bad_records, building, finish_library, staging, updating
+from legal_rag.indexer.commit import (
+    LibraryUpdate,
+    append_bad_records,
+    building,
+    fill_parts,
+    finish_library,
+    staging,
+    updating,
+)
 from legal_rag.indexer.config import (
     PLAID_SETTINGS,
     IndexConfig,
@@ -23,7 +31,6 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
-from legal_rag.indexer.parts import fill_parts
 from legal_rag.indexer.pipeline import Stopwatch, fill_shards
 from legal_rag.indexer.shards import CODEBOOK
 from legal_rag.library.carry_over import forget_entities

@@ -1,13 +1,14 @@
-"""Commit a build or an update: shard mappings, BM25, rows, and the manifest last."""
+"""Commit a build or an update: shard mappings, BM25, rows, the manifest last; fill the parts made of the texts."""
 
 import hashlib
 import json
 import logging
+import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -28,8 +29,10 @@ from legal_rag.base.files import (
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, parameter, transaction
 from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
-from legal_rag.corpus_index.building import update_corpus_index
-from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
+from legal_rag.corpus_index.building import fill_index, update_corpus_index
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
+from legal_rag.indexer.config import RebuiltPart
 from legal_rag.indexer.shards import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
@@ -51,7 +54,8 @@ from legal_rag.library.manifest import (
     files_in_manifest,
     write_manifest,
 )
-from legal_rag.library.outlines import add_outlines
+from legal_rag.library.outlines import OUTLINES, add_outlines, outline_part
+from legal_rag.library.parts import Part, bring_up_to_date, process_pool
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
 
@@ -59,6 +63,7 @@ logger = logging.getLogger(__name__)
 
 BLOCK_CHUNKS = 256  # whose vectors are held at once
 FRAME_CHUNKS = 2048  # that the frame of the chunk vectors is fitted to
+PER_PROCESS = 1000  # documents that outweigh the start of a process
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
 
@@ -168,6 +173,46 @@ def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> 
     }
     write_manifest(folder, whole)
     return whole
+
+
+def fill_parts(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    names: Collection[RebuiltPart],
+    *,
+    earlier: Path | None = None,
+    summaries: Path | None = None,
+    anew: Collection[RebuiltPart] = (),
+    parallel: bool = False,
+) -> None:
+    """Make what some parts of a Library lack, and drop what they hold of other documents; a kill costs a batch.
+
+    The caller keeps other writers out.
+
+    Args:
+        folder: The Library's, possibly one being built.
+        manifest: Its manifest.
+        names: Among `trees`, `graph` and `corpus-index`, which is always made anew.
+        earlier: The Library that it replaces, whose outlines of the same texts are copied and entities linked.
+        summaries: A corpus index of the same documents and keys, whose summaries by a model are kept.
+        anew: Parts of which nothing is kept but what users or a model gave.
+        parallel: In as many processes as there are cores.
+    """
+    store, parts, workers = folder / STORE, list[Part](), (os.cpu_count() or 1) if parallel else 1
+    with ExitStack() as opened:
+        if "trees" in names:
+            before = earlier / OUTLINES if earlier else None
+            parts.append(opened.enter_context(outline_part(folder, store, earlier=before, anew="trees" in anew)))
+        if "graph" in names:
+            entities = (earlier or folder) / ENTITIES
+            parts += opened.enter_context(graph_parts(folder, store, entities, anew="graph" in anew))
+        if "corpus-index" in names:
+            lineage, commit = manifest["lineage"], manifest["commit"]
+            fill_index(folder, lineage, commit, workers=workers, earlier=summaries, others=parts)
+        else:
+            most = max((len(part.lacking) for part in parts), default=0)
+            with process_pool(workers, most // PER_PROCESS) as pool:
+                bring_up_to_date(store, parts, pool=pool)
 
 
 def _finish_shard(

@@ -13,10 +13,9 @@ import numpy as np
 from legal_rag.base.files import beside, link_or_copy, progress
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
-from legal_rag.indexer.commit import finish_library, library_locked, replacing
+from legal_rag.indexer.commit import fill_parts, finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
 from legal_rag.indexer.doctor import refuse_damage
-from legal_rag.indexer.parts import fill_parts
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEC,

@@ -9,11 +9,10 @@ from legal_rag.base.files import beside, put_in_place
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.graph.store import count_unlinked
-from legal_rag.indexer.commit import library_locked, write_chunk_vectors
+from legal_rag.indexer.commit import fill_parts, library_locked, write_chunk_vectors
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
-from legal_rag.indexer.parts import fill_parts
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
