@@ -16,6 +16,7 @@ from legal_rag.law import (
     find_identifiers,
     find_texts,
 )
+from legal_rag.law.articles import find_abbreviated_articles
 
 
 def found(text):
@@ -258,6 +259,7 @@ def test_references_are_found_in_time_linear_to_the_text(text):
         identifiers, dates = find_identifiers(text * times), find_dates(text * times)
         find_article_citations(text * times, find_texts(text * times, dates))
         find_amounts(text * times)
+        list(find_abbreviated_articles(text * times))
         assert identifiers is not None
         return time.process_time() - started
 

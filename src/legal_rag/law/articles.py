@@ -79,10 +79,12 @@ def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[Art
         yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
 
 
+# Bounded: what a list lacks is its code, so that a longer one would be tried again from each of its numbers.
+_SHORT_LIST = rf"(?>{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER}){{0,20}})"
 _SHORT_CODE_ARTICLES = (
-    Led(rf"(?<![\w.]){SHORT_CODE}_,?_(?:articles?|art\.)_(?P<list>{_LIST})", SHORT_CODE_STARTS),
+    Led(rf"(?<![\w.]){SHORT_CODE}_,?_(?:articles?|art\.)_(?P<list>{_SHORT_LIST})", SHORT_CODE_STARTS),
     Led(
-        rf"(?<![\w-])(?:articles?|art\.)_(?P<list>{_LIST})(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?{SHORT_CODE}",
+        rf"(?<![\w-])(?:articles?|art\.)_(?P<list>{_SHORT_LIST})(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?{SHORT_CODE}",
         ["article", "art."],
     ),
     Led(
