@@ -1,9 +1,13 @@
-"""Every row of the tables of headings and outcomes, by its own example: all that read the table know it."""
+"""Every row of the tables of headings, outcomes and negations, by its own example: all that read a table know it."""
+
+import re
 
 import pytest
 
+from legal_rag.citations.wording import cues_of
 from legal_rag.law import build_tree, read_paragraphs, walk
 from legal_rag.law.headings import HEADINGS, Heading, letters_of
+from legal_rag.law.negation import NEGATIONS, Negation, negations
 from legal_rag.law.outcomes import OUTCOME_KINDS, STATED, STATED_KINDS, OutcomeKind, kinds_of, operative_part
 
 HEAD = "COUR D'APPEL DE LIMOGES"
@@ -60,3 +64,16 @@ def test_the_example_of_an_outcome_is_read_as_its_kind(outcome: OutcomeKind):
     assert kinds_of(outcome.example) == ({outcome.kind} if outcome.kind else frozenset())
     first = next((kind for kind, pattern in STATED if pattern.search(outcome.example)), None)
     assert first == (outcome.kind if outcome.kind in STATED_KINDS else None)
+
+
+@pytest.mark.parametrize("negation", NEGATIONS, ids=lambda negation: negation.word)
+def test_the_example_of_a_negation_is_read_as_its_kind(negation: Negation):
+    assert re.search(negations(word=negation.word), negation.example.lower())
+    assert negation.kind in cues_of(negation.example)
+
+
+@pytest.mark.parametrize(
+    ("before", "denies"), [("la cour n'", True), ("la cour n'a jamais ", True), ("sur ce point, ", False)]
+)
+def test_a_negation_is_read_before_the_verb_it_denies(before, denies):
+    assert (re.search(negations(verb=True), before) is not None) == denies

@@ -15,6 +15,7 @@ from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import cues_of, telling_stems
 from legal_rag.law.courts import find_formations, find_named_courts, words_of_value
+from legal_rag.law.negation import negations
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
 from legal_rag.law.tree import Paragraph
 
@@ -36,8 +37,9 @@ _COURT_FOLLOWS = re.compile(
     r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)"
 )
 _SAYS = r"(?:jug|retien|reten|considè|considér|estim|décid|énonc|affirm|admet|admis|reconn|di[ts]\b|précis|rappel|pos[eé]|constat|relèv|relev|soulign|répond|déclar|indiqu|ajout|observ|dédui|conclu|consacr|approuv|écri|expliqu|exig|impos|prévoi)\w*"
+_AFTER = rf"{negations(after=True)}|plus\b"
 _DENIED_REPORT = re.compile(
-    rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:pas|jamais|nullement|point|aucunement|plus|guère) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:pas|jamais|nullement|point|aucunement|plus|guère)\b)?"
+    rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:{_AFTER}) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:{_AFTER}))?"
     r"|\b(?:refus|s['’]abstien|se gard|omet|évit)\w* (?:de |d['’])"
     r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\bnul(?:le)? (?:décision|juge|arrêt|cour|juridiction)|\baucune? (?:décision|juge|arrêt|cour|juridiction)"
     r"|\b(?:écart|rejet|réfut|repouss|dément|contredi|désavou)\w* l['’](?:idée|affirmation|analyse)"
@@ -50,7 +52,7 @@ _REJECTED = re.compile(
     r"\b(?:rejett|rejet|écart|réfut|repouss|désavou|désapprouv|contredi|invalid|censur|infirm|cass|annul|nie|dément|condamn)\w* (?:\w+ ){0,3}?(?:(?P<argument>l['’](?:idée|argument|affirmation|analyse|interprétation|allégation)|la (?:thèse|prétention|demande)|le (?:moyen|grief|raisonnement))"
     r"|la (?:solution|règle|position|formule)|le (?:principe|motif)|les (?:juges|motifs)|la cour d['’]appel|les motifs|que\b|qu['’])[^.;:“”]{0,80}(?:que|qu['’]|selon|retenu|jugé|énoncé|considéré|estimé|:|tir)"
 )
-_NEGATED = re.compile(r"\b(?:ne|n['’]) ?|\b(?:pas|jamais|nullement|point|aucune?|non)\b")
+_NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
 _MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
 _IMPLIED = {CASSATION: frozenset({ANNULATION}), INFIRMATION: frozenset({ANNULATION})}  # "casse et annule"
 _ATTRIBUTED_ELSEWHERE = re.compile(
@@ -282,7 +284,7 @@ class _SurroundingsCheck:
             if stem not in self._source.lower:
                 return True
             if not stated.kinds & outcome.kinds:
-                self._warnings.append(f"« {match['verb']} » : l'issue n'a pas pu être vérifiée.")
+                self._warnings.append(f"« {match.group()} » : l'issue n'a pas pu être vérifiée.")
         return False
 
     def _denied(self) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import fold_text
 from legal_rag.citations.plain import legible
+from legal_rag.law.negation import negations
 from legal_rag.law.words import MONTH_NUMBERS, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 TABLES = tomllib.loads((files("legal_rag.citations") / "words.toml").read_text("utf-8"))
@@ -22,7 +23,10 @@ CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
 _GRAMMAR = MONTH_NUMBERS.keys() | TITLES_OF_MEN | TITLES_OF_WOMEN | set(TABLES["grammar"])
 _REPORTING = frozenset(TABLES["reporting"])  # what answers say of a decision in any case: "la Cour rappelle que"
 _SILENT = _GRAMMAR | _REPORTING
-_CUES = {name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()}
+_CUES = {kind: re.compile(negations(kind=kind)) for kind in ("not", "except")} | {
+    name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()
+}
+_AFTER_A_VERB = re.compile(rf"{negations(after=True)}|(?:que|qu)\b")  # "que": "ne paie que"
 _OPPOSITES = {word: frozenset(row) - {word} for row in TABLES["opposites"] for word in row}
 _PREFIXES = ("in", "im", "ir", "il", "non", "dé", "dés", "més", "mal", "anti", "contre", "sur", "sous")
 STEM = 5  # first letters that the forms of a word share: "condamne", "condamnée"
@@ -141,7 +145,7 @@ def _cues_bearing_on(tokens: Sequence[str], cues: Sequence[str], at: int) -> Ite
             place = at + step * distance
             if not 0 <= place < len(tokens) or not tokens[place][0].isalnum():
                 break
-            if cues[place] and (step < 0 or tokens[place] in TABLES["after_a_verb"]):
+            if cues[place] and (step < 0 or _AFTER_A_VERB.match(tokens[place])):
                 yield cues[place]
 
 

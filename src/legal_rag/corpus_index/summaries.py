@@ -66,9 +66,9 @@ _LAW = re.compile(
 )
 # The start and the end of a party's claims before the Cour de cassation.
 _CLAIM = re.compile(rf"(?i:{spelt(phrases(section='step', speaker='party'))})|grief (?:à l|au)")
-_COURTS = spelt(phrases(speaks="court"))
 _ANSWER = re.compile(
-    rf"[\n;.]\s{{0,9}}(?:{_COURTS}(?!\w)|(?i:{_COURTS})\s?[:,]?\n|Mais attendu|Vu (?:l['’]article|les articles))"
+    rf"[\n;.]\s{{0,9}}(?:{spelt(phrases(speaks='court'))}(?!\w)|Mais attendu|Vu (?:l['’]article|les articles)"
+    rf"|(?i:{'|'.join(phrases(speaks='court'))})\s?[:,]?\n)"
 )
 
 

@@ -214,24 +214,33 @@ _MORE = rf"(?:,?{BLANK}{{1,2}}(?:[{_UPPER}'’/]{{2,30}}|[AÀ])(?![\w'’])){{0,
 
 
 def _known_rules(headings: Iterable[Heading] = HEADINGS) -> Iterator[Rule]:
-    """Make the rules for known headings: in capitals anywhere in a line, in lower case only as a whole line."""
+    """Make the rules for known headings, in capitals anywhere in a line; `_known_line` finds those of a whole line."""
     kinds: dict[tuple[int, bool, bool, bool], list[Heading]] = defaultdict(list)
     for heading in headings:
         if heading.section != "none":
             kinds[_SECTIONS[heading.section], heading.more, heading.alone, heading.part == "ruling"].append(heading)
     for (rank, more, alone, deciding), rows in kinds.items():
         words = spelt((row.words for row in rows), BLANK)
-        line = rf"(?i:{words}){BLANK}?[:;,.]?(?={_LINE_END})"
         led = rf"{words}(?![\w'’]|{BLANK}QU[E'’]){_MORE if more else ''}{BLANK}?[:,.]?"
         if alone:
             led = rf"(?i:{words}){BLANK}?:"
         elif deciding:
             led += rf"|(?i:{words})\b"
-        yield _rule(rank, f"{line}|{led}", deciding=deciding)
+        yield _rule(rank, led, deciding=deciding)
 
 
+def _known_line(text: str, start: int) -> tuple[Rule, int] | None:
+    """Return the rule of a known heading that is the whole line at `start`, in any case, and its end."""
+    line = _SHORT_LINE.match(text, start)
+    heading = _BY_LETTERS.get(letters_of(line[1])) if line else None
+    if line is None or heading is None or heading.section == "none":
+        return None
+    return Rule(_SECTIONS[heading.section], _SHORT_LINE, deciding=heading.part == "ruling"), line.end()
+
+
+_SHORT_LINE = re.compile(rf"([\w \t\u00a0\u202f'’,.-]{{2,60}}?){BLANK}?[:;,.]?(?={_LINE_END})", re.MULTILINE)
 _SECTIONS = {"part": PART, "step": STEP, "weak": WEAK}
-_RESPACED = {letters_of(heading.words): heading.words for heading in HEADINGS}
+_BY_LETTERS = {letters_of(heading.words): heading for heading in HEADINGS}
 
 
 def _is_open(match: Match) -> bool:
@@ -364,7 +373,7 @@ def _headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
     for match in _TEXT_LINE.finditer(text):
         start = match.end()
         within = candidates and start < candidates[-1][2]
-        if start not in ranks and not within and (heading := _LINES.first(text, start)):
+        if start not in ranks and not within and (heading := _known_line(text, start) or _LINES.first(text, start)):
             candidates.append((start, *heading))
     if _is_dense(len(candidates), text):
         return []
@@ -414,8 +423,8 @@ def _mark(text: str, start: int, end: int, rule: Rule) -> Mark:
     if rule.rank == ARTICLE and _NUMBER_ONLY.fullmatch(title):
         following = _NEXT_LINE.match(text, end)
         title = _title_of(text, start, following.end() if following else end, TITLE_CHARS)
-    if _LETTERS_APART.match(title):
-        title = _RESPACED.get(letters_of(title), title)
+    if _LETTERS_APART.match(title) and (heading := _BY_LETTERS.get(letters_of(title))):
+        title = heading.words
     return Mark(start, end, title, rule.rank, deciding=rule.deciding)
 
 

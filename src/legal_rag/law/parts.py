@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Literal
 
-from legal_rag.base.text import Span, read_words
-from legal_rag.law.headings import phrases, spelt
+from legal_rag.base.text import Span, read_words, words_of
+from legal_rag.law.headings import letters_of, phrases, spelt
 from legal_rag.law.outcomes import Operative, operative_part
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
 
@@ -27,14 +27,33 @@ def cues(*names: str) -> str:
     return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
 
 
-def _opening(part: PartKind) -> str:
-    """Return a pattern for the headings of a part: in capitals at a line's beginning, in any case as a whole line."""
-    alone, others = (spelt(phrases(part=part, alone=alone)) for alone in (True, False))
-    in_text = rf"(?i:{others})\b" if part == "ruling" else others
-    more = r"(?:\s(?i:de la cour|de l['’]arrêt|et motifs))?\s*[:;,.]?\s*\Z"
-    return rf"{_BEFORE_HEADING}(?:{in_text}(?![\w'’])|(?i:{spelt(phrases(part=part))}){more}|{alone}\s?:)"
+class _Opening:
+    """How a part begins: with a heading in capitals, one in any case that is a whole line, or another pattern."""
+
+    def __init__(self, part: PartKind, others: str = "(?!)") -> None:
+        alone, in_text = (spelt(phrases(part=part, alone=alone)) for alone in (True, False))
+        formula = f"(?i:{in_text})" if part == "ruling" else in_text
+        self._pattern = re.compile(
+            rf"{_BEFORE_HEADING}(?:{formula}(?![\w'’])|{alone}\s?(?::|$)|{others})", re.MULTILINE
+        )
+        self._letters = set(map(letters_of, phrases(part=part)))
+
+    def match(self, words: str) -> bool:
+        """Does a line begin so?"""
+        if self.heads(words):
+            return True
+        line = _WHOLE.match(words) if len(words) <= _WHOLE_CHARS else None
+        letters = letters_of(line[1]) if line else ""
+        return any(letters.removesuffix(more) in self._letters for more in _MORE)
+
+    def heads(self, text: str, start: int = 0) -> bool:
+        """Does a heading in capitals begin at `start`?"""
+        return self._pattern.match(text, start) is not None
 
 
+_WHOLE_CHARS = 75  # of a line that is a heading in the table
+_WHOLE = re.compile(rf"{_BEFORE_HEADING}(\w[^\n]{{2,}}?)\s*[:;,.]?\s*\Z")
+_MORE = ("", "DELACOUR", "DELARRET", "ETMOTIFS")  # letters that may end it
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 _WITHIN, _AFTER_SENTENCE = spelt(phrases(inline="anywhere")), spelt(phrases(inline="sentence"))
 _INLINE = re.compile(  # where a line is cut: a heading in it, or a reason after another
@@ -44,10 +63,10 @@ _INLINE = re.compile(  # where a line is cut: a heading in it, or a reason after
     r"(?=(?:(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu)|CONSID[EÉ]RANT|Considérant)\s)",
     re.MULTILINE,
 )
-_STATEMENT, _CLAIMS, _REASONS = (re.compile(_opening(part)) for part in ("statement", "claims", "reasons"))
+_STATEMENT, _CLAIMS, _REASONS = _Opening("statement"), _Opening("claims"), _Opening("reasons")
 _SEIZES = re.compile(cues("seizes"))
 _GROUND = re.compile(rf"{_BEFORE_HEADING}{cues('grounds')}")
-_RULES_ON = re.compile(rf"{_opening('ruling')}|{_BEFORE_HEADING}{cues('rules_on')}")
+_RULES_ON = _Opening("ruling", cues("rules_on"))
 _FORMULA_OF_REASONS = re.compile(spelt(["MOTIFS"]), re.IGNORECASE)
 _FORMULA = re.compile(rf"{spelt(['MOTIFS', 'DÉCIDE'])}|{spelt(['ORDONNE'])}\s?:\Z", re.IGNORECASE)
 _FORMULA_WITHIN = 120  # characters of a line
@@ -75,13 +94,14 @@ _ZONES: dict[str, PartKind] = {
     "dispositif": "ruling", "annexes": "annex",
 }  # fmt: skip
 
-_HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": _RULES_ON, "annex": _ANNEX}
+_OPENINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": _RULES_ON}
 
 
 def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
     """Is the heading at `start` that of the main part itself, rather than of its subject?"""
-    pattern = _HEADINGS.get(kind)
-    return pattern is not None and pattern.match(text, start) is not None
+    if kind == "annex":
+        return _ANNEX.match(text, start) is not None
+    return kind in _OPENINGS and _OPENINGS[kind].heads(text, start)
 
 
 def _split_lines(text: str) -> Iterator[Span]:
@@ -139,7 +159,9 @@ def _is_decision(text: str, lines: Sequence[Span]) -> bool:
     has_form = any(_has_courts_form(text, line) for line in lines)
     if is_named and has_form:
         return True
-    rulings = [line for line in lines if _RULES_ON.match(text, *line) and not _is_inside_quotation(text, line[0])]
+    rulings = [
+        line for line in lines if _RULES_ON.match(text[slice(*line)]) and not _is_inside_quotation(text, line[0])
+    ]
     if is_named or not has_form:
         return is_named and bool(rulings)
     names_court = _COURT_TOLD.search(head) is not None  # administrative authorities decide too
@@ -148,8 +170,8 @@ def _is_decision(text: str, lines: Sequence[Span]) -> bool:
 
 
 def _has_courts_form(text: str, line: Span) -> bool:
-    match = _COURT_FORM.match(text, *line) or _REASONS.match(text, *line)
-    return match is not None and not _is_inside_quotation(text, line[0])
+    has_form = _COURT_FORM.match(text, *line) or _REASONS.match(text[slice(*line)])
+    return bool(has_form) and not _is_inside_quotation(text, line[0])
 
 
 def _is_inside_quotation(text: str, start: int) -> bool:
@@ -162,7 +184,7 @@ def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tu
     """Return the numbers of the lines that open the ruling and the annex; the number of lines for none."""
     none = len(lines)
     annexes = [n for n in range(none // _ANNEX_FROM + 1, none) if _ANNEX.match(text, *lines[n])]
-    heads = [n for n, (start, end) in enumerate(lines) if _RULES_ON.match(text, start, end)]
+    heads = [n for n, (start, end) in enumerate(lines) if _RULES_ON.match(text[start:end])]
     heads = [n for n in heads if not annexes or n < annexes[-1]] or heads
     if heads:
         ruling = next((n for n in reversed(heads) if _has_formula(text, lines[n])), heads[-1])
@@ -295,13 +317,10 @@ _THEN_WHEREAS = re.compile(
     r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
 )
 _FORMAL, _NAMES = re.compile(rf"\W*{cues('formal')}", re.IGNORECASE), re.compile(cues("names"))
-_PARTY_TITLE, _COURT_TITLE = (
-    re.compile(
-        rf"(?:\d+[\s.)-]+)?(?:{spelt(phrases(speaks=who))}|{cues(f'{who}_titles')})",
-        re.IGNORECASE,
-    )
-    for who in ("party", "court")
-)
+_TITLES = {who: {" ".join(words_of(phrase)) for phrase in phrases(speaks=who)} for who in ("party", "court")}
+_TITLE_CUES = {who: re.compile(cues(f"{who}_titles"), re.IGNORECASE) for who in ("party", "court")}
+_TITLE_WORDS = 6  # of a heading in the table, at most
+_NO_NUMBER = re.compile(r"\A\d+[\s.)-]+")
 _GROUND_TITLE = re.compile(
     rf"{_BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
     r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
@@ -415,11 +434,12 @@ def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | N
     """Return who speaks below a heading, "" if it does not show; None for a line that is not a heading."""
     if len(words) > _TITLE_CHARS or _VISA.match(words):
         return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
-    title = words.strip(" :.-–—*")
-    if _PARTY_TITLE.match(title):
-        return "party"
-    if _COURT_TITLE.match(title):
-        return "court"
+    title = _NO_NUMBER.sub("", words.strip(" :.-–—*"))
+    title_words = words_of(title[:_WHOLE_CHARS])[:_TITLE_WORDS]
+    beginnings = {" ".join(title_words[:n]) for n in range(1, len(title_words) + 1)}
+    for who in ("party", "court"):
+        if beginnings & _TITLES[who] or _TITLE_CUES[who].match(title):
+            return who
     if _REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
         return None
     if len(words) >= _ITEM_CHARS and (_ITEM.match(words) or words[0].isdigit()) and not _GROUND_TITLE.match(words):

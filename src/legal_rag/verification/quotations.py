@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import LETTERS, Span
 from legal_rag.citations.sources import SourceText
+from legal_rag.law.negation import negations
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 
@@ -31,9 +32,7 @@ _WORD = re.compile(r"[^\W_]+|[%‰€$£§]|\[\s{0,3}(?:\.{3}|…)\s{0,3}\]|\(\s
 _CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]|\.{3}|…")
 _BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # an editor's, not an ellipsis
 _LETTERS = str.maketrans(LETTERS)
-_NEGATION = re.compile(
-    r"\b(?:n['’]|(?:ne|pas|jamais|aucune?|nul|nulle|non|sauf|ni|sans|hormis|point)\b)", re.IGNORECASE
-)
+_NEGATION = re.compile(negations(), re.IGNORECASE)
 _STOP = re.compile(r"[.;!?]\s")
 
 

@@ -20,6 +20,7 @@ from legal_rag.law import (
 )
 from legal_rag.law.articles import find_abbreviated_articles
 from legal_rag.law.courts import find_short_courts, parse_court
+from legal_rag.law.negation import negations
 from legal_rag.law.outcomes import ELIGIBLE, STATED
 from legal_rag.law.scanning import BLANK, spaced
 from legal_rag.law.sentences import split_sentences
@@ -85,7 +86,7 @@ FORMER = re.compile(
 )
 
 # What precedes an outcome that is not the decision's: it is denied, or asked for.
-_NEGATED = re.compile(r"(?:\bne?\b|\bn['’]|\bsans\b|\bpas\b|\bfaut-il\b|\bsi\b)[^.;,]{0,20}$", re.IGNORECASE)
+_NEGATED = re.compile(rf"(?:{negations(verb=True)}|\b(?:sans|faut-il|si)\b)[^.;,]{{0,20}}$", re.IGNORECASE)
 _ASKED = re.compile(
     r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|soutenai\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
     re.IGNORECASE,
