@@ -18,6 +18,7 @@ from legal_rag.corpus_index.tables import read_centres, read_statistics
 from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.library import Library
+from legal_rag.library.manifest import write_manifest
 
 INDEX = "corpus_index.sqlite"
 KINDS = ("bail", "vente", "licenciement", "expropriation", "succession", "brevet")
@@ -215,9 +216,9 @@ def test_what_a_commit_that_never_came_left_is_forgotten(
 
 
 def test_what_a_commit_without_its_manifest_left_is_not_seen_and_then_forgotten(library, add, built_anew):
-    manifest, before = (library.path / "manifest.json").read_bytes(), present_rows(library)
+    before = present_rows(library)
     add(library, row("never", "brevet"), row("d2", "brevet"))
-    (library.path / "manifest.json").write_bytes(manifest)
+    write_manifest(library.path, library.manifest)
     assert present_rows(library.reload()) == before
     assert examine(library.reload()) == []
     library = remove(library, "d3")
