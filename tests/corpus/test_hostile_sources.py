@@ -168,9 +168,8 @@ def test_a_parser_that_crashes_hangs_or_fills_memory_costs_one_file(folder, monk
         "    yield from real(path, root)\n"
         "s._rows_of_file_here = rows\n"
     )
-    prologue = (
-        f"import sys; sys.path[:] = {{!r}}; exec({hook!r}); from legal_rag.corpus.reader_process import main; main()"
-    )
+    ours = "from legal_rag.corpus.reader_process import run_reader; run_reader()"
+    prologue = f"import sys; sys.path[:] = {{!r}}; exec({hook!r}); {ours}"
     monkeypatch.setattr("legal_rag.corpus.reader_process.PROLOGUE", prologue)
     ids, bad = read(folder)
     assert ids == ["good.txt", "last"]

@@ -273,11 +273,11 @@ def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the
     with store._store_transaction() as connection:
         connection.execute("DROP TABLE words")
         connection.execute("DROP TABLE worded")
-    assert open_index(config).entity_store_like(QUESTION) == []
+    assert open_index(config).entities_like(QUESTION) == []
     (plan,) = plan_rebuild(open_index(config), ["entities"], settings)
     assert plan.documents == store.count_lacking_words() == len(ROWS)
     extract_library(open_index(config), settings)
-    assert open_index(config).entity_store_like(QUESTION)[0].doc_id == "L3141-3"
+    assert open_index(config).entities_like(QUESTION)[0].doc_id == "L3141-3"
     assert store.count_lacking_words() == 0
 
 
@@ -287,7 +287,7 @@ def test_entities_of_a_removed_document_are_not_found(tiny_encoder, tmp_path):
     extract_library(open_index(config), ExtractionSettings(schema_name="regulation"))
     before = open_index(config)
     remove_documents(["L3141-3"], config.index_folder)
-    assert "L3141-3" not in {one.doc_id for one in open_index(config).entity_store_like(QUESTION)}
+    assert "L3141-3" not in {one.doc_id for one in open_index(config).entities_like(QUESTION)}
     assert "L3141-3" not in {one.doc_id for one in before.entities_like(QUESTION)}
 
 
