@@ -385,9 +385,7 @@ def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder,
     assert [one.split()[0] for one in stages.split(", ")] == [
         "open",
         "shards",
-        "outlines",
-        "graph",
-        "corpus_index",
+        "parts",
         "other",
     ]
     assert sum(seconds) == pytest.approx(float(total), abs=0.3)  # each is rounded
