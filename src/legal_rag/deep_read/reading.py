@@ -46,7 +46,6 @@ from legal_rag.llm import (
     Completion,
     ModelError,
     UsageTracker,
-    model_of,
     price_of,
 )
 from legal_rag.retriever.retriever import Retriever
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     from rlm.logger import RLMLogger
 
     from legal_rag.deep_read.rlm import RlmOutcome
-    from legal_rag.library.library import Library
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +118,8 @@ def deep_read(
         LookupError: If a document is unknown.
         FileNotFoundError: If there is no corpus index.
     """
+    from legal_rag.llm import model_of
+
     if not question.strip():
         raise ValueError("the question is empty (expected one in French)")
     for model in (lm, sub_lm or lm):
