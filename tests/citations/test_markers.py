@@ -3,7 +3,7 @@
 import pytest
 
 from legal_rag.citations import format_marker
-from legal_rag.citations.markers import Reference, take_out_markers
+from legal_rag.citations.markers import MarkedReference, take_out_markers
 
 KNOWN = {"A", "B", "2001-2589", "n° 2001-2589 AN, 12/07", "a[b]", "x; y"}
 
@@ -43,7 +43,7 @@ def test_every_spelling_is_read(marker, references):
     marked = read(f"Oui {marker}.")
     assert marked.plain == "Oui ."
     assert [(one.offset, one.references) for one in marked.markers] == [
-        (4, [Reference(*reference) for reference in references])
+        (4, [MarkedReference(*reference) for reference in references])
     ]
     assert marked.removed == []
 
@@ -57,7 +57,7 @@ def test_other_brackets_are_text(text):
 
 def test_of_several_references_the_unknown_ones_are_told_and_a_passage_that_does_not_hold_is_said_in_its_marker():
     marked = read("Oui [Source: A, chars 0-4; FAUX, chars 5-9].")
-    assert [one.references for one in marked.markers] == [[Reference("A", (0, 4))]]
+    assert [one.references for one in marked.markers] == [[MarkedReference("A", (0, 4))]]
     assert marked.removed == ["[Source: FAUX, chars 5-9]"]
     assert format_marker("A", 3, 9) == "[Source: A, chars 3-9]"
     assert format_marker("A", 3, 9, verified=False) == "[Source non vérifiée: A, chars 3-9]"

@@ -10,7 +10,7 @@ from legal_rag.base.sqlite import connect_to_read
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.law.keys import ParsedQuery, own_keys
 from legal_rag.library import Filters
-from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLinks, Link
+from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLink, CitationLinks
 from legal_rag.library.filters import own_name_condition
 from legal_rag.library.library import STORE
 from legal_rag.library.store import present_at, present_keys
@@ -151,13 +151,18 @@ def test_links_are_those_of_the_commit(tiny_encoder, tmp_path):
 
 def test_the_best_give_what_they_have_above_the_last_to_what_they_cite_and_nothing_to_what_everybody_cites():
     scores = {1: 3.0, 2: 2.0, 3: 0.5}
-    links = [Link(1, 7, "a", 1.0), Link(2, 7, "a", 0.5), Link(2, 8, "b", 0.5), Link(3, 9, "c", 1.0)]
+    links = [
+        CitationLink(1, 7, "a", 1.0),
+        CitationLink(2, 7, "a", 0.5),
+        CitationLink(2, 8, "b", 0.5),
+        CitationLink(3, 9, "c", 1.0),
+    ]
     assert propagate_citations(scores, links, {"a": 0.0, "b": 0.0, "c": 0.0}) == {7: 2.5 + 0.75, 8: 0.75}
     scores = {1: 3.0, 2: 2.0, 3: 0.0}
-    links = [Link(1, 7, "a", 0.5), Link(1, 8, "b", 0.5), Link(2, 7, "a", 1.0)]
+    links = [CitationLink(1, 7, "a", 0.5), CitationLink(1, 8, "b", 0.5), CitationLink(2, 7, "a", 1.0)]
     assert propagate_citations(scores, links, {"a": 1.0, "b": 0.1}) == {8: pytest.approx(1.5 - 0.1 * 5.0)}
     scores = {key: float(-key) for key in range(CITING_DOCUMENTS + 10)}
-    links = [Link(key, 1000, "a", 1.0) for key in range(CITING_DOCUMENTS, CITING_DOCUMENTS + 10)]
+    links = [CitationLink(key, 1000, "a", 1.0) for key in range(CITING_DOCUMENTS, CITING_DOCUMENTS + 10)]
     assert propagate_citations(scores, links, {"a": 0.0}) == {}
 
 

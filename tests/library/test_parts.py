@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from legal_rag.library.library import STORE
-from legal_rag.library.parts import Part, bring_up_to_date, parallel_map, process_pool
+from legal_rag.library.parts import LibraryPart, bring_up_to_date, parallel_map, process_pool
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
@@ -24,7 +24,7 @@ def test_each_document_is_read_once_for_the_parts_that_lack_it(tiny_library, bat
         return make
 
     parts = [
-        Part(lacking, making(name), lambda rows, name=name: stored[name].append(rows))
+        LibraryPart(lacking, making(name), lambda rows, name=name: stored[name].append(rows))
         for name, lacking in (("first", [1, 2, 5]), ("second", [2, 3]))
     ]
     assert bring_up_to_date(tiny_library.path / STORE, parts, batch=batch) == 4
@@ -32,7 +32,7 @@ def test_each_document_is_read_once_for_the_parts_that_lack_it(tiny_library, bat
     assert [row for rows in stored["second"] for row in rows] == [("second", key) for key in (2, 3)]
     assert {key: len(documents) for key, documents in read.items()} == dict.fromkeys((1, 2, 3, 5), 1)
     assert max(map(len, stored["first"])) <= batch
-    assert bring_up_to_date(tiny_library.path / STORE, [Part([], len, print)]) == 0
+    assert bring_up_to_date(tiny_library.path / STORE, [LibraryPart([], len, print)]) == 0
 
 
 @pytest.fixture(scope="module")

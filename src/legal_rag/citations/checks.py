@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from legal_rag.base.display import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
-from legal_rag.citations.markers import Reference
+from legal_rag.citations.markers import MarkedReference
 from legal_rag.citations.sources import SourceText, SourceTexts
 from legal_rag.citations.surroundings import (
     check_surroundings,
@@ -75,7 +75,7 @@ class CitationChecker:
         """
         self._sources, self._searched = sources, searched
 
-    def check(self, claim: Claim, references: Sequence[Reference]) -> list[Citation]:
+    def check(self, claim: Claim, references: Sequence[MarkedReference]) -> list[Citation]:
         """Return a citation for each different reference; together they must hold all of the claim."""
         passages = [self._locate_reference(reference) for reference in dict.fromkeys(references)]
         if len(passages) > MOST_REFERENCES or len(claim.quotations) + len(claim.facts) > MOST_ANCHORS:
@@ -97,7 +97,7 @@ class CitationChecker:
                 break
         return citations
 
-    def _locate_reference(self, reference: Reference) -> tuple[SourceText, Span | None]:
+    def _locate_reference(self, reference: MarkedReference) -> tuple[SourceText, Span | None]:
         source = self._sources.get(reference.doc_id)
         if source is None:
             raise LookupError(f"no document {reference.doc_id!r} (references are resolved before they are checked)")

@@ -47,7 +47,7 @@ class Quotation(NamedTuple):
     text: str  # between the marks
 
 
-class Part(NamedTuple):
+class ClaimPart(NamedTuple):
     """Contiguous words of a quotation, and what follows them."""
 
     text: str
@@ -213,7 +213,7 @@ def _in_single_marks(text: str) -> Iterator[Quotation]:
 
 
 @lru_cache(1024)
-def readings_of(quotation: str) -> list[list[Part]]:
+def readings_of(quotation: str) -> list[list[ClaimPart]]:
     """Return the ways to read what a quotation quotes, the most literal first: each its parts in order.
 
     A letter in brackets is the text's own; other words in brackets are the editor's, unless they occur in the text. A
@@ -221,34 +221,34 @@ def readings_of(quotation: str) -> list[list[Part]]:
     then mark an omission.
     """
     plain = CHANGED_LETTER.sub(r"\1", SIC.sub("", quotation))
-    cut = _split_parts([Part(plain)], CUT, "cut")
-    readings = [_strip_stops([Part(quotation)]), _strip_stops(cut)]
+    cut = _split_parts([ClaimPart(plain)], CUT, "cut")
+    readings = [_strip_stops([ClaimPart(quotation)]), _strip_stops(cut)]
     inserted = _split_parts(cut, INSERTION, "insertion")
     readings.append(_strip_stops(inserted))
     readings.append(_strip_stops(_split_parts(inserted, BARE_CUT, "cut")))
     return [reading for number, reading in enumerate(readings) if reading and reading not in readings[:number]]
 
 
-def _split_parts(parts: Iterable[Part], pattern: re.Pattern[str], join: Join) -> list[Part]:
+def _split_parts(parts: Iterable[ClaimPart], pattern: re.Pattern[str], join: Join) -> list[ClaimPart]:
     """Cut parts where a pattern matches; an insertion that changes the meaning stays in its part."""
-    pieces: list[Part] = []
+    pieces: list[ClaimPart] = []
     for part in parts:
         done = 0
         for match in pattern.finditer(part.text):
             if join == "insertion" and (len(match["words"].split()) > INSERTED_WORDS or cues_of(match["words"])):
                 continue
-            pieces.append(Part(part.text[done : match.start()], join))
+            pieces.append(ClaimPart(part.text[done : match.start()], join))
             done = match.end()
-        pieces.append(Part(part.text[done:], part.then))
+        pieces.append(ClaimPart(part.text[done:], part.then))
     return pieces
 
 
-def _strip_stops(parts: Sequence[Part]) -> list[Part]:
+def _strip_stops(parts: Sequence[ClaimPart]) -> list[ClaimPart]:
     stripped = [part._replace(text=part.text.strip(QUOTED_BLANKS + "…")) for part in parts]
     if stripped:
-        stripped[-1] = Part(stripped[-1].text.rstrip(STOPS))
+        stripped[-1] = ClaimPart(stripped[-1].text.rstrip(STOPS))
     filled = [part for part in stripped if part.text]
-    return [*filled[:-1], Part(filled[-1].text)] if filled else []
+    return [*filled[:-1], ClaimPart(filled[-1].text)] if filled else []
 
 
 @lru_cache(4096)

@@ -11,8 +11,8 @@ from legal_rag.citations.claims import AnswerText, Claim, Quotation
 from legal_rag.citations.facts import Fact
 from legal_rag.citations.markers import (
     DocumentNames,
+    MarkedReference,
     MarkedText,
-    Reference,
     check_receipts,
     format_marker,
     take_out_markers,
@@ -68,7 +68,7 @@ class _Placed(NamedTuple):
 class _PlacedMarker(NamedTuple):
     offset: int  # of the plain text
     written: int  # of the text without markers
-    references: list[Reference]
+    references: list[MarkedReference]
 
 
 class Enrichment:
@@ -115,7 +115,7 @@ class Enrichment:
         for number, group in enumerate(groups):
             following = groups[number + 1][0].offset if number + 1 < len(groups) else len(self._text.plain)
             claim = self._claim_of_group(group, done, following)
-            places: dict[Reference, int] = {}
+            places: dict[MarkedReference, int] = {}
             for marker in group:
                 for reference in marker.references:
                     places.setdefault(reference, marker.written)

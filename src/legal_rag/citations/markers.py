@@ -46,7 +46,7 @@ LONGEST_MARKER = 2000  # characters; longer ones refer to nothing
 BLANKS = " \u00a0\u202f"
 
 
-class Reference(NamedTuple):
+class MarkedReference(NamedTuple):
     """What a marker points to: a document, and a place in it where one is given; neither is checked."""
 
     doc_id: str
@@ -57,7 +57,7 @@ class Marker(NamedTuple):
     """A marker taken out of a text."""
 
     offset: int  # in the text without markers
-    references: list[Reference]
+    references: list[MarkedReference]
 
 
 class MarkedText(NamedTuple):
@@ -95,7 +95,7 @@ class _MarkerReader:
 
     def __init__(self, resolve: Callable[[str], str | None]) -> None:
         self._resolve = resolve
-        self._pieces: list[str | list[Reference] | None] = []  # None: a marker was removed here
+        self._pieces: list[str | list[MarkedReference] | None] = []  # None: a marker was removed here
         self._opened: list[int] = []  # brackets not closed yet, as numbers of pieces
         self._removed: list[str] = []
 
@@ -158,33 +158,33 @@ def _is_marker(inside: str) -> bool:
     return bool(HEAD.match(inside[:HEAD_CHARS]) or NAMED_PLACE.search(inside[-HEAD_CHARS:]))
 
 
-def _parse_references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list[Reference], list[str]]:
+def _parse_references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list[MarkedReference], list[str]]:
     """Return a marker's references and its unknown parts; longest names first, since an id may hold any sign."""
     head = HEAD.match(inside)
     body = inside[head.end() :] if head else inside
     if whole := list(_parse_reference(body, resolve)):
         return whole, []
-    references: list[Reference] = []
+    references: list[MarkedReference] = []
     unknown: list[str] = []
     for part in (HEAD.sub("", part, count=1).strip(" ,") for part in _SEPARATOR.split(body)):
         place = PLACE_AT_END.fullmatch(part)
         if parsed := list(_parse_reference(part, resolve)):
             references += parsed
         elif place and references and references[-1].place is None:
-            references[-1] = Reference(references[-1].doc_id, _parse_place(place))
+            references[-1] = MarkedReference(references[-1].doc_id, _parse_place(place))
         elif place and references:
-            references.append(Reference(references[-1].doc_id, _parse_place(place)))
+            references.append(MarkedReference(references[-1].doc_id, _parse_place(place)))
         elif part:
             unknown.append(part)
     return references, unknown
 
 
-def _parse_reference(text: str, resolve: Callable[[str], str | None]) -> Iterator[Reference]:
+def _parse_reference(text: str, resolve: Callable[[str], str | None]) -> Iterator[MarkedReference]:
     """Yield the document with each of the places that a reference names; nothing if it is unknown."""
     rest, places = text.strip(), list[Span]()
     while rest and len(places) <= MOST_PLACES:
         if doc_id := resolve(_normalise_name(rest)):
-            yield from [Reference(doc_id, place) for place in reversed(places)] or [Reference(doc_id, None)]
+            yield from [MarkedReference(doc_id, place) for place in reversed(places)] or [MarkedReference(doc_id, None)]
             return
         place = PLACE_AT_END.search(rest)
         if place is None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from legal_rag.base.text import Folded, Span, find_exact, fold, is_whole, widened
-from legal_rag.citations.claims import Join, Part, readings_of
+from legal_rag.citations.claims import ClaimPart, Join, readings_of
 from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stated_in
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
@@ -169,7 +169,7 @@ class SourceText:
     def _may_contain(self, text: str) -> bool:
         return all(key in self.lower or key in self._other_words for key in _needle(text)[1])
 
-    def _spans_in_order(self, parts: Sequence[Part]) -> list[Span]:
+    def _spans_in_order(self, parts: Sequence[ClaimPart]) -> list[Span]:
         if not all(self._may_contain(part.text) for part in parts):
             return []
         runs = [(hit, hit) for hit in self._find_spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far

@@ -49,7 +49,7 @@ from legal_rag.corpus_index.terms import TextTerms, query_terms, read_terms
 from legal_rag.extraction.schemas import choose_schema
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
-from legal_rag.library.parts import BATCH, Part, StoredDocument, bring_up_to_date, process_pool
+from legal_rag.library.parts import BATCH, LibraryPart, StoredDocument, bring_up_to_date, process_pool
 from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
 
@@ -132,7 +132,7 @@ def fill_index(
     workers: int = 1,
     batch_size: int = BATCH,
     earlier: Path | None = None,
-    others: Sequence[Part] = (),
+    others: Sequence[LibraryPart] = (),
 ) -> None:
     """Build the index of a folder that holds a store; the caller keeps other writers out.
 
@@ -153,14 +153,14 @@ def fill_index(
         with process_pool(workers, -(-n_documents // batch_size)) as pool:
             counter = TermCounter()
             sampled = [key for key, doc_id in _present_documents(store, commit) if is_sampled(doc_id, n_documents)]
-            counting = Part([] if _is_counted(connection) else sampled, _read_forms, counter.add_all)
+            counting = LibraryPart([] if _is_counted(connection) else sampled, _read_forms, counter.add_all)
             bring_up_to_date(store, [*others, counting], pool=pool, batch=batch_size)
             if not _is_counted(connection):
                 write_statistics(connection, counter.freeze())
             statistics = read_statistics(connection)
             # Other processes read the statistics from the file: they are too large to be sent with every task.
             last = _last_described(connection)
-            describing = Part(
+            describing = LibraryPart(
                 [key for key, _ in _present_documents(store, commit) if key > last],
                 partial(_describe_stored, unfinished if pool else statistics),
                 partial(_put_described, connection),
@@ -434,7 +434,7 @@ def _add_documents(connection: sqlite3.Connection, store: Path, commit: int) -> 
                 described = describe(document, read_statistics(connection, terms.counts), terms)
                 put_rows(connection, [Row(key, document.id, added, described, centres.assign(described.weights))])
 
-    bring_up_to_date(store, [Part(lacking, lambda stored: stored, put)], "Describing")
+    bring_up_to_date(store, [LibraryPart(lacking, lambda stored: stored, put)], "Describing")
 
 
 def _write_totals(connection: sqlite3.Connection, commit: int) -> None:

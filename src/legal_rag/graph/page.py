@@ -181,7 +181,7 @@ def _to_line(text: str) -> str:
     return _BLANKS.sub(" ", inner)
 
 
-class PageLink(NamedTuple):
+class NodeLink(NamedTuple):
     """A link as displayed."""
 
     edge: Edge
@@ -271,10 +271,10 @@ def _count_left_out(view: NodeView, others: Sequence[Node], shown: int) -> int:
     return len(others) - shown + max(0, view.node.cited - len(citing))
 
 
-def _as_link(graph: KnowledgeGraph, node: Node, edge: Edge, names: Mapping[str, str]) -> PageLink:
+def _as_link(graph: KnowledgeGraph, node: Node, edge: Edge, names: Mapping[str, str]) -> NodeLink:
     other = other_end(edge, node)
     dated = _DAY.search(other.key) if other.key.startswith(LOWER) else None
-    return PageLink(
+    return NodeLink(
         edge,
         edge.type if edge.type in EDGE_TYPES else "related_to",
         says(edge, node),

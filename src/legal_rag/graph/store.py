@@ -29,7 +29,7 @@ from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.library.checksums import record_checksums
-from legal_rag.library.parts import Part, StoredDocument, bring_up_to_date
+from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
 logger = logging.getLogger(__name__)
 
@@ -225,7 +225,9 @@ class GraphWriter:
 
 
 @contextmanager
-def graph_parts(folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False) -> Iterator[list[Part]]:
+def graph_parts(
+    folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False
+) -> Iterator[list[LibraryPart]]:
     """Open the edges that a store's documents and their entities lack; those of other documents are dropped.
 
     Args:
@@ -266,7 +268,7 @@ def add_to_graph(folder: Path, store: Path) -> None:
             bring_up_to_date(store, [_text_part(writer)], "Linking")
 
 
-def _text_part(writer: GraphWriter) -> Part:
+def _text_part(writer: GraphWriter) -> LibraryPart:
     """The edges from texts."""
 
     def put(rows: Iterable[tuple[str, str, list[GraphFact]]]) -> None:
@@ -274,10 +276,10 @@ def _text_part(writer: GraphWriter) -> Part:
             for doc_id, content_hash, facts in rows:
                 writer.facts(BY_TEXT, doc_id, content_hash, _RULES, facts)
 
-    return Part(_lacking_texts(writer.connection), _id_hash_and_facts, put)
+    return LibraryPart(_lacking_texts(writer.connection), _id_hash_and_facts, put)
 
 
-def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> Part:
+def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> LibraryPart:
     """The edges from entities that were extracted by another recipe than the stored ones."""
     lacking = _lacking_entities(writer.connection, entities, doc_ids)
 
@@ -287,7 +289,7 @@ def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] |
                 facts = entity_facts(document, store.entities_of(document.id, document.content_hash) or [])
                 writer.facts(BY_ENTITIES, document.id, document.content_hash, lacking[key], facts)
 
-    return Part(sorted(lacking), _as_stored, put)
+    return LibraryPart(sorted(lacking), _as_stored, put)
 
 
 def _id_hash_and_facts(stored: StoredDocument) -> tuple[str, str, list[GraphFact]]:

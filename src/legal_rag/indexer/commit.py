@@ -55,7 +55,7 @@ from legal_rag.library.manifest import (
     write_manifest,
 )
 from legal_rag.library.outlines import OUTLINES, add_outlines, outline_part
-from legal_rag.library.parts import Part, bring_up_to_date, process_pool
+from legal_rag.library.parts import LibraryPart, bring_up_to_date, process_pool
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
 
@@ -198,7 +198,7 @@ def fill_parts(
         anew: Parts of which nothing is kept but what users or a model gave.
         parallel: In as many processes as there are cores.
     """
-    store, parts, workers = folder / STORE, list[Part](), (os.cpu_count() or 1) if parallel else 1
+    store, parts, workers = folder / STORE, list[LibraryPart](), (os.cpu_count() or 1) if parallel else 1
     with ExitStack() as opened:
         if "trees" in names:
             before = earlier / OUTLINES if earlier else None
@@ -312,7 +312,9 @@ class LibraryUpdate:
         row = self._connection.execute(query, (document.id,)).fetchone()
         return row is not None and row[0] == document.content_hash
 
-    def add(self, store: Path, shards: Sequence[int], entry: Mapping[str, Any]) -> tuple["Rows", "Rows", int]:
+    def add(
+        self, store: Path, shards: Sequence[int], entry: Mapping[str, Any]
+    ) -> tuple["StoredRows", "StoredRows", int]:
         """Commit the documents of another store, whose shards are in this Library's folder already.
 
         `entry` has further fields of the commit's entry in the manifest, among them its `source`. Returned are what
@@ -353,7 +355,7 @@ class LibraryUpdate:
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._count_removed()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest([], Rows(0, 0), removed, {})
+        self._write_manifest([], StoredRows(0, 0), removed, {})
         with leaving_bad_graph(self.path):
             forget_in_graph(self.path, self.path / STORE, ids)
         return len(ids)
@@ -374,7 +376,7 @@ class LibraryUpdate:
         query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
         return self._connection.execute(query, (self.commit, *values)).rowcount
 
-    def _copy_rows(self) -> "Rows":
+    def _copy_rows(self) -> "StoredRows":
         """Append the other store's rows, in small transactions so that readers get in between.
 
         Until the manifest names this commit, readers ignore them; after a kill, the next update deletes them.
@@ -383,7 +385,7 @@ class LibraryUpdate:
             "SELECT COALESCE(MAX(document_key), 0), (SELECT COALESCE(MAX(document_key), 0) FROM other.documents)"
             " FROM documents"
         ).fetchone()
-        columns, added = ", ".join(STORED_COLUMNS), Rows(0, 0)
+        columns, added = ", ".join(STORED_COLUMNS), StoredRows(0, 0)
         for start in range(0, n_others, COMMIT_DOCUMENTS):
             key_range = (start, start + COMMIT_DOCUMENTS)
             with transaction(self._connection):
@@ -402,16 +404,16 @@ class LibraryUpdate:
                     " FROM other.names WHERE document_key > ? AND document_key <= ?",
                     (last, *key_range),
                 )
-            added = Rows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)
+            added = StoredRows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)
         return added
 
-    def _count_removed(self) -> "Rows":
+    def _count_removed(self) -> "StoredRows":
         query = (
             "SELECT COUNT(DISTINCT document_key), COUNT(chunk_index)"
             " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
         )
         n_documents, n_chunks = self._connection.execute(query, (self.commit,)).fetchone()
-        return Rows(n_documents, n_chunks, self._count_removed_tokens())
+        return StoredRows(n_documents, n_chunks, self._count_removed_tokens())
 
     def _count_removed_tokens(self) -> int:
         query = (
@@ -435,8 +437,8 @@ class LibraryUpdate:
     def _write_manifest(
         self,
         shards: Sequence[dict[str, Any]],
-        added: "Rows",
-        removed: "Rows",
+        added: "StoredRows",
+        removed: "StoredRows",
         entry: Mapping[str, Any],
         parts: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -457,7 +459,7 @@ class LibraryUpdate:
         write_manifest(self.path, {**self.manifest, **changes, **parts})
 
 
-class Rows(NamedTuple):
+class StoredRows(NamedTuple):
     """Counts of documents, and of their chunks and token vectors."""
 
     documents: int

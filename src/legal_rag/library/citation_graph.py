@@ -16,7 +16,7 @@ MAX_COUNTED = 100_000  # citing documents; counting stops here
 CITATIONS_KEPT = 2**16  # terms whose resolution is remembered: the best documents of a question cite thousands
 
 
-class Link(NamedTuple):
+class CitationLink(NamedTuple):
     """A document cites another."""
 
     citing: int  # key of the document
@@ -51,7 +51,7 @@ class CitationLinks:
         rows = self._connect().execute(query, (json.dumps(list(places)),))
         return {(shard, position): key for shard, position, key in rows}
 
-    def links_from(self, documents: Iterable[int]) -> list[Link]:
+    def links_from(self, documents: Iterable[int]) -> list[CitationLink]:
         """Return the links from some documents, each pair once, in the order of keys."""
         # One row a document: a row a term takes three times as long.
         query = """
@@ -61,14 +61,14 @@ class CitationLinks:
         rows = self._connect().execute(query, (json.dumps(sorted(documents)),))
         cited = {citing: _resolve_terms(json.loads(terms)) for citing, terms in rows}
         held = self._find_holders({citation.key for resolved in cited.values() for citation in resolved})
-        links: dict[tuple[int, int], Link] = {}
+        links: dict[tuple[int, int], CitationLink] = {}
         for citing, resolved in sorted(cited.items()):
             for citation in (citation for citation in resolved if citation.key in held):
                 holders = held[citation.key] if citation.whole or len(held[citation.key]) == 1 else []
                 for holder in holders:
                     before = links.get((citing, holder))
                     share = 1 / len(resolved) / len(holders) + (before.share if before else 0.0)
-                    links[citing, holder] = Link(citing, holder, citation.name, share)
+                    links[citing, holder] = CitationLink(citing, holder, citation.name, share)
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
     def count_citing(self, term: str) -> int:

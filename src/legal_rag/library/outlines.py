@@ -20,7 +20,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.law.tree import Paragraph, TreeNode, section_titles
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
-from legal_rag.library.parts import Part, StoredDocument, bring_up_to_date
+from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
 if TYPE_CHECKING:
     from legal_rag.library.library import Library
@@ -165,7 +165,7 @@ def passage_condition(filters: Filters, *, of_chunks: bool) -> Condition | None:
 @contextmanager
 def outline_part(
     library: Path, store: Path, *, earlier: Path | None = None, anew: bool = False, keep_others: bool = False
-) -> Iterator[Part]:
+) -> Iterator[LibraryPart]:
     """Open the outlines that a store's documents lack; see `bring_up_to_date`.
 
     Args:
@@ -188,7 +188,7 @@ def outline_part(
                     connection.execute(f"DELETE FROM {table} WHERE outline_key IN ({gone})")  # noqa: S608
         query = f"SELECT document_key FROM store.documents AS d WHERE d.removed IS NULL AND {_IS_LACKING}"  # noqa: S608
         lacking = [key for (key,) in connection.execute(f"{query} ORDER BY document_key", (RULES_VERSION,))]
-        yield Part(lacking, _hash_and_outline, partial(_store_outlines, connection))
+        yield LibraryPart(lacking, _hash_and_outline, partial(_store_outlines, connection))
     sync(library / OUTLINES)
     record_checksums(library, OUTLINES)
 

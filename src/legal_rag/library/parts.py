@@ -33,7 +33,7 @@ class StoredDocument(NamedTuple):
     document: Document
 
 
-class Part(NamedTuple):
+class LibraryPart(NamedTuple):
     """What a Library keeps of each document, made of the document alone."""
 
     lacking: Sequence[int]  # keys of the documents without a current row, ascending
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 def bring_up_to_date(
     store: Path,
-    parts: Sequence[Part],
+    parts: Sequence[LibraryPart],
     label: str = "Reading",
     *,
     pool: ProcessPoolExecutor | None = None,

@@ -14,7 +14,7 @@ from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_h
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked
-from legal_rag.library.citation_graph import CitationLinks, Link
+from legal_rag.library.citation_graph import CitationLink, CitationLinks
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, rescore, search_shards
 from legal_rag.library.store import Place
@@ -257,7 +257,7 @@ def fuse(
 
 
 def propagate_citations(
-    scores: Mapping[int, float], links: Sequence[Link], shares: Mapping[str, float]
+    scores: Mapping[int, float], links: Sequence[CitationLink], shares: Mapping[str, float]
 ) -> dict[int, float]:
     """Propagate scores along citations: one step of a random walk (Page et al., 1999) from the best documents.
 

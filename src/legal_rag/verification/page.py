@@ -24,7 +24,7 @@ MAX_SHOWN = 600_000  # characters of the text in a page
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 
 
-class TextPiece(NamedTuple):
+class CheckedPiece(NamedTuple):
     """A piece of the text in one style."""
 
     text: str
@@ -35,7 +35,7 @@ class TextPiece(NamedTuple):
 class PageRow(NamedTuple):
     """A paragraph, and the notes in its margin: numbered references."""
 
-    pieces: list[TextPiece]
+    pieces: list[CheckedPiece]
     notes: list[tuple[int, Reference]]
 
 
@@ -113,7 +113,9 @@ def rows_of(verification: Verification) -> Iterator[PageRow]:
         begin = end
 
 
-def _split_pieces(text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]) -> Iterator[TextPiece]:
+def _split_pieces(
+    text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]
+) -> Iterator[CheckedPiece]:
     changes: dict[int, list[tuple[int, Reference]]] = {begin: [], end: []}
     for number, reference in references:
         for place in (reference.start, reference.end):
@@ -128,6 +130,6 @@ def _split_pieces(text: str, begin: int, end: int, references: Sequence[tuple[in
                 inside.pop(number, None)
         shortest = min(inside.values(), key=lambda reference: reference.end - reference.start, default=None)
         ends = [number for number, reference in changes[stop] if reference.end == stop]
-        yield TextPiece(
+        yield CheckedPiece(
             text[start:stop].rstrip() if stop == end else text[start:stop], shortest.verdict if shortest else None, ends
         )

@@ -117,7 +117,7 @@ _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 _MARKS = re.compile(r"[*_`~\\]")
 
 
-class Outcome(NamedTuple):
+class StatedOutcome(NamedTuple):
     """An outcome that a text states."""
 
     kind: str  # see `legal_rag.law.outcomes`
@@ -134,7 +134,7 @@ class StatedDecision(NamedTuple):
     names: tuple[Identifier, ...]  # of one number: joined cases have several; none: named by court and date
     court: str  # as written; empty if none is stated
     date: LegalDate | None
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StatedOutcome, ...]
     citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
 
@@ -313,7 +313,9 @@ class _ReferenceReader:
         names_court = bisect_left(self.court_starts, first) < bisect_left(self.court_starts, last)
         return names_court or _WEAK_CONTEXT.search(self.plain, first, last) is not None
 
-    def _build_decisions(self, run: Sequence[_CitationPart], outcomes: Sequence[Outcome]) -> Iterator[StatedDecision]:
+    def _build_decisions(
+        self, run: Sequence[_CitationPart], outcomes: Sequence[StatedOutcome]
+    ) -> Iterator[StatedDecision]:
         court = next((self.plain[part.start : part.end] for part in run if part.kind == "court"), "")
         date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
         span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
@@ -327,7 +329,7 @@ class _ReferenceReader:
         if not numbers:
             yield decision
 
-    def _outcomes_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, tuple[Outcome, ...]]:
+    def _outcomes_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, tuple[StatedOutcome, ...]]:
         """Return the outcomes in each citation's sentence by `id` of its run, if they can only be of this citation."""
         in_sentence: dict[int, list[list[_CitationPart]]] = {}
         for run in citations:
@@ -340,7 +342,7 @@ class _ReferenceReader:
                 outcomes[id(alone[0])] = tuple(self._find_outcomes(*self.sentences[sentence]))
         return outcomes
 
-    def _find_outcomes(self, start: int, end: int) -> Iterator[Outcome]:
+    def _find_outcomes(self, start: int, end: int) -> Iterator[StatedOutcome]:
         end = min(end, start + 3000)
         text, taken = self.outside[start:end], [(0, 0)]
         for kind, pattern in STATED:
@@ -355,7 +357,7 @@ class _ReferenceReader:
                 before = bisect_left(self.court_starts, start + match.start()) - 1
                 known = before >= 0 and self.court_starts[before] >= start
                 court = self.plain[slice(*self.courts[before])] if known else ""
-                yield Outcome(kind, start + match.start(), start + match.end(), court)
+                yield StatedOutcome(kind, start + match.start(), start + match.end(), court)
 
     def _read_articles(self) -> list[StatedArticle]:
         articles = [(name.start, name.end, name.value, name.code) for name in self.numbered_articles if name.code]

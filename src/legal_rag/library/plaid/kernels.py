@@ -41,7 +41,7 @@ class Tables(NamedTuple):
     excess: np.ndarray  # (n_centroids,), int32: what a row's product with a decoded residual is too high by
 
 
-class Query(NamedTuple):
+class KernelQuery(NamedTuple):
     """A query in integers; its tokens are padded to a multiple of LANES."""
 
     n_tokens: int
@@ -75,7 +75,7 @@ def max_sim(
     starts: np.ndarray,
     ends: np.ndarray,
     tables: Tables,
-    query: Query,
+    query: KernelQuery,
     out: np.ndarray,
 ) -> bool:
     """Score passages by MaxSim, straight from packed codes.
