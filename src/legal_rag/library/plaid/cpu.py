@@ -17,7 +17,7 @@ from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_tabl
 from legal_rag.library.plaid.search import ShardHits, ShardSize, in_scope, live_positions, search_shards, top
 
 if TYPE_CHECKING:  # loads numba, 0.2 s that BM25 need not wait
-    from legal_rag.library.plaid.kernels import KernelQuery
+    from legal_rag.library.plaid.kernels import Query
 
 JOBS_PER_CORE = 8
 JOB_TOKENS = 4096, 65_536  # scored by one thread in one go, about; a passage is not divided
@@ -65,12 +65,12 @@ class Codebook:
         )
         self._prepared = lru_cache(KEPT_QUERIES)(self._prepare_query)
 
-    def prepare(self, query: np.ndarray) -> "KernelQuery":
+    def prepare(self, query: np.ndarray) -> "Query":
         """Round a query, (n_query_tokens, dim), to integers, and multiply it with all centroids."""
         return self._prepared(query.tobytes())
 
-    def _prepare_query(self, query_bytes: bytes) -> "KernelQuery":
-        from legal_rag.library.plaid.kernels import LANES, WORD, KernelQuery
+    def _prepare_query(self, query_bytes: bytes) -> "Query":
+        from legal_rag.library.plaid.kernels import LANES, WORD, Query
 
         dim = self.centroids.shape[1]
         query = np.frombuffer(query_bytes, dtype=np.float32).reshape(-1, dim)
@@ -80,7 +80,7 @@ class Codebook:
         per_word = WORD // number.itemsize
         words = np.pad(rows, ((0, 0), (0, -dim % per_word))).reshape(len(rows) // LANES, LANES, -1, per_word)
         words = np.ascontiguousarray(words.transpose(0, 2, 1, 3), dtype=number)
-        return KernelQuery(
+        return Query(
             n_tokens=len(query),
             words=words.reshape(*words.shape[:2], -1),
             units=units * self.tables.unit,

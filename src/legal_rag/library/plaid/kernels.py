@@ -41,7 +41,8 @@ class Tables(NamedTuple):
     excess: np.ndarray  # (n_centroids,), int32: what a row's product with a decoded residual is too high by
 
 
-class KernelQuery(NamedTuple):
+# Renamed, it would break the compiled kernels that numba kept beside this file: they name it.
+class Query(NamedTuple):
     """A query in integers; its tokens are padded to a multiple of LANES."""
 
     n_tokens: int
@@ -75,7 +76,7 @@ def max_sim(
     starts: np.ndarray,
     ends: np.ndarray,
     tables: Tables,
-    query: KernelQuery,
+    query: Query,
     out: np.ndarray,
 ) -> bool:
     """Score passages by MaxSim, straight from packed codes.
