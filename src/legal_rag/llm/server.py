@@ -9,9 +9,9 @@ import urllib.request
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpcore
 
@@ -255,6 +255,10 @@ MASK = "[clé masquée]"
 # Ends of the names of variables that hold keys.
 KEY_VARIABLES = ("_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PASSWORD")
 
+# Between two characters of a key that is spread out: spaces, marks of no width, line ends as JSON and URLs write them.
+_GAP = r"(?:[\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\\{1,16}+[nrt]|%20|%0[9ad])*+"
+_ESCAPE = re.compile(rb"%[0-9a-f]{2}|\\u00|&#|\\[nrt]")
+
 
 def keys_of_environment() -> frozenset[str]:
     """Return the values of the process's variables that hold keys."""
@@ -267,14 +271,44 @@ def sanitized(text: str, keys: Iterable[str]) -> str:
 
 
 def mask_keys(text: str, keys: Iterable[str]) -> str:
-    """Replace keys in a text by `MASK`: as they are, URL-encoded, in base64, or broken over lines."""
-    secrets = [key for key in keys if _is_key(key)]
-    coded = [b64encode(key.encode()).decode().rstrip("=") for key in secrets]
-    for form in {*secrets, *coded, *(quote(key, safe="") for key in secrets)}:
-        text = re.sub(r"\s*".join(map(re.escape, form)), lambda _: MASK, text)
-    return text
+    """Replace keys in a text by `MASK`.
+
+    A key is found as it is; URL-encoded, as HTML or JSON escapes (nested ones too), with spaces or marks of no width
+    between its characters; backwards; in base64 and in hexadecimal, also within a longer text so encoded.
+    """
+    secrets = frozenset(filter(_is_key, keys))
+    if not secrets:
+        return text
+    pattern, forms = _search_for(secrets)
+    plain = text.encode("ascii", "ignore").translate(None, b" \t\r\n\v\f").lower()  # rules most texts out quickly
+    return pattern.sub(MASK, text) if _ESCAPE.search(plain) or any(form in plain for form in forms) else text
 
 
 def _is_key(text: str) -> bool:
     """Tell keys from placeholders, which occur in ordinary text: "none", "EMPTY", "placeholder", "********"."""
     return len(text) >= (20 if text.isalpha() else 8) and len(set(text)) >= 4
+
+
+@lru_cache(maxsize=32)
+def _search_for(keys: frozenset[str]) -> tuple[re.Pattern[str], tuple[bytes, ...]]:
+    """Return a pattern of keys in all forms, and substrings that any text it matches has, blanks aside."""
+    forms = [form for key in sorted(keys, key=len, reverse=True) for form in _forms(key)]
+    pattern = "|".join(_GAP.join(map(_sign, form)) for form in forms)
+    return re.compile(pattern), tuple(form.encode("ascii", "ignore").lower() for form in forms)
+
+
+def _forms(key: str) -> Iterator[str]:
+    data = key.encode()
+    yield from (key, key[::-1], data.hex(), data.hex().upper())
+    for before in range(3):  # base64 of a longer text holds a key in three ways: less the signs it shares with others
+        first, last = -(-8 * before // 6), (8 * (before + len(data))) // 6
+        core = b64encode(bytes(before) + data + bytes(2)).decode()[first:last]
+        yield from {core, core.translate(str.maketrans("+/", "-_"))}
+
+
+def _sign(sign: str) -> str:
+    coded = "".join(f"%{byte:02x}" for byte in sign.encode())
+    if sign.isascii():
+        number = ord(sign)
+        coded += rf"|(?<!\\)\\{{1,16}}+u00{number:02x}|&#0{{0,5}}+{number};|&#x0{{0,5}}+{number:x};"
+    return f"(?:{re.escape(sign)}|(?i:{coded}))"
