@@ -1,5 +1,6 @@
 """Sources that a stranger made to fill memory, hang or lead elsewhere: one line each, and the others are read."""
 
+import gzip
 import json
 import os
 import tempfile
@@ -78,6 +79,16 @@ def test_a_line_that_does_not_fit_is_never_held(tmp_path, monkeypatch):
         tracemalloc.stop()
     assert (ids, len(bad)) == (["a", "z"], 1)
     assert peak < 40_000_000
+
+
+@pytest.mark.parametrize("content", [b"x" * 1_000_000, b"\n" * 300_000])
+def test_behind_a_line_without_end_nothing_is_looked_for(tmp_path, monkeypatch, content):
+    monkeypatch.setattr(sources, "LINE_CHARS", 10_000)
+    monkeypatch.setattr(sources, "SKIPPED_CHARS", 200_000)
+    rows = [json.dumps(row).encode() for row in GOOD]
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b"\n".join([rows[0], content, rows[1]])))
+    problem = "x.jsonl.gz: the file breaks off (more than 200,000 characters without a record)"
+    assert read(tmp_path / "x.jsonl.gz") == (["a"], [problem])
 
 
 def test_a_source_of_nothing_but_bad_records_is_given_up(monkeypatch):

@@ -28,6 +28,8 @@ SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 # Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
+SKIPPED_CHARS = 500_000_000  # of an overlong line, or of blank ones in a row, after which the file is given up
+LINE_COST = 500  # characters that a line counts for besides its own
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
 RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
@@ -265,12 +267,25 @@ def _suffix(path: Path) -> str:
 
 
 def _read_lines(file: TextIO) -> Iterator[str | None]:
-    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped."""
-    while line := file.readline(LINE_CHARS):
-        is_whole = len(line) < LINE_CHARS or line.endswith("\n")
-        while not is_whole and line and not line.endswith("\n"):
-            line = file.readline(2**16)
-        yield without_strays(line) if is_whole else None
+    """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
+
+    Raises:
+        EOFError: At an endless line, or an endless run of blank ones: a small archive may hold either.
+    """
+    n_skipped, is_whole = 0, True
+    while line := file.readline(LINE_CHARS if is_whole else 2**16):
+        was_whole, is_whole = is_whole, line.endswith("\n") or len(line) < (LINE_CHARS if is_whole else 2**16)
+        if was_whole and is_whole and line.strip():
+            n_skipped = 0
+            yield without_strays(line)
+            continue
+        n_skipped += len(line) + LINE_COST
+        if n_skipped > SKIPPED_CHARS:
+            raise EOFError(f"more than {SKIPPED_CHARS:,} characters without a record")
+        if is_whole:
+            yield line if was_whole else None
+    if not is_whole:
+        yield None
 
 
 def _rows_of_jsonl(path: Path) -> Records:
@@ -402,6 +417,9 @@ def _rows_of_csv(path: Path) -> Records:
             except csv.Error as error:
                 yield BadRecord(where, f"broken CSV ({error})")
                 continue
+            except EOFError as error:
+                yield BadRecord(path.name, f"the file breaks off ({error})")
+                return
             while too_long:
                 yield BadRecord(f"{path.name}, line {too_long.pop(0)}", TOO_LONG)
             if fields is None:
