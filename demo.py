@@ -231,7 +231,7 @@ for doc_id in doc_ids[:1]:
 # %%
 from legal_rag.graph import EDGE_TYPES, KnowledgeGraph
 
-linked = doc_ids[:1] if (corpus.path / "graph.sqlite").is_file() else []  # un index de PyLate n'en a pas
+linked = doc_ids[:1] if (corpus.path / "graph.sqlite").is_file() else []  # un index ancien peut n'en avoir aucun
 for doc_id in linked:
     for edge in KnowledgeGraph(corpus).neighbours(doc_id)[:15]:
         ends = f"{edge.source.name[-45:]:45}  {EDGE_TYPES[edge.type]:20}  {edge.target.name[-45:]:45}"
@@ -250,7 +250,7 @@ from legal_rag import deep_read
 from legal_rag.corpus_index import CorpusIndex, has_corpus_index
 
 DEEP_QUESTION = "Combien de décisions déclarent un candidat inéligible, et lesquelles ?"
-known = has_corpus_index(corpus)  # un index de PyLate n'en a pas
+known = has_corpus_index(corpus)  # un index peut être construit sans
 show = {"on_event": lambda event: print("-", event_line(event))}
 counted = deep_read.deep_read(DEEP_QUESTION, library=corpus, lm=lm, **show) if lm and known else None
 print(counted.answer if counted else "Pas de lecture profonde : il y faut un modèle, et un index construit ici.")
@@ -268,7 +268,7 @@ for topic, ids in CorpusIndex.open(corpus).topics.items() if known else ():
 from legal_rag.verification import show_verification, verify_text
 
 draft = f"{predictions[0].answer}\n\nCass. soc., 9 janv. 2018, n° 16-99.999, l'aurait confirmé."
-show_verification(verify_text(draft, corpus)) if known else print("Un index de PyLate n'a pas les numéros.")
+show_verification(verify_text(draft, corpus))
 
 # %% [markdown]
 # Les réponses, à garder ou à partager.
