@@ -1,12 +1,11 @@
 """Headings of French decisions, from `headings.toml`, and the pattern that finds them however they are written."""
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import Literal, NamedTuple
 
+from legal_rag.law.scanning import read_table
 from legal_rag.law.tree import PartKind, Speaker
 
 _FORMS = {letter: f"[{forms}]" for forms in ("EÉÈÊ", "AÀ", "CÇ", "OÔ") for letter in forms} | {"'": "['’ ]"}
@@ -31,9 +30,7 @@ class Heading(NamedTuple):
         return self.speaker or ("party" if self.part == "claims" else "court" if self.part == "reasons" else None)
 
 
-HEADINGS = tuple(
-    Heading(**row) for row in tomllib.loads((files("legal_rag.law") / "headings.toml").read_text("utf-8"))["heading"]
-)
+HEADINGS = tuple(Heading(**row) for row in read_table("headings.toml")["heading"])
 
 
 def phrases(**fields: object) -> list[str]:

@@ -1,8 +1,8 @@
 """How French denies and excepts: one list of words, from `negation.toml`."""
 
-import tomllib
-from importlib.resources import files
 from typing import Literal, NamedTuple
+
+from legal_rag.law.scanning import read_table
 
 
 class Negation(NamedTuple):
@@ -15,9 +15,7 @@ class Negation(NamedTuple):
     after: bool = False
 
 
-NEGATIONS = tuple(
-    Negation(**row) for row in tomllib.loads((files("legal_rag.law") / "negation.toml").read_text("utf-8"))["negation"]
-)
+NEGATIONS = tuple(Negation(**row) for row in read_table("negation.toml")["negation"])
 
 
 def negations(**fields: object) -> str:

@@ -1,16 +1,14 @@
 """The operative part of a French decision and its statements; outcomes, from `outcomes.toml`; grounds of appeal."""
 
 import re
-import tomllib
 from collections.abc import Iterable
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import Span, words_of
 from legal_rag.law.courts import APPEAL, SUPREME, Level
 from legal_rag.law.headings import phrases, spelt
-from legal_rag.law.scanning import BLANK, SPACE, Around
+from legal_rag.law.scanning import BLANK, SPACE, Around, read_table
 
 CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
 CONFIRMATION, INFIRMATION = "confirmation", "infirmation"
@@ -34,7 +32,7 @@ class OutcomeKind(NamedTuple):
     subordinate: tuple[str, ...] = ()
 
 
-_TABLE = tomllib.loads((files("legal_rag.law") / "outcomes.toml").read_text("utf-8"))
+_TABLE = read_table("outcomes.toml")
 OUTCOME_KINDS = tuple(OutcomeKind(**row) for row in _TABLE["outcome"])
 _ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
 _OF_A_CASE = {level: frozenset(row.kind for row in OUTCOME_KINDS if row.by == level) for level in (SUPREME, APPEAL)}

@@ -1,6 +1,7 @@
 """One reading of a text: what the rules find in it, each found when first asked for and kept."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from legal_rag.base.text import Span
 from legal_rag.law.amounts import find_amounts
@@ -8,10 +9,12 @@ from legal_rag.law.articles import ArticleCitation, find_article_citations
 from legal_rag.law.courts import find_courts, find_formations
 from legal_rag.law.dates import find_dates, find_durations, find_time_limits
 from legal_rag.law.decisions import find_cases, find_identifiers
-from legal_rag.law.outcomes import grounds, operative_part, solutions, statements
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.statutes import find_texts
 from legal_rag.law.tree import Paragraph, TreeNode
+
+if TYPE_CHECKING:
+    from legal_rag.law.outcomes import Operative
 
 
 class Reading:
@@ -35,8 +38,22 @@ class Reading:
     texts = cached_property(lambda self: find_texts(self.text, self.dates))  # codes, statutes, treaties
     courts = cached_property(lambda self: find_courts(self.text))
     formations = cached_property(lambda self: find_formations(self.text))
-    grounds = cached_property(lambda self: grounds(self.text))  # of appeal, as designated
-    operative = cached_property(lambda self: operative_part(self.text))
+
+    # `outcomes`, `parts` and `outline` compile patterns for hundredths of a second: not at every start.
+
+    @cached_property
+    def grounds(self) -> list[Span]:
+        """The grounds of appeal, as designated."""
+        from legal_rag.law.outcomes import grounds
+
+        return grounds(self.text)
+
+    @cached_property
+    def operative(self) -> "Operative | None":
+        """The operative part of a decision."""
+        from legal_rag.law.outcomes import operative_part
+
+        return operative_part(self.text)
 
     @cached_property
     def articles(self) -> list[ArticleCitation]:
@@ -47,7 +64,7 @@ class Reading:
     @cached_property
     def paragraphs(self) -> list[Paragraph]:
         """Its paragraphs, with who speaks in each."""
-        from legal_rag.law.parts import read_paragraphs  # compiles patterns for a tenth of a second
+        from legal_rag.law.parts import read_paragraphs
 
         return read_paragraphs(self.text, self._zones)
 
@@ -61,11 +78,15 @@ class Reading:
     @cached_property
     def statements(self) -> list[Span]:
         """The statements of the operative part."""
+        from legal_rag.law.outcomes import statements
+
         return statements(self.text, self.operative) if self.operative else []
 
     @cached_property
     def outcomes(self) -> list[Span]:
         """The words that state a decision's outcome."""
+        from legal_rag.law.outcomes import solutions
+
         return solutions(self.text, self.operative, self.statements)
 
 
