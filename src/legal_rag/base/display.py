@@ -3,12 +3,11 @@
 import html
 import reprlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from legal_rag.base.extras import require
-from legal_rag.base.text import one_line
+from legal_rag.base.text import fields_of, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,15 +24,10 @@ _brief.maxlist = _brief.maxtuple = _brief.maxdict = 2
 _brief.maxlevel = 2
 
 
-def row_of(value: Any) -> dict[str, Any]:
+def row_of(value: Any) -> Mapping[Any, Any]:
     """Return the fields of a mapping, a named tuple or a dataclass; any other value has one, called 'value'."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if hasattr(value, "_asdict"):
-        return dict(value._asdict())
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    return {"value": value}
+    named = fields_of(value)
+    return {"value": value} if named is None else named
 
 
 def short_repr(value: Any) -> str:

@@ -220,6 +220,18 @@ def plain_text(value: Any) -> str:
     return storable(str(value))
 
 
+def fields_of(value: Any) -> Mapping[Any, Any] | None:
+    """Return what a mapping, a named tuple or a dataclass holds by name; None for any other value."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        named: dict[str, Any] = value._asdict()
+        return named
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return None
+
+
 def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool = False) -> Any:
     """Convert a value to JSON types and storable text; named tuples and dataclasses become objects.
 
@@ -235,12 +247,8 @@ def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value) if keep_nan else None
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    elif is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {storable(str(name)): within(item) for name, item in value.items()}
+    if (named := fields_of(value)) is not None:
+        return {storable(str(name)): within(item) for name, item in named.items()}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
     return [within(item) for item in value] if isinstance(value, list | tuple) else storable(text_of(value))
