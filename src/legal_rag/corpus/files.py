@@ -59,6 +59,8 @@ def read_file(path: str | Path) -> str:
             kind = "PDF"
         elif head.startswith(b"PK\x03\x04") or suffix == ".docx":
             kind = "DOCX"
+        elif head.startswith(b"\xd0\xcf\x11\xe0"):
+            raise _RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
         text = {"PDF": _read_pdf, "DOCX": _read_docx, "text": _read_text}[kind](path)
     except _RefusedError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -117,9 +119,6 @@ def without_strays(text: str) -> str:
 
 
 def _read_text(path: Path) -> str:
-    with path.open("rb") as file:
-        if file.read(4) == b"\xd0\xcf\x11\xe0":
-            raise _RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
     text = read_plain_file(path)
     if len(_CONTROLS.findall(text)) > MOST_CONTROLS * len(text):
         raise _RefusedError("no text in a known encoding (expected UTF-8, UTF-16 or Windows-1252)")
