@@ -1,5 +1,6 @@
 """What a notebook needs, in one place: build a Library, search it, ask it, check a text against it, measure it."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -54,7 +55,10 @@ class SearchableLibrary(Library):
         """Return the agent that `ask` asks, made once for the same settings; see `legal_rag.agent.build_agent`."""
         from legal_rag.agent.agent import build_agent
 
-        key = repr((model, sorted(settings.items())))
+        asked = [
+            os.environ.get(f"GENERATOR_{name}") for name in ("MODEL_ID", "API_BASE", "API_KEY")
+        ]  # may be set later
+        key = repr((model, asked, sorted(settings.items())))
         if key not in self._agents:
             self._agents[key] = build_agent(self, model=model, encoder=self.retriever.encoder, **settings)
         return self._agents[key]
