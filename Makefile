@@ -13,6 +13,8 @@ MODEL := normal
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+unexport PYTHONDONTWRITEBYTECODE  # tests start many programs: each would compile the package anew
+
 .PHONY: demo test slow attack fuzz lint measure freeze frozen notebooks trec real-model clean
 
 $(CORE): pyproject.toml
