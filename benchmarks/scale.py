@@ -385,7 +385,7 @@ def make(source: Library, target: Path, n_documents: int, seed: int, *, words_on
     counts = json.loads((target / SIMULATED).read_text(encoding="utf-8"))
     fields = {name: source.manifest[name] for name in ("encoder", "chunks", "source")}
     manifest = {"commit": 1, **fields, "plaid": plaid, "counts": {**counts, "bad_records": 0}, "built": {}}
-    with clock.timing(commit, "write_lexical", "words"):
+    with clock.timing(commit, "fill_parts", "words"):
         n_shards = -(-counts["chunks"] // plaid["shard_chunks"])
         clock.time("words, checksums, commit", commit.finish_library, target, manifest, n_shards)
     for name, seconds in clock.seconds.items():

@@ -14,7 +14,6 @@ from legal_rag.indexer.commit import (
     LibraryUpdate,
     append_bad_records,
     building,
-    fill_parts,
     finish_library,
     staging,
     updating,
@@ -209,12 +208,10 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
         "built": {},
     }
-    manifest = finish_library(scratch, manifest, store.n_shards)
-    report.tokens = manifest["counts"]["tokens"]
+    parts: list[RebuiltPart] = ["trees", "graph", *(["corpus-index"] if cfg.corpus_index else [])]
     with Stopwatch(report.seconds).timed("parts"):
-        parts: list[RebuiltPart] = ["trees", "graph"]
-        parts += ["corpus-index"] if cfg.corpus_index else []
-        fill_parts(scratch, manifest, parts, earlier=library_path(cfg))
+        manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=library_path(cfg))
+    report.tokens = manifest["counts"]["tokens"]
 
 
 def _add_to_library(

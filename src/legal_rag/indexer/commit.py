@@ -34,7 +34,7 @@ from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
 from legal_rag.indexer.shards import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
-from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
+from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.checksums import record_all, record_checksums
 from legal_rag.library.library import (
@@ -145,14 +145,22 @@ def _discard(scratch: Path, note: Path) -> None:
     note.unlink(missing_ok=True)
 
 
-def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> dict[str, Any]:
-    """Make a Library from a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
+def finish_library(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    n_shards: int,
+    parts: Collection[RebuiltPart] = (),
+    *,
+    earlier: Path | None = None,
+    summaries: Path | None = None,
+) -> dict[str, Any]:
+    """Make a Library from a folder with a store and `n_shards` complete shards: mappings, manifest, words and `parts`.
 
-    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned.
+    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned. The other arguments
+    are those of `fill_parts`.
     """
     source, plaid = manifest["source"], manifest["plaid"]
     shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
-    write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
     shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
     vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
     lineage = _build_id(folder / STORE, shards)
@@ -172,6 +180,7 @@ def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> 
         **vectors,
     }
     write_manifest(folder, whole)
+    fill_parts(folder, whole, {"words", *parts}, earlier=earlier, summaries=summaries)
     return whole
 
 
@@ -192,7 +201,7 @@ def fill_parts(
     Args:
         folder: The Library's, possibly one being built.
         manifest: Its manifest.
-        names: Among `trees`, `graph` and `corpus-index`, which is always made anew.
+        names: Among `words` and `corpus-index`, which are always made anew, `trees` and `graph`.
         earlier: The Library that it replaces, whose outlines of the same texts are copied and entities linked.
         summaries: A corpus index of the same documents and keys, whose summaries by a model are kept.
         anew: Parts of which nothing is kept but what users or a model gave.
@@ -200,6 +209,8 @@ def fill_parts(
     """
     store, parts, workers = folder / STORE, list[LibraryPart](), (os.cpu_count() or 1) if parallel else 1
     with ExitStack() as opened:
+        if "words" in names:
+            parts.append(opened.enter_context(word_part(folder, store)))
         if "trees" in names:
             before = earlier / OUTLINES if earlier else None
             parts.append(opened.enter_context(outline_part(folder, store, earlier=before, anew="trees" in anew)))
@@ -326,7 +337,8 @@ class LibraryUpdate:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
         if shards:
-            write_lexical(self.path / LEXICAL_FOLDER, store, first_shard=shards[0])
+            with word_part(self.path, store, first_shard=shards[0]) as part:
+                bring_up_to_date(store, [part])
         self._connection.execute("ATTACH ? AS other", (str(store),))
         with transaction(self._connection):
             self._mark_documents_removed("id IN (SELECT id FROM other.documents)")

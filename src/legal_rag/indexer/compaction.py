@@ -13,7 +13,7 @@ import numpy as np
 from legal_rag.base.files import beside, link_or_copy, progress
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
-from legal_rag.indexer.commit import fill_parts, finish_library, library_locked, replacing
+from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
 from legal_rag.indexer.doctor import refuse_damage
 from legal_rag.indexer.pipeline import (
@@ -125,13 +125,13 @@ def compact_index(
                 _copy_shards(library, scratch, plan, cfg, Stopwatch(report.seconds))
             shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
             _carry_over(target, scratch)
-            manifest = _finish_compaction(library, scratch, cfg, plan)
             if (target / GRAPH).is_file():
                 copy_graph(target / GRAPH, scratch / GRAPH)
             files: dict[RebuiltPart, str] = {"trees": OUTLINES, "graph": GRAPH, "corpus-index": CORPUS_INDEX}
             names = {name for name, file in files.items() if (target / file).is_file()}
+            manifest = _compacted_manifest(library, cfg, plan)
             # The document keys of the corpus index are those of the old store.
-            fill_parts(scratch, manifest, names, earlier=target, summaries=target / CORPUS_INDEX)
+            finish_library(scratch, manifest, len(plan), names, earlier=target, summaries=target / CORPUS_INDEX)
         report.bytes = _count_bytes(target)
     return report
 
@@ -278,16 +278,14 @@ def _carry_over(target: Path, scratch: Path) -> None:
             link_or_copy(path, scratch / path.name)
 
 
-def _finish_compaction(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
+def _compacted_manifest(library: Library, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
     old = library.manifest
-    manifest = {name: value for name, value in old.items() if name not in REPLACED}
-    manifest |= {
+    return {name: value for name, value in old.items() if name not in REPLACED} | {
         "commit": library.commit + 1,
         "plaid": old["plaid"] | {"n_bits": cfg.n_bits},
         "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
         "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
     }
-    return finish_library(scratch, manifest, len(plan))
 
 
 def _count_bytes(folder: Path) -> int:
