@@ -3,8 +3,8 @@
 Results go to stdout, messages to stderr. An expected error is one line and status 1; a bug keeps its traceback.
 """
 
-import logging
 import gc
+import logging
 import os
 import re
 import sqlite3

@@ -15,6 +15,7 @@ from legal_rag.indexer.commit import (
     append_bad_records,
     building,
     finish_library,
+    forget_entities,
     staging,
     updating,
 )
@@ -30,9 +31,7 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
-from legal_rag.indexer.pipeline import Stopwatch, fill_shards
-from legal_rag.indexer.shards import CODEBOOK
-from legal_rag.library.carry_over import forget_entities
+from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
@@ -208,7 +207,8 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
         "built": {},
     }
-    parts: list[RebuiltPart] = ["trees", "graph", *(["corpus-index"] if cfg.corpus_index else [])]
+    parts: list[RebuiltPart] = ["trees", "graph"]
+    parts += ["corpus-index"] if cfg.corpus_index else []
     with Stopwatch(report.seconds).timed("parts"):
         manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=library_path(cfg))
     report.tokens = manifest["counts"]["tokens"]

@@ -20,7 +20,7 @@ from legal_rag.base.files import beside, put_in_place
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.base.text import storable
 from legal_rag.law.keys import ParsedQuery, canonical_key, relaxed_key
-from legal_rag.library.checksums import record_checksums
+from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument
 
 LEXICAL_FOLDER = "lexical"
@@ -96,16 +96,16 @@ def _index_words(
         places = _read_chunk_rows(key, connection)
         if not places:
             continue
-        numbers = {"document": _encode_place(*places[0][2:]), "n_chunks": len(places)}
-        starts, all_names = [start for start, _ in references], dict[str, None]()
+        first, starts, all_names = _encode_place(*places[0][2:]), [start for start, _ in references], dict[str, None]()
+        numbers: dict[str, Any] = {"document": first, "n_chunks": len(places)}
         for start, end, *place in places:
             names = dict.fromkeys(key for _, key in references[bisect_left(starts, start) : bisect_left(starts, end)])
             all_names |= names
             entry = {"text": [header, content[start:end]], "names": list(names), "place": _encode_place(*place)}
-            chunks.add_document(tantivy.Document.from_dict(entry | numbers, _bm25_schema()))
-        whole = {"text": [header, content], "names": list(all_names), "cited": _read_cited_keys(key, connection)}
-        whole["place"] = numbers["document"]
-        documents.add_document(tantivy.Document.from_dict(whole | numbers, _bm25_schema()))
+            chunks.add_document(tantivy.Document.from_dict(numbers | entry, _bm25_schema()))
+        whole = {"text": [header, content], "names": list(all_names), "place": first}
+        cited = _read_cited_keys(key, connection)
+        documents.add_document(tantivy.Document.from_dict(numbers | whole | {"cited": cited}, _bm25_schema()))
 
 
 class LexicalIndex:
