@@ -20,10 +20,9 @@ import torch
 from fast_plaid.search import FastPlaid
 from token_vectors import TokenVectors, load, vectors_parser
 
-from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
-from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_shard
 from legal_rag.library.plaid.files import open_files
-from legal_rag.library.plaid.writer import write_shard
+from legal_rag.library.plaid.search import MappedShard
 
 SEED = 42
 

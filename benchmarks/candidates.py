@@ -24,7 +24,7 @@ from legal_rag.encoder.runtime import n_cores
 from legal_rag.evaluation import read_queries
 from legal_rag.library import DEFAULT_FOLDER, Library
 from legal_rag.library.chunk_vectors import ChunkVectors, fit_frame, write_frame, write_segment
-from legal_rag.library.plaid.cpu import PlaidShards
+from legal_rag.library.plaid.search import PlaidShards
 from legal_rag.retriever import build_retriever
 from legal_rag.retriever.retriever import Retriever
 

@@ -47,7 +47,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder import Encoder
 from legal_rag.evaluation import read_queries
 from legal_rag.indexer import IndexConfig, add_documents, commit
-from legal_rag.indexer.shards import is_complete, shard_home
+from legal_rag.indexer.pipeline import is_complete, shard_home
 from legal_rag.law import MONTHS, find_dates, find_identifiers
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.law.sentences import split_sentences
@@ -55,9 +55,9 @@ from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Filters, Library
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.chunk_vectors import ChunkVectors
 from legal_rag.library.library import CHUNK_VECTORS, STORE
+from legal_rag.library.plaid.codec import _link_codec, _split_into_parts, _write_part, _write_rest
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
-from legal_rag.library.plaid.writer import _link_codec, _split_into_parts, _write_part, _write_rest
 from legal_rag.library.store import StoreWriter
 from legal_rag.retriever import MODES, Retriever
 from legal_rag.retriever.ranking import FUSED_CHUNKS, Mode, QueryFeatures, Ranker, Subsets
@@ -385,7 +385,7 @@ def make(source: Library, target: Path, n_documents: int, seed: int, *, words_on
     counts = json.loads((target / SIMULATED).read_text(encoding="utf-8"))
     fields = {name: source.manifest[name] for name in ("encoder", "chunks", "source")}
     manifest = {"commit": 1, **fields, "plaid": plaid, "counts": {**counts, "bad_records": 0}, "built": {}}
-    with clock.timing(commit, "write_lexical", "words"):
+    with clock.timing(commit, "fill_parts", "words"):
         n_shards = -(-counts["chunks"] // plaid["shard_chunks"])
         clock.time("words, checksums, commit", commit.finish_library, target, manifest, n_shards)
     for name, seconds in clock.seconds.items():

@@ -23,10 +23,8 @@ from token_vectors import TokenVectors, load, vectors_parser
 
 from legal_rag.library import PlaidShards, SearchSettings
 from legal_rag.library.chunk_vectors import ChunkVectors, fit_frame, write_frame, write_segment
-from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
-from legal_rag.library.plaid.cpu import Codebooks, MappedShard
-from legal_rag.library.plaid.search import ShardHits, rescore
-from legal_rag.library.plaid.writer import write_shard
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_shard
+from legal_rag.library.plaid.search import Codebooks, MappedShard, ShardHits, rescore
 
 K = 10
 Search = Callable[[np.ndarray], list[int]]

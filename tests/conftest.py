@@ -26,7 +26,7 @@ from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import ColbertEncoder, build_encoder, bundled_encoder
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
-from legal_rag.library.checksums import record_checksums
+from legal_rag.library.manifest import record_checksums
 from legal_rag.retriever import Retriever
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

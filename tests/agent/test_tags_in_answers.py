@@ -386,10 +386,10 @@ def broken_graph(library, monkeypatch):
 
 
 def locked_index(library, monkeypatch):
-    monkeypatch.setattr("legal_rag.library.carry_over.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("legal_rag.library.library.LOCK_SECONDS", 0.0)
     lock = FileLock(beside(library.path, "runs.lock"))
     lock.acquire()
-    monkeypatch.setattr("legal_rag.library.carry_over._held_by_a_test", lock, raising=False)  # until the test ends
+    monkeypatch.setattr("legal_rag.library.library._held_by_a_test", lock, raising=False)  # until the test ends
 
 
 def full_disk(library, monkeypatch):

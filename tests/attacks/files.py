@@ -26,8 +26,7 @@ from attacks.flips import FILES as PARTS
 from legal_rag.assets import ZipLimits, extract_zip
 from legal_rag.cli import main
 from legal_rag.corpus import SourceOptions, read_documents
-from legal_rag.library.checksums import CHECKSUMS
-from legal_rag.library.manifest import MANIFEST
+from legal_rag.library.manifest import CHECKSUMS, MANIFEST
 
 GOOD = ({"id": "bon-1", "content": "La cour rejette le pourvoi."}, {"id": "bon-2", "content": "Casse et annule."})
 ROW = {"id": "X", "content": "Attendu que le bail est résilié.", "title": "Titre", "decision_date": "2020-01-02"}

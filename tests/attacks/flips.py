@@ -19,7 +19,7 @@ from pathlib import Path
 from attacks.cases import Case, Outcome, Place
 from legal_rag.cli import main
 from legal_rag.indexer.doctor import damage_of
-from legal_rag.library.checksums import OF_A_DATABASE
+from legal_rag.library.manifest import OF_A_DATABASE
 
 CHANGES = 500  # of each file
 USED_EVERY = 50  # changes, on which commands run too

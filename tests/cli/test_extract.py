@@ -23,9 +23,9 @@ from legal_rag.indexer import (
     open_index,
     remove_documents,
 )
+from legal_rag.indexer.commit import carrying_entities
 from legal_rag.indexer.entities import complete_documents, extract_source
 from legal_rag.library import Library
-from legal_rag.library.carry_over import carrying_entities
 
 FILES = ["entities.html", "entities.json", "entities.jsonl", "extraction_index.txt"]
 TEXTS = {
@@ -241,23 +241,17 @@ def test_documents_that_have_entities_are_left_as_they_are_after_an_answer(libra
     assert [recipe.schema_name for recipe, _ in library.reload().entity_store.held_recipes()] == ["general"]
 
 
-def test_what_is_extracted_while_a_library_is_built_anew_is_in_the_new_one(library, tiny_encoder, monkeypatch):
-    keep, config = ExtractionStore.hold_many, IndexConfig(source=rows("a", "e"), index_folder=str(library.path.parent))
-    writes = []
+def test_an_extraction_keeps_other_writers_out(library, monkeypatch):
+    keep = ExtractionStore.hold_many
 
-    def rebuild_before(self, some):
-        if not writes:
-            writes.append(1)
-            build_index(config, tiny_encoder)
+    def remove_first(self, some):
+        with pytest.raises(ValueError, match="another process"):
+            remove_documents(["c"], library.path.parent)
         keep(self, some)
 
-    monkeypatch.setattr(ExtractionStore, "hold_many", rebuild_before)
-    report = extract_library(library, RULES)
-    built = open_index(config)
-    assert report.documents == 2
-    assert built.entities_of("a")
-    assert built.entities_of("e") == []
-    assert list(json.loads((built.path / "entities.json").read_text("utf-8"))) == ["a", "e"]
+    monkeypatch.setattr(ExtractionStore, "hold_many", remove_first)
+    assert extract_library(library, RULES).documents == 3
+    assert library.entities_of("c") is not None
 
 
 def test_who_writes_while_the_folders_are_moved_has_to_wait_but_who_reads_does_not_keep_them(library, tmp_path):

@@ -16,7 +16,7 @@ from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, build_index, open_index, preprocess
 from legal_rag.library import Library, PlaidShards
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS
+from legal_rag.library.manifest import CHECKSUMS
 
 
 @pytest.fixture

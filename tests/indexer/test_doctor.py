@@ -9,7 +9,7 @@ from legal_rag.cli import main
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.indexer.doctor import damage_of
 from legal_rag.library import Library
-from legal_rag.library.checksums import CHECKSUMS
+from legal_rag.library.manifest import CHECKSUMS
 
 
 @pytest.fixture

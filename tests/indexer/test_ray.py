@@ -18,11 +18,11 @@ from legal_rag.base.files import beside
 from legal_rag.encoder import EncoderConfig, build_encoder
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.indexer.config import library_path
+from legal_rag.indexer.pipeline import CODEBOOK, install_shard
 from legal_rag.indexer.ray import build_index_on_ray
-from legal_rag.indexer.shards import CODEBOOK, install_shard
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.library import STORE
+from legal_rag.library.manifest import CHECKSUMS
 from legal_rag.library.ray import ray_cluster, share_out
 
 pytestmark = pytest.mark.slow

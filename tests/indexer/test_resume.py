@@ -14,8 +14,7 @@ from legal_rag.base.files import beside
 from legal_rag.corpus import read_documents
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, pipeline
 from legal_rag.indexer.config import library_path
-from legal_rag.indexer.pipeline import prefetched
-from legal_rag.indexer.shards import discard_plaid, is_complete
+from legal_rag.indexer.pipeline import discard_plaid, is_complete, prefetched
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever
 
@@ -181,7 +180,7 @@ def _killed(*_):
 
 def test_vectors_that_a_kill_left_beside_a_finished_shard_do_not_stay(config, tiny_encoder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.indexer.shards.discard_vectors", _killed)
+        patch.setattr("legal_rag.indexer.pipeline.discard_vectors", _killed)
         with pytest.raises(KeyboardInterrupt):
             build_index(config, tiny_encoder)
     build_index(config, tiny_encoder)

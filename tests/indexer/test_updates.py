@@ -348,12 +348,12 @@ def test_a_compacted_library_answers_as_before_and_so_does_a_reader_of_the_one_b
 
 
 @pytest.mark.parametrize("retrain", [False, True])
-def test_a_compaction_cut_off_is_taken_up(config, worn, tiny_encoder, monkeypatch, retrain):
+def test_a_compaction_cut_off_leaves_the_library_as_it_was(config, worn, tiny_encoder, monkeypatch, retrain):
     def full_disk(*_, **__):
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.indexer.compaction._finish_compaction", full_disk)
+        patch.setattr("legal_rag.indexer.compaction._compacted_manifest", full_disk)
         with pytest.raises(OSError, match="No space left"):
             compact_index(config.index_folder, retrain=retrain)
     assert hits(open_index(config), tiny_encoder) == hits(worn, tiny_encoder)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
-from legal_rag.law.keys import all_reference_keys, cited_keys, own_keys, reference_keys, relaxed_key
+from legal_rag.law.keys import ParsedQuery, all_reference_keys, cited_keys, own_keys, relaxed_key
 from legal_rag.library import LexicalIndex
 from legal_rag.library.bm25 import HEADER_COLUMNS, LEXICAL_FOLDER, lexical_words
 from legal_rag.retriever import Retriever
@@ -44,10 +44,10 @@ def plain_bm25(library, query, k1=1.2, b=0.75):
         for chunk in library.chunks_of(doc_id):
             bags[doc_id, chunk.chunk_index] = (
                 Counter(lexical_words(f"{header} {chunk.text}")),
-                Counter(reference_keys(chunk.text)),
+                Counter(ParsedQuery(chunk.text).keys),
             )
     scores = Counter()
-    for part, terms in enumerate((lexical_words(query), reference_keys(query))):
+    for part, terms in enumerate((lexical_words(query), ParsedQuery(query).keys)):
         average = sum(bag[part].total() for bag in bags.values()) / len(bags)
         for term in terms:
             holders = [key for key, bag in bags.items() if term in bag[part]]

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from legal_rag.library.checksums import CHECKSUMS, checksum_problems, read_checksums, record_all, record_checksums
+from legal_rag.library.manifest import CHECKSUMS, checksum_problems, read_checksums, record_all, record_checksums
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from legal_rag.base.sqlite import connect_to_read
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.law.keys import ParsedQuery, own_keys
 from legal_rag.library import Filters
-from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLink, CitationLinks
 from legal_rag.library.filters import own_name_condition
 from legal_rag.library.library import STORE
-from legal_rag.library.store import present_at, present_keys
+from legal_rag.library.store import MAX_HOLDERS, CitationLink, CitationLinks, present_at, present_keys
 from legal_rag.retriever import Retriever
 from legal_rag.retriever.ranking import CITING_DOCUMENTS, propagate_citations
 

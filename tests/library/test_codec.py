@@ -12,14 +12,15 @@ from legal_rag.library.plaid.codec import (
     NearestCentroids,
     Packer,
     code_type,
+    copy_passages,
     count_centroids,
     read_codec,
     sample_vectors,
     train_codec,
     write_codec,
+    write_shard,
 )
 from legal_rag.library.plaid.files import open_files, unpacking_table
-from legal_rag.library.plaid.writer import copy_passages, write_shard
 
 LENGTHS = [9] * 40
 QUERY = random_passages([4], seed=1)[0]

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from legal_rag.library.checksums import checksum_problems, record_all
-from legal_rag.library.manifest import MANIFEST, read_manifest, write_manifest
+from legal_rag.library.manifest import MANIFEST, checksum_problems, read_manifest, record_all, write_manifest
 
 SHARD = {"path": "fast_plaid_index", "chunks": 3, "tokens": 9, "checksums": {"ivf.npy": "0" * 64}}
 WHOLE = {

@@ -9,11 +9,10 @@ from fast_plaid.search import FastPlaid
 from support.plaid_cases import One, checksums, max_sim, random_codec, reference_engine, write
 
 from legal_rag.library import PlaidShards
-from legal_rag.library.plaid import writer as plaid_writer
-from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
-from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid import codec as plaid_writer
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_shard
 from legal_rag.library.plaid.files import open_files, pack_buckets, unpacking_table
-from legal_rag.library.plaid.writer import write_shard
+from legal_rag.library.plaid.search import MappedShard
 
 N_PASSAGES = 50
 HALF_PRECISION = 0.05  # of scores about 20

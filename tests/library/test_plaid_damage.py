@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from support.plaid_cases import One, random_passages, write
 
-from legal_rag.library.plaid.cpu import MappedShard
-from legal_rag.library.plaid.search import ShardHits
-from legal_rag.library.plaid.writer import copy_passages
+from legal_rag.library.plaid.codec import copy_passages
+from legal_rag.library.plaid.search import MappedShard, ShardHits
 
 LENGTHS = [9] * 20
 QUERY = random_passages([4], seed=1)[0]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.plaid_cases import max_sim, random_passages, write
 
-from legal_rag.library.plaid import cpu
-from legal_rag.library.plaid.cpu import Codebooks, MappedShard
+from legal_rag.library.plaid import search as cpu
 from legal_rag.library.plaid.kernels import TILE, TOKENS, has_vnni
+from legal_rag.library.plaid.search import Codebooks, MappedShard
 
 LENGTHS = [1, 2, TILE - 1, TILE, TILE + 1, TOKENS - 1, TOKENS, TOKENS + 1, 500]
 EVERY = np.arange(len(LENGTHS))
@@ -129,7 +129,7 @@ def test_a_processor_without_vectors_gives_the_same_scores(tmp_path):
     program = """
 import sys, numpy as np
 from pathlib import Path
-from legal_rag.library.plaid.cpu import MappedShard, max_sim
+from legal_rag.library.plaid.search import MappedShard, max_sim
 from legal_rag.library.plaid.kernels import has_vnni
 assert not has_vnni()
 root = Path(sys.argv[1])

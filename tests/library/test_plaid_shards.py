@@ -5,10 +5,9 @@ import pytest
 from support.plaid_cases import One, checksums, random_passages, reference_engine, write
 
 from legal_rag.library import PlaidShards
-from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.codec import copy_passages
 from legal_rag.library.plaid.files import open_files
-from legal_rag.library.plaid.search import ShardHits, ShardSize, search_shards
-from legal_rag.library.plaid.writer import copy_passages
+from legal_rag.library.plaid.search import MappedShard, ShardHits, ShardSize, search_shards
 
 LENGTHS = [3, 1, 12, 7, 1, 30, 2, 5, 9, 4] * 6
 ALL = list(range(len(LENGTHS)))

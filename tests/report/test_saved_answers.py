@@ -20,7 +20,8 @@ from legal_rag.graph import (
     add_answer,
 )
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
-from legal_rag.library.carry_over import carrying_answers, locked_answers
+from legal_rag.indexer.commit import carrying_answers
+from legal_rag.library.library import locked_answers
 from legal_rag.report import SavedAnswers
 
 USAGE = Usage(2, 1, 1200, 80, 0.004)
@@ -204,7 +205,7 @@ def test_an_answer_saved_while_the_index_is_replaced_is_not_lost(library, tmp_pa
 
 
 def test_an_index_that_another_process_does_not_let_go_is_told(library, monkeypatch):
-    monkeypatch.setattr("legal_rag.library.carry_over.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("legal_rag.library.library.LOCK_SECONDS", 0.0)
     store, line = SavedAnswers.of(library), "no answer can be saved in .*: another process has been"
     with locked_answers(library.path), pytest.raises(OSError, match=line):
         store.save(ANSWER)
@@ -265,7 +266,7 @@ def test_a_removed_answer_takes_its_edges_with_it(library):
 def test_an_answer_whose_edges_cannot_be_deleted_stays(library, monkeypatch):
     store = SavedAnswers.of(library)
     add_answer(library, store.save(OWN), TAGS, ["a"])
-    monkeypatch.setattr("legal_rag.library.carry_over.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("legal_rag.library.library.LOCK_SECONDS", 0.0)
     with locked_answers(library.path), pytest.raises(OSError, match="another process has been writing there"):
         store.remove(OWN.answer_id)
     assert store.load(OWN.answer_id) == OWN

@@ -4,10 +4,8 @@ import hashlib
 
 import numpy as np
 
-from legal_rag.library.plaid.codec import train_codec
-from legal_rag.library.plaid.cpu import NO_HITS, MappedShard
-from legal_rag.library.plaid.search import ShardHits, in_scope, search_shards
-from legal_rag.library.plaid.writer import write_shard
+from legal_rag.library.plaid.codec import train_codec, write_shard
+from legal_rag.library.plaid.search import NO_HITS, MappedShard, ShardHits, in_scope, search_shards
 
 
 def random_passages(lengths, *, dim=32, seed=0):

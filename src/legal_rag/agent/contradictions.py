@@ -29,9 +29,9 @@ from legal_rag.law.outcomes import CASSATION, Outcome, opposites_of
 from legal_rag.law.scanning import NO_BREAK
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
-from legal_rag.library.citation_graph import CitationLinks, CitingDecision
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import whole_outline_of
+from legal_rag.library.store import CitationLinks, CitingDecision
 from legal_rag.llm import Budget, BudgetExceededError, Usage
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ from legal_rag.corpus_index.tables import (
 )
 from legal_rag.corpus_index.terms import TextTerms, query_terms, read_terms
 from legal_rag.extraction.schemas import choose_schema
-from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
+from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import BATCH, LibraryPart, StoredDocument, bring_up_to_date, process_pool
 from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel

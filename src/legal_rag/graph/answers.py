@@ -55,8 +55,7 @@ from legal_rag.law.courts import COURT_WORDS
 from legal_rag.law.keys import NO_CODE, own_keys
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.words import TITLES
-from legal_rag.library.carry_over import locked_answers
-from legal_rag.library.library import Library
+from legal_rag.library.library import Library, locked_answers
 
 MOST_READ = 20  # documents searched for names, in reading order
 MOST_BEFORE = 40  # characters before a name that may hold its title

@@ -28,7 +28,7 @@ from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
 from legal_rag.graph.names import Named
-from legal_rag.library.checksums import record_checksums
+from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from legal_rag.indexer.commit import (
     LibraryUpdate,
     append_bad_records,
     building,
-    fill_parts,
     finish_library,
+    forget_entities,
     staging,
     updating,
 )
@@ -31,9 +31,7 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
-from legal_rag.indexer.pipeline import Stopwatch, fill_shards
-from legal_rag.indexer.shards import CODEBOOK
-from legal_rag.library.carry_over import forget_entities
+from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
@@ -209,12 +207,11 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
         "built": {},
     }
-    manifest = finish_library(scratch, manifest, store.n_shards)
-    report.tokens = manifest["counts"]["tokens"]
+    parts: list[RebuiltPart] = ["trees", "graph"]
+    parts += ["corpus-index"] if cfg.corpus_index else []
     with Stopwatch(report.seconds).timed("parts"):
-        parts: list[RebuiltPart] = ["trees", "graph"]
-        parts += ["corpus-index"] if cfg.corpus_index else []
-        fill_parts(scratch, manifest, parts, earlier=library_path(cfg))
+        manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=library_path(cfg))
+    report.tokens = manifest["counts"]["tokens"]
 
 
 def _add_to_library(

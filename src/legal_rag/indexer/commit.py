@@ -26,24 +26,26 @@ from legal_rag.base.files import (
     sync,
     write_whole,
 )
-from legal_rag.base.sqlite import connect_to_read, connect_to_write, parameter, transaction
+from legal_rag.base.sqlite import connect_to_read, connect_to_write, copy_database, parameter, transaction
 from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.building import fill_index, update_corpus_index
 from legal_rag.extraction.entities import ENTITIES
+from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
+from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
-from legal_rag.indexer.shards import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
-from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
-from legal_rag.library.carry_over import carrying_answers, carrying_entities
-from legal_rag.library.checksums import record_all, record_checksums
+from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
+from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.library import (
     BAD_RECORDS,
     INSTRUCTIONS,
     MAPPING,
+    RUNS,
     STORE,
     Library,
     codebook_id,
+    locked_answers,
     store_version,
 )
 from legal_rag.library.manifest import (
@@ -52,6 +54,9 @@ from legal_rag.library.manifest import (
     FRAME,
     MANIFEST,
     files_in_manifest,
+    forget_checksums,
+    record_all,
+    record_checksums,
     write_manifest,
 )
 from legal_rag.library.outlines import OUTLINES, add_outlines, outline_part
@@ -68,7 +73,7 @@ COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are
 
 
 @contextmanager
-def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) -> Iterator[Path]:
+def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any] | None) -> Iterator[Path]:
     """Lock a Library's folder and yield a scratch folder, which replaces it on leaving; see `replacing`.
 
     Raises:
@@ -97,7 +102,7 @@ def library_locked(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
+def replacing(target: Path, purpose: str, key: Mapping[str, Any] | None = None) -> Iterator[Path]:
     """Yield a scratch folder (see `staging`), which replaces the Library at `target`, with what users put into it.
 
     After an error or a kill, `target` is as it was.
@@ -115,15 +120,61 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
 
 
 @contextmanager
-def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
+def carrying_answers(old: Path, new: Path) -> Iterator[None]:
+    """Link a Library's saved answers into the folder that replaces it, and lock them until the block has done that."""
+    shutil.rmtree(new / RUNS, ignore_errors=True)
+    if not old.is_dir():
+        yield
+        return
+    with locked_answers(old):
+        for file in (old / RUNS).glob("*.json"):
+            (new / RUNS).mkdir(exist_ok=True)
+            link_or_copy(file, new / RUNS / file.name)
+        yield
+
+
+@contextmanager
+def carrying_entities(old: Path, new: Path) -> Iterator[None]:
+    """Copy a Library's entities into the folder that replaces it, and lock them until the block ends.
+
+    A damaged file is left behind with a warning: its entities can be extracted again.
+    """
+    source = old / ENTITIES
+    if not source.is_file():
+        yield
+        return
+    with closing(connect_to_write(source)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")  # holds the write lock; there is nothing to commit
+            copy_database(source, new / ENTITIES)
+            sync(new / ENTITIES)
+        except sqlite3.OperationalError:  # such as a full disk
+            raise
+        except sqlite3.DatabaseError as error:
+            logger.warning("%s is damaged (%s): its entities are left behind, extract them again", source, error)
+        yield
+
+
+def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
+    """Delete the entities of removed documents, and the exported files of all: `legal-rag extract` writes new ones."""
+    if (library / ENTITIES).is_file():
+        with ExtractionStore(library / ENTITIES) as store:
+            store.drop(doc_ids)
+        delete_outputs(library)
+        record_checksums(library, ENTITIES, *OUTPUTS)
+
+
+@contextmanager
+def staging(target: Path, purpose: str, key: Mapping[str, Any] | None) -> Iterator[Path]:
     """Yield a scratch folder next to the locked `target`, new or as an interrupted attempt with the same `key` left it.
 
     It stays for the next attempt after a kill, an interruption, a full disk, or an error once shards were begun; it is
-    deleted after bad input before that, and at the end. The key is all that decides the outcome but the documents.
+    deleted after bad input before that, and at the end. The key is all that decides the outcome but the documents;
+    without one, nothing is resumed.
     """
     scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
     text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
-    if not (scratch.is_dir() and note.is_file() and note.read_text(encoding="utf-8") == text):
+    if key is None or not (scratch.is_dir() and note.is_file() and note.read_text(encoding="utf-8") == text):
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         write_whole(note, text)
@@ -131,12 +182,12 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path
         logger.warning("%s: the shards that an interrupted run has made are kept, and the rest done now", target)
     try:
         yield scratch
-    except (ValueError, LookupError):
-        if not (scratch / CODEBOOK).is_dir():
+    except BaseException as error:
+        if key is None or (isinstance(error, ValueError | LookupError) and not (scratch / CODEBOOK).is_dir()):
             _discard(scratch, note)
+        if isinstance(error, sqlite3.OperationalError):  # how SQLite says that the disk is full
+            raise OSError(f"cannot write in {scratch}: {error}") from error
         raise
-    except sqlite3.OperationalError as error:  # how SQLite says that the disk is full
-        raise OSError(f"cannot write in {scratch}: {error}") from error
     _discard(scratch, note)
 
 
@@ -145,14 +196,22 @@ def _discard(scratch: Path, note: Path) -> None:
     note.unlink(missing_ok=True)
 
 
-def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> dict[str, Any]:
-    """Make a Library from a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
+def finish_library(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    n_shards: int,
+    parts: Collection[RebuiltPart] = (),
+    *,
+    earlier: Path | None = None,
+    summaries: Path | None = None,
+) -> dict[str, Any]:
+    """Make a Library from a folder with a store and `n_shards` complete shards: mappings, manifest, words and `parts`.
 
-    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned.
+    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned. The other arguments
+    are those of `fill_parts`.
     """
     source, plaid = manifest["source"], manifest["plaid"]
     shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
-    write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
     shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
     vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
     lineage = _build_id(folder / STORE, shards)
@@ -172,6 +231,7 @@ def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> 
         **vectors,
     }
     write_manifest(folder, whole)
+    fill_parts(folder, whole, {"words", *parts}, earlier=earlier, summaries=summaries)
     return whole
 
 
@@ -192,7 +252,7 @@ def fill_parts(
     Args:
         folder: The Library's, possibly one being built.
         manifest: Its manifest.
-        names: Among `trees`, `graph` and `corpus-index`, which is always made anew.
+        names: Among `words` and `corpus-index`, which are always made anew, `trees` and `graph`.
         earlier: The Library that it replaces, whose outlines of the same texts are copied and entities linked.
         summaries: A corpus index of the same documents and keys, whose summaries by a model are kept.
         anew: Parts of which nothing is kept but what users or a model gave.
@@ -200,6 +260,8 @@ def fill_parts(
     """
     store, parts, workers = folder / STORE, list[LibraryPart](), (os.cpu_count() or 1) if parallel else 1
     with ExitStack() as opened:
+        if "words" in names:
+            parts.append(opened.enter_context(word_part(folder, store)))
         if "trees" in names:
             before = earlier / OUTLINES if earlier else None
             parts.append(opened.enter_context(outline_part(folder, store, earlier=before, anew="trees" in anew)))
@@ -247,7 +309,7 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         ValueError: If the frame or a shard is damaged.
     """
     from legal_rag.library.chunk_vectors import fit_frame, read_frame, write_frame, write_segment
-    from legal_rag.library.plaid.cpu import Codebooks, MappedShard
+    from legal_rag.library.plaid.search import Codebooks, MappedShard
 
     target, codebooks = folder / CHUNK_VECTORS, Codebooks()
 
@@ -326,7 +388,8 @@ class LibraryUpdate:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
         if shards:
-            write_lexical(self.path / LEXICAL_FOLDER, store, first_shard=shards[0])
+            with word_part(self.path, store, first_shard=shards[0]) as part:
+                bring_up_to_date(store, [part])
         self._connection.execute("ATTACH ? AS other", (str(store),))
         with transaction(self._connection):
             self._mark_documents_removed("id IN (SELECT id FROM other.documents)")
@@ -487,12 +550,16 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 
 @contextmanager
 def _recording(folder: Path) -> Iterator[None]:
-    """Record what a commit, or an attempt at one, may have changed; other parts are recorded by their writers."""
+    """Record what a commit, or an attempt at one, may have changed; other parts are recorded by their writers.
+
+    After a kill in between these files have no checksum, which `compact` accepts.
+    """
+    forget_checksums(folder, STORE, BAD_RECORDS, LEXICAL_FOLDER, MANIFEST)
     try:
         yield
     finally:
         mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
-        record_checksums(folder, STORE, BAD_RECORDS, LEXICAL_FOLDER, *mappings)
+        record_checksums(folder, MANIFEST, STORE, BAD_RECORDS, LEXICAL_FOLDER, *mappings)
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:

@@ -1,6 +1,5 @@
 """Compact an index: drop removed chunks, merge small shards, retrain the codebook."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,36 +9,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.base.files import beside, link_or_copy, progress
+from legal_rag.base.files import link_or_copy, progress
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
-from legal_rag.indexer.commit import fill_parts, finish_library, library_locked, replacing
+from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
 from legal_rag.indexer.doctor import refuse_damage
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
+    CODEBOOK,
     CODEC,
+    PASSAGE_TOKENS,
     SAMPLE_BATCHES,
+    SHARDS,
+    TOKEN_VECTORS,
     EncodedBatch,
     FullShard,
+    ShardWriter,
     Stopwatch,
     prefetched,
+    shard_home,
     shard_writer,
     train_into,
     write_shards,
 )
-from legal_rag.indexer.shards import (
-    CODEBOOK,
-    PASSAGE_TOKENS,
-    SHARDS,
-    TOKEN_VECTORS,
-    ShardWriter,
-    discard_plaid,
-    discard_vectors,
-    is_complete,
-    shard_home,
-)
-from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.library import (
     CORPUS_INDEX,
     DEFAULT_FOLDER,
@@ -49,11 +42,11 @@ from legal_rag.library.library import (
     STORE,
     Library,
 )
-from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST
+from legal_rag.library.manifest import CHECKSUMS, CHUNK_VECTORS, MANIFEST
 from legal_rag.library.outlines import OUTLINES
-from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.codec import copy_passages
 from legal_rag.library.plaid.files import PLAID_FOLDER
-from legal_rag.library.plaid.writer import copy_passages
+from legal_rag.library.plaid.search import MappedShard
 from legal_rag.library.store import copy_store
 
 REPLACED = ("format_version", "lineage", "shards", CHUNK_VECTORS)  # in the manifest
@@ -116,8 +109,7 @@ def compact_index(
         report.bytes_before = _count_bytes(target)
         report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
         report.requantised_chunks = sum(len(shard.places) for shard in plan) if requantised else 0
-        key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": cfg.n_bits}
-        with replacing(target, "compacting", key | {"retrain": retrain}) as scratch:
+        with replacing(target, "compacting") as scratch:
             _move_rows(library, scratch / STORE, plan)
             if requantised:
                 _requantise(library, scratch, plan, cfg, Stopwatch(report.seconds))
@@ -125,13 +117,13 @@ def compact_index(
                 _copy_shards(library, scratch, plan, cfg, Stopwatch(report.seconds))
             shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
             _carry_over(target, scratch)
-            manifest = _finish_compaction(library, scratch, cfg, plan)
             if (target / GRAPH).is_file():
                 copy_graph(target / GRAPH, scratch / GRAPH)
             files: dict[RebuiltPart, str] = {"trees": OUTLINES, "graph": GRAPH, "corpus-index": CORPUS_INDEX}
             names = {name for name, file in files.items() if (target / file).is_file()}
+            manifest = _compacted_manifest(library, cfg, plan)
             # The document keys of the corpus index are those of the old store.
-            fill_parts(scratch, manifest, names, earlier=target, summaries=target / CORPUS_INDEX)
+            finish_library(scratch, manifest, len(plan), names, earlier=target, summaries=target / CORPUS_INDEX)
         report.bytes = _count_bytes(target)
     return report
 
@@ -178,71 +170,55 @@ def _compacted_settings(library: Library, n_bits: int | None) -> IndexConfig:
 
 
 def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
-    """Write the store of the new Library, unless an earlier attempt did."""
-    if store.is_file():
-        return
+    """Write the store of the new Library."""
     moves = (
         (int(old_shard), int(old_position), shard.number, position)
         for shard in plan
         for position, (old_shard, old_position) in enumerate(shard.places)
     )
-    unfinished = beside(store, "new")
-    unfinished.unlink(missing_ok=True)
-    copy_store(library.path / STORE, unfinished, library.commit, moves)
-    os.replace(unfinished, store)
+    copy_store(library.path / STORE, store, library.commit, moves)
 
 
 def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
     """Copy the codes of the chunks of each new shard."""
-    folders = library.shard_folders
-    missing = [shard for shard in plan if not is_complete(shard_home(scratch, shard.number), len(shard.places))]
-    for shard in progress("Copying", iterable=missing, unit=" shards"):
+    folders, shards = library.shard_folders, library.manifest["shards"]
+    for shard in progress("Copying", iterable=plan, unit=" shards"):
         sources = np.unique(shard.places[:, 0]).tolist()
-        home = shard_home(scratch, shard.number)
-        home.mkdir(parents=True, exist_ok=True)
-        unfinished = home / f".{PLAID_FOLDER}.building"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        target = shard_home(scratch, shard.number) / PLAID_FOLDER
+        target.parent.mkdir(parents=True, exist_ok=True)
         with watch.timed("copy"):
             if cfg.keep_embeddings:
-                for batch in _vector_batches(library, scratch, [shard], keep=True):
+                for batch in _vector_batches(library, [shard], keep=True):
                     shard_writer(scratch, batch.shard, library.manifest["encoder"]["dim"]).append(batch.matrices)
-            n_chunks = library.manifest["shards"][sources[0]]["chunks"]
-            if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(n_chunks)):
-                unfinished.mkdir()
-                for name in library.manifest["shards"][sources[0]]["checksums"]:
-                    link_or_copy(folders[sources[0]] / name, unfinished / name)
+            if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(shards[sources[0]]["chunks"])):
+                target.mkdir()
+                for name in shards[sources[0]]["checksums"]:
+                    link_or_copy(folders[sources[0]] / name, target / name)
             else:
-                copy_passages(folders, shard.places, unfinished)
-        os.replace(unfinished, home / PLAID_FOLDER)
+                copy_passages(folders, shard.places, target)
 
 
 def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
     """Requantise all shards with a codec trained on token vectors sampled from all of them."""
     codec_folder = scratch / CODEBOOK / CODEC
-    if not codec_folder.is_dir():
-        places = np.concatenate([shard.places for shard in plan])
-        chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
-        vectors = _vectors_at(library, keep=cfg.keep_embeddings)
-        sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
-        train_into(codec_folder, sample, cfg, watch)
-    missing = [shard for shard in plan if not is_complete(shard_home(scratch, shard.number), len(shard.places))]
-    batches = _vector_batches(library, scratch, missing, keep=cfg.keep_embeddings)
-    n_chunks, dim = sum(len(shard.places) for shard in missing), library.manifest["encoder"]["dim"]
-    with progress("Quantising", unit=" chunks", total=n_chunks) as bar, prefetched(batches) as ahead:
+    places = np.concatenate([shard.places for shard in plan])
+    chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
+    vectors = _vectors_at(library, keep=cfg.keep_embeddings)
+    sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
+    train_into(codec_folder, sample, cfg, watch)
+    batches = _vector_batches(library, plan, keep=cfg.keep_embeddings)
+    dim = library.manifest["encoder"]["dim"]
+    with progress("Quantising", unit=" chunks", total=len(places)) as bar, prefetched(batches) as ahead:
         for batch in write_shards(scratch, ahead, dim, codec_folder, cfg, watch):
             bar.update(len(batch.matrices))
 
 
-def _vector_batches(
-    library: Library, scratch: Path, shards: Sequence[NewShard], *, keep: bool
-) -> Iterator[EncodedBatch]:
-    """Yield the token vectors of new shards' chunks, each shard from its beginning; `keep`: the kept ones."""
+def _vector_batches(library: Library, shards: Sequence[NewShard], *, keep: bool) -> Iterator[EncodedBatch]:
+    """Yield the token vectors of new shards' chunks; `keep`: the kept ones."""
     vectors = _vectors_at(library, keep=keep)
     for shard in shards:
         n_chunks = len(shard.places)
-        full, home = FullShard(shard.number, n_chunks), shard_home(scratch, shard.number)
-        discard_vectors(home)
-        discard_plaid(home)
+        full = FullShard(shard.number, n_chunks)
         for start in range(0, n_chunks, BATCH_CHUNKS):
             end = min(start + BATCH_CHUNKS, n_chunks)
             matrices = [vectors(*place) for place in shard.places[start:end].tolist()]
@@ -278,16 +254,14 @@ def _carry_over(target: Path, scratch: Path) -> None:
             link_or_copy(path, scratch / path.name)
 
 
-def _finish_compaction(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
+def _compacted_manifest(library: Library, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
     old = library.manifest
-    manifest = {name: value for name, value in old.items() if name not in REPLACED}
-    manifest |= {
+    return {name: value for name, value in old.items() if name not in REPLACED} | {
         "commit": library.commit + 1,
         "plaid": old["plaid"] | {"n_bits": cfg.n_bits},
         "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
         "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
     }
-    return finish_library(scratch, manifest, len(plan))
 
 
 def _count_bytes(folder: Path) -> int:

@@ -13,9 +13,8 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS, DIFFERS, checksum_problems
 from legal_rag.library.library import BAD_RECORDS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
-from legal_rag.library.manifest import CHUNK_VECTORS, FRAME, MANIFEST
+from legal_rag.library.manifest import CHECKSUMS, CHUNK_VECTORS, DIFFERS, FRAME, MANIFEST, checksum_problems
 from legal_rag.library.outlines import OUTLINES, outline_problems
 from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
 

@@ -5,7 +5,7 @@ import math
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -24,8 +24,8 @@ from legal_rag.extraction.terms import terms_of_all
 from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_documents, fill_graph
 from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
-from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import STORE, Library
+from legal_rag.library.manifest import record_checksums
 
 logger = logging.getLogger(__name__)
 
@@ -37,80 +37,39 @@ Keep = Literal["none", "models", "all"]
 
 
 class EntityWriter:
-    """Writes the entities of a Library, even while the Library is being replaced; close it at the end.
+    """Writes the entities of a Library; close it at the end.
 
     `keep` is what is not extracted again with other settings: nothing, what a model gave, or all.
     """
 
     def __init__(self, library: Library, settings: ExtractionSettings, *, keep: Keep = "none") -> None:
-        self.library, self.settings = library, settings
-        self._keep = keep
-        self._stores: list[ExtractionStore] = []  # those of replaced folders too: threads may still use them
+        self.library, self.settings, self._keep = library, settings, keep
         self._gaps: dict[str, list[Entity]] = {}  # of incompletely read documents, which are not stored
-        self._open_store()
-
-    def _open_store(self) -> None:
-        path = self.library.path / ENTITIES
-        self.store = ExtractionStore(path)
-        self._stores.append(self.store)
-        self._inode = path.stat().st_ino
-        self._extractor = Extractor(self.settings, None if self.settings.model_id == RULES else self.store)
+        self.store = ExtractionStore(library.path / ENTITIES)
+        self._extractor = Extractor(settings, None if settings.model_id == RULES else self.store)
 
     def close(self) -> None:
-        """Close the stores, and record the checksum of the Library's."""
-        for store in self._stores:
-            store.close()
+        """Close the store, and record its checksum."""
+        self.store.close()
         record_checksums(self.library.path, ENTITIES)
 
-    def holds(self, document: Document) -> bool:
-        """Tell whether a document needs no extraction: it has one by the same recipe, or one to keep."""
-        held = self.store.held_recipe(document.id, document.content_hash)
-        if held is None:
-            return False
-        by_model = not held.model_id.startswith(RULES)
-        if self._keep == "all" or (self._keep == "models" and by_model):
-            return True
-        return held.key == self._extractor.recipe_for(document.content).key
+    def extract_missing(self, documents: Iterable[Document], report: "ExtractReport") -> None:
+        """Extract and store the entities of documents that have none yet."""
 
-    def extract(self, text: str, doc_name: str) -> ExtractionResult:
-        """Extract one document; safe for threads."""
-        try:
-            return self._extractor.extract(text, doc_name)
-        except sqlite3.OperationalError:  # its store was replaced
-            if not self._was_replaced():
-                raise
-            return Extractor(self.settings, None).extract(text, doc_name)
+        def missing() -> Iterator[Document]:
+            for document in documents:
+                if self._holds(document):
+                    report.unchanged += 1
+                else:
+                    yield document
 
-    def keep(self, batch: Sequence[tuple[Document, ExtractionResult]]) -> None:
-        """Store the entities of documents; those of incompletely read ones only in memory."""
-        self._gaps.update({result.doc_name: result.extractions for _, result in batch if not result.complete})
-        rows = [self._make_row(document, result) for document, result in batch if result.complete]
-        try:
-            self.store.hold_many(rows)
-        except sqlite3.OperationalError:  # raised also where the file was moved
-            if not self._was_replaced():
-                raise
-        if self._was_replaced():
-            self._open_store()
-            self.store.hold_many(rows)
-
-    def _make_row(self, document: Document, result: ExtractionResult) -> tuple:
-        terms = terms_of_all(result.extractions, document.decision_date)
-        recipe = self._extractor.recipe_for(document.content)
-        return document.id, document.content_hash, document.content, recipe, result, terms
-
-    def _was_replaced(self) -> bool:
-        path = self.library.path / ENTITIES
-        return not path.is_file() or path.stat().st_ino != self._inode
-
-    def follow(self) -> bool:
-        """Reload the Library; tell whether it has changed."""
-        newest = self.library.reload()
-        if self._was_replaced():
-            self._open_store()
-        changed = (newest.build_id, newest.commit) != (self.library.build_id, self.library.commit)
-        self.library = newest
-        return changed
+        results = extracted(missing(), self._extractor.extract, self.settings)
+        size = RULES_BATCH if self.settings.model_id == RULES else 1
+        while batch := list(islice(results, size)):
+            for _, result in batch:
+                report.note(result)
+            self._gaps.update({result.doc_name: result.extractions for _, result in batch if not result.complete})
+            self.store.hold_many([self._make_row(document, result) for document, result in batch if result.complete])
 
     def delete_others(self) -> None:
         """Delete the entities of documents that are no longer in the Library."""
@@ -122,6 +81,21 @@ class EntityWriter:
         """Return the entities of a document."""
         held = self.store.entities_of(document.id, document.content_hash)
         return self._gaps.get(document.id, []) if held is None else held
+
+    def _holds(self, document: Document) -> bool:
+        """Tell whether a document needs no extraction: it has one by the same recipe, or one to keep."""
+        held = self.store.held_recipe(document.id, document.content_hash)
+        if held is None:
+            return False
+        by_model = not held.model_id.startswith(RULES)
+        if self._keep == "all" or (self._keep == "models" and by_model):
+            return True
+        return held.key == self._extractor.recipe_for(document.content).key
+
+    def _make_row(self, document: Document, result: ExtractionResult) -> tuple:
+        terms = terms_of_all(result.extractions, document.decision_date)
+        recipe = self._extractor.recipe_for(document.content)
+        return document.id, document.content_hash, document.content, recipe, result, terms
 
 
 @dataclass
@@ -192,30 +166,28 @@ def extract_library(
 ) -> ExtractReport:
     """Extract the documents of a Library that are not yet extracted, and export all.
 
-    If the Library changes or is replaced during extraction, its new documents are extracted too.
-
     Args:
-        library: Its folder is written to.
+        library: Its folder is written to; other writers are kept out.
         settings: How.
         output: The folder for the files; None is the Library's own.
         keep_models: Do not extract again what a model extracted.
 
     Raises:
-        ValueError: If the model cannot be asked.
+        ValueError: If the model cannot be asked, or another process is writing to the Library.
     """
-    started = time.perf_counter()
+    started, path = time.perf_counter(), library.path
     report = ExtractReport(settings.model_id, settings.schema)
-    with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
-        writer.store.index_words()
-        while True:
-            documents, n = writer.library.documents(), writer.library.n_documents
-            report.documents, report.unchanged = n, 0
-            _extract_documents(writer, progress("Extracting", iterable=documents, total=n, unit=" documents"), report)
-            if not writer.follow():
-                break
-        writer.delete_others()
-        renew_graph(writer.library.path)
-        report.files = [str(path) for path in _write_files(writer, report, output)]
+    with library_locked(path):
+        library = library.reload()
+        with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
+            writer.store.index_words()
+            documents, report.documents = library.documents(), library.n_documents
+            bar = progress("Extracting", iterable=documents, total=report.documents, unit=" documents")
+            writer.extract_missing(bar, report)
+            writer.delete_others()
+            if (path / GRAPH).is_file():
+                fill_graph(path, path / STORE)
+            report.files = [str(file) for file in _write_files(writer, report, output)]
     report.seconds = time.perf_counter() - started
     return report
 
@@ -231,29 +203,16 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     report = ExtractReport(settings.model_id, settings.schema)
     ids = list(dict.fromkeys(doc_ids))
     with closing(EntityWriter(library, settings, keep="all")) as writer:
-        _extract_documents(writer, map(library.document, ids), report)
+        writer.extract_missing(map(library.document, ids), report)
         report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
-    if report.extracted:
-        renew_graph(library.path, ids)
+    if report.extracted and (library.path / GRAPH).is_file():
+        try:
+            with library_locked(library.path):
+                fill_documents(library.path, library.path / STORE, ids)
+        except ValueError as error:  # an answer need not wait for another writer
+            logger.warning("the graph lacks the new entities (%s): %s", error, MAKE_COMMAND)
     report.documents, report.seconds = len(ids), time.perf_counter() - started
     return report
-
-
-def renew_graph(library: Path, doc_ids: Collection[str] | None = None) -> None:
-    """Add what new entities give to a Library's graph, if it has one; it stays as it is while another writes.
-
-    `doc_ids` are the documents looked at; None looks at all.
-    """
-    if not (library / GRAPH).is_file():
-        return
-    try:
-        with library_locked(library):
-            if doc_ids is None:
-                fill_graph(library, library / STORE)
-            else:
-                fill_documents(library, library / STORE, doc_ids)
-    except ValueError as error:
-        logger.warning("the graph lacks the new entities (%s): %s", error, MAKE_COMMAND)
 
 
 def missing_entities(
@@ -304,22 +263,6 @@ def extracted(
             yield first, future.result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _extract_documents(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
-    def missing() -> Iterator[Document]:
-        for document in documents:
-            if writer.holds(document):
-                report.unchanged += 1
-            else:
-                yield document
-
-    results = extracted(missing(), writer.extract, writer.settings)
-    size = RULES_BATCH if writer.settings.model_id == RULES else 1
-    while batch := list(islice(results, size)):
-        for _, result in batch:
-            report.note(result)
-        writer.keep(batch)
 
 
 def _write_files(writer: EntityWriter, report: ExtractReport, output: str | Path | None) -> list[Path]:

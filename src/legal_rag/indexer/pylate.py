@@ -4,7 +4,6 @@ import io
 import itertools
 import json
 import pickle  # noqa: TID251 - PyLate reads and writes nothing else
-import time
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -22,12 +21,10 @@ from legal_rag.encoder.encoder import Encoder, build_encoder
 from legal_rag.indexer.build import finish_build
 from legal_rag.indexer.commit import building, write_mapping
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
-from legal_rag.indexer.pipeline import Stopwatch
-from legal_rag.indexer.shards import shard_home
+from legal_rag.indexer.pipeline import Stopwatch, shard_home
 from legal_rag.library.library import MAPPING, STORE, Library
-from legal_rag.library.plaid.codec import CODEC_FILES, read_codec
+from legal_rag.library.plaid.codec import CODEC_FILES, copy_passages, read_codec
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
-from legal_rag.library.plaid.writer import copy_passages
 from legal_rag.library.store import StoreWriter
 
 PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, next to `fast_plaid_index`
@@ -67,9 +64,8 @@ def import_pylate(folder: str | Path, cfg: IndexConfig, encoder: Encoder | None 
         first_read = IndexReport()
         ids = [document.id for document in open_documents(cfg, first_read)]
         passages = _passages_of_documents(mapping, ids, first_read.bad, len(files.passage_tokens))
-        attempt = {"import": str(plaid), "begun": time.time_ns()}  # none is resumed
         with (
-            building(cfg.index_folder, cfg.index_name, attempt) as scratch,
+            building(cfg.index_folder, cfg.index_name, None) as scratch,
             closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks)) as store,
         ):
             positions = _store_documents(cfg, passages, store, report)

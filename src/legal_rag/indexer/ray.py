@@ -19,17 +19,21 @@ from legal_rag.encoder.encoder import Encoder, EncoderIdentity, build_encoder, c
 from legal_rag.indexer.build import finish_build, resumed_build
 from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents
 from legal_rag.indexer.pipeline import (
+    CODEBOOK,
     CODEC,
     FullShard,
     Stopwatch,
+    discard_plaid,
     encode_shards,
+    install_shard,
+    is_complete,
     keep_shards,
     prefetched,
     prepare_codebook,
+    shard_home,
     store_documents,
     write_shards,
 )
-from legal_rag.indexer.shards import CODEBOOK, discard_plaid, install_shard, is_complete, shard_home
 from legal_rag.library.library import STORE
 from legal_rag.library.ray import RETRIES, WorkerShare, ray_cluster, ray_errors, share_out
 

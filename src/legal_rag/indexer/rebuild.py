@@ -5,7 +5,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from legal_rag.base.files import beside, put_in_place
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.graph.store import count_unlinked
@@ -13,8 +12,6 @@ from legal_rag.indexer.commit import fill_parts, library_locked, write_chunk_vec
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
-from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
-from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
 from legal_rag.library.outlines import count_lacking
@@ -55,12 +52,10 @@ def rebuild(
         OSError: If the disk is full.
     """
     lacking = {part: documents for part, documents, *_ in plan if documents}
-    if "words" in lacking:
-        _write_words(library.path)
     if "vectors" in lacking:
         _write_vectors(library.path)
     report = extract_library(library.reload(), settings, keep_models=True) if "entities" in lacking else None
-    if names := lacking.keys() & {"corpus-index", "trees", "graph"}:
+    if names := lacking.keys() & {"words", "corpus-index", "trees", "graph"}:
         with library_locked(library.path):
             library = Library(library.path)
             anew = {part for part in names if force or lacking[part] == library.n_documents}
@@ -105,12 +100,3 @@ def _write_vectors(path: Path) -> None:
         if any(chunk_vector_problems(library)):  # damaged vectors are not extended
             shutil.rmtree(path / CHUNK_VECTORS, ignore_errors=True)
         write_manifest(path, library.manifest | write_chunk_vectors(path, library.manifest["shards"]))
-
-
-def _write_words(path: Path) -> None:
-    with library_locked(path):
-        scratch = beside(path / LEXICAL_FOLDER, "building")
-        shutil.rmtree(scratch, ignore_errors=True)
-        write_lexical(scratch, path / STORE)
-        put_in_place(scratch, path / LEXICAL_FOLDER)
-        record_checksums(path, LEXICAL_FOLDER)

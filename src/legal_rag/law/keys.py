@@ -74,18 +74,9 @@ class ParsedQuery:
 
     @cached_property
     def keys(self) -> list[str]:
-        """Its `reference_keys`."""
-        return _relaxed_keys(self.identifiers, self.text)
-
-
-def reference_keys(text: str) -> list[str]:
-    """Return the relaxed keys of the decisions, articles and dates that a text names, each once, in text order."""
-    return _relaxed_keys(find_identifiers(text), text)
-
-
-def _relaxed_keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
-    names = [_relaxed(name) for name in identifiers]
-    return list(dict.fromkeys([*names, *(f"date:{day.value.isoformat()}" for day in find_dates(text))]))
+        """The relaxed keys of the decisions and articles that it names, then of its dates, each once."""
+        names = [_relaxed(name) for name in self.identifiers]
+        return list(dict.fromkeys([*names, *(f"date:{day.value.isoformat()}" for day in find_dates(self.text))]))
 
 
 def all_reference_keys(text: str) -> list[str]:

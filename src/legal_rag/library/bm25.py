@@ -5,22 +5,23 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tantivy
 
-from legal_rag.base.files import progress
+from legal_rag.base.files import beside, put_in_place
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.base.text import storable
-from legal_rag.corpus.documents import Document
-from legal_rag.law.keys import ParsedQuery, reference_keys, relaxed_key
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+from legal_rag.law.keys import ParsedQuery, canonical_key, relaxed_key
+from legal_rag.library.manifest import record_checksums
+from legal_rag.library.parts import LibraryPart, StoredDocument
 
 LEXICAL_FOLDER = "lexical"
 MAKE_COMMAND = "'legal-rag rebuild --only words --force' makes it anew"
@@ -39,39 +40,72 @@ Ranked = list[tuple[int, int, float]]  # shard, position, score
 ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
 
 
-def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
-    """Index all documents and chunks of a store in `folder`, replacing entries from `first_shard` on.
+class _Words(NamedTuple):
+    """What is indexed of a document."""
+
+    key: int
+    header: str
+    content: str
+    references: list[tuple[int, str]]  # place and relaxed key, in the order of places
+
+
+@contextmanager
+def word_part(library: Path, store: Path, first_shard: int = 0) -> Iterator[LibraryPart]:
+    """Open the index of words for all documents of a store, to replace its entries from `first_shard` on.
 
     Raises:
         OSError: If the disk is full; what the folder held before is untouched.
     """
+    folder = library / LEXICAL_FOLDER
+    target = folder if first_shard else beside(folder, "building")
     if not first_shard:
-        shutil.rmtree(folder, ignore_errors=True)
-    chunks, documents = (_open_bm25(folder / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
+        shutil.rmtree(target, ignore_errors=True)
+    chunks, documents = (_open_bm25(target / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
     for writer in (chunks, documents):  # one thread each: segments in the order of chunks
         writer.delete_documents_by_query(_match_shards(first_shard))
     with closing(connect_to_read(store)) as connection:
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
-        with progress("Indexing words", unit=" documents", total=n_documents) as bar:
-            for key, *row in connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT document_key, ", 1)):
-                document, places = document_of_stored(row), _read_chunk_rows(key, connection)
-                names: dict[str, None] = {}  # no reference runs from one chunk into the next: they end with sentences
-                for start, end, *place in places:
-                    keys = dict.fromkeys(reference_keys(text := document.content[start:end]))
-                    chunks.add_document(_make_entry(document, text, keys, _encode_place(*place), places))
-                    names |= keys
-                if places:
-                    whole = _make_entry(document, document.content, names, _encode_place(*places[0][2:]), places)
-                    for name in _read_cited_keys(key, connection):
-                        whole.add_text("cited", name)
-                    documents.add_document(whole)
-                bar.update()
+        keys = [key for (key,) in connection.execute("SELECT document_key FROM documents ORDER BY document_key")]
+        yield LibraryPart(keys, _read_words, partial(_index_words, connection, chunks, documents))
     try:
         for writer in (chunks, documents):
             writer.commit()
             writer.wait_merging_threads()
     except ValueError as error:  # how Tantivy says that the disk is full
         raise OSError(f"cannot write in {folder}: {error}") from error
+    if not first_shard:
+        put_in_place(target, folder)
+    record_checksums(library, LEXICAL_FOLDER)
+
+
+def _read_words(stored: StoredDocument) -> _Words:
+    row, reading = stored.document.row(), stored.document.reading
+    header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
+    references = [(name.start, relaxed_key(canonical_key(name))) for name in reading.identifiers]
+    references += [(day.start, f"date:{day.value.isoformat()}") for day in reading.dates]
+    return _Words(stored.key, header, stored.document.content, sorted(references))
+
+
+def _index_words(
+    connection: sqlite3.Connection,
+    chunks: tantivy.IndexWriter,
+    documents: tantivy.IndexWriter,
+    rows: Iterable[_Words],
+) -> None:
+    """Write the entries of documents and of their chunks, each of which has the references that begin in it."""
+    for key, header, content, references in rows:
+        places = _read_chunk_rows(key, connection)
+        if not places:
+            continue
+        first, starts, all_names = _encode_place(*places[0][2:]), [start for start, _ in references], dict[str, None]()
+        numbers: dict[str, Any] = {"document": first, "n_chunks": len(places)}
+        for start, end, *place in places:
+            names = dict.fromkeys(key for _, key in references[bisect_left(starts, start) : bisect_left(starts, end)])
+            all_names |= names
+            entry = {"text": [header, content[start:end]], "names": list(names), "place": _encode_place(*place)}
+            chunks.add_document(tantivy.Document.from_dict(numbers | entry, _bm25_schema()))
+        whole = {"text": [header, content], "names": list(all_names), "place": first}
+        cited = _read_cited_keys(key, connection)
+        documents.add_document(tantivy.Document.from_dict(numbers | whole | {"cited": cited}, _bm25_schema()))
 
 
 class LexicalIndex:
@@ -271,20 +305,10 @@ def _match_shards(first: int, end: int | None = None) -> tantivy.Query:
     return tantivy.Query.range_query(_bm25_schema(), "place", tantivy.FieldType.Unsigned, _encode_place(first, 0), last)
 
 
-def _read_cited_keys(document_key: int, connection: sqlite3.Connection) -> set[str]:
-    """Return the keys of all that a document cites, in the form of `reference_keys`."""
+def _read_cited_keys(document_key: int, connection: sqlite3.Connection) -> list[str]:
+    """Return the relaxed keys of all that a document cites."""
     query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
-    return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
-
-
-def _make_entry(
-    document: Document, text: str, names: Iterable[str], place: int, chunks: Sequence[ChunkRow]
-) -> tantivy.Document:
-    """Make an entry; its `document` field is the place of the document's first chunk."""
-    row = document.row()
-    header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
-    numbers = {"place": place, "document": _encode_place(*chunks[0][2:]), "n_chunks": len(chunks)}
-    return tantivy.Document.from_dict({"text": [header, text], "names": list(names), **numbers}, _bm25_schema())
+    return list({relaxed_key(term): None for (term,) in connection.execute(query, (document_key,))})
 
 
 def _read_chunk_rows(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -17,7 +18,6 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
-from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.filters import (
     Condition,
     Filters,
@@ -34,6 +34,7 @@ from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import ShardSize
 from legal_rag.library.store import (
     SELECT_DOCUMENTS,
+    CitationLinks,
     Contents,
     Place,
     StoredChunk,
@@ -53,6 +54,7 @@ CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
 RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
+LOCK_SECONDS = 10.0  # that a writer of answers waits for another, whose work takes moments
 FEW_DOCUMENTS = 1000  # up to which chunks are looked up by document; above, in a map of all chunks
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
 
@@ -73,6 +75,22 @@ def codebook_id(shard: Mapping[str, Any]) -> str:
 def store_version(lineage: str) -> int:
     """Return the `user_version` that ties a store to its build: 31 bits, not 0."""
     return 1 + int(hashlib.sha256(lineage.encode()).hexdigest()[:7], 16)
+
+
+@contextmanager
+def locked_answers(library: Path) -> Iterator[None]:
+    """Lock a Library's saved answers against other writers; the lock file survives a replacement of the folder.
+
+    Raises:
+        OSError: If another process holds the lock for longer than `LOCK_SECONDS`.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(beside(library, f"{RUNS}.lock"), timeout=LOCK_SECONDS):
+            yield
+    except Timeout as error:
+        raise OSError(f"another process has been writing there for {LOCK_SECONDS:.0f} seconds") from error
 
 
 class IdentifierMatches(NamedTuple):

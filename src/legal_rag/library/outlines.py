@@ -18,8 +18,8 @@ from legal_rag.base.files import beside, sync
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
 from legal_rag.law.tree import Paragraph, TreeNode, section_titles
-from legal_rag.library.checksums import record_checksums
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
+from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import numpy as np
 
 from legal_rag.base.extras import install_command
 from legal_rag.library.library import Library
-from legal_rag.library.plaid.cpu import PlaidShards
-from legal_rag.library.plaid.search import ShardHits, ShardSize
+from legal_rag.library.plaid.search import PlaidShards, ShardHits, ShardSize
 
 RETRIES = 10  # of a task or an actor whose worker died; then something is wrong
 MISSING = f"the engine 'ray' needs Ray: {install_command('ray')}"

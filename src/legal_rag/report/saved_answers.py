@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from legal_rag.agent.prediction import Mode, Prediction, Status, new_answer_id
 from legal_rag.base.files import write_whole
 from legal_rag.graph.answers import remove_answer
-from legal_rag.library.carry_over import locked_answers
-from legal_rag.library.checksums import record_checksums
-from legal_rag.library.library import RUNS, Library
+from legal_rag.library.library import RUNS, Library, locked_answers
+from legal_rag.library.manifest import record_checksums
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,9 @@ from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_h
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked
-from legal_rag.library.citation_graph import CitationLink, CitationLinks
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, rescore, search_shards
-from legal_rag.library.store import Place
+from legal_rag.library.store import CitationLink, CitationLinks, Place
 
 if TYPE_CHECKING:
     from legal_rag.library.chunk_vectors import ChunkVectors

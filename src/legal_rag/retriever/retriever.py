@@ -20,8 +20,7 @@ from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.filters import Filters as Filters
 from legal_rag.library.library import Library
-from legal_rag.library.plaid.cpu import PlaidShards
-from legal_rag.library.plaid.search import SearchSettings, Shards
+from legal_rag.library.plaid.search import PlaidShards, SearchSettings, Shards
 from legal_rag.library.store import Place, StoredChunk
 from legal_rag.retriever.ranking import (
     Mode,

@@ -1,17 +1,20 @@
-"""A codebook for token vectors: training it, storing it, packing vectors with it."""
+"""Codebooks for token vectors: training, storing, packing vectors with one, writing a shard in fast-plaid's format."""
 
+import json
 import math
 import mmap
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numba import njit
 
+from legal_rag.base.files import link_or_copy
 from legal_rag.encoder.runtime import n_lanes
-from legal_rag.library.plaid.files import map_array, pack_buckets
+from legal_rag.library.plaid.files import CENTROIDS, METADATA, PlaidFiles, map_array, open_files, pack_buckets
 
 MAX_CENTROIDS = 2**13  # by default; below 2^15, so that a code takes two bytes
 POINTS_PER_CENTROID = 16  # tokens that k-means sees for each; with 64 the mean cosine is 0.9993 instead of 0.9992
@@ -22,7 +25,6 @@ CELL_ITERATIONS = 6  # of the k-means that sorts centroids into cells
 BUCKET_TOKENS = 8192  # tokens that the buckets are fitted to
 LEVEL_ITERATIONS = 50
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
-CENTROIDS = "centroids.npy"
 CODEC_FILES = (CENTROIDS, "bucket_cutoffs.npy", "bucket_weights.npy", "avg_residual.npy", "cluster_threshold.npy")
 NOT_FINITE = "a token vector is not finite (expected unit rows)"
 
@@ -128,7 +130,6 @@ def _train_centroids(sample: np.ndarray, n_centroids: int, generator: np.random.
 
 def _sums_by_centroid(sample: np.ndarray, centroids: np.ndarray) -> np.ndarray:
     """Sum the vectors that each centroid is nearest to: shape (n_centroids, dim), float32."""
-    from legal_rag.library.plaid.packing import add_rows
 
     nearest, sums = NearestCentroids(centroids), np.zeros_like(centroids)
     for block, codes in map_blocks(lambda block: (block, nearest(block)), read_blocks(sample)):
@@ -209,7 +210,6 @@ class NearestCentroids:
         Raises:
             ValueError: If a vector is not finite.
         """
-        from legal_rag.library.plaid.packing import nearest_rows
 
         cells = _nearest_cells(vectors, self._means, self._n_probed)
         rows, scores = np.empty(len(vectors), dtype=np.int32), np.empty(len(vectors), dtype=np.float32)
@@ -224,7 +224,6 @@ def _sort_into_cells(centroids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     For n centroids about sqrt(2n) cells: with several of them probed, that makes the fewest products.
     """
-    from legal_rag.library.plaid.packing import add_rows
 
     n_cells = int(math.sqrt(2 * len(centroids)))
     means = centroids[np.linspace(0, len(centroids) - 1, n_cells).astype(np.int64)]
@@ -239,7 +238,6 @@ def _sort_into_cells(centroids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _nearest_cells(vectors: np.ndarray, means: np.ndarray, n: int) -> np.ndarray:
     """Return the `n` cells nearest to each vector: shape (n_vectors, n), int32."""
-    from legal_rag.library.plaid.packing import nearest_cells
 
     cells = np.empty((len(vectors), n), dtype=np.int32)
     nearest_cells(vectors, _fill_tiles(means), len(means), cells)
@@ -248,7 +246,6 @@ def _nearest_cells(vectors: np.ndarray, means: np.ndarray, n: int) -> np.ndarray
 
 def _fill_tiles(rows: np.ndarray) -> np.ndarray:
     """Repeat the last row until rows fill whole tiles of the kernels."""
-    from legal_rag.library.plaid.packing import TILE
 
     return np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % TILE, axis=0)])
 
@@ -270,7 +267,6 @@ class Packer:
         Raises:
             ValueError: If a vector is not finite or its dim is not the codebook's.
         """
-        from legal_rag.library.plaid.packing import pack_residuals
 
         vectors, table = np.ascontiguousarray(vectors, dtype=np.float32), self._nearest.table
         if vectors.ndim != 2 or vectors.shape[1] != table.shape[1]:
@@ -299,3 +295,354 @@ def _release(vectors: np.ndarray) -> None:
     # Only of a file mapped read-only: other pages may hold unwritten data.
     if mapped is not None and getattr(vectors, "mode", None) == "r" and hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
+
+
+FAST = {"reassoc", "contract"}  # sums may be taken in another order; infinities keep their meaning
+TILE = 4  # vectors and centroids multiplied in one go
+
+
+@njit(nogil=True, cache=True)
+def add_rows(vectors: np.ndarray, places: np.ndarray, sums: np.ndarray) -> None:
+    """Add each vector, shape (n, dim), to the row of `sums` that `places`, shape (n,), has for it; all float32."""
+    for i in range(len(vectors)):
+        row, vector = sums[places[i]], vectors[i]
+        for d in range(len(row)):
+            row[d] += vector[d]
+
+
+@njit(nogil=True, cache=True)
+def nearest_cells(vectors: np.ndarray, means: np.ndarray, n_cells: int, out: np.ndarray) -> None:
+    """Find the cells with the highest dot products, the first among equals.
+
+    Args:
+        vectors: Shape (n, dim), float32.
+        means: Float32, a row for each cell, padded to a multiple of TILE.
+        n_cells: How many of them are not padding; at least `out` has columns.
+        out: Shape (n, n_nearest), int32, filled, nearest first; 0 where a vector's products are NaN.
+    """
+    n_nearest = out.shape[1]
+    best = np.empty(n_nearest, dtype=np.float32)
+    tile = np.empty((TILE, vectors.shape[1]), dtype=np.float32)
+    products = np.empty((TILE, len(means)), dtype=np.float32)
+    for start in range(0, len(vectors), TILE):
+        n = min(TILE, len(vectors) - start)
+        for k in range(n):
+            tile[k] = vectors[start + k]
+        _multiply_tile(tile, means, products)
+        for k in range(n):
+            cells = out[start + k]
+            best[:] = -np.inf
+            cells[:] = 0
+            for cell in range(n_cells):
+                product = products[k, cell]
+                if product > best[-1]:
+                    place = n_nearest - 1
+                    while place > 0 and product > best[place - 1]:
+                        best[place], cells[place] = best[place - 1], cells[place - 1]
+                        place -= 1
+                    best[place], cells[place] = product, cell
+
+
+@njit(nogil=True, cache=True)
+def nearest_rows(
+    vectors: np.ndarray,
+    cells: np.ndarray,
+    table: np.ndarray,
+    starts: np.ndarray,
+    out: np.ndarray,
+    scores: np.ndarray,
+) -> None:
+    """Find among the rows of some cells the one with the highest dot product, the first among equals.
+
+    Vectors are taken cell by cell, so that a cell's rows are read once for all of them.
+
+    Args:
+        vectors: Shape (n, dim), float32.
+        cells: Shape (n, n_probed), int32: the cells to look into for each vector.
+        table: Shape (n_rows, dim), float32, cell after cell, each a multiple of TILE rows.
+        starts: Shape (n_cells + 1,), where each cell begins in `table`.
+        out: Shape (n,), int32, filled with rows.
+        scores: Shape (n,), float32, filled with their products; minus infinity where all are NaN.
+    """
+    n_cells, n_probed = len(starts) - 1, cells.shape[1]
+    bounds = np.zeros(n_cells + 1, dtype=np.int64)
+    for i in range(len(vectors)):
+        for cell in cells[i]:
+            bounds[cell + 1] += 1
+    bounds = np.cumsum(bounds)
+    at = bounds.copy()
+    members = np.empty(len(vectors) * n_probed, dtype=np.int32)
+    for i in range(len(vectors)):
+        for cell in cells[i]:
+            members[at[cell]] = i
+            at[cell] += 1
+    tile = np.empty((TILE, vectors.shape[1]), dtype=np.float32)
+    products = np.empty((TILE, np.diff(starts).max()), dtype=np.float32)
+    out[:] = 0
+    scores[:] = -np.inf
+    for cell in range(n_cells):
+        first, n_rows = starts[cell], starts[cell + 1] - starts[cell]
+        for start in range(bounds[cell], bounds[cell + 1], TILE):
+            n = min(TILE, bounds[cell + 1] - start)
+            for k in range(n):
+                tile[k] = vectors[members[start + k]]
+            _multiply_tile(tile, table[first : first + n_rows], products)
+            for k in range(n):
+                row = products[k, :n_rows]
+                best = row[0]
+                for product in row:
+                    best = max(best, product)
+                if best > scores[members[start + k]]:
+                    scores[members[start + k]] = best
+                    for j in range(n_rows):
+                        if row[j] == best:
+                            out[members[start + k]] = first + j
+                            break
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _multiply_tile(tile: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Multiply TILE vectors with rows in a multiple of TILE; sixteen sums stay in registers."""
+    t0, t1, t2, t3 = tile[0], tile[1], tile[2], tile[3]
+    for r in range(0, len(rows), TILE):
+        r0, r1, r2, r3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
+        s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = np.float32(0.0)
+        s20 = s21 = s22 = s23 = s30 = s31 = s32 = s33 = np.float32(0.0)
+        for d in range(len(t0)):
+            a0, a1, a2, a3 = t0[d], t1[d], t2[d], t3[d]
+            b0, b1, b2, b3 = r0[d], r1[d], r2[d], r3[d]
+            s00 += a0 * b0
+            s01 += a0 * b1
+            s02 += a0 * b2
+            s03 += a0 * b3
+            s10 += a1 * b0
+            s11 += a1 * b1
+            s12 += a1 * b2
+            s13 += a1 * b3
+            s20 += a2 * b0
+            s21 += a2 * b1
+            s22 += a2 * b2
+            s23 += a2 * b3
+            s30 += a3 * b0
+            s31 += a3 * b1
+            s32 += a3 * b2
+            s33 += a3 * b3
+        out[0, r], out[0, r + 1], out[0, r + 2], out[0, r + 3] = s00, s01, s02, s03
+        out[1, r], out[1, r + 1], out[1, r + 2], out[1, r + 3] = s10, s11, s12, s13
+        out[2, r], out[2, r + 1], out[2, r + 2], out[2, r + 3] = s20, s21, s22, s23
+        out[3, r], out[3, r + 1], out[3, r + 2], out[3, r + 3] = s30, s31, s32, s33
+
+
+@njit(nogil=True, cache=True)
+def pack_residuals(
+    vectors: np.ndarray,
+    centroids: np.ndarray,
+    codes: np.ndarray,
+    cutoffs: np.ndarray,
+    stored: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Quantise and pack the residuals of tokens: vector less centroid.
+
+    Args:
+        vectors: Shape (n, dim), float32.
+        centroids: Shape (n_centroids, dim), float32.
+        codes: Shape (n,), the tokens' centroids.
+        cutoffs: Shape (2^bits - 1,), float32, rising: a residual's bucket is the number of cutoffs below it.
+        stored: Shape (2^bits,), uint8: the bits that encode each bucket, as `pack_buckets` orders them.
+        out: Shape (n, dim * bits / 8), uint8, filled.
+    """
+    dim, width = vectors.shape[1], out.shape[1]
+    per_byte = dim // width
+    n_bits = 8 // per_byte
+    residual = np.empty(dim, dtype=np.float32)
+    buckets = np.empty(dim, dtype=np.int32)
+    for i in range(len(vectors)):
+        vector, centroid = vectors[i], centroids[codes[i]]
+        for d in range(dim):
+            residual[d] = vector[d] - centroid[d]
+            buckets[d] = 0
+        for cutoff in cutoffs:
+            for d in range(dim):
+                buckets[d] += residual[d] > cutoff
+        for byte in range(width):
+            packed = np.uint8(0)
+            for j in range(per_byte):
+                packed = np.uint8((packed << n_bits) | stored[buckets[byte * per_byte + j]])
+            out[i, byte] = packed
+
+
+__all__ = ["copy_passages", "write_shard"]
+
+PART_TOKENS = 2**20  # tokens in a part of the shard
+
+
+def write_shard(
+    folder: Path,
+    vectors: np.ndarray,
+    passage_tokens: Sequence[int],
+    codec: Codec,
+    *,
+    codec_from: Path | None = None,
+) -> None:
+    """Write a shard's files into `folder`, which is created.
+
+    Args:
+        folder: A new folder.
+        vectors: Shape (n_tokens, dim), unit rows, float16 or float32. If mapped from a file (mode 'r'), memory holds
+            only blocks of it and 24 bytes per token.
+        passage_tokens: Tokens of each passage, in order; their sum is n_tokens.
+        codec: The codebook.
+        codec_from: A shard's folder that holds the files of this same codebook, to be linked instead of written.
+
+    Raises:
+        ValueError: If there is no token, a passage has none, the lengths do not add up, the codebook is of another
+            dim, or a vector is not finite.
+    """
+    if not len(vectors) or sum(passage_tokens) != len(vectors):
+        raise ValueError(f"passages of {sum(passage_tokens)} tokens do not fit {len(vectors)} token vectors")
+    if min(passage_tokens) < 1:
+        raise ValueError(f"passage {list(passage_tokens).index(min(passage_tokens))} has no token")
+    n_centroids, dim = codec.centroids.shape
+    if vectors.shape[1] != dim:
+        raise ValueError(f"token vectors of shape {vectors.shape} do not fit a codebook of dim {dim}")
+    folder.mkdir(parents=True)
+    if codec_from is None:
+        write_codec(folder, codec)
+    else:
+        _link_codec(codec_from, folder)
+    parts, packer = list(_split_into_parts(passage_tokens)), Packer(codec)
+    codes, at = [], 0
+    for part, lengths in enumerate(parts):
+        blocks = map_blocks(packer, read_blocks(vectors[at : at + sum(lengths)]))
+        codes.append(_write_part(folder, part, at, lengths, dim * codec.n_bits // 8, blocks))
+        at += sum(lengths)
+    _write_rest(folder, np.concatenate(codes), passage_tokens, codec.n_bits, n_centroids, len(parts))
+
+
+def _link_codec(source: Path, folder: Path) -> None:
+    for name in CODEC_FILES:
+        link_or_copy(source / name, folder / name)
+
+
+def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
+    """Write a shard of passages from shards with one codebook; codes and residuals stay as they are.
+
+    Args:
+        folders: Of the shards.
+        places: Shape (n_passages, 2): the number in `folders` and the position of each passage, in the new order.
+        target: A new folder.
+
+    Raises:
+        FileNotFoundError: If a shard is not complete.
+        ValueError: If one is damaged, or has no such passage.
+    """
+    sources = {number: open_files(folders[number]) for number in np.unique(places[:, 0]).tolist()}
+    for number, files in sources.items():
+        positions = places[places[:, 0] == number, 1]
+        if positions.min() < 0 or positions.max() >= len(files.passage_tokens):
+            raise ValueError(f"damaged PLAID index: {folders[number]} has only {len(files.passage_tokens)} passages")
+    first = next(iter(sources))
+    target.mkdir(parents=True)
+    _link_codec(folders[first], target)
+    starts = {number: np.cumsum([0, *files.passage_tokens]) for number, files in sources.items()}
+    lengths = [int(sources[number].passage_tokens[position]) for number, position in places.tolist()]
+    width, n_centroids = sources[first].parts[0].residuals.shape[1], len(sources[first].centroids)
+    codes, at, row = [], 0, 0
+    for part, own_lengths in enumerate(_split_into_parts(lengths)):
+        rows = places[row : row + len(own_lengths)].tolist()
+        blocks = (
+            _slice_passage(sources[number], starts[number], position, folders[number]) for number, position in rows
+        )
+        codes.append(_write_part(target, part, at, own_lengths, width, blocks))
+        at, row = at + sum(own_lengths), row + len(own_lengths)
+    _write_rest(target, np.concatenate(codes), lengths, sources[first].n_bits, n_centroids, len(codes))
+
+
+def _slice_passage(files: PlaidFiles, starts: np.ndarray, position: int, source: Path) -> tuple[np.ndarray, np.ndarray]:
+    part = int(np.searchsorted(files.part_passages, position, side="right")) - 1
+    rows = slice(starts[position] - files.part_starts[part], starts[position + 1] - files.part_starts[part])
+    codes = _checked_codes(files.parts[part].codes[rows], files, source)
+    return codes.astype(code_type(len(files.centroids))), files.parts[part].residuals[rows]
+
+
+def _checked_codes(codes: np.ndarray, files: PlaidFiles, source: Path) -> np.ndarray:
+    """Return codes that name the centroids there are, int64."""
+    codes = codes.astype(np.int64)
+    if len(codes) and (codes.min() < 0 or codes.max() >= len(files.centroids)):
+        raise ValueError(f"damaged PLAID index: {source} (tokens of unknown centroids)")
+    return codes
+
+
+def _write_part(
+    folder: Path,
+    part: int,
+    first_token: int,
+    lengths: Sequence[int],
+    width: int,
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    n_tokens = sum(lengths)
+    header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
+    codes = []
+    # Not a mapped file: on a full disk, writing to a mapping kills the process (SIGBUS).
+    with (folder / f"{part}.residuals.npy").open("wb") as residuals:
+        np.lib.format.write_array_header_1_0(residuals, header)
+        for nearest, packed in blocks:
+            codes.append(nearest)
+            residuals.write(packed.data)
+    all_codes = np.concatenate(codes)
+    np.save(folder / f"{part}.codes.npy", all_codes)
+    _write_json(folder / f"doclens.{part}.json", list(lengths))
+    _write_json(
+        folder / f"{part}.metadata.json",
+        {"embedding_offset": first_token, "num_documents": len(lengths), "num_embeddings": n_tokens},
+    )
+    return all_codes
+
+
+def _split_into_parts(passage_tokens: Sequence[int]) -> Iterator[list[int]]:
+    part: list[int] = []
+    n_tokens = 0
+    for length in passage_tokens:
+        if part and n_tokens + length > PART_TOKENS:
+            yield part
+            part, n_tokens = [], 0
+        part.append(int(length))
+        n_tokens += int(length)
+    yield part
+
+
+def _write_rest(
+    folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_bits: int, n_centroids: int, n_parts: int
+) -> None:
+    """Write the inverted lists and, last, the metadata, which marks the shard as complete."""
+    _write_ivf(folder, codes, passage_tokens, n_centroids)
+    _write_json(folder / "plan.json", {"nbits": n_bits, "num_chunks": n_parts})
+    _write_json(
+        folder / METADATA,
+        {
+            "avg_doclen": float(np.mean(passage_tokens)),
+            "compress_only": False,
+            "nbits": n_bits,
+            "num_chunks": n_parts,
+            "num_documents": len(passage_tokens),
+            "num_embeddings": int(sum(passage_tokens)),
+            "num_partitions": n_centroids,
+        },
+    )
+
+
+def _write_ivf(folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_centroids: int) -> None:
+    """Write the inverted lists: for each centroid, the passages that have a token there, once each."""
+    order = np.argsort(codes, kind="stable")
+    passages = np.repeat(np.arange(len(passage_tokens), dtype=np.int32), np.asarray(passage_tokens))[order]
+    codes = codes[order]
+    first = np.concatenate([[True], (codes[1:] != codes[:-1]) | (passages[1:] != passages[:-1])])
+    np.save(folder / "ivf.npy", passages[first])
+    lengths = np.bincount(codes[first], minlength=n_centroids)
+    np.save(folder / "ivf_lengths.npy", lengths.astype(np.int32))
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value), encoding="utf-8")

@@ -9,6 +9,7 @@ import numpy as np
 from legal_rag.base.files import parse_json
 
 PLAID_FOLDER = "fast_plaid_index"
+CENTROIDS = "centroids.npy"
 METADATA = "metadata.json"  # written last
 MAX_DIM = 2**16  # that sums of products of 8-bit integers fit 32 bits with
 
@@ -69,7 +70,7 @@ def open_files(folder: Path) -> PlaidFiles:
     lengths = [_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)]
     ivf_lengths = map_array(folder / "ivf_lengths.npy", "iu", 1)
     files = PlaidFiles(
-        centroids=map_array(folder / "centroids.npy", "f", 2),
+        centroids=map_array(folder / CENTROIDS, "f", 2),
         bucket_weights=map_array(folder / "bucket_weights.npy", "f", 1),
         n_bits=n_bits,
         passage_tokens=np.concatenate([np.empty(0, dtype=np.int64), *lengths]),

@@ -1,10 +1,23 @@
-"""Late-interaction search over shards by exact MaxSim."""
+"""Late-interaction search by exact MaxSim over memory-mapped shards, on the processor."""
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import cache, lru_cache
+from itertools import groupby, pairwise
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+
+from legal_rag.base import deadline
+from legal_rag.encoder.runtime import n_cores
+from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
+
+if TYPE_CHECKING:
+    from legal_rag.library.plaid.kernels import Query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,3 +172,398 @@ def _merge_hits(answers: Sequence[ShardHits], k: int) -> list[tuple[int, int, fl
     scores = np.concatenate([hits.scores for hits in answers])
     order = np.lexsort((positions, shards, -scores))[:k]
     return [(int(shards[i]), int(positions[i]), float(scores[i])) for i in order]
+
+
+JOBS_PER_CORE = 8
+JOB_TOKENS = 4096, 65_536  # scored by one thread in one go, about; a passage is not divided
+JOB_CENTROIDS = 1024
+WIDE_CODEBOOKS = 16  # kept in single precision and as integers, 5 * dim bytes a centroid
+KEPT_QUERIES = 4  # whose products with a codebook's centroids are kept, for the next shard
+LEVELS = 127  # the largest 8-bit integer on either side of 0
+NO_HITS = ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
+
+Job = tuple[int, int, int]  # part, and the first and last + 1 of the positions
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Codebook:
+    """What scoring needs of a codec; shared by all shards that have the same one."""
+
+    def __init__(self, files: PlaidFiles, *, vectorized: bool | None = None) -> None:
+        """Round the centroids and residuals of a shard's codec to integers.
+
+        Args:
+            files: The shard's.
+            vectorized: Whether AVX-512 VNNI does the sums; None where the processor has it. Scores are the same.
+        """
+        from legal_rag.library.plaid.kernels import VECTOR, Tables, has_vnni
+
+        self._bytes = has_vnni() if vectorized is None else vectorized
+        self.centroids: np.ndarray = files.centroids.astype(np.float32)
+        residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
+        self.residuals: np.ndarray = residuals.view(np.float64)  # two in each number
+        self.n_bits = files.n_bits
+        dim, number = self.centroids.shape[1], np.dtype(np.uint8 if self._bytes else np.int16)
+        unit, levels = _round_rows(residuals.reshape(1, -1))
+        levels = (levels.reshape(residuals.shape).astype(np.int16) + self._zero).astype(number)
+        units, rows = _round_rows(self.centroids)
+        self.tables = Tables(
+            table=levels.view(f"i{min(residuals.shape[1] * number.itemsize, 8)}"),
+            zero=np.array([self._zero], dtype=number),
+            unit=unit[0],
+            centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
+            units=units,
+            # Of half precision, these sums are exact, whatever the order.
+            squares=np.einsum("ij,ij->i", self.centroids, self.centroids, dtype=np.float64).astype(np.float32),
+            excess=self._excess(rows),
+        )
+        self._prepared = lru_cache(KEPT_QUERIES)(self._prepare_query)
+
+    def prepare(self, query: np.ndarray) -> "Query":
+        """Round a query, (n_query_tokens, dim), to integers, and multiply it with all centroids."""
+        return self._prepared(query.tobytes())
+
+    def _prepare_query(self, query_bytes: bytes) -> "Query":
+        from legal_rag.library.plaid.kernels import LANES, WORD, Query
+
+        dim = self.centroids.shape[1]
+        query = np.frombuffer(query_bytes, dtype=np.float32).reshape(-1, dim)
+        padded = np.pad(query, ((0, -len(query) % LANES), (0, 0)))
+        units, rows = _round_rows(padded)
+        number = np.dtype(np.int8 if self._bytes else np.int16)
+        per_word = WORD // number.itemsize
+        words = np.pad(rows, ((0, 0), (0, -dim % per_word))).reshape(len(rows) // LANES, LANES, -1, per_word)
+        words = np.ascontiguousarray(words.transpose(0, 2, 1, 3), dtype=number)
+        return Query(
+            n_tokens=len(query),
+            words=words.reshape(*words.shape[:2], -1),
+            units=units * self.tables.unit,
+            excess=self._excess(rows),
+            centroid_scores=self._centroid_scores(padded),
+        )
+
+    def _centroid_scores(self, padded: np.ndarray) -> np.ndarray:
+        """Multiply all centroids by query tokens; BLAS would round as its number of threads has it."""
+        from legal_rag.library.plaid.kernels import LANES, score_centroids
+
+        words = np.ascontiguousarray(padded.reshape(-1, LANES, padded.shape[1]).transpose(0, 2, 1))
+        scores = np.empty((len(self.centroids), len(padded)), dtype=np.float32)
+
+        def work(start: int) -> None:
+            end = start + JOB_CENTROIDS
+            score_centroids(self.centroids[start:end], words, scores[start:end])
+
+        _run_jobs(work, range(0, len(scores), JOB_CENTROIDS))
+        return scores
+
+    @property
+    def _zero(self) -> int:
+        """The integer that encodes a residual of 0."""
+        return 128 if self._bytes else 0
+
+    def _excess(self, rows: np.ndarray) -> np.ndarray:
+        return self._zero * rows.sum(axis=1, dtype=np.int32)
+
+
+class Codebooks:
+    """The codebooks last used, shared by shards; from any number of threads."""
+
+    def __init__(self, *, vectorized: bool | None = None) -> None:
+        """Hold none yet; see `Codebook` for the argument."""
+        self._vectorized = vectorized
+        self._held: OrderedDict[Hashable, Codebook] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, files: PlaidFiles) -> Codebook:
+        """Return the codebook with that key, which `files` have.
+
+        Raises:
+            ValueError: If theirs is of another shape.
+        """
+        with self._lock:
+            codebook = self._held.get(key) or Codebook(files, vectorized=self._vectorized)
+            shape, expected = (codebook.centroids.shape, codebook.n_bits), (files.centroids.shape, files.n_bits)
+            if shape != expected:  # kernels check no bounds
+                raise ValueError(
+                    f"damaged PLAID index: codebooks of {expected} and {shape} by one name (expected equal ones)"
+                )
+            self._held[key] = codebook
+            self._held.move_to_end(key)
+            if len(self._held) > WIDE_CODEBOOKS:
+                self._held.popitem(last=False)
+            return codebook
+
+
+class MappedShard:
+    """A memory-mapped shard. Queries have shape (n_query_tokens, dim), float32."""
+
+    def __init__(
+        self,
+        folder: Path,
+        excluded: np.ndarray | None = None,
+        codebooks: Codebooks | None = None,
+        codebook: Hashable | None = None,
+    ) -> None:
+        """Map a shard's files.
+
+        Args:
+            folder: Where they are.
+            excluded: Positions never to be returned, in rising order.
+            codebooks: Shared with other shards.
+            codebook: A key, equal for shards with the same codec; None for a codec of its own.
+
+        Raises:
+            FileNotFoundError: If the folder holds no complete index.
+            ValueError: If its files contradict one another, or an excluded position is not in it.
+        """
+        self.folder = folder
+        self._files: PlaidFiles = open_files(folder)
+        lengths = self._files.passage_tokens
+        self.size = ShardSize(len(lengths), int(lengths.sum()))
+        self.dim = int(self._files.centroids.shape[1])
+        self._live = live_positions(len(lengths), excluded)
+        self._starts = np.concatenate([[0], np.cumsum(lengths)])
+        self._codebooks = Codebooks() if codebooks is None else codebooks
+        self.codebook: Hashable = self if codebook is None else codebook
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
+        """Return each query's candidates with their MaxSim scores.
+
+        Raises:
+            ValueError: If a token's centroid is not one of the shard's, or it has no such passage.
+        """
+        return [
+            ShardHits(hits.positions, max_sim(query, [self], [hits.positions])[0])
+            for query, hits in zip(queries, candidates, strict=True)
+        ]
+
+    def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
+        """Return for each query the `k` best passages by MaxSim, in rising order of position.
+
+        Raises:
+            ValueError: If a token's centroid is not one of the shard's.
+        """
+        scope = in_scope(self._live, subset)
+        if scope is None:
+            scope = np.arange(self.size.n_passages)
+        return [top(scope, max_sim(query, [self], [scope])[0], k) for query in queries]
+
+    def token_vectors(self, positions: np.ndarray) -> np.ndarray:
+        """Decompress passages, in rising order: shape (their tokens one after the other, dim), float32, unit rows."""
+        bounds = np.concatenate([[0], np.cumsum(self.lengths(positions))])
+        return self._decompress("decompress", positions, bounds)
+
+    def passage_means(self, start: int, end: int) -> np.ndarray:
+        """Return the mean token vectors of the passages from `start` to before `end`: (end - start, dim), float32."""
+        return self._decompress("decompress_means", np.arange(start, end), np.arange(end - start + 1))
+
+    def jobs(self, positions: np.ndarray, n_tokens: int) -> Iterator[Job]:
+        """Yield jobs of about `n_tokens`: rising positions, cut also where another part begins."""
+        bounds = np.searchsorted(positions, self._files.part_passages)
+        for part, (low, high) in enumerate(pairwise(bounds)):
+            ends = np.cumsum(self.lengths(positions[low:high]))
+            cuts = np.searchsorted(ends, np.arange(n_tokens, ends[-1] if high > low else 0, n_tokens)) + low
+            for start, end in pairwise(np.unique([low, *cuts, high]).tolist()):
+                yield part, start, end
+
+    def lengths(self, positions: np.ndarray) -> np.ndarray:
+        """Return how many tokens passages have.
+
+        Raises:
+            ValueError: If the shard has no such passage.
+        """
+        if len(positions) and not 0 <= positions.min() <= positions.max() < self.size.n_passages:
+            wrong = positions.min() if positions.min() < 0 else positions.max()
+            raise ValueError(f"{self.folder} has {self.size.n_passages} passages, none at {wrong}")
+        return self._files.passage_tokens[positions]
+
+    def get_codebook(self) -> Codebook:
+        """Return the shard's codebook, from those last used."""
+        return self._codebooks.get(self.codebook, self._files)
+
+    def run(self, kernel: Callable[..., bool], positions: np.ndarray, job: Job, *arguments: object) -> None:
+        """Call a kernel with the packed codes and residuals of some passages, and `arguments`.
+
+        Raises:
+            ValueError: If it says that a centroid does not exist.
+        """
+        number, start, end = job
+        part, chosen = self._files.parts[number], positions[start:end]
+        starts, ends = (self._starts[chosen + shift] - self._files.part_starts[number] for shift in (0, 1))
+        if not kernel(part.codes, part.residuals, starts, ends, *arguments):
+            raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
+
+    def _decompress(self, kernel: str, positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Call a kernel that writes the rows from one bound to the next for each passage."""
+        from legal_rag.library.plaid import kernels
+
+        codebook, function = self.get_codebook(), getattr(kernels, kernel)
+        out = np.empty((bounds[-1], self.dim), dtype=np.float32)
+
+        def work(job: Job) -> None:
+            _, start, end = job
+            rows = out[bounds[start] : bounds[end]]
+            self.run(function, positions, job, codebook.centroids, codebook.residuals, rows)
+
+        _run_jobs(work, list(self.jobs(positions, JOB_TOKENS[0])))
+        return out
+
+
+class PlaidShards:
+    """The `Shards` of this process, each opened when it is first searched; a Ray actor holds its own."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        excluded: Sequence[np.ndarray] | None = None,
+        *,
+        sizes: Sequence[ShardSize] | None = None,
+        codebooks: Sequence[Hashable] | None = None,
+    ) -> None:
+        """Hold the shards in `folders`, in that order.
+
+        Args:
+            folders: One per shard.
+            excluded: For each shard the positions never to be returned, in rising order; None excludes none.
+            sizes: The shards', where they are known: then only the first is opened before it is searched.
+            codebooks: For each shard a key, equal for shards with the same codec, which memory then holds once; None
+                takes each to have its own.
+
+        Raises:
+            FileNotFoundError: If a folder holds no complete index. This and what follows may be raised later, when a
+                shard is opened.
+            ValueError: If a shard's files contradict one another, its size or the other shards' dim, or an excluded
+                position is not in it.
+        """
+        for values, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
+            if values is not None and len(values) != len(folders):
+                raise ValueError(f"{len(values)} {name} do not fit {len(folders)} shards")
+        self._folders, self._excluded = folders, excluded
+        self._sizes, self._keys, self._codebooks = sizes, codebooks, Codebooks()
+        self._opened: dict[int, MappedShard] = {}
+        self._lock = Lock()
+        self.dim = 0
+        opened = [self._get_shard(number) for number in range(len(folders))[: None if sizes is None else 1]]
+        self.sizes = [shard.size for shard in opened] if sizes is None else list(sizes)
+
+    def search(
+        self, query: np.ndarray, k: int, subsets: Sequence[np.ndarray | None] | None = None
+    ) -> list[tuple[int, int, float]]:
+        """Rank the passages of all shards for one query; see `search_shards`."""
+        return self.search_batch([query], k, subsets)[0]
+
+    def search_batch(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None] | None = None
+    ) -> list[list[tuple[int, int, float]]]:
+        """Rank the passages of all shards for several queries; see `search_shards`."""
+        return search_shards(self, queries, k, subsets)
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Return each shard's candidates with their scores; see `Shards`."""
+        hits_by_query = zip(*candidates, strict=True)
+        by_query = [self._rescore(query, hits) for query, hits in zip(queries, hits_by_query, strict=True)]
+        return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
+
+    def best(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Return each shard's best passages; see `Shards`."""
+        return [self._search_shard(number, queries, k, subset) for number, subset in enumerate(subsets)]
+
+    def token_vectors(self, place: tuple[int, int]) -> np.ndarray:
+        """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows."""
+        return self._get_shard(place[0]).token_vectors(np.array([place[1]]))
+
+    def _search_shard(
+        self, number: int, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None
+    ) -> list[ShardHits]:
+        if subset is not None and not len(subset):
+            return [NO_HITS for _ in queries]
+        return self._get_shard(number).best(queries, k, subset)
+
+    def _rescore(self, query: np.ndarray, candidates: Sequence[ShardHits]) -> list[ShardHits]:
+        """Score candidates by shard, all shards with the same codebook in one go."""
+        hits = list(candidates)
+        opened = [(number, self._get_shard(number)) for number, hit in enumerate(hits) if len(hit.positions)]
+        for _, group in groupby(opened, lambda pair: pair[1].codebook):
+            numbers, shards = zip(*group, strict=True)
+            positions = [hits[number].positions for number in numbers]
+            for number, scores in zip(numbers, max_sim(query, shards, positions), strict=True):
+                hits[number] = hits[number]._replace(scores=scores)
+        return hits
+
+    def _get_shard(self, number: int) -> MappedShard:
+        with self._lock:
+            if number not in self._opened:
+                self._opened[number] = self._open_shard(number)
+            return self._opened[number]
+
+    def _open_shard(self, number: int) -> MappedShard:
+        folder = self._folders[number]
+        excluded = None if self._excluded is None else self._excluded[number]
+        shard = MappedShard(folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
+        if self._sizes is not None and shard.size != self._sizes[number]:
+            raise ValueError(f"damaged PLAID index: {folder} ({shard.size}, expected {self._sizes[number]})")
+        if self.dim not in (0, shard.dim):
+            raise ValueError(f"shards of different dims: {sorted({self.dim, shard.dim})} (expected one)")
+        self.dim = shard.dim
+        return shard
+
+
+def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Score passages of several shards, on all cores; a score depends on the passage and the query alone.
+
+    Args:
+        query: Shape (n_query_tokens, dim), float32.
+        shards: Of equal codebooks.
+        wanted: For each shard the rising positions of the passages.
+
+    Returns:
+        For each shard the scores, float32.
+
+    Raises:
+        ValueError: If a token's centroid does not exist, or a passage.
+    """
+    from legal_rag.library.plaid import kernels
+
+    scores = [np.empty(len(positions), dtype=np.float32) for positions in wanted]
+    n_tokens = sum(int(shard.lengths(positions).sum()) for shard, positions in zip(shards, wanted, strict=True))
+    size = int(np.clip(n_tokens // (n_cores() * JOBS_PER_CORE), *JOB_TOKENS))
+    jobs = [(i, job) for i, shard in enumerate(shards) for job in shard.jobs(wanted[i], size)]
+    if not jobs:
+        return scores
+    codebook, *_ = [shard.get_codebook() for shard in shards]  # each is compared: kernels check no bounds
+    prepared = codebook.prepare(query)
+
+    def work(numbered: tuple[int, Job]) -> None:
+        i, job = numbered
+        shards[i].run(kernels.max_sim, wanted[i], job, codebook.tables, prepared, scores[i][job[1] : job[2]])
+
+    _run_jobs(work, jobs)
+    return scores
+
+
+def _round_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Round rows to 8-bit integers: units, (n,), float32, and how many of them, (n, dim), int8."""
+    units = (np.maximum(rows.max(axis=1), -rows.min(axis=1)) / np.float32(LEVELS)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        levels = rows / np.where(units > 0, units, 1)[:, None]
+    if not np.isfinite(units).all():  # of a damaged file; such units make all scores none
+        levels = np.nan_to_num(levels)
+    np.clip(np.rint(levels, out=levels), -LEVELS, LEVELS, out=levels)
+    return units, levels.astype(np.int8)
+
+
+def _run_jobs(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
+    """Run jobs on all cores; the kernels release the GIL. Past the deadline the next job raises DeadlineError."""
+    done = []
+    for result in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
+        deadline.check()
+        done.append(result)
+    return done
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_cores(), thread_name_prefix="plaid")
