@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law.amounts import NUMBER_IN_WORDS, words_value
-from legal_rag.law.scanning import BLANK, NOT_INSIDE, Around, FiguresLed, Led, Scan
+from legal_rag.law.scanning import BLANK, FIRST, Around, Led, Scan
 from legal_rag.law.words import ENGLISH_MONTHS, FRENCH_MONTHS, MONTH_NUMBERS
 
 
@@ -29,13 +29,9 @@ _MONTH_STEMS = [
     *(f"{month}{blank}" for month in _BEGIN_WORDS for blank in " \u00a0\t\u202f"),
 ]
 _DATES: tuple[Scan, ...] = (
-    FiguresLed(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])"),
-    Around(
-        rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])",
-        [f"{sign}{figure}" for sign in "/.-" for figure in "0123456789"],
-        3,
-        12,
-    ),
+    # Both begin with a digit, so that `re` skips all else.
+    Scan(rf"(?P<y>\d{FIRST}\d{{3}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])"),
+    Scan(rf"(?P<d>\d{FIRST}\d?)(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])"),
     Around(
         rf"(?<!\w)(?P<d>{_DAY}) (?P<m>{_MONTH})\.? (?P<y>{_YEAR})(?!\w)",
         _MONTH_STEMS,
