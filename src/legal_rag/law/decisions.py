@@ -8,7 +8,6 @@ from typing import NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.law.articles import find_article_numbers
 from legal_rag.law.courts import CASE_LAW_COURT, SINGLE_COURT, find_short_courts
-from legal_rag.law.dates import LegalDate
 from legal_rag.law.scanning import (
     BLANK,
     DASH,
@@ -21,6 +20,7 @@ from legal_rag.law.scanning import (
     Scan,
     spaced,
 )
+from legal_rag.law.values import LegalDate
 
 
 class Identifier(NamedTuple):

@@ -10,12 +10,12 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
-from legal_rag.law.headings import HEADINGS, Heading, letters_of, spelt
 from legal_rag.law.outcomes import operative_part
 from legal_rag.law.parts import is_part_heading, main_parts, read_paragraphs
 from legal_rag.law.scanning import BLANK
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import PART_TITLES, Kind, Paragraph, Part, TreeNode
+from legal_rag.law.words import HEADINGS, Heading, letters_of, spelt
 
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
 # they are nested in the heading that contains the first of them.

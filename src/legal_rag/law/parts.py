@@ -14,9 +14,9 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 from legal_rag.base.text import Span, read_words, words_of
-from legal_rag.law.headings import letters_of, phrases, spelt
 from legal_rag.law.outcomes import Operative, operative_part
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
+from legal_rag.law.words import letters_of, phrases, spelt
 
 _BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
 _NUMBER = r"(?:\d{1,3}\s?\.\s?[-–]?\s?)?"  # of a paragraph
