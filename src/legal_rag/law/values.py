@@ -276,14 +276,10 @@ _SUM_IN_WORDS = Around(
 
 def find_amounts(text: str) -> list[LegalAmount]:
     """Find sums of money, in figures and in words, in text order."""
-    amounts = [
-        _amount(match, figures_value(match["number"]), match["cents"]) for match in _SUM_IN_FIGURES.finditer(text)
-    ]
-    amounts += [
-        _amount(match, _parted_value(match["number"]))
-        for scan in (_SIGN_FIRST, _WITH_COMMAS)
-        for match in scan.finditer(text)
-    ]
+    figures = _SUM_IN_FIGURES.finditer(text)
+    with_commas = (match for scan in (_SIGN_FIRST, _WITH_COMMAS) for match in scan.finditer(text))
+    amounts = [_amount(match, figures_value(match["number"]), match["cents"]) for match in figures]
+    amounts += [_amount(match, _parted_value(match["number"])) for match in with_commas]
     for match in _SUM_IN_WORDS.finditer(text):
         if (value := words_value(match["number"])) is not None:
             amounts.append(_amount(match, value, match["cents"]))
