@@ -11,7 +11,7 @@ from support.rlm_scripts import root_model
 from support.scripted_server import ScriptedServer
 
 import legal_rag as lr
-from legal_rag.base.display import LINE_CHARS, Rows
+from legal_rag.base.html import LINE_CHARS, Rows
 from legal_rag.corpus.sources import SAMPLE
 from legal_rag.deep_read.reading import deep_read_library
 from legal_rag.llm import build_language_model

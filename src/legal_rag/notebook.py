@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.base.display import Rows, table_of
+from legal_rag.base.html import Rows, table_of
 from legal_rag.corpus.documents import Document, SourceOptions
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.schemas import AUTO, RULES

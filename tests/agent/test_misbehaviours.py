@@ -20,7 +20,7 @@ from support.agent_scripts import (
 from support.scripted_server import Reply, Script, ScriptedServer, fields, step
 
 from legal_rag.agent import Budget, LegalReActAgent, Usage, build_language_model, default_instructions
-from legal_rag.corpus.language import is_french_answer
+from legal_rag.corpus.files import is_french_answer
 from legal_rag.retriever import build_retriever
 
 ENGLISH = "The candidate must file the campaign account within two months of the election, according to this court."

@@ -15,7 +15,7 @@ from legal_rag.agent.step_parsing import (
     read_step,
 )
 from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, without_marks
-from legal_rag.corpus.language import is_french_answer
+from legal_rag.corpus.files import is_french_answer
 from legal_rag.llm import LenientAdapter
 
 

@@ -10,7 +10,7 @@ import pytest
 from legal_rag.agent import build_tools
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.tool_arguments import resolve_id, text_of, whole_number
-from legal_rag.corpus.windows import READ_CHARS
+from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.graph import ExtractedRelationship, ExtractionResult, add_answer
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library

@@ -107,7 +107,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.agent.tags import take_tags
     from legal_rag.citations import CitationEnricher
     from legal_rag.corpus import parse_chunk_id
-    from legal_rag.corpus.cleaning import clean_text
+    from legal_rag.corpus.files import clean_text
     from legal_rag.deep_read.grep import DOCUMENT_SECONDS, grep_text
     from legal_rag.deep_read.rlm import code_blocks, prose_of
     from legal_rag.deep_read.sandbox import _Plain, adapted

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from legal_rag.base.text import json_safe
-from legal_rag.corpus.cleaning import clean_text
+from legal_rag.corpus.files import clean_text
 
 # Letters that meet each other as tags, references, comments and decomposed letters more often than chance has it.
 MARKUP = st.text(st.sampled_from("<>/&;#!-=\"' \n\t\x00\ud800bpxilt\u0301é…")) | st.lists(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legal_rag.corpus import SourceOptions, read_documents, sources
-from legal_rag.corpus.reader_process import ReaderProcess
+from legal_rag.corpus.sources import ReaderProcess
 
 GOOD = ({"id": "a", "content": "Un."}, {"id": "z", "content": "Deux."})
 
@@ -167,7 +167,7 @@ def test_a_dataset_card_cannot_lead_out_of_its_folder(folder, data):
 
 
 def test_a_parser_that_crashes_hangs_or_fills_memory_costs_one_file(folder, monkeypatch):
-    monkeypatch.setattr("legal_rag.corpus.reader_process.READER_SECONDS", 1.0)
+    monkeypatch.setattr("legal_rag.corpus.sources.READER_SECONDS", 1.0)
     for name in ("crash", "hang", "fill", "last"):
         (folder / f"{name}.json").write_text(json.dumps({"id": name, "content": "x"}))
     hook = (
@@ -179,9 +179,9 @@ def test_a_parser_that_crashes_hangs_or_fills_memory_costs_one_file(folder, monk
         "    yield from real(path, root)\n"
         "s._rows_of_file_here = rows\n"
     )
-    ours = "from legal_rag.corpus.reader_process import run_reader; run_reader()"
+    ours = "from legal_rag.corpus.sources import run_reader; run_reader()"
     prologue = f"import sys; sys.path[:] = {{!r}}; exec({hook!r}); {ours}"
-    monkeypatch.setattr("legal_rag.corpus.reader_process.PROLOGUE", prologue)
+    monkeypatch.setattr("legal_rag.corpus.sources.PROLOGUE", prologue)
     ids, bad = read(folder)
     assert ids == ["good.txt", "last"]
     assert sorted(bad) == [

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from legal_rag.corpus import read_documents
-from legal_rag.corpus.cleaning import TAG
+from legal_rag.corpus.files import TAG
 from legal_rag.law.parts import read_paragraphs
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from legal_rag.agent.tool_outputs import window_text
 from legal_rag.corpus import Document
-from legal_rag.corpus.windows import LONGEST_SENTENCE, PIECE_CHARS, READ_CHARS, cut_windows, draw_window, window_at
+from legal_rag.corpus.chunking import LONGEST_SENTENCE, PIECE_CHARS, READ_CHARS, cut_windows, draw_window, window_at
 
 SENTENCES = "".join(f"Attendu que le moyen n° {number} n'est pas fondé. " for number in range(2000)).strip()
 PARAGRAPHS = "\n\n".join(f"{number}. Considérant que la requête n'est pas recevable ;" for number in range(1500))

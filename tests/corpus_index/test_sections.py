@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legal_rag.corpus import Document
-from legal_rag.corpus.windows import READ_CHARS
+from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus_index.sections import SHORT_CHARS, WHOLE, build_document_index
 from legal_rag.extraction.entities import rule_entity
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from legal_rag.corpus.language import is_french
+from legal_rag.corpus.files import is_french
 from legal_rag.evaluation.questions import QAPair, find_span, qa_reward, span_grounding_reward
 from legal_rag.evaluation.questions.checks import judge
 

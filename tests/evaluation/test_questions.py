@@ -19,7 +19,7 @@ from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import build_language_model
 from legal_rag.cli import main
-from legal_rag.corpus.language import is_french
+from legal_rag.corpus.files import is_french
 from legal_rag.evaluation import caution, read_queries
 from legal_rag.evaluation.questions import QuestionSettings, SourceDocuments, generate_questions
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord

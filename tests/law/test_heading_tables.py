@@ -6,9 +6,8 @@ import pytest
 
 from legal_rag.citations.wording import cues_of
 from legal_rag.law import build_tree, read_paragraphs, walk
-from legal_rag.law.headings import HEADINGS, Heading, letters_of
-from legal_rag.law.negation import NEGATIONS, Negation, negations
 from legal_rag.law.outcomes import OUTCOME_KINDS, STATED, STATED_KINDS, OutcomeKind, kinds_of, operative_part
+from legal_rag.law.words import HEADINGS, NEGATIONS, Heading, Negation, letters_of, negations
 
 HEAD = "COUR D'APPEL DE LIMOGES"
 ACCOUNT = "EXPOSÉ DU LITIGE\nMme Saule a assigné M. Charme."

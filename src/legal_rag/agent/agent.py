@@ -23,7 +23,7 @@ from legal_rag.agent.prediction import (
 from legal_rag.agent.tags import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
-from legal_rag.corpus.language import is_french_answer
+from legal_rag.corpus.files import is_french_answer
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.graph.answers import add_answer
 from legal_rag.graph.types import AnswerFacts, ExtractionResult

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from legal_rag.base.display import Rows, displayed
+from legal_rag.base.html import Rows, displayed
 from legal_rag.base.text import json_safe, one_line
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.documents import Document

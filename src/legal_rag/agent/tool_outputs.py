@@ -10,9 +10,9 @@ from typing import Any
 from legal_rag.agent.tool_arguments import FoundChunks
 from legal_rag.base.text import storable
 from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.chunking import Window
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node

@@ -33,9 +33,9 @@ from legal_rag.agent.tool_outputs import (
     passages_text,
     window_text,
 )
+from legal_rag.corpus.chunking import READ_CHARS, window_at
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.windows import READ_CHARS, window_at
 from legal_rag.extraction.entities import Entity
 from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.graph.store import GRAPH

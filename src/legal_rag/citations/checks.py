@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from legal_rag.base.display import displayed
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
 from legal_rag.citations.markers import MarkedReference

@@ -20,10 +20,10 @@ from legal_rag.law import (
     find_identifiers,
     find_texts,
 )
-from legal_rag.law.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+from legal_rag.law.articles import SHORT_CODE, code_named
 from legal_rag.law.scanning import spaced
-from legal_rag.law.statutes import SHORT_CODE, code_named
-from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN, ordinal_value
+from legal_rag.law.values import FIGURES, NUMBER_IN_WORDS, figures_value, ordinal_value, words_value
+from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "name", "figure"]
 

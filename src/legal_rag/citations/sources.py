@@ -17,8 +17,8 @@ from legal_rag.corpus.documents import Document
 from legal_rag.extraction.outcomes import outcome_of
 from legal_rag.law import read
 from legal_rag.law.courts import court_of, find_courts, find_formations, words_of_value
-from legal_rag.law.letterheads import read_letterhead
 from legal_rag.law.outcomes import Outcome
+from legal_rag.law.reading import read_letterhead
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.outlines import make_outline

@@ -15,9 +15,9 @@ from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import cues_of, telling_stems
 from legal_rag.law.courts import find_formations, find_named_courts, words_of_value
-from legal_rag.law.negation import negations
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
 from legal_rag.law.tree import Paragraph
+from legal_rag.law.words import negations
 
 AROUND = 300  # characters on either side of a quotation in which the facts of its claim may be stated
 LED = 60  # characters before a quotation in its sentence that may negate it

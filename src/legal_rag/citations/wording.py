@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import fold_text
 from legal_rag.citations.plain import legible
-from legal_rag.law.negation import negations
-from legal_rag.law.words import MONTH_NUMBERS, TITLES_OF_MEN, TITLES_OF_WOMEN
+from legal_rag.law.words import MONTH_NUMBERS, TITLES_OF_MEN, TITLES_OF_WOMEN, negations
 
 TABLES = tomllib.loads((files("legal_rag.citations") / "words.toml").read_text("utf-8"))
 _NUMBER_SIGN = re.compile(r"\bn ?[°º]s?")

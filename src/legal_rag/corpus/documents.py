@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.base.display import displayed
+from legal_rag.base.html import displayed
 from legal_rag.base.text import UNPRINTABLE, json_safe, one_line, plain_text
-from legal_rag.corpus.cleaning import clean_text
+from legal_rag.corpus.files import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
 from legal_rag.law import Reading, find_dates, read_letterhead
-from legal_rag.law.letterheads import EMAIL
+from legal_rag.law.reading import EMAIL
 
 if TYPE_CHECKING:
     from legal_rag.law import LegalCitation

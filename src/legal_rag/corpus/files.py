@@ -1,20 +1,25 @@
-"""Any file of one document as text: Markdown, plain text, HTML, DOCX with its notes, PDF."""
+"""Any file of one document as clean text: Markdown, plain text, HTML, DOCX with its notes, PDF; is a text French?"""
 
 import codecs
+import functools
 import gzip
+import html
 import logging
 import re
+import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from html.entities import html5
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from legal_rag.corpus.cleaning import clean_text
+from legal_rag.base.text import normalized, read_words, storable
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
+    from py3langid.langid import LanguageIdentifier
 
 ENCODING_BYTES = 2**20  # of a file, read to detect its encoding
 FILE_BYTES = 200_000_000  # of a file that is not read in pieces
@@ -173,3 +178,108 @@ def _pieces(element: "_Element") -> Iterator[str]:
             yield from (f"\n{block}\n" for block in _blocks(child))
         elif child.tag not in _UNREAD:
             yield from _pieces(child)
+
+
+_LISTS = read_words("legal_rag.corpus")
+
+BLOCK_TAGS, INLINE_TAGS = frozenset(_LISTS["block_tags"]), frozenset(_LISTS["inline_tags"])
+
+MAX_PASSES = 10  # text escaped or nested more often is adversarial
+
+_TAG_NAMES = "|".join(sorted(BLOCK_TAGS | INLINE_TAGS, key=len, reverse=True))
+
+# Up to the ">" that closes a tag, not one inside a quoted value. Possessive: linear time.
+_REST_OF_TAG = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+>"""
+
+# A closed comment, or a closed element that is not rendered; none contains its own opening, so that a page of openings
+# takes linear time.
+_COMMENT = r"<!--(?:(?!<!--).)*?-->"
+
+UNRENDERED = re.compile(
+    rf"{_COMMENT}|<(script|style|title)(?=[\s/>]){_REST_OF_TAG}(?:(?!<\1[\s/>]).)*?</\1\s*>", re.IGNORECASE | re.DOTALL
+)
+
+# "<" opens a tag only before a known tag name, so that "a < b" and "<X...>" stay text.
+TAG = re.compile(
+    rf"</?({_TAG_NAMES})(?=[\s/>]){_REST_OF_TAG}|{_COMMENT}|<!doctype[^<>]*>|<\?xml[^<>]*>", re.IGNORECASE | re.DOTALL
+)
+
+REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+
+def clean_text(text: str, *, is_html: bool = False) -> str:
+    """Remove HTML tags, decode character references, and normalise to NFC; idempotent.
+
+    Only known tags count, and only references that end in ";". Text escaped twice is decoded twice; what is still
+    markup after `MAX_PASSES` loses its "<" and "&" to U+FFFD.
+
+    Args:
+        text: A record's text.
+        is_html: Treat blank lines as in HTML even without a tag.
+    """
+    for _ in range(MAX_PASSES):
+        cleaned = _clean_once(text, is_html=is_html)
+        if cleaned == text:
+            return cleaned
+        text, is_html = cleaned, False
+    return re.sub("[<&]", "\ufffd", text)
+
+
+def _clean_once(text: str, *, is_html: bool) -> str:
+    if is_html or TAG.search(text):
+        text = _text_of_html(text)
+    return normalized(storable(REFERENCE.sub(_decode_reference, text)))
+
+
+def _decode_reference(match: re.Match[str]) -> str:
+    name = match.group()[1:]
+    # html.unescape would read "&notit;" as "¬it;".
+    return html.unescape(match.group()) if name.startswith("#") else html5.get(name, match.group())
+
+
+def _text_of_html(text: str) -> str:
+    """Render an HTML fragment: one line a block, `<br>` as a line break, no script, style or title."""
+    text = TAG.sub(_blank_of_tag, UNRENDERED.sub("", text))
+    lines = (line.strip(" \t\r") for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+
+
+def _blank_of_tag(match: re.Match[str]) -> str:
+    name = (match.group(1) or "").lower()
+    if name == "br" or name in BLOCK_TAGS:
+        return "\n"
+    return " " if name in ("td", "th") and not match.group().startswith("</") else ""
+
+
+# Languages that models answer in, and enough others; with all hundred, a few French questions come out as Walloon.
+LANGUAGES = "fr en de es it pt nl ca ro la pl sv tr ru el ar zh".split()
+FEWEST_LETTERS = 15  # below this, "Oui." or "60 jours :" could be any language
+MAX_CHARS = 5000  # of an answer that are classified
+
+_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"|\[[^\[\]]*\]|`[^`]*`|\bhttps?://\S+|\b[A-Z]{4,}\d*\b")
+_LETTER = re.compile(r"[^\W\d_]")
+
+_loading = threading.Lock()
+
+
+@functools.lru_cache(maxsize=1024)
+def is_french(text: str) -> bool:
+    """Is French the likeliest language of a text, however short? "What is unique?" is not French."""
+    with _loading:  # else each thread would load its own model
+        identifier = _identifier()
+    return bool(identifier.classify(text)[0] == "fr")
+
+
+def is_french_answer(answer: str) -> bool:
+    """Is an answer French, apart from its quotations and markers?"""
+    prose = " ".join(_QUOTED.sub(" ", answer[:MAX_CHARS]).split())
+    return len(_LETTER.findall(prose)) < FEWEST_LETTERS or is_french(prose)
+
+
+@functools.cache
+def _identifier() -> "LanguageIdentifier":
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier.set_languages(LANGUAGES)
+    return identifier

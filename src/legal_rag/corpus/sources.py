@@ -6,11 +6,15 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
+import threading
+import time
 import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple, TextIO
@@ -19,7 +23,6 @@ from legal_rag.base.extras import require
 from legal_rag.base.files import parse_json
 from legal_rag.base.text import json_safe, plain_text
 from legal_rag.corpus.files import check_size, error_line, open_text, read_file, read_plain_file, without_strays
-from legal_rag.corpus.reader_process import ReaderProcess
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
@@ -34,6 +37,10 @@ RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
 RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
 CARD_CHARS = 1_000_000  # of a dataset's README.md
+READER_SECONDS = 120.0  # for one file, or for the next row of a long one
+READER_BYTES = 1_000_000_000  # of memory beyond the process's baseline
+PROLOGUE = "import sys; sys.path[:] = {!r}; from legal_rag.corpus.sources import run_reader; run_reader()"
+ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (FileNotFoundError, ValueError)}
 
 
 class BadRecord(NamedTuple):
@@ -81,7 +88,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
     )
 
 
-def _close_after(rows: Callable[[ReaderProcess], Records]) -> Records:
+def _close_after(rows: Callable[["ReaderProcess"], Records]) -> Records:
     """Stream rows from a reader process, and close it afterwards."""
     with closing(ReaderProcess()) as process:
         yield from rows(process)
@@ -110,7 +117,7 @@ def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
             yield record._replace(config=(config_name or "").strip()) if isinstance(record, Record) else record
 
 
-def _rows_of_folder(folder: Path, config: str | None, split: str, process: ReaderProcess) -> Records:
+def _rows_of_folder(folder: Path, config: str | None, split: str, process: "ReaderProcess") -> Records:
     """Stream a folder: saved by `datasets`, laid out like a hub dataset, or any tree of documents."""
     if (folder / "dataset_info.json").is_file() or (folder / "dataset_dict.json").is_file():
         require("datasets")
@@ -206,7 +213,7 @@ def _rows_of_saved_dataset(folder: str, split: str) -> Records:
         yield Record(f"{Path(folder).name}, row {index}", row)
 
 
-def _rows_of_file(path: Path, root: Path, process: ReaderProcess) -> Records:
+def _rows_of_file(path: Path, root: Path, process: "ReaderProcess") -> Records:
     """Read a file of a known kind; a file-level error becomes one bad record."""
     suffix, name = _suffix(path), path.relative_to(root).as_posix()
     where = path.name if suffix in TABLE_READERS else name
@@ -232,7 +239,7 @@ def _rows_of_file_here(path: Path, root: Path) -> Records:
         yield _row_of_file(path, root)
 
 
-def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], where: str) -> Records:
+def _rows_of_process(process: "ReaderProcess", reader: str, arguments: list[str], where: str) -> Records:
     """Stream the records of a reader in the reader process; see `PROCESS_READERS`."""
     try:
         for line in process.lines(reader, arguments, 2 * LINE_CHARS):
@@ -486,3 +493,115 @@ PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
     "saved": lambda folder, split: _serialise_records(_rows_of_saved_dataset(folder, split)),
     "dataset": lambda folder, config, split: _serialise_records(_rows_of_dataset(folder, config or None, split)),
 }
+
+
+class ReaderProcess:
+    """Runs readers in a child process, where a crash, a memory error or a timeout costs one file; for one thread."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._too_late = 0.0  # deadline on the monotonic clock; 0: not waiting
+        self._was_late = False
+
+    def lines(self, reader: str, arguments: list[str], most: int) -> Iterator[str]:
+        """Yield a reader's records, one JSON value a line.
+
+        Args:
+            reader: Its name in `PROCESS_READERS`.
+            arguments: Its arguments.
+            most: Characters of a line at most.
+
+        Raises:
+            FileNotFoundError: As the reader does; also ValueError.
+            ChildProcessError: If the reader crashes or times out; the message gives the reason.
+        """
+        process = self._process = self._process or self._started()
+        assert process.stdin is not None  # noqa: S101 - both are pipes
+        assert process.stdout is not None  # noqa: S101
+        with suppress(BrokenPipeError):  # detected below, by the end of its output
+            process.stdin.write(json.dumps([reader, *arguments]) + "\n")
+            process.stdin.flush()
+        ended = False
+        try:
+            while not ended:
+                self._too_late = time.monotonic() + READER_SECONDS
+                line = process.stdout.readline(most)
+                self._too_late = 0.0
+                ended = line == "\n"
+                if not line.endswith("\n"):
+                    raise ChildProcessError(self._describe_failure())
+                if line.startswith("!"):
+                    name, _, message = json.loads(line[1:]).partition(" ")
+                    raise ERRORS.get(name, ValueError)(message)
+                if not ended:
+                    yield line
+        finally:
+            if not ended:  # the rest of its output is not needed
+                self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _started(self) -> "subprocess.Popen[str]":
+        self._was_late = False
+        process = subprocess.Popen(  # noqa: S603 - this interpreter and this module
+            [sys.executable, "-c", PROLOGUE.format(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own exceeds the limit at once
+        )
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        return process
+
+    def _watch(self, process: "subprocess.Popen[str]") -> None:
+        while process.poll() is None:
+            if self._too_late and time.monotonic() > self._too_late:
+                self._was_late = True
+                process.kill()
+            time.sleep(0.05)
+
+    def _describe_failure(self) -> str:
+        return f"it took more than {READER_SECONDS:.0f} seconds" if self._was_late else "its parser crashed"
+
+
+def run_reader() -> None:
+    """Answer the requests on stdin until it ends."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # parsers may print
+    answers.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    _limit_memory()
+    for request in sys.stdin:
+        _limit_seconds()
+        name, *arguments = json.loads(request)
+        try:
+            for row in PROCESS_READERS[name](*arguments):
+                answers.write(json.dumps(row, ensure_ascii=False) + "\n")
+                _limit_seconds()
+        except tuple(ERRORS.values()) as error:
+            answers.write("!" + json.dumps(f"{type(error).__name__} {error}") + "\n")
+        answers.write("\n")
+        answers.flush()
+
+
+def _limit_memory() -> None:
+    with suppress(ImportError, ValueError, OSError):  # not on every system
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (READER_BYTES, READER_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_seconds() -> None:
+    """Limit CPU time, so that the system ends this process if its parent is gone."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        used = time.process_time()
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used + 2 * READER_SECONDS), hard))

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from legal_rag.base.text import Span
+from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary, model_summary
 from legal_rag.corpus_index.terms import TextTerms, read_terms

@@ -21,9 +21,9 @@ from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.citations.sources import SourceText
+from legal_rag.corpus.chunking import cut_windows
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.language import is_french_answer
-from legal_rag.corpus.windows import cut_windows
+from legal_rag.corpus.files import is_french_answer
 from legal_rag.deep_read.prompts import (
     AS_ASKED,
     BRIEFLY,

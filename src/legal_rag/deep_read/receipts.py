@@ -24,8 +24,8 @@ from legal_rag.corpus_index.terms import query_terms
 from legal_rag.deep_read.grep import GrepResult
 from legal_rag.deep_read.prompts import scalar_text
 from legal_rag.law.courts import words_of_value
-from legal_rag.law.dates import find_dates
 from legal_rag.law.keys import ParsedQuery, article_keys, candidate_keys_of_number, decision_keys
+from legal_rag.law.values import find_dates
 
 MAX_RECEIPTS, MAX_DOCUMENTS = 50_000, 2_000_000  # of one run, and in all of these; beyond, nothing is verified
 MAX_ROWS = 1000  # of a table

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.base.display import Rows, displayed
 from legal_rag.base.files import progress
+from legal_rag.base.html import Rows, displayed
 from legal_rag.evaluation.trec import NO_MODEL, Qrels, Query, Run, falling
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.ranking import Mode

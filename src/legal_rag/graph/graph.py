@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from legal_rag.base.display import displayed
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import ThreadConnections, answers
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, read_graph

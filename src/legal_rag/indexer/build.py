@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
+from legal_rag.corpus.files import clean_text
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
 from legal_rag.indexer.commit import (
     LibraryUpdate,

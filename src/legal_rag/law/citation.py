@@ -8,12 +8,11 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
-from legal_rag.law.articles import article_value
+from legal_rag.law.articles import CODE_FORMS, CODE_NAME, article_value
 from legal_rag.law.courts import CHAMBERS, Court, court_at_start, words_of_value
 from legal_rag.law.keys import DocumentLike
-from legal_rag.law.letterheads import EMAIL
+from legal_rag.law.reading import EMAIL
 from legal_rag.law.scanning import NO_BREAK, read_table, spaced
-from legal_rag.law.statutes import CODE_FORMS, CODE_NAME
 from legal_rag.law.words import ORDINALS, SHORT_MONTHS
 
 FIELD_CHARS = 400  # read of a title or a column

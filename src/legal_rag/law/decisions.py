@@ -8,7 +8,6 @@ from typing import NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.law.articles import find_article_numbers
 from legal_rag.law.courts import CASE_LAW_COURT, SINGLE_COURT, find_short_courts
-from legal_rag.law.dates import LegalDate
 from legal_rag.law.scanning import (
     BLANK,
     DASH,
@@ -21,6 +20,7 @@ from legal_rag.law.scanning import (
     Scan,
     spaced,
 )
+from legal_rag.law.values import LegalDate
 
 
 class Identifier(NamedTuple):
@@ -91,6 +91,7 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
     ("number", FiguresLed(rf"{NOT_INSIDE}{_CONSTITUTIONAL}{NO_MORE}")),
 )
 _NUMBER = re.compile(_CONSTITUTIONAL)
+_DIGIT = re.compile(r"\d")
 _ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
 
 
@@ -100,6 +101,8 @@ def find_identifiers(text: str, cases: Sequence[Identifier] | None = None) -> li
     A number in the Conseil constitutionnel's form without a series has kind 'number'; numbers of statutes and decrees,
     which have that form too, are skipped. `cases` are the text's `find_cases`, if they are known.
     """
+    if not _DIGIT.search(text):
+        return []
     cases = find_cases(text) if cases is None else cases
     # "n° R 16-86.735": the letter before a pourvoi's number is a check letter, not an article's.
     certain = bytearray(len(text))  # characters that belong to a case

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span, words_of
 from legal_rag.law.courts import APPEAL, SUPREME, Level
-from legal_rag.law.headings import phrases, spelt
 from legal_rag.law.scanning import BLANK, SPACE, Around, read_table
+from legal_rag.law.words import phrases, spelt
 
 CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
 CONFIRMATION, INFIRMATION = "confirmation", "infirmation"

@@ -5,16 +5,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count, pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
-from legal_rag.law.headings import HEADINGS, Heading, letters_of, spelt
 from legal_rag.law.outcomes import operative_part
 from legal_rag.law.parts import is_part_heading, main_parts, read_paragraphs
 from legal_rag.law.scanning import BLANK
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import PART_TITLES, Kind, Paragraph, Part, TreeNode
+from legal_rag.law.words import HEADINGS, Heading, letters_of, spelt
 
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
 # they are nested in the heading that contains the first of them.
@@ -45,7 +46,6 @@ _GAP = 2  # one figure may be missing
 _TITLE_LINE = 120  # characters of a numbered title at most
 _LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
 
-Match = re.Match[str]
 Shape = tuple[str, int, str]  # kind of number, number of components, sign
 
 
@@ -198,15 +198,10 @@ class Rule(NamedTuple):
     """One kind of heading."""
 
     rank: int
-    pattern: re.Pattern[str]  # matched at the first letter of a line, after its bullet; the match is the heading
-    accepts: Callable[[Match], bool] = lambda match: True
+    pattern: str  # matched at the first letter of a line, after its bullet; the match is the heading
+    accepts: Callable[[str], bool] = bool
     over_text: bool = False  # running text, or a heading of a lower rank, must follow
     deciding: bool = False  # opens the operative part
-
-
-def _rule(rank: int, pattern: str, accepts: Callable[[Match], bool] = lambda match: True, **flags: bool) -> Rule:
-    """Make a rule for headings, whole lines or their beginnings; `flags` are those of `Rule`."""
-    return Rule(rank, re.compile(pattern, re.MULTILINE), accepts, **flags)
 
 
 # Further words in capitals; the last is complete, not the capital of a lower-case word.
@@ -226,7 +221,7 @@ def _known_rules(headings: Iterable[Heading] = HEADINGS) -> Iterator[Rule]:
             led = rf"(?i:{words}){BLANK}?:"
         elif deciding:
             led += rf"|(?i:{words})\b"
-        yield _rule(rank, led, deciding=deciding)
+        yield Rule(rank, led, deciding=deciding)
 
 
 def _known_line(text: str, start: int) -> tuple[Rule, int] | None:
@@ -235,7 +230,7 @@ def _known_line(text: str, start: int) -> tuple[Rule, int] | None:
     heading = _BY_LETTERS.get(letters_of(line[1])) if line else None
     if line is None or heading is None or heading.section == "none":
         return None
-    return Rule(_SECTIONS[heading.section], _SHORT_LINE, deciding=heading.part == "ruling"), line.end()
+    return Rule(_SECTIONS[heading.section], _SHORT_LINE.pattern, deciding=heading.part == "ruling"), line.end()
 
 
 _SHORT_LINE = re.compile(rf"([\w \t\u00a0\u202f'’,.-]{{2,60}}?){BLANK}?[:;,.]?(?={_LINE_END})", re.MULTILINE)
@@ -243,16 +238,16 @@ _SECTIONS = {"part": PART, "step": STEP, "weak": WEAK}
 _BY_LETTERS = {letters_of(heading.words): heading for heading in HEADINGS}
 
 
-def _is_open(match: Match) -> bool:
+def _is_open(heading: str) -> bool:
     """Does the line end unlike a sentence?"""
-    line = match.group().rstrip()
+    line = heading.rstrip()
     return line[-1] not in ".;," or line.endswith("...")
 
 
-def _is_title(match: Match) -> bool:
+def _is_title(heading: str) -> bool:
     """Does the line read as a title: ends with a colon, or is short and has no final punctuation?"""
-    line = match.group().rstrip()
-    return line.endswith(":") or (len(line) <= 120 and _is_open(match))
+    line = heading.rstrip()
+    return line.endswith(":") or (len(line) <= 120 and _is_open(heading))
 
 
 _NO_HEADING = re.compile(
@@ -263,15 +258,19 @@ _NO_HEADING = re.compile(
 )
 
 
-def _in_capitals(match: Match) -> bool:
+def _in_capitals(heading: str) -> bool:
     """Is a line in capitals made of words, not the letterhead of a court, a party or a signature?"""
-    line = match.group()
-    letters = sum(map(str.isalpha, line))
-    return letters >= 5 and letters >= 0.6 * len(line.strip()) and not _NO_HEADING.match(line) and "..." not in line
+    letters = sum(map(str.isalpha, heading))
+    return (
+        letters >= 5
+        and letters >= 0.6 * len(heading.strip())
+        and not _NO_HEADING.match(heading)
+        and "..." not in heading
+    )
 
 
-def _is_title_in_capitals(match: Match) -> bool:
-    return _is_title(match) and _in_capitals(match)
+def _is_title_in_capitals(heading: str) -> bool:
+    return _is_title(heading) and _in_capitals(heading)
 
 
 _SAYS = re.compile(
@@ -283,15 +282,15 @@ _SAYS = re.compile(
 )
 
 
-def _names_a_part(match: Match) -> bool:
+def _names_a_part(heading: str) -> bool:
     """Is a short line a label of what follows, rather than a statement?"""
-    first, *others = match.group().split()
+    first, *others = heading.split()
     small = sum(word[0].islower() for word in others)
     return (
         2 * small > len(others)
         and not first.endswith(("ant", "..."))
         and "...," not in first
-        and not _SAYS.search(match.group())
+        and not _SAYS.search(heading)
     )
 
 
@@ -307,32 +306,32 @@ _ABOUT = r"(?:(?:(?:Mais|MAIS|Et|ET) )?(?i:sur)|(?i:en ce qui concerne|quant à|
 _MAIL = "(?:À|A|To|Date|Envoyé|Sent|Cc|Copie)"
 
 RULES: tuple[Rule, ...] = (
-    *(_rule(n, rf"#{{{n}}}(?!#){BLANK}+[^\n]{{1,{HEADING_CHARS}}}") for n in range(1, 7)),
-    _rule(MESSAGE, rf"(?:De|From|Expéditeur){BLANK}?:{_LINE}(?=\n{_MAIL}{BLANK}?:)"),
-    _rule(CAPITALS, rf"(?:Objet|OBJET|Subject|Sujet){BLANK}?:{BLANK}?\S{_LINE}"),
-    *(_rule(BOOK + n, rf"(?i:{book}){BLANK}{{1,3}}{_ORDER_TITLE}{_LINE}", _is_title) for n, book in enumerate(_BOOKS)),
+    *(Rule(n, rf"#{{{n}}}(?!#){BLANK}+[^\n]{{1,{HEADING_CHARS}}}") for n in range(1, 7)),
+    Rule(MESSAGE, rf"(?:De|From|Expéditeur){BLANK}?:{_LINE}(?=\n{_MAIL}{BLANK}?:)"),
+    Rule(CAPITALS, rf"(?:Objet|OBJET|Subject|Sujet){BLANK}?:{BLANK}?\S{_LINE}"),
+    *(Rule(BOOK + n, rf"(?i:{book}){BLANK}{{1,3}}{_ORDER_TITLE}{_LINE}", _is_title) for n, book in enumerate(_BOOKS)),
     *_known_rules(),
-    _rule(PART, rf"(?i:moyens? (?:de cassation )?annex[ée]e?s?)\b{_LINE}(?:\s{{1,4}}Moyens? produits?\b{_LINE})?"),
-    _rule(PART, rf"(?i:moyens? produits?)\b{_LINE}", _is_title),
-    _rule(PART, rf"(?:ANNEXE|Annexe)S?(?:{BLANK}{_ORDER_TITLE})?{_LINE}", _is_title),
-    _rule(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_LINE_END})", _is_title),
-    _rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_LINE_END})){_LINE}", _is_title),
-    _rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
-    _rule(SUBJECT, rf"{_ABOUT}{_LINE}(?!\n[{_LOWER}])", _is_open),
-    _rule(SUBJECT, rf"{_ABOUT}[^\n:;]{{3,150}}:(?={BLANK}[{_UPPER}«])"),
-    _rule(SUBJECT, rf"SUR{_MORE}(?={BLANK}[{_UPPER}][{_LOWER}])"),
-    _rule(SUBJECT, rf"(?i:au fond|en la forme){BLANK}?[:,](?={_LINE_END})"),
-    _rule(SUBJECT, rf"(?:{_ORDINAL}{BLANK}{_STEPS}|(?i:moyen){BLANK}{_ORDINAL})\b[^\n]{{0,60}}$", _is_title),
-    _rule(CAPITALS, rf"[{_UPPER}][^{_LOWER}\n]{{3,159}}$", _is_title_in_capitals, over_text=True),
-    _rule(CAPITALS, rf"[{_UPPER}][^{_LOWER}\d\n:]{{4,120}}:(?={BLANK}\S)", _in_capitals),
-    _rule(WEAK, rf"[{_UPPER}][^\n:;]{{3,80}}:(?={_LINE_END})", _names_a_part),
-    _rule(WEAK, rf"[{_UPPER}][{_LOWER}]+(?:[ '’-][^\W\d_]+){{1,9}}(?={_LINE_END})", _names_a_part, over_text=True),
+    Rule(PART, rf"(?i:moyens? (?:de cassation )?annex[ée]e?s?)\b{_LINE}(?:\s{{1,4}}Moyens? produits?\b{_LINE})?"),
+    Rule(PART, rf"(?i:moyens? produits?)\b{_LINE}", _is_title),
+    Rule(PART, rf"(?:ANNEXE|Annexe)S?(?:{BLANK}{_ORDER_TITLE})?{_LINE}", _is_title),
+    Rule(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_LINE_END})", _is_title),
+    Rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_LINE_END})){_LINE}", _is_title),
+    Rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
+    Rule(SUBJECT, rf"{_ABOUT}{_LINE}(?!\n[{_LOWER}])", _is_open),
+    Rule(SUBJECT, rf"{_ABOUT}[^\n:;]{{3,150}}:(?={BLANK}[{_UPPER}«])"),
+    Rule(SUBJECT, rf"SUR{_MORE}(?={BLANK}[{_UPPER}][{_LOWER}])"),
+    Rule(SUBJECT, rf"(?i:au fond|en la forme){BLANK}?[:,](?={_LINE_END})"),
+    Rule(SUBJECT, rf"(?:{_ORDINAL}{BLANK}{_STEPS}|(?i:moyen){BLANK}{_ORDINAL})\b[^\n]{{0,60}}$", _is_title),
+    Rule(CAPITALS, rf"[{_UPPER}][^{_LOWER}\n]{{3,159}}$", _is_title_in_capitals, over_text=True),
+    Rule(CAPITALS, rf"[{_UPPER}][^{_LOWER}\d\n:]{{4,120}}:(?={BLANK}\S)", _in_capitals),
+    Rule(WEAK, rf"[{_UPPER}][^\n:;]{{3,80}}:(?={_LINE_END})", _names_a_part),
+    Rule(WEAK, rf"[{_UPPER}][{_LOWER}]+(?:[ '’-][^\W\d_]+){{1,9}}(?={_LINE_END})", _names_a_part, over_text=True),
 )
 
 # Known headings within a line of a text that lost its line breaks: in capitals, after a sentence.
 INLINE: tuple[Rule, ...] = (
     *_known_rules(heading for heading in HEADINGS if heading.inline == "anywhere"),
-    _rule(PART, "(?:MOYENS? ANNEXES?|Moyens? annexés?) au présent arrêt"),
+    Rule(PART, "(?:MOYENS? ANNEXES?|Moyens? annexés?) au présent arrêt"),
 )
 
 
@@ -349,18 +348,26 @@ class _Table:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
-        self._any = re.compile("|".join(f"({rule.pattern.pattern})" for rule in rules), re.MULTILINE)
+        self._any = re.compile("|".join(f"({rule.pattern})" for rule in rules), re.MULTILINE)
 
     def first(self, text: str, start: int) -> tuple[Rule, int] | None:
         """Return the first rule by which a heading begins at `start`, and the heading's end."""
-        any_match = self._any.match(text, start)
-        if any_match is None or any_match.lastindex is None:
+        match = self._any.match(text, start)
+        if match is None or match.lastindex is None:
             return None
-        for rule in self._rules[any_match.lastindex - 1 :]:
-            match = rule.pattern.match(text, start)
-            if match and rule.accepts(match):
+        first, *others = self._rules[match.lastindex - 1 :]
+        if first.accepts(match.group()):
+            return first, match.end()
+        for rule in others:
+            match = _compiled(rule.pattern).match(text, start)
+            if match and rule.accepts(match.group()):
                 return rule, match.end()
         return None
+
+
+@cache  # on first use: few are needed alone
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
 
 
 _LINES, _WITHIN = _Table(RULES), _Table(INLINE)

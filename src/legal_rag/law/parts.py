@@ -9,13 +9,14 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Literal
 
 from legal_rag.base.text import Span, read_words, words_of
-from legal_rag.law.headings import letters_of, phrases, spelt
 from legal_rag.law.outcomes import Operative, operative_part
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
+from legal_rag.law.words import letters_of, phrases, spelt
 
 _BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
 _NUMBER = r"(?:\d{1,3}\s?\.\s?[-–]?\s?)?"  # of a paragraph
@@ -40,11 +41,7 @@ class _Opening:
 
     def match(self, words: str) -> bool:
         """Does a line begin so?"""
-        if self.heads(words):
-            return True
-        line = _WHOLE.match(words) if len(words) <= _WHOLE_CHARS else None
-        letters = letters_of(line[1]) if line else ""
-        return any(letters.removesuffix(more) in self._letters for more in _MORE)
+        return self.heads(words) or not self._letters.isdisjoint(_letters_of_line(words))
 
     def heads(self, text: str, start: int = 0) -> bool:
         """Does a heading in capitals begin at `start`?"""
@@ -54,14 +51,25 @@ class _Opening:
 _WHOLE_CHARS = 75  # of a line that is a heading in the table
 _WHOLE = re.compile(rf"{_BEFORE_HEADING}(\w[^\n]{{2,}}?)\s*[:;,.]?\s*\Z")
 _MORE = ("", "DELACOUR", "DELARRET", "ETMOTIFS")  # letters that may end it
+
+
+@lru_cache(maxsize=16)  # each opening asks for them in turn
+def _letters_of_line(words: str) -> set[str]:
+    """Return the letters of a heading that a line may be, with and without those that may end it."""
+    line = _WHOLE.match(words) if len(words) <= _WHOLE_CHARS else None
+    letters = letters_of(line[1]) if line else ""
+    return {letters.removesuffix(more) for more in _MORE}
+
+
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 _WITHIN, _AFTER_SENTENCE = spelt(phrases(inline="anywhere")), spelt(phrases(inline="sentence"))
-_INLINE = re.compile(  # where a line is cut: a heading in it, or a reason after another
+# Where a line is cut: before a heading in it, or a reason after another; both begin with a capital.
+_CAPITAL = re.compile(r"[A-ZÀ-Þ](?<=[\s.;:,)»*\]_-].)")
+_INLINE = re.compile(
     rf"(?<=[\s.;:,)»*_-]){_WITHIN}(?![\w'’])"
-    rf"|(?<=[.;:,*\])»])\s(?={_AFTER_SENTENCE}(?![\w'’]|\s(?:PROPRES|ADOPT|QU)))"
-    r"|(?<=[.;])(?<!\d\.)\s{0,2}(?<!\d\.\s)(?<!\d\.\s\s)"
-    r"(?=(?:(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu)|CONSID[EÉ]RANT|Considérant)\s)",
-    re.MULTILINE,
+    rf"|(?<=[.;:,*\])»]\s){_AFTER_SENTENCE}(?![\w'’]|\s(?:PROPRES|ADOPT|QU))"
+    r"|(?:(?<=[.;])|(?<=[.;]\s)|(?<=[.;]\s\s))(?<!\d\.)(?<!\d\.\s)(?<!\d\.\s\s)"
+    r"(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu|CONSID[EÉ]RANT|Considérant)\s"
 )
 _STATEMENT, _CLAIMS, _REASONS = _Opening("statement"), _Opening("claims"), _Opening("reasons")
 _SEIZES = re.compile(cues("seizes"))
@@ -108,10 +116,14 @@ def _split_lines(text: str) -> Iterator[Span]:
     """Yield the lines that are not blank, without white space around, cut before a known heading within a line."""
     for match in _LINE.finditer(text):
         start, end = match.span()
-        for within in _INLINE.finditer(text, start, end):
-            if before := text[start : within.start()].rstrip():
-                yield start, start + len(before)
-                start = within.start() + (text[within.start()] == " ")
+        done = start
+        for capital in _CAPITAL.finditer(text, start, end):
+            at = capital.start()
+            if at >= done and (within := _INLINE.match(text, at, end)):
+                done = within.end()
+                if before := text[start:at].rstrip():
+                    yield start, start + len(before)
+                    start = at
         yield start, end
 
 

@@ -14,6 +14,7 @@ DASH = "[-\u2010-\u2014]"
 BLANK = r"[ \t\u00a0\u202f]"
 GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
 NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
+FIRST = r"(?<![\w/.-].)"  # the same, after the first character
 NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
 NUMBER_SIGN = r"n(?:_[°ºo]s?\.?|um[ée]ros?)"
 NO_BREAK = "\u00a0"
@@ -48,9 +49,9 @@ def short_form(form: str) -> str:
 
 
 class Scan:
-    """A pattern, `spaced`, and where to try it; compiled on first use: all of them would delay every start."""
+    """A pattern, `spaced`, tried everywhere; compiled on first use: all of them would delay every start."""
 
-    def __init__(self, pattern: str, flags: int) -> None:
+    def __init__(self, pattern: str, flags: int = re.IGNORECASE) -> None:
         self._source, self._flags = spaced(pattern), flags
 
     @cached_property
@@ -66,7 +67,7 @@ class Scan:
         return self.pattern.finditer(text) if lower is None else self._scan(text, lower)
 
     def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
-        raise NotImplementedError
+        return self.pattern.finditer(text)
 
 
 class Around(Scan):
@@ -145,11 +146,14 @@ def lowered(text: str) -> str | None:
 
 def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
     """Return where any of the words begins, ascending; words in lower case are searched in `lower`."""
-    # Of a short text, such as an entity's, places are found faster than remembered.
-    find = _word_positions if len(text) > SHORT_TEXT else _find_word
+    known = _known_places(text) if len(text) > SHORT_TEXT else {}
     starts: set[int] = set()
     for word, any_case in _with_case(tuple(words)):
-        if places := find(lower if any_case else text, word):
+        places = known.get(word)
+        if places is None:
+            searched = lower if any_case else text
+            places = known[word] = _find_word(searched, word) if word in searched else ()
+        if places:
             starts.update(places)
     return sorted(starts)
 
@@ -160,9 +164,10 @@ def _with_case(words: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
     return tuple((word, word == word.lower()) for word in words)
 
 
-@lru_cache(maxsize=1024)  # several patterns search the same words in turn
-def _word_positions(text: str, word: str) -> list[int]:
-    return _find_word(text, word)
+@lru_cache(maxsize=8)  # several patterns search the same words in turn
+def _known_places(text: str) -> dict[str, Sequence[int]]:
+    """Return where the words searched so far occur, to be filled by `positions`."""
+    return {}
 
 
 def _find_word(text: str, word: str) -> list[int]:

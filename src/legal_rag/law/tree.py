@@ -13,7 +13,7 @@ from reprlib import repr as short
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import quote
 
-from legal_rag.base.display import displayed
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, storable
 
 PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision

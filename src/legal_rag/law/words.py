@@ -1,9 +1,13 @@
-"""Closed lists of words: months, days of the week, ordinals, titles of persons."""
+"""Closed lists of words: months, days of the week, ordinals, titles of persons, negations, headings of decisions."""
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 from legal_rag.base.text import without_accents
-from legal_rag.law.amounts import words_value
+from legal_rag.law.scanning import read_table
+from legal_rag.law.tree import PartKind, Speaker
 
 MONTHS = (
     "janvier", "février", "mars", "avril", "mai", "juin",
@@ -45,14 +49,84 @@ TITLES = frozenset().union(
 )
 
 
-def ordinal_value(word: str) -> int | None:
-    """Parse an ordinal in lower case; None for a word that is none.
+class Negation(NamedTuple):
+    """A row of `negation.toml`, which says what each field means."""
 
-    >>> ordinal_value("seconde"), ordinal_value("trente-quatrième"), ordinal_value("vingt et unième")
-    (2, 34, 21)
+    word: str
+    example: str
+    kind: Literal["not", "except"] = "not"
+    verb: bool = False
+    after: bool = False
+
+
+NEGATIONS = tuple(Negation(**row) for row in read_table("negation.toml")["negation"])
+
+
+def negations(**fields: object) -> str:
+    """Return a pattern of the words whose rows have these values, in lower case."""
+    rows = (row for row in NEGATIONS if all(getattr(row, name) == value for name, value in fields.items()))
+    return rf"\b(?:{'|'.join(row.word for row in rows)})(?:(?<=['’])|\b)"  # no border follows "n'" before a cut
+
+
+_FORMS = {letter: f"[{forms}]" for forms in ("EÉÈÊ", "AÀ", "CÇ", "OÔ") for letter in forms} | {"'": "['’ ]"}
+
+
+class Heading(NamedTuple):
+    """A row of `headings.toml`, which says what each field means."""
+
+    words: str
+    example: str
+    part: PartKind | None = None
+    section: Literal["part", "step", "weak", "none"] = "part"
+    more: bool = False
+    alone: bool = False
+    inline: Literal["", "anywhere", "sentence"] = ""
+    speaker: Speaker | None = None
+    articles: bool = False
+
+    @property
+    def speaks(self) -> Speaker | None:
+        """Who speaks below it, where that is certain."""
+        return self.speaker or ("party" if self.part == "claims" else "court" if self.part == "reasons" else None)
+
+
+HEADINGS = tuple(Heading(**row) for row in read_table("headings.toml")["heading"])
+
+
+def phrases(**fields: object) -> list[str]:
+    """Return the words of the rows whose fields have these values."""
+    return [row.words for row in HEADINGS if all(getattr(row, name) == value for name, value in fields.items())]
+
+
+def spelt(words: Iterable[str], blank: str = r"\s") -> str:
+    """Return a pattern for phrases in capitals: their letters spaced, without accents or pseudonymised.
+
+    Args:
+        words: Of two that begin alike the longer is tried first. Of none the pattern matches nothing.
+        blank: What may be between letters and words.
     """
-    if word in ORDINALS:
-        return ORDINALS[word]
-    stem = re.sub("ièmes?$", "", word).replace("cinqu", "cinq").replace("neuv", "neuf")
-    value = words_value(stem) or words_value(f"{stem}e")  # "deuxième", but "onzième"
-    return None if value is None else int(value)
+    by_letter: dict[str, list[str]] = defaultdict(list)  # so that `re` skips at once what begins otherwise
+    for phrase in sorted(words, key=len, reverse=True):
+        by_letter[_FORMS.get(phrase[0], phrase[0])].append(_spell(phrase[1:], blank))
+    spelt_alike = [f"{first}(?:{'|'.join(rests)})" for first, rests in by_letter.items()]
+    return f"(?:{'|'.join(spelt_alike) or '(?!)'})"
+
+
+def _spell(letters: str, blank: str) -> str:
+    pieces, gap = [], f"{blank}?"
+    for letter in letters:
+        if letter == " ":
+            gap = f"{blank}{{1,4}}"
+            continue
+        form = _FORMS.get(letter, re.escape(letter))
+        pieces.append(f"{gap}(?:{form}|[A-Z]\\.{{3}})" if letter.isalpha() else gap + form)
+        gap = f"{blank}?"
+    return "".join(pieces)
+
+
+def letters_of(words: str) -> str:
+    """Return the letters of a heading in capitals, without accents: the same however it is written."""
+    return "".join(filter(str.isalpha, words)).upper().translate(_PLAIN)
+
+
+_PLAIN = str.maketrans("ÉÈÊÀÇÔ", "EEEACO")

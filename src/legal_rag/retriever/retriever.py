@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from legal_rag.base.display import Rows, displayed
+from legal_rag.base.html import Rows, displayed
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.encoder.encoder import Encoder, TokenVectors, check_text, load_encoder
 from legal_rag.encoder.encoder import build_encoder as build_encoder

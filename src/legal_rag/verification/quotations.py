@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import LETTERS, Span
 from legal_rag.citations.sources import SourceText
-from legal_rag.law.negation import negations
+from legal_rag.law.words import negations
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 

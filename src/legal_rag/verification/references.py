@@ -20,10 +20,10 @@ from legal_rag.law import (
 )
 from legal_rag.law.articles import find_abbreviated_articles
 from legal_rag.law.courts import find_short_courts, parse_court
-from legal_rag.law.negation import negations
 from legal_rag.law.outcomes import ELIGIBLE, STATED
 from legal_rag.law.scanning import BLANK, spaced
 from legal_rag.law.sentences import split_sentences
+from legal_rag.law.words import negations
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_GAP = 160  # characters between two parts of one citation

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.base.display import Rows, displayed
+from legal_rag.base.html import Rows, displayed
 from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers

@@ -20,7 +20,7 @@ from legal_rag.base.text import (
     storable,
     widened,
 )
-from legal_rag.corpus.language import is_french
+from legal_rag.corpus.files import is_french
 from legal_rag.library.bm25 import lexical_words
 
 STRATEGIES: Final = ("refine", "best-of-n", "refine+best-of-n")

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from legal_rag.corpus.documents import Document, SourceOptions, read_documents
-from legal_rag.corpus.language import is_french
+from legal_rag.corpus.files import is_french
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import tidy
 from legal_rag.evaluation.questions.dataset import MODEL_NAME, make_row

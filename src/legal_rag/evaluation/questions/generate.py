@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import locked, progress
-from legal_rag.corpus.language import is_french
-from legal_rag.corpus.windows import draw_window
+from legal_rag.corpus.chunking import draw_window
+from legal_rag.corpus.files import is_french
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
 from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings
 from legal_rag.evaluation.questions.dataset import (

@@ -9,7 +9,7 @@ from typing import Literal
 
 import dspy
 
-from legal_rag.corpus.windows import draw_window
+from legal_rag.corpus.chunking import draw_window
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, usage_columns
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
 from legal_rag.evaluation.questions.dataset import make_row
