@@ -447,7 +447,6 @@ def test_the_environment_has_the_values_and_functions_of_the_corpus(corpus, rows
     assert set(env) == {*values, *FUNCTION_NAMES, *COMPUTING}
     assert env["extraction_index"][SOCIAL] == env["get_entities"](SOCIAL) != []
     assert (len(env["extraction_index"]), "INCONNU" in env["extraction_index"]) == (60, False)
-    assert len(env) == len(dict(env))
     assert json.loads(json.dumps(env.values)) == env.values
     assert env["llm_query"]("Bonjour") == "oui"
 

@@ -12,8 +12,7 @@ from support.scripted_server import Reply, ScriptedServer, fields, step
 from legal_rag.agent import build_agent, build_language_model
 from legal_rag.cli import main
 from legal_rag.cli.evaluate import _language_model
-from legal_rag.llm import Completion, ReplyStore, UsageTracker, ask, json_in, model_of
-from legal_rag.llm.budget import Budget
+from legal_rag.llm import Budget, Completion, ReplyStore, UsageTracker, ask, json_in, model_of
 from legal_rag.llm.replies import without_thoughts
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"

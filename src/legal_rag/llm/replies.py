@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from legal_rag.base.files import cache_folder
 from legal_rag.base.sqlite import connect_as_allowed, connect_to_write, transaction
 from legal_rag.base.text import json_safe
-from legal_rag.llm.budget import Completion, Usage
-from legal_rag.llm.models import Endpoint, Message
+from legal_rag.llm.models import Completion, Endpoint, Message, Usage
 
 logger = logging.getLogger(__name__)
 
