@@ -150,17 +150,10 @@ def test_an_error_is_read_no_further_than_one_needs_to_know():
     ("status", "error", "kind"),
     [
         (401, {}, "auth"),
-        (402, {}, "billing"),
-        (403, {}, "auth"),
         (404, {}, "unknown model"),
-        (408, {}, "timeout"),
-        (429, {}, "rate limit"),
         (429, {"code": "insufficient_quota"}, "billing"),
-        (400, {"code": "model_not_found"}, "unknown model"),
         (400, {"code": "context_length_exceeded"}, "context"),
-        (413, {}, "context"),
         (422, {}, "request"),
-        (500, {}, "server"),
         (529, {}, "server"),
         (200, {"code": 429, "message": "slow down"}, "rate limit"),
     ],
@@ -225,7 +218,7 @@ def test_a_parameter_that_a_server_refuses_by_name_is_left_out_from_then_on():
         assert ['"seed"' in request.decode() for request in serving.requests] == [True, False, False]
 
 
-@settings(deadline=2000, max_examples=60)
+@settings(deadline=2000, max_examples=25)
 @given(
     st.one_of(
         st.binary(max_size=300), st.text(max_size=100).map(str.encode), st.integers(0, 10**400).map(str).map(str.encode)

@@ -310,7 +310,7 @@ class MultiDocREPL:
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
         topics = self.corpus.topics
-        return topics[_name_among(topic, list(topics), "aucun thème")]
+        return topics[_name_among(text_of(topic), list(topics), "aucun thème")]
 
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
@@ -402,7 +402,7 @@ class MultiDocREPL:
         if (named := text_of(section_name)).isdecimal() and named not in sections:
             node = find_section(named, outline_of(self.library, document.id))
             return document.content[node.char_start : node.char_end]
-        start, end = sections[_name_among(section_name, list(sections), "aucune section")]
+        start, end = sections[_name_among(named, list(sections), "aucune section")]
         return document.content[start:end]
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
@@ -598,14 +598,10 @@ def _texts_of(sent: object) -> list[str]:
     return [text for item in items_of(sent) if (text := text_of(item))]
 
 
-def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
-    """Find a name regardless of case and accents; the LookupError quotes the closest ones."""
-    name = text_of(sent)
+def _name_among(name: str, known: Sequence[str], missing: str) -> str:
+    """Return a name that is known; the LookupError quotes the closest ones."""
     if name in known:
         return name
-    folded = {fold_text(label).strip(): label for label in reversed(known)}
-    if (meant := folded.get(fold_text(name).strip())) is not None:
-        return meant
     near = ", ".join(f"« {printed(label[:SHOWN_CHARS])} »" for label in difflib.get_close_matches(name, known, 3, 0.0))
     raise LookupError(f"{missing} « {as_sent(name)} » ; les plus proches : {near}")
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.agent.prediction import NOT_FRENCH as IN_ANOTHER_LANGUAGE
-from legal_rag.agent.prediction import UNCITED, Event, EventType
+from legal_rag.agent.prediction import UNCITED, Event
 from legal_rag.agent.step_parsing import clean_answer, folded_key
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
@@ -41,7 +41,7 @@ from legal_rag.deep_read.prompts import (
 )
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.library import Library
-from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, Usage, UsageTracker, json_in
+from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, json_in
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -152,7 +152,6 @@ class DocumentRead:
 
     doc_id: str
     windows: Sequence[Span] = ()
-    notice: str = ""  # the document's metadata as text; kept only with findings
     parts: dict[int, Findings] = field(default_factory=dict)  # by number of the window, those read
     errors: dict[int, str] = field(default_factory=dict)  # by number of the window, in French
     began: float = field(default_factory=time.perf_counter)
@@ -238,7 +237,6 @@ def map_documents(
         elif result is not None:
             read.parts[number] = result
         if read.is_done:
-            read.notice = read.notice if read.findings else ""
             on_done(read)
     return mapped
 
@@ -264,7 +262,6 @@ def _iter_tasks(
             on_done(read)
             continue
         read.windows = cut_windows(document.content, settings.window_chars, settings.overlap_chars)
-        read.notice = map_reduce_notice(document)
         if not read.windows:
             on_done(read)
         source = Source(document, SourceText(doc_id, as_data(document.content)))
@@ -420,8 +417,8 @@ def _write_answer(
         ModelError: If the model fails, or neither of two replies is a French answer with a citation that holds.
         BudgetExceededError: If the budget has no room for a call.
     """
-    enricher, notices = CitationEnricher(library), {doc.doc_id: doc.notice for doc in mapped.documents}
-    telling = list(dict.fromkeys(finding.doc_id for finding in findings))
+    enricher, telling = CitationEnricher(library), list(dict.fromkeys(finding.doc_id for finding in findings))
+    notices = {doc_id: map_reduce_notice(library.document(doc_id)) for doc_id in telling}
     n_read = sum(bool(doc.parts) for doc in mapped.documents)
 
     def judged(reply: str) -> Judged[str]:
@@ -520,19 +517,23 @@ def map_reduce(
     workers: int = WORKERS,
     settings: MapReduceSettings = DEFAULT_SETTINGS,
     on_event: Callable[[Event], None] = lambda event: None,
-    tracker: UsageTracker | None = None,
 ) -> MapReduceResult:
     """Have the sub-model read each document, verify its quotations, and have the root model write one answer.
 
     Documents are read once, in their order as far as the budget goes. `on_event` is called in this thread with each
-    document read ('read') and the text that the root model wrote ('think'); with a `tracker`, of both models, events
-    carry the usage since the one before. The root model is asked even if reading reached a limit: a reserve was kept
-    for it. If it writes no answer, the quotations are the answer; without any, the result abstains if documents were
-    read, and has no text if reading ended early.
+    document read ('read') and when the root model has written its answer ('think'). It is asked even if reading reached
+    a limit: a reserve was kept for it. If it writes none, the quotations are the answer; without any, the result
+    abstains if documents were read, and has no text if reading ended early.
     """
-    ids, events = list(dict.fromkeys(doc_ids)), _Events(on_event, tracker)
+    ids = list(dict.fromkeys(doc_ids))
     mapped = map_documents(
-        question, ids, library=library, model=sub, workers=workers, settings=settings, on_done=events.read
+        question,
+        ids,
+        library=library,
+        model=sub,
+        workers=workers,
+        settings=settings,
+        on_done=lambda read: on_event(_event_of(read)),
     )
     findings = tuple(finding for doc in mapped.documents for finding in doc.findings)
     verified = [finding for finding in findings if finding.citations]
@@ -543,9 +544,9 @@ def map_reduce(
     if verified:
         try:
             n_left = len(ids) - len(read)
-            most = settings.findings_chars
+            most, started = settings.findings_chars, time.perf_counter()
             text, remark = _write_answer(question, verified, mapped, n_left, model=root, library=library, most=most)
-            events.wrote("réponse")
+            on_event(Event("think", TOOL, {"thought": "réponse"}, [], time.perf_counter() - started))
         except (BudgetExceededError, ModelError) as error:
             if isinstance(error, BudgetExceededError):
                 exhausted = exhausted or error
@@ -617,24 +618,8 @@ def _format_unread(singular: str, plural: str, doc_ids: tuple[str, ...]) -> str:
     return f"1 décision {singular} ({named})" if len(doc_ids) == 1 else f"{len(doc_ids)} décisions {plural} ({named})"
 
 
-class _Events:
-    """Emits events, each with the model calls since the one before."""
-
-    def __init__(self, on_event: Callable[[Event], None], tracker: UsageTracker | None) -> None:
-        self._on_event, self._tracker = on_event, tracker
-        self._counted, self._at = tracker.usage if tracker else Usage(), time.perf_counter()
-
-    def read(self, read: DocumentRead) -> None:
-        quotes = sum(len(finding.citations) for finding in read.findings)
-        fields = {"document": read.doc_id, "pertinent": bool(read.findings), "quotes": quotes}
-        self._emit("read", fields | ({"error": read.error} if read.errors else {}), [read.doc_id], read.began)
-
-    def wrote(self, what: str) -> None:
-        self._emit("think", {"thought": what}, [], self._at)
-
-    def _emit(self, kind: EventType, fields: dict[str, Any], ids: list[str], began: float) -> None:
-        usage = None
-        if self._tracker:
-            usage, self._counted = self._tracker.usage.minus(self._counted), self._tracker.usage
-        self._at = time.perf_counter()
-        self._on_event(Event(kind, TOOL, fields, ids, self._at - began, usage))
+def _event_of(read: DocumentRead) -> Event:
+    quotes = sum(len(finding.citations) for finding in read.findings)
+    fields = {"document": read.doc_id, "pertinent": bool(read.findings), "quotes": quotes}
+    fields |= {"error": read.error} if read.errors else {}
+    return Event("read", TOOL, fields, [read.doc_id], time.perf_counter() - read.began)

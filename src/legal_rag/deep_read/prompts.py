@@ -58,15 +58,10 @@ def corpus_description(name: str, n_documents: int, n_chars: int, summaries: Ite
 
 
 def system_prompt(description: str, context: str, instructions: str, limits: "Limits") -> str:
-    """Return the system prompt: the project's own, the user's instructions, then rlms' default.
+    """Return the system prompt: the project's own, the user's instructions (French, may be empty), then rlms' default.
 
-    Braces in all but the default are doubled: rlms formats single ones.
-
-    Args:
-        description: Of the corpus.
-        context: Description of the variable `context`, for the model.
-        instructions: The user's, in French; may be empty.
-        limits: Of each program.
+    `context` describes the variable of that name, `limits` are each program's. Braces in all but the default are
+    doubled: rlms formats single ones.
     """
     from rlm.utils.prompts import RLM_SYSTEM_PROMPT
 

@@ -69,7 +69,6 @@ DEFAULT_SETTINGS = DeepReadSettings()
 THOUGHT_CHARS = 2000  # of a thought or a program, in an event
 PROGRAM = "programme"  # what the event of a turn calls its tool
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
-INSTEAD = "les décisions ont été lues une à une"
 NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
 ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # that reading leaves of each limit: for an answer and one retry
 MAX_READ = 40  # documents in which uncited facts of an answer are looked for
@@ -77,11 +76,9 @@ MAX_PASSAGES = 3  # shown in place of an answer
 MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which always needs a citation
 MAX_LISTED = 200  # receipts on a page
 MAX_TOLD = 5  # receipts in a notice, and values without one
+WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
 COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
 UNVERIFIED, PROSE = "Sorti d'un programme, non vérifié", "texte du modèle"
-WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
-NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
-SO_FAR = "Passages trouvés :"
 CALLS_KEPT, STEPS_KEPT = 3, 1  # of the agent's budget, for its own last steps and its answer
 SECONDS_KEPT = 30.0
 SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
@@ -340,14 +337,13 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
         sub=replace(work.sub, within=work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)),
         workers=work.settings.workers,
         on_event=work.emit,
-        tracker=work.tracker,
     )
     for doc_id in dict.fromkeys(finding.doc_id for finding in result.verified):
         work.log.read(work.library.document(doc_id))
     quoted = EnrichedResponse(result.text, list(result.quoted), [], [], 1.0, abstained=False)
     chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
     is_cut = bool(result.exhausted or result.failure)
-    remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
+    remarks = [f"{why} : les décisions ont été lues une à une" if why else "", chosen, "" if is_cut else result.notice]
     value, stopped = quoted if result.quoted else result.text, result.notice if is_cut else ""
     return _conclude(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
 
@@ -374,16 +370,10 @@ def _conclude(
 ) -> Prediction:
     """Check an answer and assemble the prediction.
 
-    Args:
-        work: The question and the log of what was read.
-        value: The answer: a text, a plain value, or an answer checked already; empty for none.
-        stopped: Why the run ended early, in French without a full stop; empty if it did not.
-        failed: It ended because a model failed, not at a limit.
-        account: Of an answer given by a program: which values have a receipt, and thus need no cited passage; the
-            rest is marked as not verified. Prose is not shown, but the receipts that it names are.
-        receipts: Of the run, which markers in the answer may name.
-        seen: Ids of documents that citations may refer to, in addition to those logged.
-        remarks: For the reader, in French without full stops.
+    `value` is a text, a plain value, or an answer checked already; empty for none. `stopped` says in French without a
+    full stop why the run ended early, and `failed` whether because a model failed, not at a limit. The `account` of an
+    answer given by a program says which values have a receipt, and thus need no cited passage; the rest is marked as
+    not verified. Prose is not shown, but the receipts that it names are. Citations may refer to documents `seen` too.
     """
     log, corpus, usage = work.log, work.library, work.tracker.usage
     if not stopped and (limit := work.tracker.budget.exceeded(usage)):
@@ -506,9 +496,10 @@ def _quote_best_passages(log: EventLog) -> EnrichedResponse:
     """Quote the best passages found; without any, report that there is no result."""
     best = sorted(log.passages.values(), key=lambda passage: -(passage.score or 0.0))[:MAX_PASSAGES]
     if not best:
-        return abstention()._replace(text=NO_RESULT)
+        return abstention()._replace(text="La lecture approfondie s'est arrêtée sans résultat.")
     citations = [_cite_passage(passage) for passage in best]
-    return EnrichedResponse("\n\n".join([SO_FAR, *map(cited_text, citations)]), citations, [], [], 1.0, abstained=False)
+    text = "\n\n".join(["Passages trouvés :", *map(cited_text, citations)])
+    return EnrichedResponse(text, citations, [], [], 1.0, abstained=False)
 
 
 def _cite_passage(passage: Passage) -> Citation:
@@ -644,6 +635,10 @@ class MultiDocRLM:
             ValueError: If no document is left, `batch_size` is below 1, no model can be asked for `by_model`, or
                 `save_path` is given for a Library, which keeps its place.
         """
+        from legal_rag.corpus_index.building import CorpusIndexer
+        from legal_rag.extraction.schemas import RULES, ExtractionSettings
+        from legal_rag.indexer.entities import extract_library
+
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         sub_llm = ChatModel(model_of(self._require_models()[1]), UsageTracker(UNLIMITED)) if by_model else None
@@ -654,9 +649,7 @@ class MultiDocRLM:
         else:
             self._library = _library_of_texts(self.corpus_path, save_path)
         if entities and self._library.entity_store is None:
-            _extract_by_rules(self._library)
-        from legal_rag.corpus_index.building import CorpusIndexer
-
+            extract_library(self._library, ExtractionSettings(model_id=RULES))
         CorpusIndexer(self._library, sub_llm).build_corpus_index(parallel=parallel, batch_size=batch_size)
         return self._reopen()
 
@@ -704,16 +697,16 @@ class MultiDocRLM:
     def add_document(self, source: str | Path | Mapping[str, Any]) -> CorpusIndex:
         """Add a document: a file, or a row; one of the same id is replaced.
 
-        Its entities are extracted where those of the others were, by rules; where a model extracted them, the command
-        `legal-rag extract` completes them.
+        Its entities are extracted by rules where others have any; `legal-rag extract` does so by a model.
         """
+        from legal_rag.extraction.schemas import RULES, ExtractionSettings
         from legal_rag.indexer.build import IncrementalIndexer
+        from legal_rag.indexer.entities import complete_documents
 
-        by_rules = _extracted_by_rules(self.library)
         IncrementalIndexer(self.library).add_document(source)
         index = self._reopen()
-        if by_rules and (added := index.last_id()):
-            _extract_by_rules(index.library, [added])
+        if self.library.entity_store is not None and (added := index.last_id()):
+            complete_documents(self.library, [added], ExtractionSettings(model_id=RULES))
         return index
 
     def remove_document(self, doc_id: str) -> CorpusIndex:
@@ -769,22 +762,3 @@ def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
     target = beside if save_path is None else Path(save_path).expanduser()
     build_index(IndexConfig(source=source, n_bits=0, index_folder=str(target.parent), index_name=target.name))
     return Library(target)
-
-
-def _extract_by_rules(library: Library, doc_ids: Sequence[str] | None = None) -> None:
-    from legal_rag.extraction.schemas import RULES, ExtractionSettings
-    from legal_rag.indexer.entities import complete_documents, extract_library
-
-    settings = ExtractionSettings(model_id=RULES)
-    extract_library(library, settings) if doc_ids is None else complete_documents(library, doc_ids, settings)
-
-
-def _extracted_by_rules(library: Library) -> bool:
-    """Tell by the first document whether a Library's entities were extracted by rules."""
-    from legal_rag.extraction.schemas import RULES
-
-    first = next(library.content_hashes(), None)
-    if library.entity_store is None or first is None:
-        return False
-    recipe = library.entity_store.held_recipe(*first)
-    return recipe is not None and recipe.model_id.startswith(RULES)

@@ -225,8 +225,8 @@ class Receipts:
         if len(rows) > MAX_ROWS:
             raise ValueError(f"{len(rows)} lignes : prenez un champ de moins de {MAX_ROWS} valeurs, ou most_common")
         description = f"nombre par {' et '.join(FIELDS[name] for name in names)} {_of_source(source)}"
-        details = {"forms": [] if second_field else [dict(rows)], "rows": tuple(rows), "why_not": _why_unsound(source)}
-        self._add_receipt("table", description, rows, ids, **details)
+        why_not, forms = _why_unsound(source), [] if second_field else [dict(rows)]
+        self._add_receipt("table", description, rows, ids, why_not=why_not, forms=forms, rows=tuple(rows))
         return rows
 
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
@@ -239,8 +239,8 @@ class Receipts:
         if tied := sum(k == rows[-1][1] for _, k in counts[most:]):
             head += f" (et {tied} à égalité avec la dernière)"
         description = f"{head} du champ {FIELDS[name]} {_of_source(source)}"
-        details = {"forms": [dict(rows)], "rows": tuple(rows), "why_not": _why_unsound(source)}
-        self._add_receipt("most_common", description, rows, ids, **details)
+        why_not, forms = _why_unsound(source), [dict(rows)]
+        self._add_receipt("most_common", description, rows, ids, why_not=why_not, forms=forms, rows=tuple(rows))
         return rows
 
     def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:

@@ -207,15 +207,9 @@ def ask(
 ) -> Completion:
     """Return the reply to a conversation, without thoughts: a stored one, which costs nothing, or the model's.
 
-    Args:
-        model: An `Endpoint`, or what `model_of` gives.
-        messages: The conversation.
-        tracker: Counts usage, and refuses requests beyond its budget.
-        within: A tighter budget than the tracker's.
-        throttle: Shared by parallel requests; its attempts are used instead of the model's.
-        attempt: Number of a deliberate repetition, which is stored apart.
-        known_as: The conversation by which the reply is stored, where parts of it do not matter.
-        keeps: Tells which texts are worth storing; by default, those that are not empty.
+    The `tracker` counts usage, and refuses requests beyond its budget or the tighter one `within`. Parallel requests
+    share a `throttle`, whose attempts are used instead of the model's. A deliberate repetition has its own `attempt`.
+    The reply is stored by the conversation `known_as`, where parts of it do not matter, if `keeps` is true of its text.
 
     Raises:
         BudgetExceededError: If the budget has no room for a request.
