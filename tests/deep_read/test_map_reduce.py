@@ -1,7 +1,6 @@
 """Map-reduce: documents answer one by one with quotations, and one answer is written from those that stand."""
 
 import re
-import threading
 from itertools import islice
 
 import pytest
@@ -71,19 +70,6 @@ def test_a_document_that_is_gone_is_told_and_the_others_are_read():
     assert result.failed == {"partie": "document absent du corpus"}
     assert result.read == ("a",)
     assert result.notice == "1 décision n'a pas pu être lue (partie)"
-
-
-def test_the_result_is_the_same_whatever_the_order_of_the_threads():
-    decisions = Decisions(**{f"d{number}": campaign("X...") if number % 3 else BAIL for number in range(24)})
-    turns = threading.Barrier(4)
-
-    def held_up(prompt):
-        if WANTS_JSON in prompt:
-            turns.wait(20)  # four at a time, which then go on in any order
-        return sound(prompt)
-
-    results = [planned(sub=held_up, decisions=decisions, workers=4) for _ in range(3)]
-    assert results[0] == results[1] == results[2] == planned(decisions=decisions, workers=1)
 
 
 def test_events_tell_each_document_and_the_answer():

@@ -457,13 +457,6 @@ def test_values_are_judged_with_what_stands_beside_them(account, program, is_com
     assert account(program).is_computed is is_computed
 
 
-def test_each_receipt_of_a_value_is_told_of_and_the_one_that_a_marker_names(account):
-    program = COURT + "a, b = count(ids), count(grep_corpus('lien', max_docs=None))\n"
-    assert len({one.said for one in account(program + "FINAL([a, b])").receipts}) == 2
-    account(program + "FINAL('17 arrêts [Calcul : r5]')")
-    assert account.shown == "17 arrêts [Calcul : r5 = 17]"
-
-
 def test_rows_of_a_table_say_how_many_there_are(account):
     program = COURT + "t = table(ids, 'solution')\nFINAL({'réponse': t[1:], 'reçus': [receipt(t)]})"
     assert [one.said[:13] for one in account(program).receipts] == ["ligne 2 sur 3", "ligne 3 sur 3"]

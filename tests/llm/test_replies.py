@@ -62,12 +62,6 @@ def test_what_was_asked_before_is_not_asked_again(server):
     assert said(server) == "réponse 0"
 
 
-def test_what_a_model_thinks_aloud_is_not_its_reply_also_not_a_stored_one():
-    with ScriptedServer(lambda *_: Reply("<think>Bonsoir ?</think>Bonjour !")) as server:
-        assert [said(server), said(server)] == ["Bonjour !", "Bonjour !"]
-        assert len(server.prompts) == 1
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

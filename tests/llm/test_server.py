@@ -186,11 +186,6 @@ def test_a_connection_is_used_again_until_the_server_closes_it():
         assert [send(closing.api_base, num_retries=1).text for _ in range(3)] == ["Aucun passage pertinent."] * 3
 
 
-def test_text_and_usage_are_bounded():
-    done = reply_to(response(completion("a\ud800b" + "c" * MAX_TEXT)))
-    assert (done.text[:3], len(done.text)) == ("a\ufffdb", MAX_TEXT)
-
-
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
@@ -201,7 +196,9 @@ def test_text_and_usage_are_bounded():
         (None, (3, 7)),
     ],
 )
-def test_what_a_server_says_of_its_tokens_is_believed_within_reason(usage, expected):
+def test_texts_are_bounded_and_what_a_server_says_of_its_tokens_is_believed_within_reason(usage, expected):
+    done = reply_to(response(completion("a\ud800b" + "c" * MAX_TEXT)))
+    assert (done.text[:3], len(done.text)) == ("a\ufffdb", MAX_TEXT)
     done = reply_to(response(completion(usage=usage)))
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == expected
 

@@ -47,7 +47,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 WORKERS = 8  # calls at once
-AHEAD = 3  # windows under way or waiting, for each worker
+AHEAD = 8  # windows under way, waiting or done, for each worker: a slow one holds up as many at most
 TOOL = "lecture"  # what events call it
 MAX_NAMED = 5  # documents that a notice names
 MAX_SEARCHED = 40  # documents in which quotations without a marker are looked for

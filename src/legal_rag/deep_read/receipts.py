@@ -302,8 +302,7 @@ class Receipts:
         """
         answer, named = _split_answer(value)
         judge = _Judge(self, list(dict.fromkeys(named)), is_cited)
-        judge.judge(answer)
-        judge.check_records(answer)
+        judge.judge_answer(answer)
         unverified = judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
@@ -456,29 +455,32 @@ class _Judge:
             for digest in receipt.digests:
                 self._by_value.setdefault(digest, []).append(receipt)
 
-    def judge(self, value: Any, keys: tuple[str, ...] = ()) -> None:
-        """Judge a value below some keys.
+    def judge(self, value: Any, keys: tuple[str, ...] = ()) -> set[tuple[str, str]]:
+        """Judge a value below some keys; return the records and their fields in it.
 
         A key counts as the model's wording unless it is neutral, names the field, or a citation below supports it.
+        Several fields of one record, side by side, are not returned: they belong together.
         """
         if matches := self._receipts_of(value):
             self.matched |= {receipt.statement(): receipt for receipt in matches[:MAX_ALIKE]}
             self._words |= {key: None for key in keys if not _is_true_key(key, value, matches[0])}
-        elif isinstance(value, str):
+            return {(matches[0].id, matches[0].field)} if matches[0].field else set()
+        if isinstance(value, str):
             self._judge_text(value, keys)
-        elif isinstance(value, Mapping) and value:
-            for key, item in value.items():
-                self.judge(item, (*keys, key))
-        elif isinstance(value, list | tuple) and value:
-            for item in value:
-                self.judge(item, keys)
-        else:
+            return set()
+        if not isinstance(value, Mapping | list | tuple) or not value:
             self._words |= dict.fromkeys(keys)
             self._values[as_text(value)] = None
+            return set()
+        parts = [((*keys, key), item) for key, item in value.items()] if isinstance(value, Mapping) else None
+        fields = set[tuple[str, str]]()
+        for names, item in parts or [(keys, item) for item in value]:
+            fields |= self.judge(item, names)
+        return set() if len(fields) > 1 and len({record for record, _ in fields}) == 1 else fields
 
-    def check_records(self, value: Any) -> None:
-        """Flag different fields of different records presented as if they belonged to one record."""
-        fields = self._fields(value)
+    def judge_answer(self, answer: Any) -> None:
+        """Judge an answer, in which fields of different records must not look as if they belonged to one."""
+        fields = self.judge(answer)
         if len({record for record, _ in fields}) > 1 and len({name for _, name in fields}) > 1:
             self._values[MIXED] = None
 
@@ -496,14 +498,6 @@ class _Judge:
             return matches
         listing = self._receipts.listing(value)
         return (listing,) if listing and (not self._named or listing.id in self._named) else ()
-
-    def _fields(self, value: Any) -> set[tuple[str, str]]:
-        """Return (record, field) pairs below a value, except groups of several fields of one record."""
-        if matches := self._receipts_of(value):
-            return {(matches[0].id, matches[0].field)} if matches[0].field else set()
-        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-        below = set[tuple[str, str]]().union(*map(self._fields, parts))
-        return set() if len(below) > 1 and len({record for record, _ in below}) == 1 else below
 
     def _judge_text(self, text: str, keys: tuple[str, ...]) -> None:
         heads = [key for key in keys if f"[Source: {key}," not in text and key.casefold() not in NEUTRAL]
