@@ -56,23 +56,16 @@ def ask(tiny_library, tiny_encoder, prompts):
     return asking
 
 
-def test_the_agent_hands_a_question_on_and_its_citation_is_verified(ask):
-    prediction = ask(reading({"question": QUESTION}))
+def test_the_agent_hands_a_question_on_within_its_budget_and_its_citation_is_verified(ask):
+    prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=20, tokens=100_000, seconds=60))
     assert (prediction.mode, prediction.status) == ("agent", "answered")
     assert [citation.status for citation in prediction.citations] == ["verified"]
-    assert "deep_read" in [event.tool for event in prediction.events]
-
-
-def test_what_it_may_take_of_the_run_s_budget_is_said_before_what_it_does(ask):
-    prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=20, tokens=100_000, seconds=60))
+    assert prediction.usage.calls == 4  # a step, a program, another step, the answer
+    tools = [event.tool for event in prediction.events]
     said = next(event for event in prediction.events if event.input.get("thought", "").startswith("Lecture approf"))
     assert "(tout le corpus, 60 décisions) : au plus 16 appels au modèle, 7" in said.input["thought"]
-    first = next(event for event in prediction.events if event.tool == "programme")
-    assert prediction.events.index(said) < prediction.events.index(first)
-
-
-def test_what_the_deep_read_took_is_on_the_run_s_account(ask):
-    assert ask(reading({"question": QUESTION})).usage.calls == 4  # a step, a program, another step, the answer
+    assert prediction.events.index(said) < tools.index("programme")
+    assert "deep_read" in tools
 
 
 def test_the_steps_of_a_deep_read_are_the_agent_s(ask):
@@ -119,11 +112,6 @@ def test_arguments_that_lead_nowhere_are_answered_in_french(ask, prompts, argume
     assert told in observation
     assert not any(map(is_root, prompts))
     assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable. ")
-
-
-def test_an_agent_has_only_the_extra_tools_that_it_is_given(ask):
-    prediction = ask(reading({"question": QUESTION}), extra_tools=())
-    assert "deep_read" not in [event.tool for event in prediction.events if event.type == "read"]
 
 
 def test_the_command_line_gives_the_agent_deep_reading(tiny_library, said):

@@ -4,14 +4,13 @@ import re
 import threading
 
 import pytest
-from support.plan_models import NONE, QUOTE, Decisions, Model, as_reply, campaign, finding
-from support.scripted_server import Reply, ScriptedServer
+from support.plan_models import NONE, QUOTE, Decisions, Model, campaign, finding
 
-from legal_rag.agent import Budget, build_language_model
+from legal_rag.agent import Budget
 from legal_rag.citations import CitationEnricher
 from legal_rag.deep_read.map_reduce import MapReduceSettings, answer_each
 from legal_rag.deep_read.prompts import NO_ANSWER, UNVERIFIED
-from legal_rag.llm import BudgetExceededError, ChatModel, ModelError, UsageTracker, model_of
+from legal_rag.llm import BudgetExceededError, ModelError
 
 QUESTION = "Quel est le délai ?"
 SMALL = MapReduceSettings(window_chars=3000, overlap_chars=300)
@@ -74,12 +73,6 @@ def test_only_the_quotations_that_stand_are_given():
     assert answer.count("[Source: ") == 1
 
 
-def test_a_model_is_asked_for_the_form_that_the_question_names():
-    model = Model(days)
-    asked(model, short(1))
-    assert "dans la forme qu'elle demande" in model.prompts[0]
-
-
 @pytest.mark.parametrize(
     ("reply", "text"), [({"nom": "Aé"}, '{"nom": "Aé"}'), ([["a", 1], []], '[["a", 1], []]'), (["a", 2], "a\n2")]
 )
@@ -112,11 +105,6 @@ def test_a_long_document_is_read_to_its_last_word_and_each_window_answers_in_a_l
     assert all(re.fullmatch(r"Rejet : « .* » \[Source: long, chars \d+-\d+\]", one) for one in lines)
 
 
-def test_a_window_with_nothing_to_say_is_left_out_of_the_answer():
-    model = Model(lambda prompt: rejected(prompt) if "n° 399 " in prompt else NONE)
-    assert asked(model, Decisions(long=LONG), settings=SMALL).answers["long"].startswith("Rejet : « La requête n° ")
-
-
 def test_many_documents_answer_at_once_in_the_order_they_were_asked():
     together = threading.Barrier(4, timeout=20)
 
@@ -129,16 +117,6 @@ def test_many_documents_answer_at_once_in_the_order_they_were_asked():
     assert [(one, text.split(" : ")[0]) for one, text in answers.items()] == [
         (one, f"{one[1:]} jours") for one in dict.fromkeys(wanted)
     ]
-
-
-def test_threads_give_what_one_after_the_other_gives():
-    decisions = Decisions(long=LONG, **short(*range(5)).texts)
-
-    def replying(prompt):
-        return rejected(prompt) if "La requête n°" in prompt else days(prompt)
-
-    serial, parallel = (asked(replying, decisions, settings=SMALL, workers=workers) for workers in (1, 8))
-    assert list(serial.answers.items()) == list(parallel.answers.items())
 
 
 def test_what_fails_is_told_in_its_place_and_the_others_answer():
@@ -214,18 +192,3 @@ def test_an_interruption_goes_through_once_the_calls_under_way_have_ended():
     with pytest.raises(Interrupted):
         asked(reply, short(0, 1), workers=2)
     assert len(ended) == 1
-
-
-def test_a_real_server_answers_within_the_budget_of_all_threads_together():
-    def script(prompt, attempt):
-        return Reply(status=500) if "de 3 jours" in prompt else as_reply(days(prompt))
-
-    tracker, few = UsageTracker(Budget(model_calls=20)), UsageTracker(Budget(model_calls=2))
-    with ScriptedServer(script) as server:
-        lm = build_language_model("scripted", api_base=server.api_base, api_key="k", num_retries=0, cache=False)
-        done = asked(ChatModel(model_of(lm), tracker), short(*range(6)), workers=4)
-        cut = asked(ChatModel(model_of(lm), few), short(*range(6)), workers=4)
-    assert done.answers["d3"].startswith("Erreur : ")
-    assert [text[:7] for one, text in done.answers.items() if one != "d3"] == [f"{n} jours" for n in range(6) if n != 3]
-    assert (tracker.usage.calls >= 6, few.usage.calls) == (True, 2)
-    assert (cut.exhausted.limit, len(cut.read)) == ("model_calls", 2)

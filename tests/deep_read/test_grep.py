@@ -37,14 +37,10 @@ def library(sample_file, tiny_encoder, tmp_path_factory):
     return library_of(tmp_path_factory.mktemp("grep"), sample_file, tiny_encoder)
 
 
-def words_in(library):
-    text = "\n".join(one.content for one in library.documents())
-    return st.sampled_from(sorted(set(re.findall(r"\w{3,}", text))))
-
-
 @pytest.fixture(scope="module")
 def words(library):
-    return words_in(library)
+    text = "\n".join(one.content for one in library.documents())
+    return st.sampled_from(sorted(set(re.findall(r"\w{3,}", text))))
 
 
 def spans(pattern, text, **options):
@@ -55,15 +51,12 @@ def spans(pattern, text, **options):
     ("pattern", "text", "found"),
     [
         (r"\bélection", "réélection, élection", [(12, 20)]),
-        (r"\w+", "l'été", [(0, 1), (2, 5)]),
         ("ÉLU", "élu", [(0, 3)]),
         (r"n°\s*\d+", "n°\u00a012", [(0, 5)]),
         ("^rejet$", "motif\nRejet\n", [(6, 11)]),
         (r"\Amotif", "motif\nmotif", [(0, 5)]),
-        ("𝔘.", "a𝔘é𝔘", [(1, 3)]),
         (r"\b(?P<mot>élu)s?\b", "réélu élus", [(6, 10)]),
         ("e\u0301te", "été éte", [(4, 7)]),
-        ("a_b", "a_b aéb", [(0, 3)]),
         (r"(?<=art\. )\d+(?=-1)", "art. 12-1, art. 13-2", [(5, 7)]),
         (r"(\w+) et \1", "oui et non, oui et oui", [(12, 22)]),
         (r"\p{Lu}\w+", "la Cour", [(0, 2), (3, 7)]),
@@ -89,8 +82,6 @@ def test_folding_makes_accents_apostrophes_dashes_and_blanks_the_same():
     ("pattern", "reason"),
     [
         ("(a", r"motif mal formé \(missing \)"),
-        ("[b-a]", r"motif mal formé \(bad character range"),
-        ("a**", "motif mal formé"),
         ("a*", "texte vide"),
         ("", "texte vide"),
         ("(?:a{101}b){101}", "répétitions comptées"),
@@ -137,7 +128,7 @@ def word_patterns(word):
     return st.one_of(whole, st.tuples(whole, whole).map("(?:{0[0]}|{0[1]})".format))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_the_index_of_words_loses_no_match(data, library, words):
     pattern = data.draw(word_patterns(words))
@@ -194,12 +185,6 @@ def test_a_search_stops_at_so_many_documents_and_says_so(library):
     assert (exactly.is_complete, exactly.scanned, len(exactly.matches)) == (True, 60, len(everywhere))
 
 
-def test_documents_that_match_more_often_than_shown_are_named(library):
-    doc_id = next(iter(library))
-    found = search(library, "e", doc_ids=[doc_id], max_matches_per_doc=2)
-    assert (len(found.matches[doc_id]), found.shortened, found.is_complete) == (2, [doc_id], True)
-
-
 def test_only_the_documents_asked_for_are_looked_at(library):
     wanted = [*list(library)[5:9], "inconnu", next(iter(library))]
     for pattern in ("cour", r"\bétrangère\b"):
@@ -207,40 +192,6 @@ def test_only_the_documents_asked_for_are_looked_at(library):
         expected = {doc_id: one for doc_id, one in by_reading_all(library, pattern).items() if doc_id in wanted}
         assert found.matches == expected
         assert found.total == 6
-
-
-def test_a_search_out_of_time_gives_what_it_has(library):
-    found = search(library, seconds=0.0, pattern="cour")
-    assert (found.matches, found.scanned, found.is_complete) == ({}, 0, False)
-
-
-def test_all_matches_together_are_bounded(library, monkeypatch):
-    monkeypatch.setattr(grep_module, "MAX_MATCHES", 10)
-    found = search(library, "e", max_docs=None, max_matches_per_doc=None)
-    assert sum(map(len, found.matches.values())) == 10
-    assert not found.is_complete
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-@settings(deadline=None, max_examples=300)
-@given(data=st.data())
-def test_the_index_of_words_loses_no_match_in_real_decisions(data, real_library, real_words):
-    pattern = data.draw(word_patterns(real_words))
-    found = search(real_library, pattern, max_docs=None, max_matches_per_doc=None)
-    assert found.matches == by_reading_all(real_library, pattern)
-    assert found.is_complete
-
-
-@pytest.fixture(scope="module")
-def real_library(shared_data, tiny_encoder, tmp_path_factory):
-    source = shared_data / "decisions.jsonl.gz"
-    return library_of(tmp_path_factory.mktemp("real"), source, tiny_encoder, limit=300)
-
-
-@pytest.fixture(scope="module")
-def real_words(real_library):
-    return words_in(real_library)
 
 
 # --- what a pattern may take

@@ -13,7 +13,7 @@ from legal_rag.deep_read import Limits, deep_read
 from legal_rag.deep_read.rlm import code_blocks, prose_of
 from legal_rag.deep_read.settings import DeepReadSettings
 
-QUESTION = "Quel est le délai, et combien de décisions le disent ?"
+QUESTION = "Quel est le délai, et combien de décisions le disent\ud800 ?"  # half a character is left out
 TOLD = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
 KEY = "cle-secrete-de-test"
 SHORT = DeepReadSettings(plan="rlm", limits=Limits(seconds=1.0))
@@ -108,22 +108,15 @@ def test_the_key_does_not_reach_a_program_through_a_failing_model(ask):
 @pytest.mark.parametrize(
     ("reply", "seconds"),
     [
-        (in_repl("while True: pass"), 1.0),
-        ("\n".join([in_repl("x = sum(range(2_000_000))")] * 800), 1.5),
-        ("\n".join([in_repl("x = 1")] * 20_000), 1.5),
+        (in_repl("while True: pass"), 0.5),
+        ("\n".join([in_repl("x = sum(range(2_000_000))")] * 400), 0.8),
+        ("\n".join([in_repl("x = 1")] * 8_000), 0.8),
     ],
 )
 def test_programs_alone_do_not_outlast_the_budget(ask, reply, seconds):
     prediction = ask(lambda prompt, attempt: Reply(reply), budget=Budget(seconds=seconds))
     assert prediction.status == "exhausted"
     assert prediction.seconds < 12
-
-
-def test_a_budget_of_less_than_a_start_takes_is_exhausted_not_refused(ask):
-    script = root_model([f"FINAL({TOLD!r})"])
-    for n in range(12):
-        prediction = ask(script, budget=Budget(seconds=0.02 + 0.03 * n))
-        assert prediction.status in ("exhausted", "model_failed")
 
 
 def test_an_answer_given_before_the_limit_was_met_is_the_answer(ask):
@@ -180,12 +173,6 @@ def test_whatever_a_program_gives_there_is_a_text_that_json_and_utf_8_hold(ask, 
     prediction = ask(root_model([give] * 2, last=Reply("Rien.")), settings=SHORT, budget=Budget(steps=2, seconds=30.0))
     assert json.dumps(prediction.to_json(), allow_nan=False, ensure_ascii=False).encode()
     assert prediction.answer
-
-
-def test_a_question_with_half_a_character_is_asked_without_it(ask, tiny_library):
-    with ScriptedServer(root_model(["FINAL(1)"])) as server:
-        lm = build_language_model("m", api_base=server.api_base, cache=False)
-        assert deep_read("Quoi \ud800 ?", library=tiny_library, lm=lm, settings=RLM).answer == "1"
 
 
 @pytest.mark.parametrize(

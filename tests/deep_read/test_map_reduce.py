@@ -1,7 +1,6 @@
 """Map-reduce: documents answer one by one with quotations, and one answer is written from those that stand."""
 
 import re
-import threading
 from itertools import islice
 
 import pytest
@@ -43,7 +42,7 @@ def test_each_document_is_asked_once_and_the_answer_cites_what_stands():
     }
     assert quotes_of(result) == places
     assert (result.read, result.unread, result.failed) == (("a", "bail", "b"), (), {})
-    assert (result.notice, bool(result.quoted), result.dropped_quotes) == ("", False, 0)
+    assert (result.notice, bool(result.quoted)) == ("", False)
     assert [prompt.count(WANTS_JSON) for prompt in prompts] == [1, 1, 1, 0]
     assert "posée à 3 décisions, une à une ; 2 contiennent" in prompts[-1]
     assert "bail" not in prompts[-1].replace("bailleur", "")
@@ -54,12 +53,9 @@ def test_each_document_is_asked_once_and_the_answer_cites_what_stands():
 
 def test_nothing_pertinent_is_an_abstention_and_the_root_model_is_not_asked():
     root = Model()
+    assert planned(decisions=Decisions()).text == NO_PASSAGE
     result = planned(root=root, decisions=Decisions(bail=BAIL, vide=" \n "))
     assert (result.text, result.read, root.prompts) == (NO_PASSAGE, ("bail", "vide"), [])
-
-
-def test_no_document_is_an_abstention():
-    assert planned(decisions=Decisions()).text == NO_PASSAGE
 
 
 def test_a_document_named_twice_is_read_once():
@@ -76,58 +72,23 @@ def test_a_document_that_is_gone_is_told_and_the_others_are_read():
     assert result.notice == "1 décision n'a pas pu être lue (partie)"
 
 
-def test_the_result_is_the_same_whatever_the_order_of_the_threads():
-    decisions = Decisions(**{f"d{number}": campaign("X...") if number % 3 else BAIL for number in range(24)})
-    turns = threading.Barrier(4)
-
-    def held_up(prompt):
-        if WANTS_JSON in prompt:
-            turns.wait(20)  # four at a time, which then go on in any order
-        return sound(prompt)
-
-    results = [planned(sub=held_up, decisions=decisions, workers=4) for _ in range(3)]
-    assert results[0] == results[1] == results[2] == planned(decisions=decisions, workers=1)
-
-
-def test_events_tell_each_document_and_the_answer_and_all_usage():
+def test_events_tell_each_document_and_the_answer():
     events = []
-    result, prompts = served(replying(), on_event=events.append)
+    result, _ = served(replying(), on_event=events.append)
     assert sorted(event.output_ids for event in events if event.type == "read") == [["a"], ["b"], ["bail"]]
     assert [event.input for event in events if event.output_ids == ["a"]] == [
-        {"document": "a", "parts": 1, "pertinent": True, "quotes": 1, "dropped": 0}
+        {"document": "a", "pertinent": True, "quotes": 1}
     ]
     assert [event.input for event in events if event.type == "think"] == [{"thought": "réponse"}]
-    assert sum(event.usage.calls for event in events) == len(prompts) == 4
     assert all(event.seconds > 0 for event in events)
     assert result.text
-
-
-def test_a_library_is_read_and_every_citation_holds(tiny_library):
-    def quoting_campaigns(prompt):
-        sentence = re.search(r"[^.\n]*compte de campagne[^.\n]*", shown_text(prompt))
-        return finding(sentence[0]) if sentence else NONE
-
-    def one_sentence_each(prompt):
-        lines = re.findall(r"« .* » \[Source: .*\]", prompt[prompt.index("Constats :") :])
-        return "\n".join(f"La décision retient : {line}." for line in lines)
-
-    ids = list(tiny_library)
-    with_it = [one.id for one in tiny_library.documents() if "compte de campagne" in one.content]
-    result = map_reduce(
-        QUESTION, ids, library=tiny_library, root=Model(one_sentence_each), sub=Model(quoting_campaigns)
-    )
-    assert (result.read, [one.doc_id for one in result.verified]) == (tuple(ids), with_it)
-    assert len(with_it) > 1
-    checked = CitationEnricher(tiny_library).enrich(result.text, read=result.read)
-    assert [(one.doc_id, one.status) for one in checked.citations] == [(doc_id, "verified") for doc_id in with_it]
-    assert checked.grounding_rate == 1.0
 
 
 @pytest.mark.shared
 def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
     """Quotations as models write them: apostrophes, dashes and ligatures plain, blanks single."""
     library = Decisions()
-    for document in islice(read_documents(shared_data / "decisions.jsonl.gz"), 300):
+    for document in islice(read_documents(shared_data / "decisions.jsonl.gz"), 80):
         library[document.id] = document
     copied = []
 
@@ -139,8 +100,8 @@ def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
         return finding(*quotes) if quotes else NONE
 
     result = planned(sub=copying, root=lambda prompt: ModelError("server"), decisions=library)
-    assert (len(copied) > 1000, result.dropped_quotes) == (True, 0)
     cited = [citation for one in result.findings for citation in one.citations]
+    assert len(copied) == len(cited) > 200
     assert [library[one.doc_id].content[one.char_start : one.char_end] for one in cited] == [one.quote for one in cited]
 
 
@@ -232,17 +193,15 @@ def test_a_reply_near_json_is_read(reply):
     ],
 )
 def test_a_reply_that_finds_nothing_is_read(reply):
-    assert read_reply(reply) == (False, "", (), 0, "")
+    assert read_reply(reply) == (False, "", (), "")
 
 
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        ("", "elle est vide"),
         (" \n", "elle est vide"),
         ("Le délai est de deux mois.", "ce n'est pas l'objet JSON demandé"),
         ("{", "ce n'est pas l'objet JSON demandé"),
-        ("null", "ce n'est pas l'objet JSON demandé"),
         ("[" * 100_000, "ce n'est pas l'objet JSON demandé"),
         ('{"a":' * 100_000, "ce n'est pas l'objet JSON demandé"),
         ('{"a": ' + "1" * 50_000 + "}", 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'),
@@ -254,11 +213,5 @@ def test_a_reply_that_cannot_be_read_has_a_problem(reply, problem):
     assert read_reply(reply).problem == problem
 
 
-def test_a_flood_of_quotations_is_bounded_and_counted():
-    found = read_reply(finding(*(f"phrase numéro {number} du texte" for number in range(500))))
-    assert (len(found.quotes), found.left_out) == (MAX_QUOTES, 500 - MAX_QUOTES)
-
-
-def test_an_answer_loses_the_markers_that_a_model_makes_up():
-    found = read_reply(finding(QUOTE, answer="Deux mois [Source: a, chars 0-10], c'est la loi."))
-    assert found.answer == "Deux mois, c'est la loi."
+def test_a_flood_of_quotations_is_bounded():
+    assert len(read_reply(finding(*(f"phrase numéro {number} du texte" for number in range(500)))).quotes) == MAX_QUOTES

@@ -12,38 +12,31 @@ CONTRACT = "Contrat entre la société Alpha et la société Bêta.\n\nArticle 1
 LETTER = "De : Mme Durand\nObjet : mise en demeure\n\nVous êtes mis en demeure de payer 1 200 euros sous huit jours."
 
 
-@pytest.fixture
-def folder(tmp_path):
-    texts = tmp_path / "textes"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    texts = tmp_path_factory.mktemp("corpus") / "textes"
     texts.mkdir()
     (texts / "contrat.txt").write_text(CONTRACT, encoding="utf-8")
     (texts / "lettre.txt").write_text(LETTER, encoding="utf-8")
     return texts
 
 
-@pytest.fixture
-def rlm(folder, tiny_encoder, monkeypatch):
-    monkeypatch.setattr("legal_rag.indexer.build.build_encoder", lambda config: tiny_encoder)
-    with ScriptedServer(root_model(["FINAL({'documents': sorted(doc_ids)})"])) as server:
+@pytest.fixture(scope="module")
+def rlm(folder, tiny_encoder):
+    script = root_model(["FINAL({'documents': sorted(doc_ids)})"])
+    with pytest.MonkeyPatch.context() as patch, ScriptedServer(script) as server:
+        patch.setattr("legal_rag.indexer.build.build_encoder", lambda config: tiny_encoder)
         rlm = MultiDocRLM(folder, root_model="m", api_base=server.api_base)
         rlm.build_index(parallel=False, batch_size=1, save_path=folder.parent / "corpus.index")
         yield rlm
 
 
-def test_a_folder_of_texts_is_indexed_and_asked(rlm):
+def test_a_folder_of_texts_is_indexed_asked_loaded_again_and_its_functions_called_by_hand(rlm, folder):
     prediction = rlm.query("Quels sont les documents ?")
     assert prediction.events[-1].input["value"] == {"documents": ["contrat.txt", "lettre.txt"]}
-
-
-def test_an_index_is_loaded_again(rlm, folder):
-    again = MultiDocRLM(folder)
-    index = again.load_index(folder.parent / "corpus.index")
-    assert index.total_docs == 2
+    index = MultiDocRLM(folder).load_index(folder.parent / "corpus.index")
     assert index.documents["lettre.txt"].file_path == "lettre.txt"
     assert index.entity("1 200 euros") == ["lettre.txt"]
-
-
-def test_the_functions_are_there_to_be_called_by_hand(rlm):
     functions = rlm.environment()
     assert list(functions["grep_corpus"]("mise en demeure")) == ["lettre.txt"]
     assert functions["total_docs"] == 2

@@ -102,61 +102,27 @@ def test_values_next_to_texts_that_cite_are_judged_apart(ask, program, status):
 
 
 @pytest.mark.parametrize(
-    "value",
+    ("value", "holds"),
     [
-        "{'37 annulations en 1850': said}",
-        "{'37 annulations en 1850': {'motif': [said]}}",
-        "{list_documents()[0]: said}",
+        ("{'37 annulations en 1850': said}", False),
+        ("{'37 annulations en 1850': {'motif': [said]}}", False),
+        ("{list_documents()[0]: said}", False),
+        ("{doc_id: said}", True),
+        ("{'motifs': {doc_id: [said]}}", True),
+        ("{get_doc_meta(doc_id)['date']: said}", True),
     ],
 )
-def test_a_key_that_the_citation_below_it_does_not_hold_up_is_not_computed(ask, value):
+def test_a_key_stands_where_the_citation_below_it_holds_it_up(ask, value, holds):
     prediction = ask(root_model([CITED_VALUES + f"FINAL({{'nombre': count(found), **{value}}})"]))
-    assert prediction.status != "answered"
-    assert "Réponse calculée" not in prediction.notice
+    assert (prediction.status == "answered") is holds
+    assert holds or "Réponse calculée" not in prediction.notice
 
 
-@pytest.mark.parametrize(
-    "value", ["{doc_id: said}", "{'motifs': {doc_id: [said]}}", "{get_doc_meta(doc_id)['date']: said}"]
-)
-def test_a_key_that_the_citation_below_it_holds_up_may_stand(ask, value):
-    prediction = ask(root_model([CITED_VALUES + f"FINAL({{'nombre': count(found), **{value}}})"]))
-    assert prediction.status == "answered"
-
-
-def test_state_is_kept_from_turn_to_turn(ask):
-    prediction = ask(root_model(["ids = list_documents()\nprint(len(ids))", "FINAL(len(ids))"]))
-    assert prediction.answer == "60"
-
-
-def test_what_a_program_printed_is_shown_in_the_next_turn(ask):
-    ask(root_model(["print('témoin', 6 * 7)", "FINAL(1)"]))
-    assert "témoin 42" in ask.prompts[-1]
-
-
-def test_rlms_own_protocol_is_understood(ask):
-    prediction = ask(root_model(["answer['content'] = len(list_documents())\nanswer['ready'] = True"]))
-    assert prediction.answer == "60"
-
-
-def test_a_model_s_own_words_without_citation_are_not_given(ask):
-    told = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
-    prediction = ask(root_model([f"FINAL({told!r})"]))
-    assert prediction.status == "model_failed"
-    assert told not in prediction.answer
-    assert "ne citait aucun passage vérifiable" in prediction.notice
-
-
-def test_the_sub_model_s_own_words_without_citation_are_not_given(ask):
-    told = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
-    prediction = ask(root_model(["FINAL(llm_query('résume ceci'))"], {"résume ceci": told}))
-    assert prediction.status == "model_failed"
-    assert told not in prediction.answer
-
-
-def test_an_invented_citation_is_marked(ask):
-    code = "FINAL('Il est dit « tout est permis au candidat fautif » [Source: FICTIF0001, chars 0-35].')"
-    prediction = ask(root_model([code]))
-    assert prediction.status == "model_failed"
+def test_state_is_kept_output_is_shown_and_rlms_own_protocol_is_understood(ask):
+    last = "answer['content'] = [len(ids), llm_query('lis')[:6]]\nanswer['ready'] = True"
+    prediction = ask(root_model(["ids = list_documents()\nprint('témoin', 6 * 7)", last], {"lis": Reply(status=500)}))
+    assert prediction.answer == "- 60\n- Erreur"  # of the sub-model, which failed
+    assert "témoin 42" in ask.prompts[1]
 
 
 def test_a_question_about_some_documents_finds_them_in_the_context(ask, tiny_library):
@@ -168,15 +134,12 @@ def test_a_question_about_some_documents_finds_them_in_the_context(ask, tiny_lib
     assert "les 2 décisions sur lesquelles porte la question" in " ".join(ask.prompts[0].split())
 
 
-def test_an_unknown_document_is_an_error_before_anything_is_asked(ask):
+def test_an_unknown_document_and_an_empty_question_are_errors_before_anything_is_asked(ask):
     with pytest.raises(LookupError, match="no document 'INCONNU'"):
         ask(root_model([]), doc_ids=["INCONNU"])
-    assert ask.prompts == []
-
-
-def test_an_empty_question_is_refused(ask):
     with pytest.raises(ValueError, match="the question is empty"):
         ask(root_model([]), question="  ")
+    assert ask.prompts == []
 
 
 def test_the_prompt_is_ours_then_the_user_s_then_rlms(ask):
@@ -196,11 +159,7 @@ def test_the_prompt_is_ours_then_the_user_s_then_rlms(ask):
         (["print(1)"] * 9, {"steps": 3}, "3 étapes"),
         (["for n in range(9):\n    llm_query(f'lis {n}')"], {"model_calls": 4}, "4 appels"),
         (["llm_query('lis')", "print(1)"], {"tokens": 2}, "2 jetons"),
-        (
-            ["import time\nwhile True:\n    time.sleep(0.01)\n    get_doc_summary(doc_ids[0])"],
-            {"seconds": 1.0},
-            "1 seconde",
-        ),
+        (["while True:\n    get_doc_summary(doc_ids[0])"], {"seconds": 0.5}, "0,5 seconde"),
     ],
 )
 def test_a_limit_ends_a_run_and_says_so(ask, programs, budget, limit):
@@ -243,7 +202,7 @@ FAILURES = {
 @pytest.mark.parametrize("name", FAILURES)
 def test_whatever_the_root_model_does_there_is_a_status_and_a_text(ask, name):
     programs, said = FAILURES[name]
-    settings = DeepReadSettings(plan="rlm", limits=Limits(seconds=0.4))
+    settings = DeepReadSettings(plan="rlm", limits=Limits(seconds=0.2))
     prediction = ask(root_model(programs, last=PROSE), settings=settings, budget=Budget(seconds=60.0))
     assert prediction.status == "model_failed"
     assert said in prediction.notice
@@ -268,15 +227,9 @@ def test_what_is_no_model_is_refused(tiny_library, lm):
         deep_read(QUESTION, library=tiny_library, lm=lm)
 
 
-def test_a_failing_sub_model_is_told_to_the_program(ask):
-    code = "r = llm_query('lis ceci')\nFINAL({'reçu': r[:6]})"
-    prediction = ask(root_model([code], {"lis ceci": Reply(status=500)}))
-    assert prediction.answer == "- **reçu** : Erreur"
-
-
 def test_a_sub_model_that_hangs_does_not_outlast_the_budget(ask):
     prediction = ask(
-        root_model(["FINAL(llm_query('lis ceci'))"], {"lis ceci": Reply(hangs=True)}), budget=Budget(seconds=1.5)
+        root_model(["FINAL(llm_query('lis ceci'))"], {"lis ceci": Reply(hangs=True)}), budget=Budget(seconds=0.7)
     )
     assert prediction.status == "exhausted"
     assert prediction.seconds < 15
@@ -393,10 +346,6 @@ def test_what_a_read_may_cost_at_most_is_said_in_dollars_where_prices_are_known(
     said = most_in_french(list(tiny_library)[:2], tiny_library, DEEP_READ_BUDGET, [lm])
     assert said.startswith("Lecture approfondie (2 décisions) : au plus 400 appels au modèle, ")
     assert dollars in said
-
-
-def test_a_limit_in_dollars_is_what_a_read_may_cost_at_most(tiny_library):
-    lm = build_language_model("openai/gpt-4o-mini", "key")
     assert most_in_french([], tiny_library, Budget(cost=0.5), [lm]).endswith(
         "600 secondes, 0,5 dollar ; un appel commencé va à son terme."
     )

@@ -109,13 +109,6 @@ def test_reading_document_by_document_killed_after_each_call_pays_for_none_twice
     assert (prediction.answer, prediction.status) == (expected.answer, "answered")
 
 
-def test_a_finished_run_is_given_again_without_a_call(ask):
-    with ScriptedServer(root_model(PROGRAMS, SUB)) as server:
-        first = ask(server)
-        assert ask(server).answer == first.answer
-        assert len(server.prompts) == N_CALLS
-
-
 def test_a_run_resumed_with_more_turns_pays_only_for_what_is_new(ask, tmp_path):
     trace = tmp_path / "run.jsonl"
     with ScriptedServer(root_model(PROGRAMS, SUB, last=Reply("Je ne sais pas."))) as server:

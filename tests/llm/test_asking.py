@@ -17,7 +17,6 @@ from legal_rag.llm import (
     UsageTracker,
     ask,
     endpoint_of,
-    tokens_in,
 )
 
 BUSY = Reply(status=503, raw_body="{}", headers=(("Retry-After", "0"),))
@@ -54,17 +53,18 @@ def test_a_failed_request_is_made_again_as_often_as_the_model_is_set_to():
 @pytest.mark.parametrize("status", [400, 401, 402, 404, 413, 422])
 def test_what_is_wrong_with_the_request_itself_is_not_asked_again(status):
     with ScriptedServer(lambda prompt, attempt: Reply(status=status, raw_body="{}")) as server:
+        tracker = UsageTracker(Budget())
         with pytest.raises(ModelError):
-            said(server, num_retries=5)
-        assert len(server.prompts) == 1
+            said(server, num_retries=5, tracker=tracker)
+        assert (len(server.prompts), tracker.usage) == (1, Usage(calls=1))
 
 
 def test_a_server_that_asks_to_wait_is_asked_again_after_that():
-    busy = Reply(status=429, raw_body="{}", headers=(("Retry-After", "0.5"),))
+    busy = Reply(status=429, raw_body="{}", headers=(("Retry-After", "0.2"),))
     with ScriptedServer(lambda prompt, attempt: busy if attempt == 0 else GOOD) as server:
         started = time.monotonic()
         assert said(server, num_retries=1).text == "Oui"
-        assert time.monotonic() - started >= 0.5
+        assert time.monotonic() - started >= 0.2
 
 
 def test_nobody_waits_beyond_the_deadline():
@@ -141,14 +141,6 @@ def test_threads_do_not_make_more_requests_than_the_budget_has_calls():
         assert (len(server.prompts), len(refused), tracker.usage.calls) == (3, 5, 3)
 
 
-def test_a_failed_request_counts_as_a_call_without_tokens():
-    with ScriptedServer(lambda prompt, attempt: Reply(status=400, raw_body="{}")) as server:
-        tracker = UsageTracker(Budget())
-        with pytest.raises(ModelError):
-            said(server, tracker=tracker)
-        assert tracker.usage == Usage(calls=1)
-
-
 def test_a_budgets_seconds_and_a_deadline_end_a_request():
     with ScriptedServer(lambda prompt, attempt: Reply(hangs=True)) as server:
         with pytest.raises(BudgetExceededError, match="0,2 seconde"):
@@ -157,22 +149,15 @@ def test_a_budgets_seconds_and_a_deadline_end_a_request():
             said(server, num_retries=5)
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "most"), [("", 0, 0), ("Le délai court à compter de la notification.", 8, 16)]
-)
-def test_tokens_are_estimated(text, least, most):
-    assert least <= tokens_in(text) <= most
-
-
 # --- the throttle
 
 
 def test_requests_keep_the_rate():
     with ScriptedServer(lambda *_: GOOD) as server:
-        throttle, started = Throttle(per_minute=600), time.monotonic()
-        for number in range(6):
+        throttle, started = Throttle(per_minute=1200), time.monotonic()
+        for number in range(5):
             said(server, f"Question {number}", throttle=throttle)
-        assert time.monotonic() - started >= 0.5
+        assert time.monotonic() - started >= 0.2
     with pytest.raises(ValueError, match="requests_per_minute must be above 0, got 0"):
         Throttle(per_minute=0)
 

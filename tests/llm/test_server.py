@@ -150,17 +150,10 @@ def test_an_error_is_read_no_further_than_one_needs_to_know():
     ("status", "error", "kind"),
     [
         (401, {}, "auth"),
-        (402, {}, "billing"),
-        (403, {}, "auth"),
         (404, {}, "unknown model"),
-        (408, {}, "timeout"),
-        (429, {}, "rate limit"),
         (429, {"code": "insufficient_quota"}, "billing"),
-        (400, {"code": "model_not_found"}, "unknown model"),
         (400, {"code": "context_length_exceeded"}, "context"),
-        (413, {}, "context"),
         (422, {}, "request"),
-        (500, {}, "server"),
         (529, {}, "server"),
         (200, {"code": 429, "message": "slow down"}, "rate limit"),
     ],
@@ -193,11 +186,6 @@ def test_a_connection_is_used_again_until_the_server_closes_it():
         assert [send(closing.api_base, num_retries=1).text for _ in range(3)] == ["Aucun passage pertinent."] * 3
 
 
-def test_text_and_usage_are_bounded():
-    done = reply_to(response(completion("a\ud800b" + "c" * MAX_TEXT)))
-    assert (done.text[:3], len(done.text)) == ("a\ufffdb", MAX_TEXT)
-
-
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
@@ -208,7 +196,9 @@ def test_text_and_usage_are_bounded():
         (None, (3, 7)),
     ],
 )
-def test_what_a_server_says_of_its_tokens_is_believed_within_reason(usage, expected):
+def test_texts_are_bounded_and_what_a_server_says_of_its_tokens_is_believed_within_reason(usage, expected):
+    done = reply_to(response(completion("a\ud800b" + "c" * MAX_TEXT)))
+    assert (done.text[:3], len(done.text)) == ("a\ufffdb", MAX_TEXT)
     done = reply_to(response(completion(usage=usage)))
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == expected
 
@@ -225,7 +215,7 @@ def test_a_parameter_that_a_server_refuses_by_name_is_left_out_from_then_on():
         assert ['"seed"' in request.decode() for request in serving.requests] == [True, False, False]
 
 
-@settings(deadline=2000, max_examples=60)
+@settings(deadline=2000, max_examples=25)
 @given(
     st.one_of(
         st.binary(max_size=300), st.text(max_size=100).map(str.encode), st.integers(0, 10**400).map(str).map(str.encode)

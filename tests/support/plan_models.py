@@ -105,7 +105,7 @@ def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None,
         root = ChatModel(model_of(lm), tracker)
         sub = replace(root, within=tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS))
         ids = list(decisions) if doc_ids is None else doc_ids
-        result = map_reduce(QUESTION, ids, library=decisions, root=root, sub=sub, tracker=tracker, **more)
+        result = map_reduce(QUESTION, ids, library=decisions, root=root, sub=sub, **more)
         return result, server.prompts
 
 

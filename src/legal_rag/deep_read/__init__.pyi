@@ -1,7 +1,7 @@
 from .functions import CachedCorpusREPL as CachedCorpusREPL
 from .functions import MultiDocREPL as MultiDocREPL
 from .functions import create_multi_doc_env as create_multi_doc_env
-from .multi_doc_rlm import MultiDocRLM as MultiDocRLM
+from .reading import MultiDocRLM as MultiDocRLM
 from .reading import deep_read as deep_read
 from .reading import deep_read_tool as deep_read_tool
 from .sandbox import Sandbox as Sandbox

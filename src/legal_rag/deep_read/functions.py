@@ -43,7 +43,7 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.base.text import fold_text, storable
 from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus_index.index import DocumentMeta
-from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of
+from legal_rag.corpus_index.sections import SectionContents, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
 from legal_rag.deep_read.map_reduce import WORKERS, answer_each, map_in_threads
 from legal_rag.deep_read.prompts import error_text
@@ -65,7 +65,6 @@ Class = TypeVar("Class")
 
 MAX_LISTED = 100_000  # ids or summaries returned by one call
 MAX_HITS = 1000  # returned by one search
-KEPT_INDEXES = 50  # of single documents, least recently used dropped
 MAX_EVENTS = 200  # logged in one run: a loop may call a function for each document
 MAX_READ = 1000  # documents logged as read in one run
 MAX_LOGGED_IDS = 50  # of one result
@@ -94,7 +93,6 @@ DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropp
 MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached
 
 UNKNOWN = error_text("aucun document de ce nom")
-NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
 
 def _with_bounds(functions: type[Class]) -> type[Class]:
@@ -122,14 +120,11 @@ class MultiDocREPL:
         log: EventLog | None = None,
         workers: int = WORKERS,
     ) -> None:
-        """Open the functions.
+        """Open the functions over the index of a Library.
 
-        Args:
-            corpus_index: Of the Library to read.
-            sub_llm: Answers questions about single texts; without one, the functions that ask it raise ValueError.
-            retriever: Searches passages by meaning; None searches by words.
-            log: Records searches, what they found, and documents read.
-            workers: Concurrent calls of the model.
+        `sub_llm` answers questions about single texts; without one, the functions that ask it raise ValueError. Without
+        a `retriever`, passages are searched by words. `log` records searches, what they found, and documents read;
+        `workers` calls of the model are made at once.
         """
         self.llm_response_cache = _cached(sub_llm.query if sub_llm else str, LRUCache(REPLIES), key=_hash_repr)
         self.sub_llm: TextModel | None = sub_llm and SimpleNamespace(query=self.llm_response_cache)
@@ -138,7 +133,6 @@ class MultiDocREPL:
         self.search_result_cache = _cached(lambda key, find: find(), searches, key=lambda key, find: _hash_repr(key))
         self.retriever = retriever
         self.log = log if log is not None else EventLog()
-        self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
         self.last_search = GrepResult(0)
         self._workers = workers
         self.corpus, self.library = corpus_index, corpus_index.library
@@ -316,7 +310,7 @@ class MultiDocREPL:
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
         topics = self.corpus.topics
-        return topics[_name_among(topic, list(topics), "aucun thème")]
+        return topics[_name_among(text_of(topic), list(topics), "aucun thème")]
 
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
@@ -381,18 +375,15 @@ class MultiDocREPL:
 
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
-        return self._contents_of(self._id(doc_id)).toc
+        return self._contents_of(doc_id).toc
 
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
-        return list(self._contents_of(self._id(doc_id)).section_map)
+        return list(self._contents_of(doc_id).section_map)
 
     def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
         """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
-        meant = self._id(doc_id)
-        if meant not in self.loaded_doc_indexes:
-            self.loaded_doc_indexes[meant] = self.corpus.document_index(meant)
-        index = self.loaded_doc_indexes[meant]
+        index = self.corpus.document_index(self._id(doc_id))
         return {
             name: {
                 "start": start,
@@ -411,7 +402,7 @@ class MultiDocREPL:
         if (named := text_of(section_name)).isdecimal() and named not in sections:
             node = find_section(named, outline_of(self.library, document.id))
             return document.content[node.char_start : node.char_end]
-        start, end = sections[_name_among(section_name, list(sections), "aucune section")]
+        start, end = sections[_name_among(named, list(sections), "aucune section")]
         return document.content[start:end]
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
@@ -421,8 +412,15 @@ class MultiDocREPL:
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
-        asked = [_prompt_of(prompt) for prompt in listed(prompts)]
-        return list(map_in_threads(lambda prompt: _query_or_error(sub, prompt), asked, self._workers))
+
+        def query(prompt: str) -> str:
+            try:
+                return sub.query(prompt)
+            except ModelError as error:
+                return error_text(error.reason)
+
+        asked = [_prompt_of(prompt) for prompt in (prompts if isinstance(prompts, list | tuple) else [prompts])]
+        return list(map_in_threads(query, asked, self._workers))
 
     def ask_about_document(self, question: str, doc_id: str) -> str:
         """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
@@ -474,7 +472,7 @@ class MultiDocREPL:
     @property
     def _model(self) -> TextModel:
         if self.sub_llm is None:
-            raise ValueError(NO_MODEL)
+            raise ValueError("aucun modèle n'est branché : cette fonction en demande un")
         return self.sub_llm
 
     def resolve(self, name: str, value: Any) -> Any:
@@ -482,6 +480,8 @@ class MultiDocREPL:
         value = within_bound(name, value, BOUNDS.get(name, NAME))
         if value is None:
             return None
+        if isinstance(value, Mapping) and name not in ("doc_id", "doc_ids", "keywords"):
+            raise ValueError(f"{name} n'est pas compris : un dictionnaire au lieu d'un texte")
         if name in ("query", "keyword", "entity", "text"):
             return text_of(value, " ")
         readers: dict[str, Callable[[Any], Any]] = dict.fromkeys((*FILTERS, "topic", "mode"), text_of)
@@ -526,8 +526,8 @@ class MultiDocREPL:
             return NOT_FOUND
         return NO_ENTITIES if self.library.entity_store is None else NO_SUCH_ENTITIES
 
-    def _contents_of(self, doc_id: str) -> SectionContents:
-        return contents_of(outline_of(self.library, doc_id))
+    def _contents_of(self, sent: object) -> SectionContents:
+        return contents_of(outline_of(self.library, self._id(sent)))
 
     def _document(self, sent: object) -> Document:
         document = self.doc_content_cache(self._id(sent))
@@ -594,23 +594,14 @@ def _prompt_of(sent: object) -> str:
     return text
 
 
-def listed(sent: object) -> Sequence[Any]:
-    """Return a list as it is, anything else as its only item."""
-    return sent if isinstance(sent, list | tuple) else [sent]
-
-
 def _texts_of(sent: object) -> list[str]:
     return [text for item in items_of(sent) if (text := text_of(item))]
 
 
-def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
-    """Find a name regardless of case and accents; the LookupError quotes the closest ones."""
-    name = text_of(sent)
+def _name_among(name: str, known: Sequence[str], missing: str) -> str:
+    """Return a name that is known; the LookupError quotes the closest ones."""
     if name in known:
         return name
-    folded = {fold_text(label).strip(): label for label in reversed(known)}
-    if (meant := folded.get(fold_text(name).strip())) is not None:
-        return meant
     near = ", ".join(f"« {printed(label[:SHOWN_CHARS])} »" for label in difflib.get_close_matches(name, known, 3, 0.0))
     raise LookupError(f"{missing} « {as_sent(name)} » ; les plus proches : {near}")
 
@@ -629,13 +620,6 @@ def _without_place(values: dict[str, Any]) -> dict[str, Any]:
 def _format_passage(hit: SearchHit) -> dict[str, Any]:
     values = hit._asdict()
     return {"date": values.pop("decision_date"), **{name: values[name] for name in values if name != "rank"}}
-
-
-def _query_or_error(sub: TextModel, prompt: str) -> str:
-    try:
-        return sub.query(prompt)
-    except ModelError as error:
-        return error_text(error.reason)
 
 
 def _llm_extract(text: str, classes: Sequence[str], description: str, sub: TextModel, workers: int) -> list[Entity]:
@@ -674,7 +658,7 @@ CachedCorpusREPL = MultiDocREPL
 
 
 class MultiDocEnv:
-    """Names available to a program, or by hand: `env["grep_corpus"]`, or all of them by `dict(env)`.
+    """Names available to a program, or by hand: `env["grep_corpus"]`.
 
     A program is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
     than `MAX_IDS` documents. `extraction_index` maps documents to their entities: a program has those it was given.
@@ -686,6 +670,9 @@ class MultiDocEnv:
         self.repl, self.receipts = repl, Receipts(corpus, repl.resolve, lambda: repl.last_search)
         watched = {name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES}
         self.functions: dict[str, Callable[..., Any]] = watched | self.receipts.functions
+        self.descriptions = {
+            name: description_of(func) for name, func in self.functions.items() if name not in DESCRIBED_BY_RLMS
+        }
         self.values: dict[str, Any] = {
             "corpus_path": corpus.corpus_path,
             "total_docs": corpus.total_docs,
@@ -698,19 +685,11 @@ class MultiDocEnv:
             self.receipts.given("documents du corpus", doc_ids)
         self._names = {**self.values, "doc_ids": doc_ids, "extraction_index": _ExtractionIndex(repl), **self.functions}
 
-    @property
-    def descriptions(self) -> dict[str, str]:
-        """Signature and docstring of each function, by name."""
-        return {name: description_of(func) for name, func in self.functions.items() if name not in DESCRIBED_BY_RLMS}
-
     def __getitem__(self, name: str) -> Any:
         return self._names[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
     def keys(self) -> Sequence[str]:
         """Return all names."""

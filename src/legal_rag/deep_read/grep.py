@@ -16,11 +16,11 @@ from legal_rag.base.text import APOSTROPHES, DASHES, normalized, storable
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 
-MAX_MATCHES = 100_000  # returned by one search, over all documents
 MAX_IN_DOCUMENT = 10_000
 SHOWN_CHARS = 300  # of a match
 MAX_CONTEXT = 1000  # characters on either side
-MAX_CHARS = 10_000_000  # shown by one search, over all matches
+MAX_CHARS = 10_000_000  # shown by one search, over all matches; each counts as `MATCH_CHARS` more
+MATCH_CHARS = 100
 SECONDS, DOCUMENT_SECONDS = 20.0, 5.0  # that a search of the corpus, or of a document, may take
 MAX_REPEATS = 10_000  # of counted repetitions, one within the other: compiling writes them out
 MAX_CANDIDATES = 50_000  # documents from the index of words; beyond, texts are streamed
@@ -89,32 +89,27 @@ class CorpusGrep:
         self._library, self._seconds = library, seconds
 
     def search(self, query: GrepQuery) -> GrepResult:
-        """Find the documents that match a pattern.
-
-        Raises:
-            ValueError: If the pattern is refused; see `compile_pattern`.
-        """
+        """Find the documents that match a pattern; ValueError if it is refused, see `compile_pattern`."""
         pattern = compile_pattern(query.pattern, ignore_case=query.ignore_case, fold=query.fold)
         doc_ids = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
         result = GrepResult(self._library.n_documents if doc_ids is None else len(doc_ids))
         most = MAX_IN_DOCUMENT if query.max_matches_per_doc is None else query.max_matches_per_doc
         ends = math.inf if self._seconds is None else time.monotonic() + self._seconds
-        left, chars_left = MAX_MATCHES, MAX_CHARS
+        chars_left = MAX_CHARS
         for doc_id, data in self._iter_texts(pattern, doc_ids):
             result.out_of_time = result.out_of_time or time.monotonic() > ends
-            if left <= 0 or chars_left <= 0 or result.out_of_time:
+            if chars_left <= 0 or result.out_of_time:
                 result.is_complete = False
                 break
-            content, most_here = data.decode(), min(most, left)
-            spans, result.out_of_time = pattern.spans(content, most_here + 1, ends)
+            content = data.decode()
+            spans, result.out_of_time = pattern.spans(content, most + 1, ends)
             if spans and query.max_docs is not None and len(result.matches) >= query.max_docs:
                 result.is_complete = False
                 break
             result.scanned += not result.out_of_time
             if spans:
-                shown = matches_at(spans[:most_here], content, query.context, chars_left)
+                shown = matches_at(spans[:most], content, query.context, chars_left)
                 result.matches[doc_id] = shown
-                left -= len(shown)
                 chars_left -= sum(map(_match_size, shown))
                 result.shortened += [doc_id] * (len(spans) > len(shown) or result.out_of_time)
         result.is_complete = result.is_complete and not result.out_of_time
@@ -147,10 +142,9 @@ class CorpusGrep:
 def grep_text(
     content: str, pattern: str, *, ignore_case: bool = True, fold: bool = False, context: int = 0
 ) -> list[Match]:
-    """Find all matches in one text; see `GrepQuery`.
+    """Find all matches in one text, see `GrepQuery`.
 
-    Raises:
-        ValueError: If the pattern is refused, matches more than `MAX_IN_DOCUMENT` times, or takes too long; in French.
+    ValueError, in French, if the pattern is refused, matches more than `MAX_IN_DOCUMENT` times, or takes too long.
     """
     compiled = compile_pattern(pattern, ignore_case=ignore_case, fold=fold)
     spans, is_late = compiled.spans(content, MAX_IN_DOCUMENT + 1, time.monotonic() + DOCUMENT_SECONDS)
@@ -182,7 +176,7 @@ def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int, mos
 
 
 def _match_size(match: Match) -> int:
-    return len(match["text"]) + len(match.get("context", ""))
+    return len(match["text"]) + len(match.get("context", "")) + MATCH_CHARS
 
 
 @dataclass(frozen=True)
@@ -196,8 +190,7 @@ class Pattern:
     def spans(self, content: str, most: int, ends: float) -> tuple[list[tuple[int, int]], bool]:
         """Return the spans of up to `most` matches, in order, and whether the time `ends` (monotonic) cut it short.
 
-        Raises:
-            DeadlineError: Past the deadline.
+        DeadlineError past the deadline.
         """
         text = content.translate(_PLAIN_CHARS) if self.fold else content
         until_end, until_deadline = ends - time.monotonic(), deadline.seconds_left()
@@ -220,13 +213,8 @@ class Pattern:
 def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = False) -> Pattern:
     r"""Compile a pattern in the syntax of the `regex` module, Python's and more; `^` and `$` match at line breaks.
 
-    Args:
-        pattern: What is looked for.
-        ignore_case: Match regardless of case.
-        fold: Match regardless of accents and of the kind of apostrophes, dashes and blanks.
-
-    Raises:
-        ValueError: If it is malformed, too long, too large, or matches an empty text; in French.
+    `fold` matches regardless of accents and of the kind of apostrophes, dashes and blanks. ValueError, in French, if
+    the pattern is malformed, too long, too large, or matches an empty text.
     """
     if len(pattern) > PATTERN.text:
         raise ValueError(f"motif refusé : {len(pattern)} caractères, {PATTERN.text} au plus")

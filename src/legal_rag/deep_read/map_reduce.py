@@ -2,10 +2,11 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -29,7 +30,6 @@ from legal_rag.deep_read.prompts import (
     BRIEFLY,
     NO_ANSWER,
     UNVERIFIED,
-    Scope,
     again,
     cited_answer,
     cited_text,
@@ -41,43 +41,41 @@ from legal_rag.deep_read.prompts import (
 )
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.library import Library
-from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, Usage, UsageTracker, json_in
+from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, json_in
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 WORKERS = 8  # calls at once
+AHEAD = 8  # windows under way, waiting or done, for each worker: a slow one holds up as many at most
 TOOL = "lecture"  # what events call it
 MAX_NAMED = 5  # documents that a notice names
 MAX_SEARCHED = 40  # documents in which quotations without a marker are looked for
 MAX_QUOTED = 30  # quotations of an answer that no model wrote
-NOT_FRENCH = "elle n'est pas en français"
-UNPROVEN = (
-    "aucune source ne la prouve : recopiez mot pour mot les citations, et après chacune son repère, crochets compris"
-)
-BEFORE_THE_END = "Passages relevés avant l'arrêt :"
-FOUND = "Passages relevés :"
+FEWEST_CHARS = 4000  # of findings: what a model finds too long is not halved below
+SHORTEST_WINDOW = 1500  # characters: likewise
+LONGEST_QUOTE = 2500  # characters; of a longer one the beginning is kept
+MAX_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply
+SHOWN_INVENTED = 3  # quotations shown to the model as invented
+BEFORE_THE_END, FOUND = "Passages relevés avant l'arrêt :", "Passages relevés :"
 OTHERS = "[{} autres passages relevés ne sont pas repris ici.]"
 LEFT_OUT = "{} autres passages relevés n'ont pas été lus par le modèle qui a répondu : ils n'y tenaient pas"
-FEWEST_CHARS = 4000  # of findings: what a model finds too long is not halved below
-AHEAD = 2  # windows under way or waiting, for each worker
-SHORTEST_WINDOW = 1500  # characters: what a model finds too long is not halved below
-LONGEST_QUOTE = 2500  # characters; of a longer one the beginning is kept
-SHOWN_INVENTED = 3  # quotations shown to the model as invented
 UNKNOWN = "document absent du corpus"
+
+# Why a model is asked again.
+EMPTY, NOT_FRENCH = "elle est vide", "elle n'est pas en français"
+NO_JSON = "ce n'est pas l'objet JSON demandé"
+NO_KEYS = 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'
 NO_QUOTE = 'elle ne donne aucune citation : recopiez mot pour mot, dans "citations", la phrase du texte qui le prouve'
 INVENTED = "aucune citation ne se trouve mot pour mot dans le texte : {}"
 TOO_SHORT = "ses citations sont trop courtes pour prouver quoi que ce soit : recopiez la phrase entière"
+UNPROVEN = (
+    "aucune source ne la prouve : recopiez mot pour mot les citations, et après chacune son repère, crochets compris"
+)
+UNREADABLE = ModelError("unreadable").reason
 
-# How replies are read.
-MAX_CHARS = 60_000  # of a reply: a regular one is 20 times shorter, a runaway model's may not be
-MAX_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
 NO = frozenset("non faux false no 0 aucun aucune pas".split())  # in place of false
 MARKS = "«»“”„\"'`" + QUOTED_BLANKS  # around a quotation
-EMPTY = "elle est vide"
-NO_JSON = "ce n'est pas l'objet JSON demandé"
-NO_KEYS = 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'
-UNREADABLE = ModelError("unreadable").reason
 
 
 class Judged(NamedTuple, Generic[T]):
@@ -141,22 +139,11 @@ class Finding(NamedTuple):
     """A model's answer from one window, and the quotations that prove it."""
 
     doc_id: str
-    window: Span  # of the document, that the model was shown
     answer: str  # the model's own words, which are not checked
-    citations: tuple[Citation, ...]  # quotations found in the document
-
-    @property
-    def is_verified(self) -> bool:
-        """Whether at least one quotation proves it; otherwise it is not taken for a fact."""
-        return bool(self.citations)
+    citations: tuple[Citation, ...]  # quotations found in the document; without one it is not taken for a fact
 
 
-class WindowRead(NamedTuple):
-    """Result of reading one window."""
-
-    findings: tuple[Finding, ...] = ()  # none if it is irrelevant; several if it had to be read in halves
-    dropped: int = 0  # quotations that are not in the document, or prove nothing
-    seconds: float = 0.0
+Findings = tuple[Finding, ...]  # of one window: none if it is irrelevant, several if it had to be read in halves
 
 
 @dataclass
@@ -165,9 +152,9 @@ class DocumentRead:
 
     doc_id: str
     windows: Sequence[Span] = ()
-    notice: str = ""  # the document's metadata as text; kept only with findings
-    parts: dict[int, WindowRead] = field(default_factory=dict)  # by number of the window, those read
+    parts: dict[int, Findings] = field(default_factory=dict)  # by number of the window, those read
     errors: dict[int, str] = field(default_factory=dict)  # by number of the window, in French
+    began: float = field(default_factory=time.perf_counter)
 
     @property
     def is_done(self) -> bool:
@@ -177,36 +164,39 @@ class DocumentRead:
     @property
     def is_whole(self) -> bool:
         """Whether every window was read."""
-        return self.is_done and not self.error
+        return self.is_done and not self.errors
 
     @property
     def error(self) -> str:
         """The error of the first window that failed; empty if none did."""
-        return self.errors[min(self.errors)] if self.errors else ""
+        return next(iter(self.errors.values()), "")
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> Findings:
         """The findings in the order of the windows."""
-        return tuple(finding for number in sorted(self.parts) for finding in self.parts[number].findings)
-
-    @property
-    def dropped(self) -> int:
-        """Quotations that could not be verified."""
-        return sum(part.dropped for part in self.parts.values())
-
-    @property
-    def seconds(self) -> float:
-        """Time that its windows took, added up."""
-        return sum(part.seconds for part in self.parts.values())
+        return tuple(finding for findings in self.parts.values() for finding in findings)
 
 
-class Mapped(NamedTuple):
+@dataclass
+class Mapped:
     """The documents read, and why reading stopped early, if it did."""
 
-    documents: list[DocumentRead]  # those begun, in the order of the ids
-    not_begun: tuple[str, ...]
-    exhausted: BudgetExceededError | None  # the limit reached
-    failure: str  # an error of the model that will not pass, in French
+    documents: list[DocumentRead] = field(default_factory=list)  # those begun, in the order of the ids
+    exhausted: BudgetExceededError | None = None  # the limit reached
+    failure: str = ""  # an error of the model that will not pass, in French
+
+
+class Source(NamedTuple):
+    """A document, and its text as models are shown it, from which they copy; same length and offsets."""
+
+    document: Document
+    shown: SourceText
+
+
+class _Task(NamedTuple):
+    read: DocumentRead
+    source: Source
+    number: int  # of the window
 
 
 def map_documents(
@@ -224,55 +214,47 @@ def map_documents(
     Calls under way when it ends are paid for: their results are waited for and kept. `on_done` is called in this thread
     with each document that is done; an unknown one has an error.
     """
+    mapped = Mapped()
 
-    def read_window(task: _Task) -> WindowRead:
-        started = time.perf_counter()
-        part = _read_window(question, task.source, task.read.windows[task.number], model, settings)
-        return part._replace(seconds=time.perf_counter() - started)
-
-    begun: list[DocumentRead] = []
-    exhausted, failure = None, ""
-    for task, future in _run_parallel(read_window, _iter_tasks(doc_ids, library, settings, begun, on_done), workers):
-        read = task.read
+    def read_window(task: _Task) -> Findings | str | None:
+        """Return a window's findings, the error, or None if the budget ended."""
+        if mapped.exhausted or mapped.failure:
+            return mapped.failure or None
         try:
-            read.parts[task.number] = future.result()
+            return _read_window(question, task.source, task.read.windows[task.number], model, settings)
         except BudgetExceededError as error:
-            exhausted = error
-            continue
+            mapped.exhausted = error
+            return None
         except ModelError as error:
-            read.errors[task.number] = error.reason
-            failure = failure or (error.reason if error.kind in HOPELESS else "")
+            mapped.failure = mapped.failure or (error.reason if error.kind in HOPELESS else "")
+            return error.reason
+
+    tasks = _iter_tasks(doc_ids, library, settings, mapped, on_done)
+    pairs = map_in_threads(lambda task: (task, read_window(task)), tasks, workers)
+    for (read, _, number), result in pairs:
+        if isinstance(result, str):
+            read.errors[number] = result
+        elif result is not None:
+            read.parts[number] = result
         if read.is_done:
-            read.notice = read.notice if read.findings else ""
             on_done(read)
-    return Mapped(begun, tuple(doc_ids[len(begun) :]), exhausted, failure)
-
-
-class Source(NamedTuple):
-    """A document, and its text as models are shown it, from which they copy; same length and offsets."""
-
-    document: Document
-    shown: SourceText
-
-
-class _Task(NamedTuple):
-    read: DocumentRead
-    source: Source
-    number: int  # of the window
+    return mapped
 
 
 def _iter_tasks(
     doc_ids: Sequence[str],
     library: Library,
     settings: MapReduceSettings,
-    begun: list[DocumentRead],
+    mapped: Mapped,
     on_done: Callable[[DocumentRead], None],
 ) -> Iterator[_Task]:
-    """Yield the windows of the documents; each document is loaded when reached and added to `begun`."""
+    """Yield the windows of the documents; each document is loaded when reached."""
     for doc_id in doc_ids:
         check()
+        if mapped.exhausted or mapped.failure:
+            return
         read = DocumentRead(doc_id)
-        begun.append(read)
+        mapped.documents.append(read)
         try:
             document = library.document(doc_id)
         except LookupError:  # removed since it was chosen
@@ -280,7 +262,6 @@ def _iter_tasks(
             on_done(read)
             continue
         read.windows = cut_windows(document.content, settings.window_chars, settings.overlap_chars)
-        read.notice = map_reduce_notice(document)
         if not read.windows:
             on_done(read)
         source = Source(document, SourceText(doc_id, as_data(document.content)))
@@ -288,73 +269,51 @@ def _iter_tasks(
             yield _Task(read, source, number)
 
 
-def _run_parallel(
-    work: Callable[[_Task], WindowRead], tasks: Iterator[_Task], workers: int
-) -> Iterator[tuple[_Task, "Future[WindowRead]"]]:
-    """Yield each task with its future as soon as it is done; after a final error no task is started."""
-    running: dict[Future[WindowRead], _Task] = {}
-    is_stopped = False
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            while True:
-                while len(running) < AHEAD * workers and not is_stopped and (task := next(tasks, None)):
-                    running[pool.submit(copy_context().run, work, task)] = task
-                if not running:
-                    return
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                finished = [(running.pop(future), future) for future in done]
-                is_stopped = is_stopped or any(_is_final(future.exception()) for future in done)
-                if is_stopped:
-                    running = {future: task for future, task in running.items() if not future.cancel()}
-                yield from finished
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
 def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers: int) -> Iterator[T]:
-    """Map a function over items in threads that share the context and deadline; results keep the order."""
+    """Map a function over items in threads that share the context and deadline; results keep the order.
+
+    Items are drawn in this thread, a few ahead of the results.
+    """
+    under_way: deque[Future[T]] = deque()
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(copy_context().run, function, item) for item in items]
         try:
-            for future in futures:
-                yield future.result()
+            for item in items:
+                under_way.append(pool.submit(copy_context().run, function, item))
+                if len(under_way) >= AHEAD * workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _is_final(error: BaseException | None) -> bool:
-    """Tell whether later calls would fail the same way: refused key, unknown model, exhausted budget."""
-    return error is not None and not (isinstance(error, ModelError) and error.kind not in HOPELESS)
 
 
 def _read_window(
     question: str, source: Source, window: Span, model: TextModel, settings: MapReduceSettings
-) -> WindowRead:
+) -> Findings:
     """Read a window, in halves if it is too long for the model; raises as `ask_twice` does."""
     prompt = map_prompt(question, source.document, window, settings.answer_form)
     try:
-        return ask_twice(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
+        return ask_twice(model, prompt, lambda reply: _judge_reply(reply, source, window, settings.answer_chars))
     except ModelError as error:
         half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
         if error.kind != "context" or half < SHORTEST_WINDOW:
             raise
     halves = cut_windows(source.document.content, half, min(settings.overlap_chars, half // 4), window)
     parts = [_read_window(question, source, part, model, settings) for part in halves]
-    return WindowRead(tuple(item for part in parts for item in part.findings), sum(part.dropped for part in parts))
+    return tuple(finding for part in parts for finding in part)
 
 
-def judge_reply(reply: str, source: Source, window: Span, answer_chars: int = ANSWER_CHARS) -> Judged[WindowRead]:
+def _judge_reply(reply: str, source: Source, window: Span, answer_chars: int) -> Judged[Findings]:
     """Read a reply and verify its quotations; a reply without one that is in the document has a problem."""
     reading = read_reply(reply, answer_chars)
     if reading.problem:
         return Judged(None, reading.problem)
     if not reading.pertinent:
-        return Judged(WindowRead())
-    citations = [_verify_quote(quote, source, window) for quote in reading.quotes]
+        return Judged(())
+    citations = (_verify_quote(quote, source, window) for quote in reading.quotes)
     verified = tuple(dict.fromkeys(citation for citation in citations if citation is not None))
-    finding = Finding(source.document.id, window, reading.answer, verified)
     problem = "" if verified else _explain_problem(reading.quotes, source.shown)
-    return Judged(WindowRead((finding,), reading.left_out + citations.count(None)), problem)
+    return Judged((Finding(source.document.id, reading.answer, verified),), problem)
 
 
 def _verify_quote(quote: str, source: Source, window: Span) -> Citation | None:
@@ -390,33 +349,32 @@ def _explain_problem(quotes: Sequence[str], shown: SourceText) -> str:
 class WindowReading(NamedTuple):
     """Parsed reply about a window."""
 
-    pertinent: bool
+    pertinent: bool = False
     answer: str = ""
-    quotes: tuple[str, ...] = ()  # as the model writes them
-    left_out: int = 0  # quotations beyond `MAX_QUOTES`
+    quotes: tuple[str, ...] = ()  # as the model writes them, `MAX_QUOTES` at most
     problem: str = ""  # in French, for the model: why the reply cannot be read
 
 
 def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> WindowReading:
     """Read a reply, JSON or nearly, and keep `answer_chars` characters of its answer."""
     if not text.strip():
-        return WindowReading(False, problem=EMPTY)
-    value = json_in(text[:MAX_CHARS])
+        return WindowReading(problem=EMPTY)
+    value = json_in(text)
     if not value:
-        return WindowReading(False, problem=NO_JSON)
+        return WindowReading(problem=NO_JSON)
     entries = (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
     objects = ({folded_key(str(name)): item for name, item in entry.items()} for entry in entries)
     fields = next((entry for entry in objects if entry.keys() & {"pertinent", "reponse", "citations"}), None)
     if fields is None:
-        return WindowReading(False, problem=NO_KEYS)
+        return WindowReading(problem=NO_KEYS)
     quotes = tuple(dict.fromkeys(_iter_quotes(fields.get("citations"))))
     answer, flag = _plain_answer(fields.get("reponse")), fields.get("pertinent")
     # "le document ne contient pas …" is no answer, whatever the flag says
     is_none = not quotes and (is_abstention(answer) if answer else flag is not True)
     if is_none or flag is False or folded_key(str(flag)).partition("_")[0] in NO:
-        return WindowReading(False)
+        return WindowReading()
     kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
-    return WindowReading(True, kept, quotes[:MAX_QUOTES], max(0, len(quotes) - MAX_QUOTES))
+    return WindowReading(True, kept, quotes[:MAX_QUOTES])
 
 
 def _iter_quotes(value: Any) -> Iterator[str]:
@@ -441,31 +399,27 @@ def _plain_answer(value: Any) -> str:
     return take_out_markers(text, lambda name: None).plain.strip() if text.strip("…. ") else ""
 
 
-# Writes an answer from findings, their documents' metadata and the scope; see `written_answer`.
-Writer = Callable[[Sequence[Finding], Mapping[str, str], Scope], tuple[str, str]]
-
-
-def written_answer(
+def _write_answer(
     question: str,
     findings: Sequence[Finding],
-    notices: Mapping[str, str],
-    scope: Scope,
-    *,
+    mapped: Mapped,
+    n_left: int,
     model: TextModel,
     library: Library,
     most: int,
 ) -> tuple[str, str]:
     """Have a model write one answer from verified findings; return it, and what it was not shown, in French.
 
-    It is shown the `notices` of their documents by id and at most `most` characters, half as many where it finds them
-    too long.
+    It is shown at most `most` characters, half as many where it finds them too long; `n_left` documents were not read
+    whole.
 
     Raises:
         ModelError: If the model fails, or neither of two replies is a French answer with a citation that holds.
         BudgetExceededError: If the budget has no room for a call.
     """
-    enricher = CitationEnricher(library)
-    read = list(dict.fromkeys(finding.doc_id for finding in findings))[:MAX_SEARCHED]
+    enricher, telling = CitationEnricher(library), list(dict.fromkeys(finding.doc_id for finding in findings))
+    notices = {doc_id: map_reduce_notice(library.document(doc_id)) for doc_id in telling}
+    n_read = sum(bool(doc.parts) for doc in mapped.documents)
 
     def judged(reply: str) -> Judged[str]:
         text = clean_answer(reply)
@@ -473,13 +427,14 @@ def written_answer(
             return Judged(None, EMPTY)
         if not is_french_answer(text):
             return Judged(None, NOT_FRENCH, IN_ANOTHER_LANGUAGE)
-        cited = (citation.status != "unverified" for citation in enricher.enrich(text, read=read).citations)
-        return Judged(text) if is_abstention(text) or any(cited) else Judged(None, UNPROVEN, UNCITED)
+        citations = enricher.enrich(text, read=telling[:MAX_SEARCHED]).citations
+        is_cited = any(citation.status != "unverified" for citation in citations)
+        return Judged(text) if is_cited or is_abstention(text) else Judged(None, UNPROVEN, UNCITED)
 
     while True:
         shown, left = _select_quotations(findings, notices, most)
         try:
-            answer = ask_twice(model, final_prompt(question, shown, scope), judged)
+            answer = ask_twice(model, final_prompt(question, shown, n_read, len(telling), n_left), judged)
         except ModelError as error:
             if error.kind != "context" or most < 2 * FEWEST_CHARS:
                 raise
@@ -511,7 +466,7 @@ def _interleave_citations(findings: Sequence[Finding]) -> Iterator[tuple[int, Ci
     return (pair for row in rows for pair in row if pair)
 
 
-def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
+def _quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
     """Return an answer made of quotations alone, and these."""
     citations = tuple(dict.fromkeys(citation for _, citation in _interleave_citations(findings)))
     shown = citations[:MAX_QUOTED]
@@ -525,20 +480,19 @@ class MapReduceResult:
     """The answer and its evidence; documents are in the order given."""
 
     text: str  # the answer in French, with markers; empty where the run ended before anything was found
-    findings: tuple[Finding, ...] = ()  # all of them; those that are not verified are not used
+    findings: Findings = ()  # all of them; those without a quotation are not used
     read: tuple[str, ...] = ()  # documents read whole
     unread: tuple[str, ...] = ()  # documents not read, or not whole, because the run ended early
     failed: dict[str, str] = field(default_factory=dict)  # documents of which a window failed, and why
-    dropped_quotes: int = 0  # that are in no document, or prove nothing
     exhausted: BudgetExceededError | None = None  # the limit that ended the run
     failure: str = ""  # why the answer is not the root model's, in French without a full stop
     quoted: tuple[Citation, ...] = ()  # of an answer that no model wrote: its quotations, in order
     remarks: tuple[str, ...] = ()  # for the reader, in French without a full stop
 
     @property
-    def verified(self) -> tuple[Finding, ...]:
+    def verified(self) -> Findings:
         """The findings with a quotation that was found in the document."""
-        return tuple(finding for finding in self.findings if finding.is_verified)
+        return tuple(finding for finding in self.findings if finding.citations)
 
     @property
     def notice(self) -> str:
@@ -563,39 +517,57 @@ def map_reduce(
     workers: int = WORKERS,
     settings: MapReduceSettings = DEFAULT_SETTINGS,
     on_event: Callable[[Event], None] = lambda event: None,
-    tracker: UsageTracker | None = None,
 ) -> MapReduceResult:
     """Have the sub-model read each document, verify its quotations, and have the root model write one answer.
 
-    Args:
-        question: In French.
-        doc_ids: Of the documents; each is read once, in this order as far as the budget goes.
-        library: Where they are.
-        root: The model that writes the answer.
-        sub: The model that reads the documents.
-        workers: Calls at once.
-        settings: How much one prompt shows.
-        on_event: Called in this thread with each document read ('read') and each text that the root model wrote
-            ('think'), in the order in which they are done.
-        tracker: Of both models: events carry the usage since the one before.
+    Documents are read once, in their order as far as the budget goes. `on_event` is called in this thread with each
+    document read ('read') and when the root model has written its answer ('think'). It is asked even if reading reached
+    a limit: a reserve was kept for it. If it writes none, the quotations are the answer; without any, the result
+    abstains if documents were read, and has no text if reading ended early.
     """
-    events = _Events(on_event, tracker)
+    ids = list(dict.fromkeys(doc_ids))
     mapped = map_documents(
         question,
-        list(dict.fromkeys(doc_ids)),
+        ids,
         library=library,
         model=sub,
         workers=workers,
         settings=settings,
-        on_done=events.read,
+        on_done=lambda read: on_event(_event_of(read)),
     )
-
-    def write(*asked: Any) -> tuple[str, str]:
-        written = written_answer(question, *asked, model=root, library=library, most=settings.findings_chars)
-        events.wrote("réponse")
-        return written
-
-    return _build_result(mapped, write)
+    findings = tuple(finding for doc in mapped.documents for finding in doc.findings)
+    verified = [finding for finding in findings if finding.citations]
+    read = [doc.doc_id for doc in mapped.documents if doc.is_whole]
+    failed = {doc.doc_id: doc.error for doc in mapped.documents if doc.errors}
+    settled = {*read, *failed}
+    exhausted, failure, remark, quoted = mapped.exhausted, "", "", tuple[Citation, ...]()
+    if verified:
+        try:
+            n_left = len(ids) - len(read)
+            most, started = settings.findings_chars, time.perf_counter()
+            text, remark = _write_answer(question, verified, mapped, n_left, model=root, library=library, most=most)
+            on_event(Event("think", TOOL, {"thought": "réponse"}, [], time.perf_counter() - started))
+        except (BudgetExceededError, ModelError) as error:
+            if isinstance(error, BudgetExceededError):
+                exhausted = exhausted or error
+            else:
+                failure = error.reason
+            text, quoted = _quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
+    else:
+        failure = mapped.failure or ("" if read else next(iter(failed.values()), ""))
+        exhausted = None if failure and not read else exhausted  # failing calls may have used the budget up
+        text = "" if exhausted or failure else NO_PASSAGE
+    return MapReduceResult(
+        text=text,
+        findings=findings,
+        read=tuple(read),
+        unread=tuple(doc_id for doc_id in ids if doc_id not in settled),
+        failed=failed,
+        exhausted=exhausted,
+        failure=failure,
+        quoted=quoted,
+        remarks=(mapped.failure if mapped.failure != failure else "", remark),
+    )
 
 
 class DocumentAnswers(NamedTuple):
@@ -623,83 +595,20 @@ def answer_each(
     """
     ids = list(dict.fromkeys(doc_ids))
     mapped = map_documents(question, ids, library=library, model=model, workers=workers, settings=settings)
-    read = [doc.doc_id for doc in mapped.documents if doc.parts]
-    if mapped.failure:
-        _fail_the_rest(mapped)
-
     answers = {doc.doc_id: _document_answer(doc) for doc in mapped.documents if doc.is_done}
-    answers |= {doc_id: error_text(mapped.failure) for doc_id in mapped.not_begun if mapped.failure}
-    return DocumentAnswers(answers, read, mapped.exhausted)
-
-
-def _fail_the_rest(mapped: Mapped) -> None:
-    """Set the model's permanent error on every window left unread."""
-    for read in mapped.documents:
-        for number in range(len(read.windows)):
-            if number not in read.parts:
-                read.errors.setdefault(number, mapped.failure)
+    if mapped.failure:
+        answers |= dict.fromkeys(ids[len(mapped.documents) :], error_text(mapped.failure))
+    return DocumentAnswers(answers, [doc.doc_id for doc in mapped.documents if doc.parts], mapped.exhausted)
 
 
 def _document_answer(read: DocumentRead) -> str:
     if read.errors and not read.parts:
         return error_text(read.error)
-    verified = [cited_answer(finding.answer, finding.citations) for finding in read.findings if finding.is_verified]
+    verified = [cited_answer(finding.answer, finding.citations) for finding in read.findings if finding.citations]
     unproven = [finding.answer for finding in read.findings if finding.answer]
     lines = verified or ([*unproven, UNVERIFIED] if unproven else [NO_ANSWER])
-    unread = [unread_text(read.windows[number], reason) for number, reason in sorted(read.errors.items())]
+    unread = [unread_text(read.windows[number], reason) for number, reason in read.errors.items()]
     return "\n".join([*lines, *unread])
-
-
-def _build_result(mapped: Mapped, write: Writer) -> MapReduceResult:
-    findings = tuple(finding for doc in mapped.documents for finding in doc.findings)
-    begun = tuple(doc.doc_id for doc in mapped.documents if not doc.is_done and not doc.error)
-    written = _write_answer(mapped, [finding for finding in findings if finding.is_verified], write)
-    failure = [mapped.failure] if mapped.failure and mapped.failure != written.failure else []
-    return replace(
-        written,
-        findings=findings,
-        read=tuple(doc.doc_id for doc in mapped.documents if doc.is_whole),
-        unread=begun + mapped.not_begun,
-        failed={doc.doc_id: doc.error for doc in mapped.documents if doc.error},
-        dropped_quotes=sum(doc.dropped for doc in mapped.documents),
-        remarks=(*failure, *written.remarks),
-    )
-
-
-def _write_answer(mapped: Mapped, verified: list[Finding], write: Writer) -> MapReduceResult:
-    """Have the root model write the answer; if it cannot, return the quotations.
-
-    It is asked even if reading reached a limit: a reserve was kept for it.
-    """
-    if not verified:
-        return _nothing_found(mapped)
-    exhausted, failure = mapped.exhausted, ""
-    try:
-        text, remark = write(verified, {doc.doc_id: doc.notice for doc in mapped.documents}, _scope(mapped, verified))
-        return MapReduceResult(text=text, exhausted=exhausted, remarks=(remark,))
-    except BudgetExceededError as error:
-        exhausted = exhausted or error
-    except ModelError as error:
-        failure = error.reason
-    text, quoted = quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
-    return MapReduceResult(text=text, exhausted=exhausted, failure=failure, quoted=quoted)
-
-
-def _nothing_found(mapped: Mapped) -> MapReduceResult:
-    """Abstain if documents were read; if reading ended early, give no text."""
-    errors = [doc.error for doc in mapped.documents if doc.error]
-    none_read = not any(doc.is_whole for doc in mapped.documents)
-    failure = mapped.failure or (errors[0] if errors and none_read else "")
-    exhausted = None if failure and none_read else mapped.exhausted  # failing calls may have used the budget up
-    return MapReduceResult(text="" if exhausted or failure else NO_PASSAGE, exhausted=exhausted, failure=failure)
-
-
-def _scope(mapped: Mapped, verified: list[Finding]) -> Scope:
-    n_whole = sum(doc.is_whole for doc in mapped.documents)
-    n_all = len(mapped.documents) + len(mapped.not_begun)
-    return Scope(
-        sum(bool(doc.parts) for doc in mapped.documents), len({finding.doc_id for finding in verified}), n_all - n_whole
-    )
 
 
 def _format_unread(singular: str, plural: str, doc_ids: tuple[str, ...]) -> str:
@@ -709,32 +618,8 @@ def _format_unread(singular: str, plural: str, doc_ids: tuple[str, ...]) -> str:
     return f"1 décision {singular} ({named})" if len(doc_ids) == 1 else f"{len(doc_ids)} décisions {plural} ({named})"
 
 
-class _Events:
-    """Emits events, each with the model calls since the one before."""
-
-    def __init__(self, on_event: Callable[[Event], None], tracker: UsageTracker | None) -> None:
-        self._on_event, self._tracker = on_event, tracker
-        self._counted, self._at = self._usage(), time.perf_counter()
-
-    def read(self, read: DocumentRead) -> None:
-        fields = {
-            "document": read.doc_id,
-            "parts": len(read.windows),
-            "pertinent": bool(read.findings),
-            "quotes": sum(len(finding.citations) for finding in read.findings),
-            "dropped": read.dropped,
-            **({"error": read.error} if read.error else {}),
-        }
-        self._emit(Event("read", TOOL, fields, [read.doc_id], read.seconds))
-
-    def wrote(self, what: str) -> None:
-        now = time.perf_counter()
-        self._emit(Event("think", TOOL, {"thought": what}, [], now - self._at))
-
-    def _emit(self, event: Event) -> None:
-        usage = self._usage()
-        self._on_event(event._replace(usage=usage.minus(self._counted) if self._tracker else None))
-        self._counted, self._at = usage, time.perf_counter()
-
-    def _usage(self) -> Usage:
-        return self._tracker.usage if self._tracker else Usage()
+def _event_of(read: DocumentRead) -> Event:
+    quotes = sum(len(finding.citations) for finding in read.findings)
+    fields = {"document": read.doc_id, "pertinent": bool(read.findings), "quotes": quotes}
+    fields |= {"error": read.error} if read.errors else {}
+    return Event("read", TOOL, fields, [read.doc_id], time.perf_counter() - read.began)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.outlines import cut_line
 from legal_rag.agent.tool_outputs import as_data, block
@@ -40,14 +40,6 @@ longs ensemble pour y être : lisez-les par les fonctions."""
 CONTEXT_OF_CORPUS = "Elle contient la description du corpus ci-dessus ; lisez les décisions par les fonctions."
 
 
-class Scope(NamedTuple):
-    """How many documents an answer is about."""
-
-    n_read: int  # wholly or in part
-    n_telling: int  # of these, with findings
-    n_left: int  # not read, or in part only
-
-
 def prompt_text(name: str, **values: Any) -> str:
     """Return the template `templates/{name}.txt` filled in with values."""
     return _template(name).format(**values)
@@ -66,15 +58,10 @@ def corpus_description(name: str, n_documents: int, n_chars: int, summaries: Ite
 
 
 def system_prompt(description: str, context: str, instructions: str, limits: "Limits") -> str:
-    """Return the system prompt: the project's own, the user's instructions, then rlms' default.
+    """Return the system prompt: the project's own, the user's instructions (French, may be empty), then rlms' default.
 
-    Braces in all but the default are doubled: rlms formats single ones.
-
-    Args:
-        description: Of the corpus.
-        context: Description of the variable `context`, for the model.
-        instructions: The user's, in French; may be empty.
-        limits: Of each program.
+    `context` describes the variable of that name, `limits` are each program's. Braces in all but the default are
+    doubled: rlms formats single ones.
     """
     from rlm.utils.prompts import RLM_SYSTEM_PROMPT
 
@@ -107,23 +94,19 @@ def again(prompt: str, reply: str, problem: str) -> str:
     return prompt_text("retry_prompt", prompt=prompt, reply=block(shown), problem=as_data(problem))
 
 
-def final_prompt(question: str, found: Sequence[str], scope: Scope) -> str:
-    """Ask for the answer, from findings."""
+def final_prompt(question: str, found: Sequence[str], n_read: int, n_telling: int, n_left: int) -> str:
+    """Ask for the answer, from findings in `n_telling` of `n_read` documents; `n_left` were not read whole."""
+    read = f"{n_read} décision{'s' if n_read > 1 else ''}"
+    if n_left:
+        others = f"{n_left} autre{'s n' if n_left > 1 else ' n'}'{'ont' if n_left > 1 else 'a'}"
+        read += f" ({others} pas pu être lue{'s' if n_left > 1 else ''} en entier)"
     return prompt_text(
         "answer_prompt",
         question=as_data(question),
-        n_read=_format_n_read(scope),
-        n_telling=f"{scope.n_telling} contien{'nent' if scope.n_telling > 1 else 't'}",
+        n_read=read,
+        n_telling=f"{n_telling} contien{'nent' if n_telling > 1 else 't'}",
         found=block("\n\n".join(found)),
     )
-
-
-def _format_n_read(scope: Scope) -> str:
-    read = f"{scope.n_read} décision{'s' if scope.n_read > 1 else ''}"
-    if not scope.n_left:
-        return read
-    others = f"{scope.n_left} autre{'s n' if scope.n_left > 1 else ' n'}'{'ont' if scope.n_left > 1 else 'a'}"
-    return f"{read} ({others} pas pu être lue{'s' if scope.n_left > 1 else ''} en entier)"
 
 
 def map_reduce_notice(document: Document) -> str:

@@ -1,9 +1,11 @@
-"""Deep reading: run programs or map-reduce, and turn the results into a checked answer."""
+"""Deep reading: run programs or map-reduce, and turn the results into a checked answer; `MultiDocRLM` over a folder."""
 
+import code
 import logging
 import os
+import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,13 +41,18 @@ from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
 from legal_rag.library.library import Library
+from legal_rag.library.manifest import MANIFEST
 from legal_rag.llm import (
+    UNLIMITED,
     Budget,
     BudgetExceededError,
     ChatModel,
     Completion,
     ModelError,
     UsageTracker,
+    build_language_model,
+    has_endpoint,
+    model_of,
     price_of,
 )
 from legal_rag.retriever.retriever import Retriever
@@ -62,7 +69,6 @@ DEFAULT_SETTINGS = DeepReadSettings()
 THOUGHT_CHARS = 2000  # of a thought or a program, in an event
 PROGRAM = "programme"  # what the event of a turn calls its tool
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
-INSTEAD = "les décisions ont été lues une à une"
 NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
 ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # that reading leaves of each limit: for an answer and one retry
 MAX_READ = 40  # documents in which uncited facts of an answer are looked for
@@ -70,14 +76,15 @@ MAX_PASSAGES = 3  # shown in place of an answer
 MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which always needs a citation
 MAX_LISTED = 200  # receipts on a page
 MAX_TOLD = 5  # receipts in a notice, and values without one
+WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
 COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
 UNVERIFIED, PROSE = "Sorti d'un programme, non vérifié", "texte du modèle"
-WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
-NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
-SO_FAR = "Passages trouvés :"
 CALLS_KEPT, STEPS_KEPT = 3, 1  # of the agent's budget, for its own last steps and its answer
 SECONDS_KEPT = 30.0
 SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
+INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, next to it
+BANNER = """Les fonctions du corpus sont là : {functions}…
+demander("question") lit en profondeur. exit() termine."""
 NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. Répondez avec ce que vous avez lu."
 
 
@@ -95,9 +102,7 @@ def deep_read(
     on_start: Callable[[str], None] = logger.info,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
-    """Answer a question over whole decisions.
-
-    A run that was killed or reached a limit is resumed by the same call: replies already paid for are kept.
+    """Answer a question over whole decisions; a run that was killed or reached a limit is resumed by the same call.
 
     Args:
         question: In French.
@@ -118,8 +123,6 @@ def deep_read(
         LookupError: If a document is unknown.
         FileNotFoundError: If there is no corpus index.
     """
-    from legal_rag.llm import model_of
-
     if not question.strip():
         raise ValueError("the question is empty (expected one in French)")
     for model in (lm, sub_lm or lm):
@@ -159,28 +162,14 @@ def deep_read_library(
     lm: "dspy.BaseLM | None" = None,
     **settings: Any,
 ) -> Prediction:
-    """Answer a question over whole decisions of a Library, as `legal_rag.deep_read`.
+    """Answer a question over whole decisions of a Library, an open one with a corpus index or its folder.
+
+    The model is `lm`, or that of `legal_rag.llm.build_language_model` for `model`, `api_key` and `api_base`; the other
+    settings are those of `legal_rag.deep_read.deep_read`, and so are the errors; ValueError also without a model.
 
     >>> deep_read(library, "Combien de décisions citent l'article 1240 ?", lm=lm).mode
     'deep_read'
-
-    Args:
-        library: An open one with a corpus index, or its folder.
-        question: In French.
-        doc_ids: Of the documents that it is about; None means all.
-        model: See `legal_rag.llm.build_language_model`; so are `api_key` and `api_base`.
-        api_key: For the model's server.
-        api_base: Its address.
-        lm: A configured model, instead of these three.
-        settings: Of `deep_read`.
-
-    Raises:
-        ValueError: If there is no model, the question is empty, or the corpus index is stale.
-        LookupError: If a document is unknown.
-        FileNotFoundError: If there is no Library in that folder, or no corpus index.
     """
-    from legal_rag.llm import build_language_model
-
     opened = library if isinstance(library, Library) else Library(library)
     return deep_read(
         question, doc_ids, library=opened, lm=lm or build_language_model(model, api_key, api_base), **settings
@@ -188,11 +177,7 @@ def deep_read_library(
 
 
 def _trace_logger(path: Path) -> "RLMLogger":
-    """Start a trace in a file that only its owner may read.
-
-    Raises:
-        ValueError: If there is something else at its path.
-    """
+    """Start a trace in a file that only its owner may read; ValueError if there is something else at its path."""
     from rlm.logger import RLMLogger
 
     if path.is_dir() or (path.is_file() and path.stat().st_size and not path.read_bytes()[:9].startswith(b'{"type": ')):
@@ -299,9 +284,9 @@ def _answer_by_programs(work: ReadingTask) -> Prediction | None:
     seen = frozenset([*work.log.sources, *env.receipts.documents])
     ended: dict[str, Any] = {"stopped": stopped, "failed": failed, "receipts": env.receipts, "seen": seen}
     if outcome.is_prose:
-        return conclude(work, outcome.value, **ended)
+        return _conclude(work, outcome.value, **ended)
     account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
-    return conclude(work, account.answer, account=account, **ended)
+    return _conclude(work, account.answer, account=account, **ended)
 
 
 def _build_context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
@@ -341,9 +326,7 @@ def _explain_stop(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:
 def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     """Read the named documents, else those that rank first, and have one answer written from verified quotations.
 
-    Args:
-        work: The question and the resources for answering it.
-        why: Why no programs are run although they were requested, in French without a full stop.
+    `why` says why no programs are run although they were requested, in French without a full stop.
     """
     ranked = () if work.doc_ids else MultiDocREPL(work.index).rank_documents(work.question, work.settings.map_documents)
     result = map_reduce(
@@ -354,16 +337,15 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
         sub=replace(work.sub, within=work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)),
         workers=work.settings.workers,
         on_event=work.emit,
-        tracker=work.tracker,
     )
     for doc_id in dict.fromkeys(finding.doc_id for finding in result.verified):
         work.log.read(work.library.document(doc_id))
     quoted = EnrichedResponse(result.text, list(result.quoted), [], [], 1.0, abstained=False)
     chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
     is_cut = bool(result.exhausted or result.failure)
-    remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
+    remarks = [f"{why} : les décisions ont été lues une à une" if why else "", chosen, "" if is_cut else result.notice]
     value, stopped = quoted if result.quoted else result.text, result.notice if is_cut else ""
-    return conclude(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
+    return _conclude(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
 
 
 def _search_nearest(work: ReadingTask) -> None:
@@ -375,7 +357,7 @@ def _search_nearest(work: ReadingTask) -> None:
         logger.debug("nothing stands in", exc_info=True)
 
 
-def conclude(
+def _conclude(
     work: ReadingTask,
     value: Any,
     *,
@@ -388,16 +370,10 @@ def conclude(
 ) -> Prediction:
     """Check an answer and assemble the prediction.
 
-    Args:
-        work: The question and the log of what was read.
-        value: The answer: a text, a plain value, or an answer checked already; empty for none.
-        stopped: Why the run ended early, in French without a full stop; empty if it did not.
-        failed: It ended because a model failed, not at a limit.
-        account: Of an answer given by a program: which values have a receipt, and thus need no cited passage; the
-            rest is marked as not verified. Prose is not shown, but the receipts that it names are.
-        receipts: Of the run, which markers in the answer may name.
-        seen: Ids of documents that citations may refer to, in addition to those logged.
-        remarks: For the reader, in French without full stops.
+    `value` is a text, a plain value, or an answer checked already; empty for none. `stopped` says in French without a
+    full stop why the run ended early, and `failed` whether because a model failed, not at a limit. The `account` of an
+    answer given by a program says which values have a receipt, and thus need no cited passage; the rest is marked as
+    not verified. Prose is not shown, but the receipts that it names are. Citations may refer to documents `seen` too.
     """
     log, corpus, usage = work.log, work.library, work.tracker.usage
     if not stopped and (limit := work.tracker.budget.exceeded(usage)):
@@ -520,9 +496,10 @@ def _quote_best_passages(log: EventLog) -> EnrichedResponse:
     """Quote the best passages found; without any, report that there is no result."""
     best = sorted(log.passages.values(), key=lambda passage: -(passage.score or 0.0))[:MAX_PASSAGES]
     if not best:
-        return abstention()._replace(text=NO_RESULT)
+        return abstention()._replace(text="La lecture approfondie s'est arrêtée sans résultat.")
     citations = [_cite_passage(passage) for passage in best]
-    return EnrichedResponse("\n\n".join([SO_FAR, *map(cited_text, citations)]), citations, [], [], 1.0, abstained=False)
+    text = "\n\n".join(["Passages trouvés :", *map(cited_text, citations)])
+    return EnrichedResponse(text, citations, [], [], 1.0, abstained=False)
 
 
 def _cite_passage(passage: Passage) -> Citation:
@@ -537,14 +514,8 @@ def deep_read_tool(
 ) -> Callable[..., str] | None:
     """Make the tool for one run of the agent, for `legal_rag.agent.build_agent(extra_tools=[deep_read_tool])`.
 
-    Returns:
-        The tool; None where the corpus lacks the index that deep reading needs.
-
-    Args:
-        retriever: The agent's.
-        lm: Its model.
-        log: Of its run, to which the findings are added.
-        tracker: Of its run, charged for the reading; None gives it a separate budget.
+    The findings are added to the run's `log`, the usage to its `tracker`; without one the reading has a budget of its
+    own. There is no tool where the corpus lacks the index that deep reading needs.
     """
     library = retriever.corpus
     if not (isinstance(library, Library) and has_corpus_index(library)):
@@ -605,3 +576,189 @@ def _remaining_budget(tracker: UsageTracker) -> Budget | None:
 def _format_observation(prediction: Prediction) -> str:
     notice = f"{prediction.notice}\n" if prediction.notice else ""
     return f"{notice}Réponse de la lecture approfondie, avec ses sources à reprendre :\n{block(prediction.answer)}"
+
+
+class MultiDocRLM:
+    """A Recursive Language Model over many documents: a Library's folder, or a source of texts such as a folder.
+
+    The root model writes the programs and the sub-model reads the parts, each a model's id or a `dspy.LM`; the first is
+    by default GENERATOR_MODEL_ID, the second is the first. `budget` is for each question.
+    """
+
+    def __init__(
+        self,
+        corpus_path: str | Path,
+        root_model: "str | dspy.BaseLM | None" = None,
+        sub_model: "str | dspy.BaseLM | None" = None,
+        *,
+        api_key: str | None = None,
+        api_base: str | None = None,
+        budget: Budget | None = None,
+        settings: DeepReadSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        self.corpus_path = Path(corpus_path).expanduser()
+        self._models, self._endpoint = (root_model, sub_model), (api_key, api_base)
+        self._budget, self._settings = budget or DEEP_READ_BUDGET, settings
+        self._library: Library | None = None
+
+    @property
+    def library(self) -> Library:
+        """The open Library; FileNotFoundError if none was built or loaded."""
+        if self._library is None:
+            if not (self.corpus_path / MANIFEST).is_file():
+                raise FileNotFoundError(
+                    f"no index of {self.corpus_path} yet (expected build_index or load_index first)"
+                )
+            self._library = Library(self.corpus_path)
+        return self._library
+
+    def build_index(
+        self,
+        parallel: bool = True,
+        batch_size: int = 100,
+        save_path: str | Path | None = None,
+        *,
+        entities: bool = True,
+        by_model: bool = False,
+    ) -> CorpusIndex:
+        """Build the corpus index; of a folder of texts, first a Library that is searched by words.
+
+        Args:
+            parallel: On all cores.
+            batch_size: Documents handed to a core at once.
+            save_path: The Library's folder, if the corpus is not one yet; None puts it next to the texts.
+            entities: Extract entities by rules, if nothing was extracted yet.
+            by_model: The sub-model describes documents without an official summary; see `CorpusIndexer`.
+
+        Raises:
+            FileNotFoundError: If there is no such source.
+            ValueError: If no document is left, `batch_size` is below 1, no model can be asked for `by_model`, or
+                `save_path` is given for a Library, which keeps its place.
+        """
+        from legal_rag.corpus_index.building import CorpusIndexer
+        from legal_rag.extraction.schemas import RULES, ExtractionSettings
+        from legal_rag.indexer.entities import extract_library
+
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        sub_llm = ChatModel(model_of(self._require_models()[1]), UsageTracker(UNLIMITED)) if by_model else None
+        if (self.corpus_path / MANIFEST).is_file():
+            if save_path is not None:
+                raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
+            self._library = Library(self.corpus_path)
+        else:
+            self._library = _library_of_texts(self.corpus_path, save_path)
+        if entities and self._library.entity_store is None:
+            extract_library(self._library, ExtractionSettings(model_id=RULES))
+        CorpusIndexer(self._library, sub_llm).build_corpus_index(parallel=parallel, batch_size=batch_size)
+        return self._reopen()
+
+    def load_index(self, path: str | Path) -> CorpusIndex:
+        """Open a Library whose corpus index was built before, at once.
+
+        FileNotFoundError if it does not exist, ValueError if it is damaged or stale.
+        """
+        self._library = Library(Path(path).expanduser())
+        return CorpusIndex.open(self._library)
+
+    def query(
+        self, question: str, doc_ids: Sequence[str] | str | None = None, *, trace: str | Path | None = None
+    ) -> Prediction:
+        """Answer a question as `legal_rag.deep_read.deep_read` does; ValueError also if no model can be asked."""
+        root, sub = self._require_models()
+        return deep_read(
+            question,
+            doc_ids,
+            library=self.library,
+            lm=root,
+            sub_lm=sub,
+            budget=self._budget,
+            settings=self._settings,
+            retriever=Retriever(self.library),
+            trace=trace,
+        )
+
+    def environment(self) -> dict[str, Any]:
+        """Return the functions and values that programs find, to be called by hand.
+
+        Those that call a model use the sub-model, as in programs, and raise ValueError if no model is configured.
+        """
+        models = self._build_root_and_sub()
+        sub = ChatModel(model_of(models[1]), UsageTracker(self._budget)) if models else None
+        retriever = Retriever(self.library)
+        return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
+
+    def repl(self) -> None:
+        """Start an interactive Python session with the functions; `demander(question)` reads deeply."""
+        names = {**self.environment(), "demander": lambda question: print(self.query(question).answer)}
+        shown = ", ".join(sorted(name for name, value in names.items() if callable(value))[:8])
+        code.interact(banner=BANNER.format(functions=shown), local=names, exitmsg="")
+
+    def add_document(self, source: str | Path | Mapping[str, Any]) -> CorpusIndex:
+        """Add a document: a file, or a row; one of the same id is replaced.
+
+        Its entities are extracted by rules where others have any; `legal-rag extract` does so by a model.
+        """
+        from legal_rag.extraction.schemas import RULES, ExtractionSettings
+        from legal_rag.indexer.build import IncrementalIndexer
+        from legal_rag.indexer.entities import complete_documents
+
+        IncrementalIndexer(self.library).add_document(source)
+        index = self._reopen()
+        if self.library.entity_store is not None and (added := index.last_id()):
+            complete_documents(self.library, [added], ExtractionSettings(model_id=RULES))
+        return index
+
+    def remove_document(self, doc_id: str) -> CorpusIndex:
+        """Remove a document; LookupError if it is not there."""
+        from legal_rag.indexer.build import IncrementalIndexer
+
+        IncrementalIndexer(self.library).remove_document(doc_id)
+        return self._reopen()
+
+    def save_index(self, path: str | Path | None = None) -> Path:
+        """Return the Library's folder, which every change was written to at once; or copy it to `path` first.
+
+        FileExistsError if there is something at `path`.
+        """
+        if path is None:
+            return self.library.path
+        target = Path(path).expanduser()
+        if target.exists():
+            raise FileExistsError(f"will not overwrite {target} (expected a path where nothing is)")
+        unfinished = target.with_name(f"{target.name}.copying")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.copytree(self.library.path, unfinished)
+        os.replace(unfinished, target)
+        return target
+
+    def _reopen(self) -> CorpusIndex:
+        self._library = self.library.reload()
+        return CorpusIndex.open(self._library)
+
+    def _build_root_and_sub(self) -> "tuple[dspy.BaseLM, dspy.BaseLM] | None":
+        """Return root model and sub-model; None if no endpoint is configured."""
+        (root, sub), endpoint = self._models, self._endpoint
+        if isinstance(root, str | None) and not has_endpoint(*endpoint, root):
+            return None
+        named = (root, sub or root)
+        first, second = (build_language_model(lm, *endpoint) if isinstance(lm, str | None) else lm for lm in named)
+        return first, second
+
+    def _require_models(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
+        if (models := self._build_root_and_sub()) is None:
+            raise ValueError("no model can be asked (expected GENERATOR_API_BASE or GENERATOR_API_KEY, or a dspy.LM)")
+        return models
+
+
+def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
+    """Build a Library for lexical search: nothing is encoded."""
+    from legal_rag.indexer.build import build_index
+    from legal_rag.indexer.config import IndexConfig
+
+    if not source.exists():
+        raise FileNotFoundError(f"no corpus at {source} (expected a Library, a folder of texts, or a file of rows)")
+    beside = source.with_name(source.name + INDEX_SUFFIX)
+    target = beside if save_path is None else Path(save_path).expanduser()
+    build_index(IndexConfig(source=source, n_bits=0, index_folder=str(target.parent), index_name=target.name))
+    return Library(target)

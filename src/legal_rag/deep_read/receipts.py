@@ -143,17 +143,12 @@ class Account(NamedTuple):
 class Receipts:
     """Receipts of one run, and the functions of programs that compute over what others returned.
 
-    Args:
-        index: Of the corpus.
-        resolve: Reads an argument, by the parameter's name, as functions do: ids, texts.
-        last_search: Returns the result of the last pattern search.
+    `resolve` reads an argument, by the parameter's name, as functions do; `last_search` returns the last search of a
+    pattern.
     """
 
     def __init__(
-        self,
-        index: CorpusIndex,
-        resolve: Callable[[str, Any], Any],
-        last_search: Callable[[], GrepResult],
+        self, index: CorpusIndex, resolve: Callable[[str, Any], Any], last_search: Callable[[], GrepResult]
     ) -> None:
         self._index, self._resolve, self._last_search = index, resolve, last_search
         self._receipts: dict[str, Receipt] = {}
@@ -208,15 +203,17 @@ class Receipts:
         """
         source, ids = self._source(documents)
         if of == "documents":
-            return self._record("count", f"nombre {_of_source(source)}", len(ids), ids, source)
+            self._add_receipt("count", f"nombre {_of_source(source)}", len(ids), ids, why_not=_why_unsound(source))
+            return len(ids)
         matches: Any = list(documents.values()) if isinstance(documents, Mapping) else [None]
         if of != "occurrences" or not all(isinstance(item, list) for item in matches):
             raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
         digest, searches = _digest(documents), (rec for rec in self._receipts.values() if rec.function == "grep_corpus")
         search = next((rec for rec in searches if digest in rec.digests), None)
-        why_not = "occurrences plus nombreuses que rendu" if search and search.is_shortened else ""
-        description, number = f"nombre des occurrences {_of_source(search)}", sum(map(len, matches))
-        return self._record("count", description, number, ids, search, why_not=why_not)
+        why_not = "occurrences plus nombreuses que rendu" if search and search.is_shortened else _why_unsound(search)
+        number = sum(map(len, matches))
+        self._add_receipt("count", f"nombre des occurrences {_of_source(search)}", number, ids, why_not=why_not)
+        return number
 
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
         """Nombre de décisions par valeur d'un champ, ou de deux : [[valeur, …, nombre], …], dans l'ordre des valeurs.
@@ -228,8 +225,9 @@ class Receipts:
         if len(rows) > MAX_ROWS:
             raise ValueError(f"{len(rows)} lignes : prenez un champ de moins de {MAX_ROWS} valeurs, ou most_common")
         description = f"nombre par {' et '.join(FIELDS[name] for name in names)} {_of_source(source)}"
-        forms = [] if second_field else [dict(rows)]
-        return self._record("table", description, rows, ids, source, forms=forms, rows=tuple(rows))
+        why_not, forms = _why_unsound(source), [] if second_field else [dict(rows)]
+        self._add_receipt("table", description, rows, ids, why_not=why_not, forms=forms, rows=tuple(rows))
+        return rows
 
     def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
         """Les n valeurs les plus fréquentes d'un champ, avec leur nombre de décisions : [[valeur, nombre], …]."""
@@ -241,7 +239,9 @@ class Receipts:
         if tied := sum(k == rows[-1][1] for _, k in counts[most:]):
             head += f" (et {tied} à égalité avec la dernière)"
         description = f"{head} du champ {FIELDS[name]} {_of_source(source)}"
-        return self._record("most_common", description, rows, ids, source, forms=[dict(rows)], rows=tuple(rows))
+        why_not, forms = _why_unsound(source), [dict(rows)]
+        self._add_receipt("most_common", description, rows, ids, why_not=why_not, forms=forms, rows=tuple(rows))
+        return rows
 
     def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:
         """Identifiants des décisions par valeur d'un champ : {valeur: [identifiants]} ; un groupe peut être compté."""
@@ -276,8 +276,9 @@ class Receipts:
         exact = 100 * both / len(of)
         forms = [f"{exact:.{n}f}" for n in range(3)]  # but for what rounds to all or nothing
         percent = [f"{form} %".replace(".", ",") for form in forms if float(form) % 100 or not exact % 100]
-        why_not, value = _why_unsound(source), round(both / len(of), 4)
-        return self._record("share", text, value, of, base, why_not=why_not, forms=percent)
+        value, why_not = round(both / len(of), 4), _why_unsound(source) or _why_unsound(base)
+        self._add_receipt("share", text, value, of, why_not=why_not, forms=percent)
+        return value
 
     def receipt(self, value: Any = None) -> str:
         """Identifiant (« r12 ») du dernier reçu ; ou du dernier dont value est la valeur."""
@@ -297,14 +298,11 @@ class Receipts:
     def account_for(self, value: Any, is_cited: Callable[[str], bool] = lambda text: False) -> Account:
         """Judge an answer, `{"réponse": …, "reçus": ["r3"]}` or a value alone.
 
-        Args:
-            value: The answer, plain.
-            is_cited: Whether citations that hold support all of a text: such texts are not judged.
+        Texts of which `is_cited` says that citations that hold support all of them are not judged.
         """
         answer, named = _split_answer(value)
         judge = _Judge(self, list(dict.fromkeys(named)), is_cited)
-        judge.judge(answer)
-        judge.check_records(answer)
+        judge.judge_answer(answer)
         unverified = judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
@@ -363,20 +361,6 @@ class Receipts:
             for key, relation in (("cites", "cités par"), ("cited_by", "qui citent")):
                 self._know(kept._replace(said=f"documents {relation} {asked['doc_id']}", documents=tuple(result[key])))
 
-    def _record(
-        self,
-        function: str,
-        description: str,
-        value: Any,
-        ids: Sequence[str],
-        source: Receipt | None,
-        *,
-        why_not: str = "",
-        **details: Any,
-    ) -> Any:
-        self._add_receipt(function, description, value, ids, why_not=why_not or _why_unsound(source), **details)
-        return value
-
     def _add_receipt(
         self,
         function: str,
@@ -433,7 +417,8 @@ class Receipts:
             others += f" ({undated} sans date complète non comptées)"
         value = {"doc_id": doc_id, "date": date, "title": self._metas[doc_id]["title"]}
         description = f"décision {which}{others} parmi {_name_source(source)}"
-        return self._record(function, description, value, ids, source, record=value)
+        self._add_receipt(function, description, value, ids, why_not=_why_unsound(source), record=value)
+        return value
 
     def _counts(self, ids: Sequence[str], names: Sequence[str]) -> Counter[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
@@ -470,29 +455,32 @@ class _Judge:
             for digest in receipt.digests:
                 self._by_value.setdefault(digest, []).append(receipt)
 
-    def judge(self, value: Any, keys: tuple[str, ...] = ()) -> None:
-        """Judge a value below some keys.
+    def judge(self, value: Any, keys: tuple[str, ...] = ()) -> set[tuple[str, str]]:
+        """Judge a value below some keys; return the records and their fields in it.
 
         A key counts as the model's wording unless it is neutral, names the field, or a citation below supports it.
+        Several fields of one record, side by side, are not returned: they belong together.
         """
         if matches := self._receipts_of(value):
             self.matched |= {receipt.statement(): receipt for receipt in matches[:MAX_ALIKE]}
             self._words |= {key: None for key in keys if not _is_true_key(key, value, matches[0])}
-        elif isinstance(value, str):
+            return {(matches[0].id, matches[0].field)} if matches[0].field else set()
+        if isinstance(value, str):
             self._judge_text(value, keys)
-        elif isinstance(value, Mapping) and value:
-            for key, item in value.items():
-                self.judge(item, (*keys, key))
-        elif isinstance(value, list | tuple) and value:
-            for item in value:
-                self.judge(item, keys)
-        else:
+            return set()
+        if not isinstance(value, Mapping | list | tuple) or not value:
             self._words |= dict.fromkeys(keys)
             self._values[as_text(value)] = None
+            return set()
+        parts = [((*keys, key), item) for key, item in value.items()] if isinstance(value, Mapping) else None
+        fields = set[tuple[str, str]]()
+        for names, item in parts or [(keys, item) for item in value]:
+            fields |= self.judge(item, names)
+        return set() if len(fields) > 1 and len({record for record, _ in fields}) == 1 else fields
 
-    def check_records(self, value: Any) -> None:
-        """Flag different fields of different records presented as if they belonged to one record."""
-        fields = self._fields(value)
+    def judge_answer(self, answer: Any) -> None:
+        """Judge an answer, in which fields of different records must not look as if they belonged to one."""
+        fields = self.judge(answer)
         if len({record for record, _ in fields}) > 1 and len({name for _, name in fields}) > 1:
             self._values[MIXED] = None
 
@@ -510,14 +498,6 @@ class _Judge:
             return matches
         listing = self._receipts.listing(value)
         return (listing,) if listing and (not self._named or listing.id in self._named) else ()
-
-    def _fields(self, value: Any) -> set[tuple[str, str]]:
-        """Return (record, field) pairs below a value, except groups of several fields of one record."""
-        if matches := self._receipts_of(value):
-            return {(matches[0].id, matches[0].field)} if matches[0].field else set()
-        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-        below = set[tuple[str, str]]().union(*map(self._fields, parts))
-        return set() if len(below) > 1 and len({record for record, _ in below}) == 1 else below
 
     def _judge_text(self, text: str, keys: tuple[str, ...]) -> None:
         heads = [key for key in keys if f"[Source: {key}," not in text and key.casefold() not in NEUTRAL]

@@ -272,11 +272,7 @@ class ProgramEnvironment:
         self._sandbox = Sandbox({**setup.functions, **session_functions}, setup.limits, values=self._values)
 
     def execute_code(self, code: str) -> REPLResult:
-        """Run a block of code.
-
-        Raises:
-            BudgetExceededError: If the run reached a limit before the block gave an answer.
-        """
+        """Run a block of code; BudgetExceededError if the run reached a limit before the block gave an answer."""
         started, result = time.perf_counter(), SandboxResult("ok", "")
         try:
             with self._setup.tracker.timed():

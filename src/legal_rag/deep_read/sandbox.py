@@ -80,11 +80,8 @@ class SandboxResult(NamedTuple):
 class Sandbox:
     """One session of programs, run one at a time, which share their variables; a context manager.
 
-    Args:
-        functions: What programs may call, by name. A ValueError, LookupError or TypeError is raised in the program; all
-            other errors end it, and are raised by `run`.
-        limits: Of programs and of the session.
-        values: Variables that programs find, which JSON can hold.
+    Programs call `functions` by name: a ValueError, LookupError or TypeError is raised in the program; all other errors
+    end it, and are raised by `run`. They find `values`, which JSON can hold, as variables.
     """
 
     def __init__(
@@ -114,11 +111,7 @@ class Sandbox:
         self._session, self._thread, self._worker = None, None, 0
 
     def run(self, code: str) -> SandboxResult:
-        """Run a program.
-
-        Raises:
-            DeadlineError: If the deadline passed meanwhile; the session is closed.
-        """
+        """Run a program; DeadlineError if the deadline passed meanwhile, which closes the session."""
         if len(code) > MAX_CODE:
             return SandboxResult("error", "", f"programme trop long : {len(code)} caractères, au plus {MAX_CODE}")
         printed = _Printed(self._limits.output_chars)

@@ -122,6 +122,10 @@ class Iteration(_Line):
         return any(block.stderr.strip() for block in self.blocks)
 
 
+def _usage_of(calls: Iterable[TracedCall]) -> Usage:
+    return reduce(Usage.plus, (call.usage for call in calls), Usage())
+
+
 @dataclass(frozen=True)
 class Trace:
     """A run, up to the last turn that ended."""
@@ -137,9 +141,14 @@ class Trace:
         return self.iterations[-1].final_answer if self.iterations else None
 
     @property
+    def calls(self) -> list[TracedCall]:
+        """All calls of the sub-model."""
+        return [call for turn in self.iterations for call in turn.calls]
+
+    @property
     def usage(self) -> Usage:
         """Usage of the sub-model in all turns; rlms does not log the root model's."""
-        return reduce(Usage.plus, (call.usage for turn in self.iterations for call in turn.calls), Usage())
+        return _usage_of(self.calls)
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON can hold it, without what the models were sent."""
@@ -155,9 +164,7 @@ class Trace:
 def read_trace(path: str | Path) -> Trace:
     """Read a trace; a last line that a kill cut off is skipped.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a trace, or is damaged.
+    FileNotFoundError if there is no such file, ValueError if it is not a trace or is damaged.
     """
     path = Path(path)
     if not path.is_file():
@@ -203,6 +210,9 @@ class ViewLimits(NamedTuple):
     call: int = 3_000  # characters of a prompt or a reply of the sub-model
 
 
+SHOWN = ViewLimits()
+
+
 class Excerpt(NamedTuple):
     """The beginning of a text, and how many of its characters are left out."""
 
@@ -217,8 +227,9 @@ def render_trace(trace: Trace) -> str:
     """Write a trace as a self-contained page, which runs nothing but its own script."""
     from legal_rag.report.page import answer_html
 
-    limits = ViewLimits()
-    question = excerpt(_find_question(trace), limits.text)
+    limits, beginning = SHOWN, trace.iterations[0].messages if trace.iterations else ()
+    asked = next(filter(None, (ASKED.match(message.content) for message in beginning[:3])), None)
+    question = excerpt(asked[1] if asked else "", limits.text)
     turns = trace.iterations[: limits.turns]
     script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
     values = {
@@ -230,7 +241,7 @@ def render_trace(trace: Trace) -> str:
         "facts": _list_facts(trace),
         "turns": turns,
         "left_out": len(trace.iterations) - len(turns),
-        "beginning": trace.iterations[0].messages if trace.iterations else (),
+        "beginning": beginning,
         "most_seconds": max([turn.seconds or 0.0 for turn in turns], default=0.0),
         "excerpt": excerpt,
         "thought_of": lambda turn: excerpt(prose_of(turn.response), limits.text),
@@ -289,13 +300,6 @@ def _highlight_python(text: Excerpt) -> "Markup":
     return Markup(marked.rstrip("\n"))  # noqa: S704 - the formatter escapes what it is given
 
 
-def _find_question(trace: Trace) -> str:
-    for message in trace.iterations[0].messages[:3] if trace.iterations else ():
-        if match := ASKED.match(message.content):
-            return match[1]
-    return ""
-
-
 def _turn_measures(turn: Iteration) -> str:
     calls = turn.calls
     number = counted(len(calls), "appel du sous-modèle", "appels du sous-modèle") + _free_and_failed(calls)
@@ -304,8 +308,10 @@ def _turn_measures(turn: Iteration) -> str:
 
 def _calls_measures(calls: Sequence[TracedCall]) -> str:
     """Sum calls up; they overlap, so their durations add up to more than the elapsed time."""
-    usage = reduce(Usage.plus, (call.usage for call in calls), Usage())
-    seconds = f"{_format_duration(sum(call.seconds or 0.0 for call in calls))} en durées cumulées"
+    usage, seconds = (
+        _usage_of(calls),
+        f"{_format_duration(sum(call.seconds or 0.0 for call in calls))} en durées cumulées",
+    )
     return _join_measures([french_number(len(calls)) + _free_and_failed(calls), seconds, _format_tokens(usage)])
 
 
@@ -324,23 +330,19 @@ def _free_and_failed(calls: Sequence[TracedCall]) -> str:
 
 
 def _list_facts(trace: Trace) -> list[tuple[str, str]]:
-    usage, most = trace.usage, trace.metadata.get("max_iterations")
-    calls = [call for turn in trace.iterations for call in turn.calls]
+    usage, calls, most = trace.usage, trace.calls, trace.metadata.get("max_iterations")
     turns = len(trace.iterations)
-    seconds = sum(turn.seconds or 0.0 for turn in trace.iterations)
+    seconds, read = sum(turn.seconds or 0.0 for turn in trace.iterations), french_number(usage.prompt_tokens)
     facts = [
         ("Modèle", visible(str(trace.metadata.get("root_model") or ""))[:100]),
         ("Tours", f"{turns} sur {most} au plus" if isinstance(most, int) else str(turns)),
         ("Appels du sous-modèle", french_number(len(calls)) + _free_and_failed(calls)),
         ("Durée", _format_duration(seconds)),
-        (
-            "Jetons du sous-modèle",
-            f"{french_number(usage.prompt_tokens)} lus, {french_number(usage.completion_tokens)} écrits",
-        ),
-        ("Coût", _format_cost(usage)),
+        ("Jetons du sous-modèle", f"{read} lus, {french_number(usage.completion_tokens)} écrits"),
+        ("Coût", "prix inconnu" if usage.cost is None else usage.cost and f"{french_decimal(usage.cost, 4)}{NARROW}$"),
         ("Début", _format_date(trace.started)),
     ]
-    return [(name, value) for name, value in facts if value]
+    return [(name, str(value)) for name, value in facts if value]
 
 
 def _format_date(iso: str) -> str:
@@ -356,14 +358,8 @@ def _format_duration(seconds: float | None) -> str:
     return "" if seconds is None else f"{french_decimal(seconds, 1)}{NARROW}s"
 
 
-def _format_tokens(usage: Usage | None) -> str:
-    return counted(usage.tokens, "jeton") if usage and usage.tokens else ""
-
-
-def _format_cost(usage: Usage) -> str:
-    if usage.cost is None:
-        return "prix inconnu"
-    return f"{french_decimal(usage.cost, 4)}{NARROW}$" if usage.cost else ""
+def _format_tokens(usage: Usage) -> str:
+    return counted(usage.tokens, "jeton") if usage.tokens else ""
 
 
 def _join_measures(parts: Iterable[str]) -> str:

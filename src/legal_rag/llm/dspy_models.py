@@ -3,10 +3,10 @@
 import asyncio
 import json
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -17,9 +17,18 @@ from dspy import lm15
 from dspy.utils.exceptions import AdapterParseError
 
 from legal_rag.base import deadline
-from legal_rag.llm.asking import ask
-from legal_rag.llm.budget import Budget, BudgetExceededError, Completion, Usage, UsageTracker
-from legal_rag.llm.models import DEFAULT_MODEL, Endpoint, Message, ModelError, endpoint_of, is_reasoning, tokens_in
+from legal_rag.llm.asking import Budget, BudgetExceededError, UsageTracker, ask
+from legal_rag.llm.models import (
+    DEFAULT_MODEL,
+    Completion,
+    Endpoint,
+    Message,
+    ModelError,
+    Usage,
+    endpoint_of,
+    is_reasoning,
+    tokens_in,
+)
 from legal_rag.llm.replies import json_in
 from legal_rag.llm.server import keys_of_environment, sanitized
 
@@ -224,22 +233,19 @@ def _sent(lm: Any, endpoint: Endpoint, messages: Sequence[Message]) -> Completio
 
 def _run_until_deadline(work: Callable[[], Any]) -> Any:
     """Run a function in a thread, which is abandoned at the deadline; return its result."""
-    left, done = deadline.seconds_left(), queue.SimpleQueue[tuple[Any, BaseException | None]]()
+    left, done = deadline.seconds_left(), Future[Any]()
 
     def run() -> None:
         try:
-            done.put((work(), None))
+            done.set_result(work())
         except BaseException as error:  # raised by the caller
-            done.put((None, error))
+            done.set_exception(error)
 
     threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    try:
-        value, error = done.get(timeout=left if left < threading.TIMEOUT_MAX else None)
-    except queue.Empty:
-        raise ModelError("timeout") from None
-    if error is not None:
-        raise error
-    return value
+    wait([done], left if left < threading.TIMEOUT_MAX else None)
+    if not done.done():
+        raise ModelError("timeout")
+    return done.result()
 
 
 class Reply(NamedTuple):

@@ -1,6 +1,7 @@
-"""Models: endpoints, keys, prices, context windows and errors."""
+"""Models: endpoints, keys, replies and their usage, prices, context windows and errors."""
 
 import json
+import operator
 import os
 import re
 import tomllib
@@ -11,8 +12,6 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
-
-from legal_rag.llm.budget import Completion
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
@@ -25,6 +24,40 @@ LITELLM = frozenset(_ROWS.pop("litellm")["providers"].split())
 _REASONING = re.compile(r"(?:o[134]|gpt-5(?!.*-chat))\b")  # have a temperature and a limit of their own
 
 Message = Mapping[str, str]  # "role" and "content", as OpenAI's API has them
+
+
+class Usage(NamedTuple):
+    """Sum over model calls."""
+
+    calls: int = 0  # requests sent
+    cached: int = 0  # stored replies, which cost nothing
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0  # in dollars; None once a price is unknown
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Return the sum of two."""
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(*map(operator.add, self[:4], other[:4]))._replace(cost=cost)
+
+    def minus(self, earlier: "Usage") -> "Usage":
+        """Return the usage since an earlier state of the same tracker."""
+        cost = None if self.cost is None or earlier.cost is None else max(0.0, self.cost - earlier.cost)
+        return Usage(*map(operator.sub, self[:4], earlier[:4]))._replace(cost=cost)
+
+
+class Completion(NamedTuple):
+    """A model's text: the reply to one request, or an answer."""
+
+    text: str = ""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    cut_off: bool = False  # it ended at the model's token limit
 
 
 class Words(NamedTuple):
@@ -64,12 +97,9 @@ HOPELESS = frozenset(("auth", "billing", "unknown model", "redirect", "configura
 class ModelError(Exception):
     """A model gave no usable reply.
 
-    Args:
-        kind: One of `KINDS`.
-        said: The details, in one line; a server's own words, without keys.
-        status: Of HTTP.
-        retry_after: Seconds that the server asks to wait.
-        reason: In French without a full stop, instead of what the kind says.
+    `kind` is one of `KINDS`, `said` the details in one line (a server's own words, without keys), `status` HTTP's,
+    `retry_after` the seconds that the server asks to wait; `reason` replaces, in French without a full stop, what the
+    kind says.
     """
 
     def __init__(
@@ -88,14 +118,9 @@ class ModelError(Exception):
     @property
     def reason(self) -> str:
         """What failed, in French without a full stop; a server's own words are for the log."""
-        if self._reason:
-            return self._reason
-        detail = ""
-        if self.kind == "configuration" and self.said.isidentifier():
-            detail = f" : {self.said}"
-        elif self.kind == "client":
-            detail = f" {self.said.partition(':')[0]}"
-        return f"Le modèle de langage n'a pas pu répondre ({KINDS[self.kind].french}{detail})"
+        is_named = self.kind == "configuration" and self.said.isidentifier()  # the variable that lacks a key
+        detail = f" : {self.said}" if is_named else f" {self.said.partition(':')[0]}" if self.kind == "client" else ""
+        return self._reason or f"Le modèle de langage n'a pas pu répondre ({KINDS[self.kind].french}{detail})"
 
     @property
     def advice(self) -> str:
@@ -143,17 +168,13 @@ Sender = Callable[[Endpoint, Sequence[Message]], Completion]  # makes one reques
 def endpoint_of(
     model: str, api_key: str | None = None, api_base: str | None = None, **settings: Any
 ) -> Endpoint | None:
-    """Return a model's endpoint; None where only LiteLLM knows its provider.
+    """Return a model's endpoint, with further `settings` of `Endpoint`; None where only LiteLLM knows its provider.
 
     Args:
         model: An id; with a provider before it (`openai/…`), or a name that begins as one of a provider's do (`gpt-5`),
             it is that provider's, else one of Hugging Face's router.
         api_key: None reads the provider's own variable, such as OPENAI_API_KEY; a server of one's own gets none.
-        api_base: Address of an OpenAI-compatible server, or of Ollama; None is the provider's.
-        settings: Further ones of `Endpoint`.
-
-    Raises:
-        ValueError: If the address is not a URL.
+        api_base: Address of an OpenAI-compatible server, or of Ollama; None is the provider's. ValueError if no URL.
     """
     if api_base and not api_base.startswith(SCHEMES):
         raise ValueError(f"invalid api_base {api_base!r} (expected a URL such as 'http://127.0.0.1:8000/v1')")
@@ -191,11 +212,7 @@ def has_endpoint(api_key: str | None = None, api_base: str | None = None, model:
 
 
 def is_asked(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
-    """Return whether a model is configured, see `has_endpoint`; reject a named one without an endpoint.
-
-    Raises:
-        ValueError: If a model is named, by `model` or GENERATOR_MODEL_ID, and there is no endpoint.
-    """
+    """Return whether a model is configured, see `has_endpoint`; ValueError if one is named, without an endpoint."""
     if has_endpoint(api_key, api_base, model):
         return True
     if named := model or os.environ.get("GENERATOR_MODEL_ID"):

@@ -8,20 +8,19 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 from legal_rag.base.files import cache_folder
-from legal_rag.base.sqlite import connect_as_allowed, connect_to_write, transaction
+from legal_rag.base.sqlite import connect_as_allowed, transaction
 from legal_rag.base.text import json_safe
-from legal_rag.llm.budget import Completion, Usage
-from legal_rag.llm.models import Endpoint, Message
+from legal_rag.llm.models import Completion, Endpoint, Message, Usage
 
 logger = logging.getLogger(__name__)
 
 REPLIES = "replies.sqlite"  # in the folder that DSPy's own variable names, else the cache folder
-MAX_REPLIES = 20_000  # kept, of some kilobytes each; the least recently used go
+MAX_REPLIES = 20_000  # kept, of some kilobytes each; the oldest go
 FORGET_EVERY = 500  # replies written by one process between two checks of how many there are
 PATIENCE_SECONDS = 5.0  # that a write waits for another process's
 SCHEMA = (
@@ -42,7 +41,7 @@ def request_key(model: Endpoint, messages: Sequence[Message], attempt: int = 0) 
 
 
 class ReplyStore:
-    """Replies on disk by the hash of their request, the least recently used dropped; threads and processes share it.
+    """Replies on disk by the hash of their request, the oldest dropped; threads and processes share it.
 
     No method fails: a reply that cannot be read is asked for again, one that cannot be written is not kept, with one
     warning.
@@ -62,11 +61,7 @@ class ReplyStore:
         """Return the reply to a request, or None."""
         select = "SELECT text, cut_off FROM replies WHERE key = ?"
         row = self._try(lambda db: db.execute(select, (key,)).fetchone()) if self.file.is_file() else None
-        if row is None:
-            return None
-        with suppress(sqlite3.Error), closing(connect_to_write(self.file, 0)) as connection:  # no waiting for writers
-            connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), key))
-        return Completion(without_thoughts(row[0]), Usage(cached=1), cut_off=bool(row[1]))
+        return row and Completion(without_thoughts(row[0]), Usage(cached=1), cut_off=bool(row[1]))
 
     def put(self, key: str, reply: Completion) -> None:
         """Store the reply to a request."""

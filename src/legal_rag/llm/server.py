@@ -17,8 +17,17 @@ import httpcore
 
 from legal_rag.base import deadline
 from legal_rag.base.text import storable
-from legal_rag.llm.budget import Completion, Usage
-from legal_rag.llm.models import Endpoint, Message, ModelError, is_reasoning, tokens_in, told_windows, window_of
+from legal_rag.llm.models import (
+    Completion,
+    Endpoint,
+    Message,
+    ModelError,
+    Usage,
+    is_reasoning,
+    tokens_in,
+    told_windows,
+    window_of,
+)
 
 logger = logging.getLogger(__name__)
 
