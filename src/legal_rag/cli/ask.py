@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from legal_rag.agent.agent import LegalReActAgent
-    from legal_rag.agent.contradictions import Comparison
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.agent.prediction import Prediction
     from legal_rag.library.library import Library
@@ -71,7 +70,6 @@ save_options = options(
 @click.argument("question")
 @model_options
 @paper_options
-@click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
 @save_options
 @instructions_option
 @run_settings
@@ -88,7 +86,6 @@ def ask_command(
     html: str | None,
     docx: str | None,
     bibtex: str | None,
-    compare: bool,
     save: bool,
     answers_folder: str | None,
     extract: bool | None,
@@ -105,12 +102,7 @@ def ask_command(
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
     agent = _open_agent(library, agent_settings)
     prediction = _run_agent(agent, question, stream=stream)
-    comparison = None
-    if compare:
-        from legal_rag.agent.contradictions import contradictions
-
-        comparison = contradictions(prediction, library, getattr(agent, "lm", None))
-    print_answer(prediction, comparison, as_json=place.as_json)
+    print_answer(prediction, as_json=place.as_json)
     if prediction.graph and (line := graph_line(prediction.graph)):
         note(line)
     write_papers(prediction, papers, library)
@@ -119,10 +111,10 @@ def ask_command(
         extract_after_answer(library, [citation.doc_id for citation in prediction.citations], extraction)
 
 
-def print_answer(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
+def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
     """Print an answer: notice, text, citation counts, documents, ungrounded claims."""
     if as_json:
-        print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
+        print_json(prediction.to_json())
         return
     if prediction.notice:
         click.echo(printable_lines(prediction.notice) + "\n")
@@ -139,10 +131,6 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
         click.echo(in_one_line(f"- {claim}", 1000))
-    if comparison:
-        from legal_rag.agent.contradictions import render_comparison
-
-        click.echo("\n" + printable_lines(render_comparison(comparison)))
 
 
 def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", library: "Library | None") -> None:
