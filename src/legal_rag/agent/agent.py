@@ -20,7 +20,7 @@ from legal_rag.agent.prediction import (
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.tags import TagSettings, take_tags
+from legal_rag.agent.replies import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.language import is_french_answer
@@ -201,7 +201,7 @@ class LegalReActAgent(Agent):
         """Take the tags out of a draft, if they are asked for."""
         if not self._tags.single_pass_extraction_enabled:
             return draft, ExtractionResult()
-        from legal_rag.agent.step_parsing import clean_answer
+        from legal_rag.agent.replies import clean_answer
 
         extraction, text = take_tags(draft.text)
         text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags

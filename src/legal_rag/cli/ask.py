@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.agent.tags import TagSettings
+from legal_rag.agent.replies import TagSettings
 from legal_rag.cli.extract import extract_after_answer
 from legal_rag.cli.options import (
     Place,

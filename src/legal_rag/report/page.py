@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from legal_rag.agent.passages import CourtAnswer, answer_to_quashed
-from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
+from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction
 from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
@@ -150,11 +150,7 @@ def render_answer(prediction: Prediction, corpus: Library | None = None) -> str:
         prediction: The answer.
         corpus: The index that it was answered from; with it the page shows whole decisions with their outlines, and
             who speaks in them; without, the passages found.
-
-    Raises:
-        ValueError: If a field of the prediction has a wrong type, as a saved answer's may.
     """
-    require_valid(prediction)
     script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
     frame = frame_of_page(heading, script, style)
@@ -604,8 +600,5 @@ def _step_inputs(step: Event) -> list[tuple[str, Any]]:
 
 
 def _format_value(value: Any) -> str:
-    try:
-        text = value if isinstance(value, str) else plain_json(value)
-    except (TypeError, ValueError, RecursionError):  # a live event may hold any value, a saved one any depth
-        text = f"({type(value).__name__})"
+    text = value if isinstance(value, str) else plain_json(value)
     return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"
