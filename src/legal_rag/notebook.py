@@ -150,7 +150,7 @@ def add(library: Library | str | Path, source: Any, *, entities: bool = True, **
     >>> "d9" in library
     True
 
-    `source` is as for `build`; `settings` are of `legal_rag.corpus.SourceOptions`, all else is as the Library was built.
+    `source` is as for `build`; `settings` are of `legal_rag.corpus.SourceOptions`, all else is as it was built.
 
     Raises:
         FileNotFoundError: If there is no Library, or the source does not exist.
