@@ -1,6 +1,7 @@
 """The names that a notebook needs: each one's example runs, and its values are short and show as tables."""
 
 import doctest
+import shutil
 import subprocess
 import sys
 from inspect import getdoc
@@ -20,16 +21,16 @@ NAMES = ["build", "add", "open", "search", "ask", "verify", "extract", "deep_rea
 COUNTING = "FINAL({'nombre': count(find_documents(article='1240 du code civil'))})"
 
 
-@pytest.fixture
-def library(copied):
-    return lr.open(copied)
+@pytest.fixture(scope="module")
+def library(tiny_library, tmp_path_factory):
+    return lr.open(shutil.copytree(tiny_library.path, tmp_path_factory.mktemp("notebook") / "index"))
 
 
-@pytest.fixture
-def names(library, monkeypatch, tmp_path):
+@pytest.fixture(scope="module")
+def names(library, tmp_path_factory):
     """Return what the examples know, with a model that replies by a script."""
-    monkeypatch.chdir(tmp_path)
-    with ScriptedServer(root_model([COUNTING])) as server:
+    with ScriptedServer(root_model([COUNTING])) as server, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("examples"))
         lm = build_language_model("root", api_base=server.api_base, cache=False, num_retries=0)
         functions = {name: getattr(lr, name) for name in NAMES}
         lr.add(library, [{"id": "d9", "content": "La cour casse et annule l'arrêt attaqué."}])
@@ -99,10 +100,10 @@ def test_an_agent_is_made_once_for_the_same_settings(library):
     assert library.agent() is library.agent()
 
 
-def test_what_cannot_be_shown_is_one_line(library):
+def test_what_cannot_be_shown_is_one_line(tiny_library):
     with pytest.raises(
         TypeError, match=r"^cannot show int \(expected an answer, a verification, a Library or a graph\)$"
     ):
         lr.show(3)
     with pytest.raises(ValueError, match="no entities of .*: 'legal-rag extract' extracts them"):
-        library.entities(next(iter(library)))
+        lr.open(tiny_library.path).entities("FICTIF0101")

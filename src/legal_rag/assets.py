@@ -8,11 +8,9 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from legal_rag.base.files import beside, byte_bar, locked, put_in_place, require_space, sync
@@ -23,13 +21,9 @@ from legal_rag.library.library import DEFAULT_NAME, Library, is_library
 from legal_rag.library.manifest import MANIFEST
 from legal_rag.library.plaid.files import CENTROIDS, PLAID_FOLDER, open_files, plaid_folder_of
 
-if TYPE_CHECKING:
-    import requests
-
 __all__ = ["Assets", "ZipLimits", "extract_zip", "fetch_zip", "find_encoder_root", "find_index_root", "prepare_assets"]
 
 RECORD = ".extracted.json"  # in an unpacked folder: which zip it holds
-HEADERS = {"Accept-Encoding": "identity"}  # lengths then count the zip's own bytes
 TIMEOUT = (15, 60)  # seconds to connect, and between two blocks
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?<!\.zip)")
 HUB_FILE = re.compile(r"/(?:(dataset|space)s/)?([\w.-]+/[\w.-]+)/resolve/([^/?#]+)/([^?#]+).*")
@@ -159,7 +153,7 @@ def _topmost(roots: Sequence[Path], what: str) -> Path:
 
 
 def fetch_zip(address: str, target_folder: str | Path) -> Path:
-    """Download a zip into a folder, unless it is there; of the Hugging Face hub, into its cache. Both resume.
+    """Download a zip into a folder, unless it is there; of the Hugging Face hub, into its cache, which resumes.
 
     Args:
         address: An http(s) address; what it says beyond the path (keys, versions) is neither shown nor stored.
@@ -183,52 +177,31 @@ def fetch_zip(address: str, target_folder: str | Path) -> Path:
     target = Path(target_folder).expanduser().absolute() / f"{_stem_of(address)}.zip"
     with locked(target):
         if not target.is_file():
-            part = _download(address, target)
+            part = target.with_suffix(".part")
+            _download(address, part)
             if not zipfile.is_zipfile(part):
-                content = _describe_content(part)
-                part.unlink()
-                raise ValueError(f"not a whole zip: {_redact_address(address)} ({content})")
+                raise ValueError(f"not a whole zip: {_redact_address(address)} ({_describe_content(part)})")
             os.replace(part, target)
     return target
 
 
-def _download(address: str, target: Path) -> Path:
-    """Download into a file next to `target`, resuming an earlier download of the same version."""
-    with _open_response(address, HEADERS) as response:
-        version = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
-        part = target.with_suffix(f".{hashlib.sha256(version.encode()).hexdigest()[:8]}.part")
-        begun = part.stat().st_size if version and part.is_file() else 0
-        if begun == int(response.headers.get("Content-Length", 0)) > 0:
-            return part
-        if not begun:
-            return _write_response(response, part, 0)
-    with _open_response(address, HEADERS | {"Range": f"bytes={begun}-", "If-Range": version}) as response:
-        return _write_response(response, part, begun if response.status_code == 206 else 0)
-
-
-@contextmanager
-def _open_response(address: str, headers: Mapping[str, str]) -> "Iterator[requests.Response]":
+def _download(address: str, part: Path) -> None:
     import requests
 
+    shown = _redact_address(address)
     try:
-        with requests.get(address, headers=headers, stream=True, timeout=TIMEOUT) as response:
-            if response.status_code not in (200, 206):
+        with requests.get(address, stream=True, timeout=TIMEOUT) as response:
+            if response.status_code != requests.codes.ok:
                 answer = f"the server answers {response.status_code} {response.reason}"
-                raise ConnectionError(f"cannot fetch {_redact_address(address)}: {answer} (expected 200)")
-            yield response
+                raise ConnectionError(f"cannot fetch {shown}: {answer} (expected 200)")
+            length = int(response.headers.get("Content-Length", 0))
+            require_space(part.parent, length)
+            with part.open("wb") as file, byte_bar(f"Downloading {part.stem}", length or None) as bar:
+                for block in response.iter_content(2**16):
+                    bar.update(file.write(block))
     except requests.RequestException as error:
         reason = getattr(error.args[0], "reason", error)  # the outer error quotes the address, with its keys
-        raise ConnectionError(f"cannot fetch {_redact_address(address)}: {first_line(reason)}") from None
-
-
-def _write_response(response: "requests.Response", part: Path, begun: int) -> Path:
-    left = int(response.headers.get("Content-Length", 0))
-    require_space(part.parent, left)
-    with part.open("ab" if begun else "wb") as file, byte_bar(f"Downloading {part.stem}", begun + left or None) as bar:
-        bar.update(begun)
-        for block in response.iter_content(2**16):
-            bar.update(file.write(block))
-    return part
+        raise ConnectionError(f"cannot fetch {shown}: {first_line(reason)}") from None
 
 
 def _stem_of(address: str) -> str:

@@ -1,4 +1,7 @@
-"""What a notebook needs, in one place: build a Library, search it, ask it, check a text against it, measure it."""
+"""What a notebook needs, in one place: build a Library, search it, ask it, check a text against it, measure it.
+
+A `library` is an open one, or its folder.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -147,11 +150,7 @@ def add(library: Library | str | Path, source: Any, *, entities: bool = True, **
     >>> "d9" in library
     True
 
-    Args:
-        library: An open one, or its folder.
-        source: As for `build`.
-        entities: Extract their entities too, by rules.
-        settings: Of `legal_rag.corpus.SourceOptions`; all else is as the Library was built.
+    `source` is as for `build`; `settings` are of `legal_rag.corpus.SourceOptions`, all else is as it was built.
 
     Raises:
         FileNotFoundError: If there is no Library, or the source does not exist.
@@ -184,12 +183,8 @@ def search(library: Library | str | Path, query: str, k: int = 5, **settings: An
     >>> hits[0].rank
     1
 
-    Args:
-        library: An open one, or its folder.
-        query: The question, in French.
-        k: How many passages at most.
-        settings: `mode` ('hybrid', 'colbert', 'bm25', 'bm25+rerank'), `by_document`, `diverse`, `filters`, or fields
-            of `Filters`: `juridiction`, `date_from`, `article`, …
+    `settings` are `mode` ('hybrid', 'colbert', 'bm25', 'bm25+rerank'), `by_document`, `diverse`, `filters`, or fields
+    of `Filters`: `juridiction`, `date_from`, `article`, …
 
     Raises:
         ValueError: If the question is empty or too long for the encoder, k is below 1, or a filter is unusable.
@@ -204,11 +199,8 @@ def ask(library: Library | str | Path, question: str, *, model: str | None = Non
     >>> answer.status
     'answered'
 
-    Args:
-        library: An open one, or its folder.
-        question: In French.
-        model: A model's id; None answers by passages alone, unless the environment names a model and its key.
-        settings: Of `legal_rag.agent.build_agent`: `api_key`, `api_base`, `lm`, `budget`, …
+    Without a model's id, here or in the environment with its key, it answers by passages alone. `settings` are of
+    `legal_rag.agent.build_agent`: `api_key`, `api_base`, `lm`, `budget`, …
 
     Raises:
         ValueError: If the question is empty or too long, or a model is named and there is nowhere to ask it.
@@ -222,9 +214,7 @@ def verify(text: str | Path, library: Library | str | Path) -> "Verification":
     >>> verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library).counts["missing"]
     1
 
-    Args:
-        text: A file (Markdown, text, HTML, DOCX, PDF) as a path, or a text.
-        library: An open one, or its folder.
+    `text` is a text, or a file (Markdown, text, HTML, DOCX, PDF) as a path.
 
     Raises:
         FileNotFoundError: If a `Path` names no file.
@@ -242,11 +232,8 @@ def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AU
     >>> [entity["extraction_text"] for entity in extract("Arrêt du 4 mai 2010, condamne à payer 1 000 euros.")]
     ['4 mai 2010', '1 000 euros']
 
-    Args:
-        text: A file as a path, a text, or a `Document`.
-        model: 'rules', or a model's id.
-        schema: What is looked for; see `legal_rag.extraction.get_schema`.
-        settings: Of `legal_rag.extraction.run_extraction`.
+    `text` is a file as a path, a text, or a `Document`; `model` is 'rules' or a model's id; `schema` is what is looked
+    for, see `legal_rag.extraction.get_schema`; `settings` are of `legal_rag.extraction.run_extraction`.
 
     Raises:
         ValueError: If there is no such schema, or the model refuses requests.
@@ -277,13 +264,10 @@ def evaluate(
     'R@1'
 
     Args:
-        library: An open one, or its folder.
         queries: A file as `legal_rag.evaluation.read_queries` reads it, texts by id, or `Query` values.
         qrels: A file of judgements in TREC's form, or grades by document by query; None takes those of the file of
             queries.
-        k: Documents ranked for each question.
-        mode: See `search`.
-        filters: See `search`.
+        k: Documents ranked for each question; `mode` and `filters` are as for `search`.
 
     Raises:
         FileNotFoundError: If a file does not exist.

@@ -63,8 +63,8 @@ def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Library) ->
         The passages in the order of the text, the one asked for marked; for an unknown id, a French sentence.
     """
     try:
-        result = find_chunks(chunk_id, context_chunks, dataset)
-        return "\n\n".join(passages_text(dataset.document(result.chunks[0].doc_id), result))
+        asked, chunks = find_chunks(chunk_id, context_chunks, dataset)
+        return "\n\n".join(passages_text(dataset.document(asked.doc_id), chunks, asked))
     except LookupError as error:
         return str(error)
 

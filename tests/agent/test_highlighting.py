@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from legal_rag.agent.highlighting import SURROUNDINGS, complete_evidence, match_words
+from legal_rag.agent.passages import SURROUNDINGS, complete_evidence, match_words
 from legal_rag.agent.prediction import Passage
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document

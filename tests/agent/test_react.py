@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
 
-from legal_rag.agent.step_parsing import (
+from legal_rag.agent.replies import (
     clean_answer,
     describe_tool,
     fit_arguments,
@@ -98,11 +98,11 @@ def test_a_step_whose_arguments_are_lists_within_lists_is_incomplete_or_called(d
 def test_arguments_are_given_the_names_of_the_parameters():
     fitted = fit_arguments({"Question": "bail", "K": 3, "humeur": "gaie", "article": None}, search_legal_docs)
     assert fitted == ({"query": "bail", "k": 3}, ["humeur"], [])
-    assert fit_arguments({"document_id": 12}, lookup_chunk).values == {"chunk_id": "12"}
-    assert fit_arguments({"": "A-0"}, lookup_chunk).values == {"chunk_id": "A-0"}
-    assert fit_arguments({"query": ["bail", "loyer"]}, search_legal_docs).values == {"query": "bail loyer"}
-    assert fit_arguments({"k": 3}, search_legal_docs).missing == ["query"]
-    assert fit_arguments({"query": "bail", "question": "loyer"}, search_legal_docs).unknown == ["question"]
+    assert fit_arguments({"document_id": 12}, lookup_chunk)[0] == {"chunk_id": "12"}
+    assert fit_arguments({"": "A-0"}, lookup_chunk)[0] == {"chunk_id": "A-0"}
+    assert fit_arguments({"query": ["bail", "loyer"]}, search_legal_docs)[0] == {"query": "bail loyer"}
+    assert fit_arguments({"k": 3}, search_legal_docs)[2] == ["query"]
+    assert fit_arguments({"query": "bail", "question": "loyer"}, search_legal_docs)[1] == ["question"]
 
 
 def test_a_step_says_in_french_what_was_left_out_of_its_call():

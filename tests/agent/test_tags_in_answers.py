@@ -25,7 +25,7 @@ from legal_rag.agent import (
     build_language_model,
     default_instructions,
 )
-from legal_rag.agent.tags import TagSettings, tag_instructions
+from legal_rag.agent.replies import TagSettings, tag_instructions
 from legal_rag.base.files import beside
 from legal_rag.cli import main
 from legal_rag.corpus_index import CorpusIndexer

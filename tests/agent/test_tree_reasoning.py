@@ -1,6 +1,5 @@
 """Reasoning over outlines: one call names a section, whatever a model says, in a prompt bounded for any corpus."""
 
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -175,37 +174,6 @@ def test_a_question_asked_again_costs_no_call():
     assert first == second != []
     assert [one.tracker.usage.calls for one in calls] == [1, 0]
     assert len(server.prompts) == 1
-
-
-def test_an_outline_that_does_not_fit_takes_a_second_call_and_no_third():
-    long = wide(5000)
-    chosen, prompts = asked(oracle("Section 4002"), outlines=[long])
-    assert len(prompts) == 1
-    assert "Section 4002" not in prompts[0]
-    replies = itertools.count()
-
-    def nearest(prompt, attempt):
-        """Name the shown section before the one looked for."""
-        next(replies)
-        plans = prompt.rpartition("[[ ## plans ## ]]")[2]
-        shown = [int(number) for number in re.findall(r"^ *(\d{4}) ", plans, re.MULTILINE)]
-        return fields(sections=json.dumps([{"document": 1, "node_id": f"{max(n for n in shown if n <= 4002):04d}"}]))
-
-    chosen, prompts = asked(nearest, outlines=[long])
-    assert [one.node_id for one in chosen] == ["4002"]
-    assert len(prompts) == next(replies) == 2
-
-
-def test_where_the_second_call_fails_the_first_answer_stands():
-    def script(prompt, attempt):
-        plans = prompt.rpartition("[[ ## plans ## ]]")[2]
-        shown = re.findall(r"^ *(\d{4}) .*\(\+", plans, re.MULTILINE)
-        is_first = "0001" in shown and "0002" not in plans
-        return fields(sections=f'[{{"document": 1, "node_id": "{shown[0]}"}}]') if is_first else Reply("rien")
-
-    chosen, prompts = asked(script, outlines=[wide(5000)])
-    assert [one.node_id for one in chosen] == ["0001"]
-    assert len(prompts) == 2
 
 
 @pytest.mark.parametrize(

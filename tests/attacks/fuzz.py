@@ -103,8 +103,7 @@ class Door:
 
 def doors(library: Path) -> Mapping[str, Door]:
     """Return all doors, by name; `library` is a whole one, which is not changed."""
-    from legal_rag.agent.step_parsing import clean_answer, read_arguments
-    from legal_rag.agent.tags import take_tags
+    from legal_rag.agent.replies import clean_answer, read_arguments, take_tags
     from legal_rag.citations import CitationEnricher
     from legal_rag.corpus import parse_chunk_id
     from legal_rag.corpus.files import clean_text

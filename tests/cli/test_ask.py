@@ -92,14 +92,6 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
 
 
-def test_decisions_that_judged_otherwise_are_added_where_they_are_asked_for(place, said):
-    comparison = json.loads(said("ask", QUESTION, "--compare", "--json", *place))["comparison"]
-    assert comparison["n_citing"] > 0
-    assert comparison["pairs"] == []  # the sample's decisions on an article all come out alike
-    assert "Une solution opposée n'est pas une contradiction." in said("ask", QUESTION, "--compare", *place)
-    assert "opposée" not in said("ask", QUESTION, *place)
-
-
 def test_an_abstention_is_printed_after_the_way_on_and_an_answer_with_how_its_citations_fared(
     asked, tiny_library, capfd, place, said, monkeypatch
 ):

@@ -48,11 +48,12 @@ def test_show_gives_facts_alone_and_with_all_the_models_words_apart(said, place,
     assert "9\u00a0janv.\u00a02019" in (tmp_path / "a.html").read_text("utf-8")
 
 
-def test_show_lists_no_more_links_than_asked_and_json_keeps_facts_and_statements_apart(said, place):
-    out = said("graph", "show", "article L. 1226-2 du code du travail", "--most", "1", *place)
+def test_show_cuts_long_lists_of_links_and_json_keeps_facts_and_statements_apart(said, place, monkeypatch):
+    monkeypatch.setattr("legal_rag.cli.search.MOST_LINES", 1)
+    out = said("graph", "show", "article L. 1226-2 du code du travail", *place)
     assert "est appliqué par (2) :" in out
     assert out.count("\n  - ") == 2
-    assert "… et 1 autre (--most en montre plus)" in out
+    assert "… et 1 autre (--json les donne tous)" in out
     value = json.loads(said("graph", "show", "SOC-2019", "--all", "--json", *place))
     assert {one["support"] for one in value["edges"]} == {"text"}
     assert [one["support"] for one in value["stated"] + value["unsupported"]] == ["stated", "none"]

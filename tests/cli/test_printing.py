@@ -11,9 +11,8 @@ import pytest
 from legal_rag.base.files import progress
 from legal_rag.base.html import page_template, safe_json
 from legal_rag.base.text import escaped_json, printable
-from legal_rag.cli import main
+from legal_rag.cli import PrintableStream, main, printable_streams
 from legal_rag.cli.options import print_json
-from legal_rag.cli.streams import PrintableStream, printable_streams
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"  # OSC 52: puts text into the clipboard
 HOSTILE = f"a{CLIPBOARD}b\x9b2Jc\u202egnp.exe\u2066d\x7f\ud800\r\x08e\x00"

@@ -589,10 +589,11 @@ def test_documents_are_drawn_among_the_ids_given_in_a_list_or_a_file(small_libra
     (tmp_path / "ids.txt").write_text("\n".join(ids))
     source = tmp_path / "decisions.jsonl"
     source.write_text("\n".join(json.dumps(row) for row in made_up(sample_rows, 12)))
-    for number, given in enumerate((",".join(ids), str(tmp_path / "ids.txt"))):
+    named = ["--doc-id", ids[0], "--doc-id", ids[1]], ["--ids-file", str(tmp_path / "ids.txt")]
+    for number, given in enumerate(named):
         for where in (place(small_library), ["--source", str(source)]):
             out = tmp_path / f"set-{number}-{len(where)}"
-            assert main(["questions", *where, "--doc-ids", given, "--no-model", "--output", str(out), "--json"]) == 0
+            assert main(["questions", *where, *given, "--no-model", "--output", str(out), "--json"]) == 0
             assert json.loads(capsys.readouterr().out)["documents"] == 2
             lines = (out / "progress.jsonl").read_text("utf-8").splitlines()[1:]
             assert [json.loads(line)["doc_id"] for line in lines] == ids
@@ -648,7 +649,7 @@ def test_the_command_without_a_model_says_so_and_makes_do_with_summaries(small_l
         (["--no-model", "--dry-run"], "without a model nothing is asked: there is nothing to estimate"),
         (["--no-model", "--limit", "-1"], "limit must be at least 1, got -1"),
         (["--no-model", "--index-name", "absent"], "no index at"),
-        (["--no-model", "--doc-ids", "DECISION00001,X"], "no document 'X' (1 of 2 ids are unknown)"),
+        (["--no-model", "--doc-id", "DECISION00001", "--doc-id", "X"], "no document 'X' (1 of 2 ids are unknown)"),
         (["--no-model", "--dataset-config", "juri"], "--dataset-config juri goes with --source"),
         (["--no-model", "--source", "absent.jsonl"], "no such file or folder: absent.jsonl"),
     ],

@@ -12,7 +12,6 @@ from legal_rag.agent import Prediction, Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
 from legal_rag.citations import Citation, format_marker
 from legal_rag.report import render_answer, show_answer
-from legal_rag.report.page import french_date
 
 LIGHT = ("strong", "em", "br", "span")  # what Markdown may make of an attack
 QUESTION = "Quel est le délai de dépôt du compte ?"
@@ -397,46 +396,13 @@ def test_how_a_run_ended_is_told(mode, status, told):
     assert "Passages trouvés" not in page.text()
 
 
-@pytest.mark.parametrize(
-    ("changed", "problem"),
-    [
-        ({"question": 3}, "^question should be a valid string, got 3$"),
-        ({"mode": "<b>"}, "^mode should be 'evidence', .*, got '<b>'$"),
-        ({"status": "nouveau"}, "^status should be 'answered', .*, got 'nouveau'$"),
-        ({"notice": ["x"]}, r"^notice should be a valid string, got \['x'\]$"),
-        ({"citations": [citation(status="sûr")]}, r"^citations\[0\].status should be 'verified', .*, got 'sûr'$"),
-        ({"citations": [citation()._replace(char_start="1")]}, r"^citations\[0\].char_start should be .*, got '1'$"),
-        ({"evidence": [passage(score=float("nan"))]}, r"^evidence\[0\].score should be a finite number, got nan$"),
-        ({"evidence": [passage(score=10**400)]}, r"^evidence\[0\].score should be a valid number, got 10+\.\.\.0+$"),
-        ({"evidence": [passage(matches=(TokenMatch(0, 1, 2, 3, None),))]}, r"matches\[0\].similarity .*, got None$"),
-        ({"evidence": "x"}, "^evidence should be a valid list, got 'x'$"),
-        ({"events": [Event("dance", "", {}, [], 1.0)]}, r"^events\[0\].type should be 'search', .*, got 'dance'$"),
-        ({"events": [Event("read", "", {1: 2}, [], 1.0)]}, r"^events\[0\].input\[1\].* should be .* string, got 1$"),
-        ({"usage": Usage(cost=float("inf"))}, "^usage.cost should be a finite number, got inf$"),
-        ({"documents": [None]}, r"^documents\[0\] should be .* an instance of CitedDocument, got None$"),
-        ({"grounding_rate": True}, "^grounding_rate should be a valid number, got True$"),
-    ],
-)  # fmt: skip
-def test_a_saved_run_whose_values_are_of_other_types_is_refused(changed, problem):
-    with pytest.raises(ValueError, match=problem):
-        render_answer(replace(prediction("Oui"), **changed))
-
-
-def test_arguments_of_any_depth_and_kind_are_told():
-    deep = []
-    for _ in range(100_000):
-        deep = [deep]
-    event = Event("think", "x", {"a": deep, "b": {1}, "thought": 3, "arguments": {"c": None}}, [], 0.0)
-    assert "a : (list) · b : (set) · c : null" in page_of(prediction("Oui", events=[event])).text()
-
-
 @pytest.mark.slow
 def test_a_report_of_absurd_length_is_cut_and_says_so():
     long = prediction(
         "[Source" * 20_000 + "**" * 20_000 + "[Analyse]" * 20_000 + "« " * 20_000,
         [citation(start, 283) for start in range(220)] * 5,
-        evidence=[passage(text="x" * 100_000, char_start=start) for start in range(200)],
-        events=[Event("read", "x" * 9999, {"q": "y" * 100_000}, ["z" * 9999] * 20, 1.0)] * 1200,
+        evidence=[passage(text="x" * 100_000, char_start=start) for start in range(600)],
+        events=[Event("read", "x" * 9999, {"q": "y" * 100_000}, ["z" * 9999] * 20, 1.0)] * 700,
         ungrounded_claims=["Oui."] * 700,
     )
     page = render_answer(long)
@@ -444,14 +410,6 @@ def test_a_report_of_absurd_length_is_cut_and_says_so():
     text = Page(page).text()
     for told in ("600 autres citations", "100 autres passages", "200 autres étapes", "200 autres phrases"):
         assert f"{told} ne sont pas montrés." in text
-
-
-@pytest.mark.parametrize(
-    ("iso", "french"),
-    [("2018-08-02", "2 août 2018"), ("2020-01-01", "1er janvier 2020"), ("1958", "1958"), ("<b>", "<b>")],
-)
-def test_dates_are_written_as_the_french_do(iso, french):
-    assert french_date(iso) == french
 
 
 def test_a_notebook_shows_the_report_in_a_closed_frame():

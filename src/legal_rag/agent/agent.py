@@ -20,7 +20,7 @@ from legal_rag.agent.prediction import (
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.tags import TagSettings, take_tags
+from legal_rag.agent.replies import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.files import is_french_answer
@@ -71,23 +71,18 @@ def build_agent(
 ) -> "LegalReActAgent | EvidenceAgent":
     """Build an agent over one corpus: a ReAct agent if there is an endpoint, else an evidence agent.
 
+    Model, key, address and further settings are as for `build_language_model`, `trust_remote_code` as for
+    `legal_rag.retriever.build_retriever`, tags as in `TagSettings`.
+
     Args:
         corpus: An open Library, or its folder.
-        model: See `build_language_model`; one that is named needs a key or an address.
-        api_key: See `build_language_model`.
-        api_base: See `build_language_model`.
         instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.
         encoder: The index's, if already loaded.
         lm: A configured model, instead of model, api_key and api_base.
         budget: Limits of each answer of the ReAct agent.
         match_words: Fill in the passages' `matches` for reports: up to two seconds more on two cores.
-        trust_remote_code: See `legal_rag.retriever.build_retriever`.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
         search_k: Passages that a search of the model gives, unless it asks for another number.
-        single_pass_extraction_enabled: Ask the model for tags in its answers, which no reader sees: they add to the
-            Library's knowledge graph. False leaves its answers as they are.
-        extraction_confidence_threshold: Tags of which the model itself is less sure, from 0 to 1, are dropped.
-        lm_settings: Further settings of `build_language_model`.
 
     Raises:
         ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, or the
@@ -201,7 +196,7 @@ class LegalReActAgent(Agent):
         """Take the tags out of a draft, if they are asked for."""
         if not self._tags.single_pass_extraction_enabled:
             return draft, ExtractionResult()
-        from legal_rag.agent.step_parsing import clean_answer
+        from legal_rag.agent.replies import clean_answer
 
         extraction, text = take_tags(draft.text)
         text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags

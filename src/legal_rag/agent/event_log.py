@@ -1,6 +1,5 @@
 """Event log of one answer, the stream of its events, and the base class of agents."""
 
-import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -8,8 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from legal_rag.agent.highlighting import complete_evidence
-from legal_rag.agent.passages import located, warning_of_censured
+from legal_rag.agent.passages import complete_evidence, located, warning_of_censured
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.base.text import json_safe
@@ -161,12 +159,8 @@ class AnswerStream(Iterator[Event], AbstractContextManager["AnswerStream"]):
         """`steps` is the work, which records its events in the log; it does not start yet."""
         self._steps, self._log = steps, log
         self._prediction: Prediction | None = None
-        self._stopped = False
 
     def __next__(self) -> Event:
-        if self._stopped:
-            self.close()
-            raise StopIteration
         while (event := next(self._log.news(), None)) is None:
             try:
                 next(self._steps)
@@ -189,22 +183,17 @@ class AnswerStream(Iterator[Event], AbstractContextManager["AnswerStream"]):
         return self._prediction
 
     def close(self) -> None:
-        """Stop the work, from the thread that iterates: nothing further is searched or asked."""
-        self._stopped = True
+        """Stop the work: nothing further is searched or asked."""
         self._steps.close()
-
-    def stop(self) -> None:
-        """Stop after the event under way, from any thread."""
-        self._stopped = True
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
 class Agent(ABC):
-    """Answers questions from a corpus: at once, event by event, or as an asyncio task. Thread-safe.
+    """Answers questions from a corpus, at once or event by event. Thread-safe.
 
-    Each way raises ValueError for a question that is empty or longer than the encoder reads.
+    Both raise ValueError for a question that is empty or longer than the encoder reads.
     """
 
     def __init__(self, retriever: Retriever) -> None:
@@ -223,15 +212,6 @@ class Agent(ABC):
         query = self._retriever.query(question)  # checked before a model is asked
         log = EventLog()
         return AnswerStream(self.steps(query, log), log)
-
-    async def acall(self, question: str) -> Prediction:
-        """Answer a question in a thread, as an asyncio task; cancelling it ends the work after the current step."""
-        stream = self.stream(question)
-        try:
-            return await asyncio.to_thread(lambda: stream.prediction)
-        except asyncio.CancelledError:
-            stream.stop()
-            raise
 
 
 def _shortened(value: Any) -> Any:

@@ -10,8 +10,17 @@ import dspy
 
 from legal_rag.agent.event_log import EventLog, Steps
 from legal_rag.agent.prediction import Event
-from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
-from legal_rag.agent.tags import tag_instructions, without_tags
+from legal_rag.agent.replies import (
+    FINISH,
+    Step,
+    Tool,
+    clean_answer,
+    describe_tool,
+    expected_form,
+    read_step,
+    tag_instructions,
+    without_tags,
+)
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
 from legal_rag.base.deadline import DeadlineError
 from legal_rag.llm import Budget, Completion, ModelCalls, ModelError, Reply

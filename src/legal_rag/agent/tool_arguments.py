@@ -2,15 +2,14 @@
 
 import inspect
 import logging
-import math
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from functools import wraps
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from legal_rag.base.deadline import check
 from legal_rag.base.text import fold_text, storable
@@ -75,8 +74,6 @@ EXAMPLES = {
     "article": "« L. 1152-1 du code du travail »",
     "entites": "« partie=Société Lever »",
 }
-_FIGURES = re.compile(r"-?\d{1,18}(?:[ \u00a0\u202f]\d{3})*")  # "40 000" is one number
-_PLACE = re.compile(r"\bchars (\d{1,9})")  # of a citation marker
 _EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for name in (key, label)}
 
 
@@ -151,31 +148,17 @@ def _require_few(name: str, number: int, most: int, what: str) -> None:
         raise ValueError(f"{name} est trop long : plus de {most} {what}")
 
 
-class NamedChunk(NamedTuple):
-    """The chunk that an id names exactly."""
-
-    doc_id: str
-    chunk_index: int  # 0 if the id is a document's
-
-
-class FoundChunks(NamedTuple):
-    """A chunk with its neighbours."""
-
-    asked: StoredChunk
-    chunks: list[StoredChunk]  # in the order of the text, with the one asked for
-
-
 def find_document(identifier: str, dataset: Any) -> Document:
     """Return the document of a dataset (see `document_of`) that a chunk id, or else a document id, names exactly.
 
     LookupError if there is none; its French message gives the nearest id.
     """
     dataset = rows_by_id(dataset)
-    return document_of(dataset, _named_chunk(identifier, dataset).doc_id)
+    return document_of(dataset, _named_chunk(identifier, dataset)[0])
 
 
-def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> FoundChunks:
-    """Return the chunk that an id names (a document's first) and its neighbours; LookupError in French."""
+def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> tuple[StoredChunk, list[StoredChunk]]:
+    """Return the chunk that an id names (a document's first), and it among its neighbours; LookupError in French."""
     doc_id, index = _named_chunk(identifier, corpus)
     index = min(index, 2**31)  # within SQLite's integers; no decision has as many chunks
     around = min(max(context_chunks, 0), 2**31)
@@ -188,7 +171,7 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> FoundC
         )
     # In an imported index every chunk may be the whole document, which is shown once.
     kept = {(chunk.char_start, chunk.char_end): chunk for chunk in [*chunks, asked]}
-    return FoundChunks(asked, list(kept.values()))
+    return asked, list(kept.values())
 
 
 def resolve_id(sent: object, corpus: Library) -> str:
@@ -223,12 +206,12 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     if not named:
         return tree
     sent = named[:LONGEST_CONDITION]
-    number = re.match(r"\W*(\d{1,6})(?!\d)", sent)
-    ids = {sent.strip(AROUND), number.group(1).zfill(4) if number else ""}
-    title = fold_text(" ".join(sent.split())).strip(AROUND)
-    nodes = [node for node in walk(tree) if node.node_id in ids]
-    nodes = nodes or [node for node in walk(tree) if fold_text(node.title).strip(AROUND) == title]
-    nodes = nodes or [node for node in walk(tree) if len(title) > 2 and title in fold_text(node.title)]
+    node_id, title = sent.strip(AROUND).partition(" ")[0].zfill(4), fold_text(" ".join(sent.split())).strip(AROUND)
+    nodes = (
+        [node for node in walk(tree) if node.node_id == node_id]
+        or [node for node in walk(tree) if fold_text(node.title).strip(AROUND) == title]
+        or [node for node in walk(tree) if len(title) > 2 and title in fold_text(node.title)]
+    )
     if len(nodes) == 1:
         return nodes[0]
     known = nodes or list(walk(tree))[1:]
@@ -286,7 +269,7 @@ def document_id(sent: object, corpus: Library) -> str:
     sent = _unwrapped(sent)
     if isinstance(sent, str) and holds(corpus, sent):  # a program passes document ids: "2001-25" is one
         return sent
-    return _named_chunk(resolve_id(sent, corpus), corpus).doc_id
+    return _named_chunk(resolve_id(sent, corpus), corpus)[0]
 
 
 def document_ids(sent: object, library: Library, *, keep_unknown: bool = False) -> list[str]:
@@ -314,7 +297,7 @@ def document_ids(sent: object, library: Library, *, keep_unknown: bool = False) 
         known = _exact(resolved, library)
         if known is None and not keep_unknown:
             known = _named_chunk(resolved, library)
-        meant[text] = known.doc_id if known else text
+        meant[text] = known[0] if known else text
     texts = (name if isinstance(name, str) else text_of(name) for name in names)
     return list(dict.fromkeys(meant.get(text, text) for text in texts))
 
@@ -332,15 +315,13 @@ def items_of(sent: object) -> list[Any]:
 
 
 def whole_number(name: str, value: object, default: int, least: int = 0, most: int = LARGEST) -> int:
-    """Parse a number, clipped to `most`; no value gives the default; ValueError if not a number, or below `least`."""
+    """Read a number, clipped to `most`; no value gives the default; ValueError if not a number, or below `least`."""
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
         return default
-    if isinstance(value, str):  # '5', '5.0', '40 000 caractères'
-        figures = _FIGURES.search(value[:LONGEST_CONDITION])
-        number = int(re.sub(r"[^\d-]", "", figures.group())) if figures else None
-    else:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
-        number = int(cast("float", value)) if is_number else None
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, str | float):
+        with suppress(ValueError, OverflowError):  # of a float that is no number, or infinite
+            number = int(float(value))
     if number is None or number < least:
         raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {as_sent(value, 20)} »")
     return min(number, most)
@@ -416,19 +397,17 @@ def as_sent(value: object, chars: int = SHOWN_CHARS) -> str:
     return str(value) if is_short else type(value).__name__
 
 
-def _exact(identifier: str, source: Any) -> NamedChunk | None:
-    """Look an id up, first as a chunk's, then as a document's."""
+def _exact(identifier: str, source: Any) -> tuple[str, int] | None:
+    """Look an id up, first as a chunk's, then as a document's; return the document's id and the chunk's number."""
     identifier = identifier.strip()
-    try:
-        named = NamedChunk(*parse_chunk_id(identifier))
-    except ValueError:
-        named = None
-    if named and holds(source, named.doc_id):
-        return named
-    return NamedChunk(identifier, 0) if holds(source, identifier) else None
+    with suppress(ValueError):
+        doc_id, index = parse_chunk_id(identifier)
+        if holds(source, doc_id):
+            return doc_id, index
+    return (identifier, 0) if holds(source, identifier) else None
 
 
-def _named_chunk(identifier: str, source: Any) -> NamedChunk:
+def _named_chunk(identifier: str, source: Any) -> tuple[str, int]:
     if named := _exact(identifier, source):
         return named
     identifier = identifier.strip()
@@ -446,39 +425,28 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
 
 
 def _find_in_words(text: str, corpus: Library) -> str | None:
-    """Return the only id in a text such as 'la décision JURITEXT000007022836-0'; a marker's means the chunk there."""
+    """Return the only id in a text such as 'la décision JURITEXT000007022836-0'."""
     words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text)[:MAX_WORDS])
-    by_id = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
-    if len(by_id) != 1:
-        return None
-    ((doc_id, word),) = by_id.items()
-    place = _PLACE.search(text) if word == doc_id else None
-    chunks = corpus.chunks_of(doc_id) if place else []
-    ends_later = (chunk_id(doc_id, chunk.chunk_index) for chunk in chunks if place and chunk.char_end > int(place[1]))
-    return next(ends_later, word)
+    by_id = {named[0]: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
+    return next(iter(by_id.values())) if len(by_id) == 1 else None
 
 
 def _find_by_number(text: str, corpus: Library) -> str | None:
     """Return the document whose own decision number or article is in a text."""
-    doc_ids = _ids_with_number(text, corpus)
-    if len(doc_ids) > 1:
-        ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN])
-        more = "" if len(doc_ids) <= MAX_SHOWN else ", etc."
-        raise LookupError(f"Plusieurs documents répondent à « {printed(text[:SHOWN_CHARS])} » : {ids}{more}.")
-    return doc_ids[0] if doc_ids else None
-
-
-def _ids_with_number(text: str, corpus: Library) -> list[str]:
     places = corpus.positions_named(text).exact
     if places is None:
         try:
             places = corpus.positions(Filters(number=text))
         except ValueError:  # a corpus that is not indexed by numbers
-            return []
+            return None
     if sum(map(len, places)) > MAX_PLACES:
-        return []
+        return None
     chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
-    return list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
+    doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
+    if len(doc_ids) > 1:
+        ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN]) + ", etc." * (len(doc_ids) > MAX_SHOWN)
+        raise LookupError(f"Plusieurs documents répondent à « {printed(text[:SHOWN_CHARS])} » : {ids}.")
+    return doc_ids[0] if doc_ids else None
 
 
 def _unwrapped(sent: Any) -> object:

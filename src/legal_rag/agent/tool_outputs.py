@@ -3,11 +3,10 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from legal_rag.agent.tool_arguments import FoundChunks
 from legal_rag.base.text import storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import Window
@@ -20,6 +19,7 @@ from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.sentences import split_sentences
 from legal_rag.library.bm25 import lexical_words
+from legal_rag.library.store import StoredChunk
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
@@ -132,12 +132,12 @@ def hit_text(hit: SearchHit, document: Document, spoken: str = "") -> str:
     return "\n".join(filter(None, [head, spoken, marker, f"« {excerpt} »"]))
 
 
-def passages_text(document: Document, found: FoundChunks) -> list[str]:
+def passages_text(document: Document, chunks: Iterable[StoredChunk], requested: StoredChunk) -> list[str]:
     """Write a decision's metadata, then its passages, each with id and marker; the requested one is labelled."""
     texts = [_head(document, most=FIELD_CHARS)]
-    for chunk in found.chunks:
+    for chunk in chunks:
         marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
-        asked = " (passage demandé)" if chunk == found.asked else ""
+        asked = " (passage demandé)" if chunk == requested else ""
         texts.append(f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}{asked}\n« {chunk.text} »")
     return texts
 

@@ -146,17 +146,17 @@ class _Tools:
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 1, most=MAX_NEIGHBOURS)
-                context = find_chunks(resolve_id(chunk_id, self._corpus), around, self._corpus)
+                asked, chunks = find_chunks(resolve_id(chunk_id, self._corpus), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in context.chunks]
-        document = self._corpus.document(context.chunks[0].doc_id)
+            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
+        document = self._corpus.document(asked.doc_id)
         self._log.read(document)
-        if len(context.chunks[0].text) > READ_CHARS:  # in an imported index, a passage may be the whole document
+        if len(chunks[0].text) > READ_CHARS:  # in an imported index, a passage may be the whole document
             return window_text(document, window_at(document.content))
-        return _join_blocks(passages_text(document, context))
+        return _join_blocks(passages_text(document, chunks, asked))
 
     @bounded(refused)
     def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:

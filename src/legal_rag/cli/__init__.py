@@ -9,74 +9,55 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from json import JSONDecodeError
 from pathlib import Path
 from traceback import walk_tb
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from legal_rag.base.extras import missing_extra
 from legal_rag.base.files import beside
 from legal_rag.base.sqlite import BUSY_OR_FULL
-from legal_rag.base.text import one_line
+from legal_rag.base.text import REPLACEMENT, UNPRINTABLE, one_line
 from legal_rag.cli.settings import FILE, Invocation, Setting, read_settings
-from legal_rag.cli.streams import PrintableStream, printable_streams
 from legal_rag.encoder.runtime import OpenVinoError
 
-COMMANDS = {  # name: module, short help; read without importing the commands
-    "index": ("library", "Build a Library from a source."),
-    "add": ("library", "Add documents to a Library; changed ones are replaced."),
-    "remove": ("library", "Remove documents from a Library."),
-    "compact": ("library", "Rewrite a Library without removed documents."),
-    "info": ("library", "Print what a Library holds and how it was made."),
-    "doctor": ("library", "Check a Library for damage."),
-    "corpus-index": ("library", "Build the corpus index, which deep-read needs."),
-    "rebuild": ("library", "Add or renew words, entities, corpus index, outlines, graph."),
-    "export": ("library", "Write a Library as an index that PyLate opens."),
-    "import-pylate": ("library", "Make a Library of an index that PyLate made."),
-    "search": ("search", "Rank passages for a query."),
-    "lookup": ("search", "Print a whole document."),
-    "ask": ("ask", "Answer a question with checked citations."),
-    "verify": ("ask", "Check the decisions, articles and quotations of any text."),
-    "deep-read": ("deep_read", "Answer a question over many decisions, or whole ones."),
-    "trace": ("deep_read", "Show a deep read turn by turn."),
-    "graph": ("graph", "Show, search and export the graph of decisions, articles and parties."),
-    "answers": ("ask", "List, show or delete saved answers."),
-    "extract": ("extract", "Extract grounded entities: parties, dates, amounts, articles…"),
-    "evaluate": ("evaluate", "Measure retrieval over many questions."),
-    "questions": ("evaluate", "Generate a dataset of grounded questions and answers."),
-}
-EXAMPLES = {  # of each command, shown by its --help
-    "index": "--source decisions.jsonl.gz",
-    "add": "new-decisions.jsonl.gz",
-    "remove": "JURITEXT000007022836",
-    "compact": "",
-    "info": "--index-name decisions",
-    "doctor": "",
-    "corpus-index": "",
-    "rebuild": "--only trees --dry-run",
-    "export": "--pylate pylate_index",
-    "import-pylate": "colbert --source decisions.parquet --encoder OWNER/NAME",
-    "search": "--juridiction 'Cass. soc.' --date-from 2015 'obligation de reclassement'",
-    "lookup": "'n° 87-13.415'",
-    "ask": "--html reponse.html 'Le trouble anormal de voisinage suppose-t-il une faute ?'",
-    "verify": "--html conclusions.html conclusions.docx",
-    "deep-read": "'Combien de décisions cassent un arrêt ?' --model MODEL --api-base http://127.0.0.1:8000/v1",
-    "trace": "trace.jsonl --html trace.html",
-    "graph": "show 'article 1240 du code civil' --html article.html",
-    "answers": "",
-    "extract": "--source contracts/ --output out",
-    "evaluate": "--queries questions.jsonl --mode hybrid",
-    "questions": "--output dataset",
+COMMANDS = {  # name: module, short help, example; read without importing the commands
+    "index": ("library", "Build a Library from a source.", "--source decisions.jsonl.gz"),
+    "add": ("library", "Add documents to a Library; changed ones are replaced.", "new-decisions.jsonl.gz"),
+    "remove": ("library", "Remove documents from a Library.", "JURITEXT000007022836"),
+    "compact": ("library", "Rewrite a Library without removed documents.", ""),
+    "info": ("library", "Print what a Library holds and how it was made.", "--index-name decisions"),
+    "doctor": ("library", "Check a Library for damage.", ""),
+    "corpus-index": ("library", "Build the corpus index, which deep-read needs.", ""),
+    "rebuild": ("library", "Add or renew words, entities, corpus index, outlines, graph.", "--only trees --dry-run"),
+    "export": ("library", "Write a Library as an index that PyLate opens.", "--pylate pylate_index"),
+    "import-pylate": ("library", "Make a Library of an index that PyLate made.", "colbert --encoder OWNER/NAME"),
+    "search": ("search", "Rank passages for a query.", "--juridiction 'Cass. soc.' 'obligation de reclassement'"),
+    "lookup": ("search", "Print a whole document.", "'n° 87-13.415'"),
+    "ask": ("ask", "Answer a question with checked citations.", "--html reponse.html 'Que doit le bailleur ?'"),
+    "verify": ("ask", "Check decisions, articles and quotations of any text.", "--html page.html conclusions.docx"),
+    "deep-read": ("ask", "Answer a question over many decisions, or whole ones.", "--model MODEL 'Combien cassent ?'"),
+    "trace": ("ask", "Show a deep read turn by turn.", "trace.jsonl --html trace.html"),
+    "graph": ("search", "Show, search and export the graph of decisions, articles and parties.", "show 'article 1240'"),
+    "answers": ("ask", "List, show or delete saved answers.", ""),
+    "extract": ("extract", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
+    "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
+    "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 means something else
+# The colours and weights that commands and progress bars use: SGR, which changes how text looks and nothing else.
+STYLES = ("\x1b[0m", "\x1b[2m")
+
+_UNPRINTABLE_OR_STYLE = re.compile(f"{'|'.join(map(re.escape, STYLES))}|{UNPRINTABLE.pattern}")
 
 
 class _LazyGroup(click.Group):
@@ -88,11 +69,12 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"legal_rag.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        module, _, example = COMMANDS[cmd_name]
+        name = f"{cmd_name.replace('-', '_')}_command"
+        command: click.Command = getattr(import_module(f"legal_rag.cli.{module}"), name)
         further = ", ".join(str(each.name) for each in command.params if isinstance(each, Setting))
         command.epilog = f"Set in {FILE} alone: {further}.\n\n" * bool(further)
-        command.epilog += f"Example:\n\n\b\n  legal-rag {cmd_name} {EXAMPLES[cmd_name]}"
+        command.epilog += f"Example:\n\n\b\n  legal-rag {cmd_name} {example}"
         return command
 
     def resolve_command(
@@ -107,7 +89,7 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, short_help) for name, (_, short_help) in COMMANDS.items()])
+            formatter.write_dl([(name, short_help) for name, (_, short_help, _) in COMMANDS.items()])
 
 
 @click.group(
@@ -128,6 +110,49 @@ def commands(ctx: click.Context, config: str | None) -> None:
     asked.command = str(ctx.invoked_subcommand)
     asked.settings = read_settings(config)
     ctx.default_map = asked.settings.of_command(commands, asked.command)
+
+
+class PrintableStream:
+    """A text stream whose writes lose what is unprintable; all else is the stream's own.
+
+    It has no `buffer`, by which click would write past it. Progress bars move the cursor: they write to `raw`.
+    """
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        """Write a text; what the stream's encoding lacks is escaped, as on stderr."""
+        cleaned = _UNPRINTABLE_OR_STYLE.sub(
+            lambda match: match.group() if len(match.group()) > 1 else REPLACEMENT, text
+        )
+        try:
+            self.raw.write(cleaned)
+        except UnicodeEncodeError:
+            encoding = self.raw.encoding or "ascii"
+            self.raw.write(cleaned.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def writelines(self, lines: Iterator[str]) -> None:
+        """Write lines."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "buffer":
+            raise AttributeError(name)
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def printable_streams() -> Iterator[None]:
+    """Put a `PrintableStream` before stdout and stderr for a while."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (raw if isinstance(raw, PrintableStream) else PrintableStream(raw) for raw in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def run() -> NoReturn:

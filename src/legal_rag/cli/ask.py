@@ -1,21 +1,25 @@
-"""Commands that answer a question, show saved answers, and check any text against a Library."""
+"""Commands that answer a question or read deeply, show answers and traces, and check any text against a Library."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.agent.tags import TagSettings
-from legal_rag.cli.extract import extract_after_answer
+from legal_rag.agent.replies import TagSettings
+from legal_rag.cli.extract import extract_after_answer, extract_before_reading
 from legal_rag.cli.options import (
     Place,
     budget_of,
     budget_options,
+    doc_ids_option,
     extract_option,
     extract_options,
     extraction_settings,
     html_option,
     instructions_option,
+    json_option,
+    language_model,
     model_options,
     note,
     options,
@@ -26,7 +30,8 @@ from legal_rag.cli.options import (
     sampling_settings,
     write_page,
 )
-from legal_rag.cli.settings import settings_of
+from legal_rag.cli.settings import setting, settings_of
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.llm import Budget
 from legal_rag.report.lines import (
     VERBATIM_MODES,
@@ -43,12 +48,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from legal_rag.agent.agent import LegalReActAgent
-    from legal_rag.agent.contradictions import Comparison
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.agent.prediction import Prediction
     from legal_rag.library.library import Library
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
+NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
+SETTINGS = ("plan", "workers", "map_documents")  # named as in `DeepReadSettings`
 TAGS = TagSettings()
 QUESTION_CHARS = 80  # of a question in the list of answers
 paper_options = options(
@@ -71,7 +77,6 @@ save_options = options(
 @click.argument("question")
 @model_options
 @paper_options
-@click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
 @save_options
 @instructions_option
 @run_settings
@@ -88,7 +93,6 @@ def ask_command(
     html: str | None,
     docx: str | None,
     bibtex: str | None,
-    compare: bool,
     save: bool,
     answers_folder: str | None,
     extract: bool | None,
@@ -105,12 +109,7 @@ def ask_command(
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
     agent = _open_agent(library, agent_settings)
     prediction = _run_agent(agent, question, stream=stream)
-    comparison = None
-    if compare:
-        from legal_rag.agent.contradictions import contradictions
-
-        comparison = contradictions(prediction, library, getattr(agent, "lm", None))
-    print_answer(prediction, comparison, as_json=place.as_json)
+    print_answer(prediction, as_json=place.as_json)
     if prediction.graph and (line := graph_line(prediction.graph)):
         note(line)
     write_papers(prediction, papers, library)
@@ -119,10 +118,10 @@ def ask_command(
         extract_after_answer(library, [citation.doc_id for citation in prediction.citations], extraction)
 
 
-def print_answer(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
+def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
     """Print an answer: notice, text, citation counts, documents, ungrounded claims."""
     if as_json:
-        print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
+        print_json(prediction.to_json())
         return
     if prediction.notice:
         click.echo(printable_lines(prediction.notice) + "\n")
@@ -139,10 +138,6 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
         click.echo(in_one_line(f"- {claim}", 1000))
-    if comparison:
-        from legal_rag.agent.contradictions import render_comparison
-
-        click.echo("\n" + printable_lines(render_comparison(comparison)))
 
 
 def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", library: "Library | None") -> None:
@@ -218,6 +213,105 @@ def _run_agent(agent: "LegalReActAgent | EvidenceAgent", question: str, *, strea
         for event in answer:
             note(event_line(event))
         return answer.prediction
+
+
+@click.command("deep-read")
+@place_options
+@click.argument("question")
+@doc_ids_option
+@model_options
+@setting("sub_model", str)
+@settings_of(DeepReadSettings(), *SETTINGS)
+@click.option("--trace", metavar="FILE", help="Record every turn, program and call.")
+@html_option
+@save_options
+@instructions_option
+@run_settings
+@budget_options(DEEP_READ_BUDGET)
+@extract_option("First, extract entities of the documents that have none. [default: of those named by --doc-id alone]")
+@extract_options
+def deep_read_command(
+    question: str,
+    place: Place,
+    doc_ids: tuple[str, ...],
+    stream: bool,
+    html: str | None,
+    save: bool,
+    answers_folder: str | None,
+    trace: str | None,
+    extract: bool | None,
+    **options: Any,
+) -> None:
+    """Answer QUESTION over many decisions, or whole ones, by programs that a model writes and that run in a sandbox.
+
+    What the read may cost at most is said before it starts. A read that was killed is resumed by the same command.
+    """
+    extraction = extraction_settings(options)
+    budget = budget_of(options)
+    named = options["instructions"]
+    instructions = "" if named is None else instructions_text(named)
+    settings = DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})
+    library = place.open()
+    store = open_store(library, answers_folder, to_write=True) if save else None
+    page = page_to_write(html)
+    how = {name: options[name] for name in ("seed", "cache")}
+    lm = language_model(options, **how)
+    if extract or (extract is None and doc_ids and lm):
+        extract_before_reading(library, doc_ids, extraction)
+    if lm is None:
+        prediction = _evidence(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
+    else:
+        from legal_rag.deep_read.reading import deep_read
+        from legal_rag.retriever.retriever import Retriever
+
+        prediction = deep_read(
+            question,
+            doc_ids or None,
+            library=library,
+            lm=lm,
+            sub_lm=language_model({**options, "model": options["sub_model"] or options["model"]}, **how),
+            budget=budget,
+            settings=settings,
+            retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
+            trace=Path(trace).expanduser() if trace else None,
+            on_start=note,
+            on_event=lambda event: note(event_line(event)) if stream else None,
+        )
+    print_answer(prediction, as_json=place.as_json)
+    write_papers(prediction, [page], library)
+    keep_answer(prediction, store)
+
+
+@click.command("trace")
+@click.argument("file", metavar="FILE")
+@html_option
+@json_option
+def trace_command(file: str, html: str | None, as_json: bool) -> None:
+    """Show a deep read turn by turn on a page, FILE.html without --html: reasoning, programs, output."""
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"no trace at {path} (expected the file that 'deep-read --trace FILE' wrote)")
+    from legal_rag.deep_read.trace import read_trace, render_trace
+
+    page = page_to_write(html or f"{path}.html")
+    trace = read_trace(path)
+    if as_json:
+        print_json(trace.to_json())
+    else:
+        write_page(page, lambda: render_trace(trace))
+
+
+def _evidence(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
+    """Answer by passages alone, with a notice why."""
+    from legal_rag.agent.evidence import EvidenceAgent
+    from legal_rag.library.filters import Filters
+    from legal_rag.retriever.retriever import build_retriever
+
+    named = tuple(library.document(doc_id).id for doc_id in doc_ids)
+    retriever = build_retriever(library, trust_remote_code=trust_remote_code)
+    filters = Filters(doc_ids=named) if named else None
+    prediction = EvidenceAgent(retriever, match_words=False, filters=filters)(question)
+    return dataclasses.replace(prediction, notice=NO_MODEL)
 
 
 @click.command("answers")

@@ -10,9 +10,11 @@ import click
 from legal_rag.cli.options import (
     Place,
     column_options,
+    doc_ids_option,
     dry_run_option,
     filter_at_fault,
     filter_options,
+    ids_file_option,
     language_model,
     model_options,
     note,
@@ -145,9 +147,8 @@ DEFAULT = QuestionSettings()
 @place_options
 @source_option
 @column_options
-@click.option(
-    "--doc-ids", metavar="IDS", help="Draw among these documents: ids with commas between, or a file of them."
-)
+@doc_ids_option
+@ids_file_option
 @click.option("--output", required=True, help="The dataset's folder; one begun before is resumed.")
 @model_options
 @click.option("--no-model", is_flag=True, help="Make questions of official summaries.")
@@ -163,10 +164,11 @@ def questions_command(place: Place, **options: Any) -> None:
     --limit draws documents at random; --dry-run estimates requests, tokens and cost.
     """
     from legal_rag.evaluation.questions.generate import estimate, generate_questions
+    from legal_rag.indexer.config import read_ids
 
     settings = QuestionSettings(**{name: options[name] for name in vars(DEFAULT)})
     lm = _language_model(options)
-    doc_ids = _parse_doc_ids(options["doc_ids"])
+    doc_ids = {*options["doc_ids"], *read_ids(options["ids_file"])}
     documents = _open_documents(place, doc_ids, options)
     drawn = {"limit": options["limit"], "doc_ids": doc_ids}
     if options["dry_run"]:
@@ -182,14 +184,6 @@ def questions_command(place: Place, **options: Any) -> None:
         **vars(settings),
     )
     _print_question_report(place, report)
-
-
-def _parse_doc_ids(value: str | None) -> set[str]:
-    from legal_rag.indexer.config import read_ids
-
-    if value is not None and Path(value).expanduser().is_file():
-        return read_ids(value)
-    return {doc_id.strip() for doc_id in (value or "").split(",")} - {""}
 
 
 def _open_documents(place: Place, doc_ids: set[str], options: dict[str, Any]) -> "Documents":

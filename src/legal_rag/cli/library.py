@@ -1,6 +1,5 @@
 """Commands on an index: build, extend, compact, check, describe."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from legal_rag.cli.options import (
     source_options,
     trust_option,
 )
-from legal_rag.cli.settings import VARIABLES, Invocation, format_settings, setting, settings_in_force, settings_of
+from legal_rag.cli.settings import Invocation, format_settings, setting, settings_in_force, settings_of
 from legal_rag.corpus.chunking import ChunkConfig
 from legal_rag.corpus.documents import DEFAULT_DATASET
 from legal_rag.encoder.checkpoint import Overrides
@@ -68,14 +67,12 @@ summaries_option = click.option("--summaries", metavar="MODEL", help="A model th
 @settings_of(ENCODER, *Overrides._fields, "pool_factor")
 @setting("backend", click.Choice(BACKENDS), ENCODER.backend)
 @trust_option
-@click.option("--chunk-tokens", default=CHUNKS.chunk_tokens)
 @setting("header", str, ",".join(f"{label}={column}" for label, column in CHUNKS.header_columns))
-@settings_of(CHUNKS, "overlap_tokens", "header_on", "split_at")
+@settings_of(CHUNKS, "chunk_tokens", "overlap_tokens", "header_on", "split_at")
 @click.option("--n-bits", default=INDEX.n_bits, help="1, 2 or 4; 0: no PLAID index.")
 @settings_of(INDEX, "seed", "shard_chunks", "keep_embeddings")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local")
-@click.option("--address", help="The Ray cluster's, with --engine ray; without it RAY_ADDRESS, or this machine.")
-@click.option("--workers", type=int, help="Shards made at once, with --engine ray.")
+@setting("workers", click.IntRange(min=1))
 @extract_option("Extract entities too, or leave that to 'legal-rag extract'.  [default: extract]")
 @extract_options
 @click.option(
@@ -85,8 +82,6 @@ summaries_option = click.option("--summaries", metavar="MODEL", help="A model th
 )
 def index_command(place: Place, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
-    if settings["workers"] and settings["engine"] != "ray":
-        raise click.UsageError("--workers goes with --engine ray: without it one process uses all cores")
     cfg = IndexConfig(
         source=settings["source"],
         **read_options(settings),
@@ -108,7 +103,7 @@ def index_command(place: Place, **settings: Any) -> None:
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
 
-        report = build_index_on_ray(cfg, address=settings["address"], workers=settings["workers"])
+        report = build_index_on_ray(cfg, workers=settings["workers"])
     else:
         from legal_rag.indexer.build import build_index
 
@@ -249,13 +244,12 @@ def doctor_command(place: Place) -> int:
 @place_options
 @click.option("--settings", is_flag=True, help="Print the settings of all commands instead, as a legal-rag.toml.")
 def info_command(place: Place, settings: bool) -> None:
-    """Print what a Library holds and how it was made, and which settings are not the defaults."""
-    from legal_rag.cli import commands
-
+    """Print what a Library holds and how it was made."""
     file = click.get_current_context().ensure_object(Invocation).settings
-    further_read = settings or file.path or any(map(os.environ.get, VARIABLES))
-    in_force = list(settings_in_force(commands, file)) if further_read else []
     if settings:
+        from legal_rag.cli import commands
+
+        in_force = list(settings_in_force(commands, file))
         place.show([each._asdict() for each in in_force], format_settings(in_force))
         return
     library = place.open()
@@ -266,14 +260,9 @@ def info_command(place: Place, settings: bool) -> None:
         "outlines": _outline_count(library),
         "graph": _graph_counts(library),
         "corpus_index": corpus_index,
-        "settings": {f"{each.command}.{each.name}": each[2:] for each in in_force if each.origin != "default"},
     }
     described = {**library.manifest, **{name: value for name, value in further.items() if value}}
     place.show(described, *_lines_of_info(library, further), *([f"settings: {file.path}"] if file.path else []))
-    if not place.as_json:
-        for each in in_force:
-            if each.origin != "default":
-                click.echo(f"  [{each.command}] {each.name} = {each.value} ({each.origin})")
 
 
 def _lines_of_info(library: Any, further: dict[str, Any]) -> Iterator[str]:

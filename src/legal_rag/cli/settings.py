@@ -13,7 +13,6 @@ import click
 from click.core import ParameterSource
 
 FILE = "legal-rag.toml"
-VARIABLES = ("GENERATOR_MODEL_ID", "GENERATOR_API_BASE")  # of options
 ORIGINS = {
     None: "default",
     ParameterSource.DEFAULT: "default",

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.agent.prediction import NOT_FRENCH as IN_ANOTHER_LANGUAGE
 from legal_rag.agent.prediction import UNCITED, Event
-from legal_rag.agent.step_parsing import clean_answer, folded_key
+from legal_rag.agent.replies import clean_answer, folded_key
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
 from legal_rag.base.text import Span

@@ -14,7 +14,7 @@ from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.passages import sentence_runs
 from legal_rag.agent.prediction import UNCITED, Event, Passage, Prediction, Status, notice_of, reason_in_french
-from legal_rag.agent.tags import take_tags, without_tags
+from legal_rag.agent.replies import take_tags, without_tags
 from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.agent.tools import entities_of

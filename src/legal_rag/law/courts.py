@@ -312,10 +312,6 @@ class CourtRank(NamedTuple):
     level: Level
     rank: int  # 0 for the highest, within its order
 
-    def compares_with(self, other: "CourtRank") -> bool:
-        """Are outcomes of the two comparable? A pourvoi that is rejected is not a claim rejected on appeal."""
-        return (self.order, self.level) == (other.order, other.level) or (self.order == other.order == "administratif")
-
 
 def _ranks() -> Iterator[tuple[frozenset[str], CourtRank]]:
     for court, row in zip(COURTS, _TABLES["courts"], strict=True):

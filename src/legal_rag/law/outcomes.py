@@ -69,12 +69,6 @@ def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
     return [solution for solution in solutions if kinds and not rest and kinds <= kinds_of(solution)]
 
 
-def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
-    """Return the solutions, as written in the sources, that oppose some kinds of outcome."""
-    outcome = Outcome(kinds, "")
-    return [solution for solution in solutions if outcome.opposes(Outcome(kinds_of(solution), solution))]
-
-
 def kinds_of_case(words: Iterable[str], level: Level) -> frozenset[str]:
     """Return the kinds that are of a whole case where a court of this level rules so; others concern single claims."""
     return kinds_of(" ; ".join(words)) & _OF_A_CASE.get(level, frozenset())

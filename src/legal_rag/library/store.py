@@ -14,7 +14,6 @@ from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
 from legal_rag.law.keys import document_keys, relaxed_key, resolve_key
-from legal_rag.library.filters import distinct
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -55,7 +54,6 @@ SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noq
 SELECT_HASHED = SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1)
 JSON_COLUMNS = ("applied_laws", "extra")
 MAX_HOLDERS = 10  # documents with one key (an article's versions); a key of more is ambiguous
-MAX_COUNTED = 100_000  # citing documents; counting stops here
 CITATIONS_KEPT = 2**16  # terms whose resolution is remembered: the best documents of a question cite thousands
 
 Place = tuple[int, int]  # shard, position
@@ -241,17 +239,6 @@ class CitationLink(NamedTuple):
     share: float  # of all that the citing one cites, indexed or not; in (0, 1]
 
 
-class CitingDecision(NamedTuple):
-    """The metadata of a citing document."""
-
-    doc_id: str
-    title: str
-    decision_date: str
-    juridiction: str
-    formation: str
-    solution: str
-
-
 class CitationLinks:
     """Citations between the documents present at one commit, which `present` selects: see `present_keys`."""
 
@@ -286,32 +273,6 @@ class CitationLinks:
                     share = 1 / len(resolved) / len(holders) + (before.share if before else 0.0)
                     links[citing, holder] = CitationLink(citing, holder, citation.name, share)
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
-
-    def count_citing(self, term: str) -> int:
-        """Count the documents of any commit that cite a key, up to `MAX_COUNTED`."""
-        query = "SELECT COUNT(*) FROM (SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT ?)"
-        return int(self._connect().execute(query, (term, MAX_COUNTED)).fetchone()[0])
-
-    def solutions(self) -> list[str]:
-        """Return the distinct outcomes recorded by sources, among them "" where a document has none."""
-        return [solution for (solution,) in distinct(self._connect(), ("solution",))]
-
-    def citing(self, term: str, solutions: Iterable[str], most: int) -> list[CitingDecision]:
-        """Return the documents that cite a key and have one of some outcomes.
-
-        Args:
-            term: A key of `legal_rag.law.keys.cited_keys`.
-            solutions: As their sources write them.
-            most: Citing documents examined, those indexed last.
-        """
-        query = f"""
-            SELECT {", ".join(CitingDecision._fields).replace("doc_id", "id")} FROM
-            (SELECT document_key FROM names WHERE term = ? AND own = 0 ORDER BY document_key DESC LIMIT ?)
-            CROSS JOIN documents USING (document_key)
-            WHERE {self._present} AND solution IN (SELECT value FROM json_each(?))
-        """  # noqa: S608
-        rows = self._connect().execute(query, (term, most, json.dumps(list(solutions), ensure_ascii=False)))
-        return [CitingDecision(*row) for row in rows]
 
     def _find_holders(self, names: Iterable[str]) -> dict[str, list[int]]:
         """Return the documents with each own key, of keys that at most `MAX_HOLDERS` have."""

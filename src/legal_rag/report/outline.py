@@ -187,9 +187,8 @@ def shares_in_french(spoken: Mapping[Voice, int]) -> str:
 
 def list_sections(outline: Outline) -> Iterator[Section]:
     """Yield the sections of an outline in reading order, the document itself left out, each with who speaks in it."""
-    spoken = _Spoken(outline.passages)
     for number, node in enumerate(islice(walk(outline.tree), 1, None), start=1):
-        yield Section(number, node, spoken.within(node.char_start, node.char_end))
+        yield Section(number, node, _characters_by_voice(outline.passages, node.char_start, node.char_end))
 
 
 def view_document(
@@ -231,28 +230,15 @@ def voice_of(passage: Paragraph) -> Voice | None:
     return "censured" if passage.censured else passage.speaker
 
 
-class _Spoken:
-    """Counts the characters of each speaker in any span, by running sums."""
-
-    def __init__(self, passages: Sequence[Paragraph]) -> None:
-        self._borders = [0, *(border for passage in passages for border in (passage.start, passage.end))]
-        voices = [voice_of(passage) for passage in passages]
-        lengths = [(voice, passage.end - passage.start) for voice, passage in zip(voices, passages, strict=True)]
-        self._sums = {
-            voice: [0, *accumulate(n for of, length in lengths for n in (0, length * (of == voice)))]
-            for voice in VOICES
-            if voice in voices
-        }
-
-    def within(self, start: int, end: int) -> dict[Voice, int]:
-        counts = Counter({voice: self._sum_to(voice, end) - self._sum_to(voice, start) for voice in self._sums})
-        return {voice: n for voice, n in counts.most_common() if n > 0}
-
-    def _sum_to(self, voice: Voice, place: int) -> int:
-        at = bisect_right(self._borders, place) - 1
-        sums = self._sums[voice]
-        inside = at + 1 < len(sums) and sums[at + 1] > sums[at]
-        return sums[at] + (place - self._borders[at] if inside else 0)
+def _characters_by_voice(passages: Sequence[Paragraph], start: int, end: int) -> dict[Voice, int]:
+    """Count the characters of each speaker in a span, most first; the passages stand in reading order."""
+    counts = Counter[Voice]()
+    for passage in islice(passages, bisect_right(passages, start, key=lambda each: each.end), None):
+        if passage.start >= end:
+            break
+        if voice := voice_of(passage):
+            counts[voice] += min(passage.end, end) - max(passage.start, start)
+    return dict(counts.most_common())
 
 
 def _nest_sections(sections: Iterable[Section]) -> list[Section]:

@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import itemgetter
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from legal_rag.agent.passages import CourtAnswer, answer_to_quashed
-from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
+from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction
 from legal_rag.base.html import (
     NotebookFrame,
     frame_of_page,
@@ -29,8 +28,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import Document
-from legal_rag.law import MONTHS
-from legal_rag.law.citation import LegalCitation, legal_citation
+from legal_rag.law.citation import LegalCitation, legal_citation, legal_date
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.library import Library
@@ -52,14 +50,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "legal_rag.report"
 TITLE = "Réponse et sources"
-# Items shown of each list; a page that omits some says so.
-MAX_SHOWN: Mapping[str, int] = {
-    "citations": 500,
-    "evidence": 100,
-    "events": 1000,
-    "documents": 500,
-    "ungrounded_claims": 500,
-}
+MAX_SHOWN = 500  # of each list; a page that omits some says so
 MAX_TEXTS = 20  # documents shown whole; of the others, the passages found
 MAX_TEXTS_CHARS = 1_500_000  # of them together, and of each
 MAX_PASSAGE = 6000  # characters of one passage: an index that came from elsewhere may find whole decisions
@@ -89,7 +80,6 @@ SPACES = ("\u00a0", "\u202f", " ", "")  # between guillemets and what they hold
 QUOTED_PASSAGE = re.compile(rf"^(\d{{1,4}}\. [^\n]+)\n((?:\[…\] )?\[{MARK}\d+{MARK}\][^\n]*)$", re.MULTILINE)
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
-MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown verbatim
 
 
 NO_OUTLINE = Outline(TreeNode("0000", "", 0, 0, 0, (0, 0), "document"), [])
@@ -150,11 +140,7 @@ def render_answer(prediction: Prediction, corpus: Library | None = None) -> str:
         prediction: The answer.
         corpus: The index that it was answered from; with it the page shows whole decisions with their outlines, and
             who speaks in them; without, the passages found.
-
-    Raises:
-        ValueError: If a field of the prediction has a wrong type, as a saved answer's may.
     """
-    require_valid(prediction)
     script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
     frame = frame_of_page(heading, script, style)
@@ -167,8 +153,8 @@ def show_answer(prediction: Prediction, height: int = 720, *, corpus: Library | 
 
 
 def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str, Any]:
-    citations = prediction.citations[: MAX_SHOWN["citations"]]
-    evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
+    citations = prediction.citations[:MAX_SHOWN]
+    evidence = prediction.evidence[:MAX_SHOWN]
     numbers = {citation: number for number, citation in enumerate(dict.fromkeys(citations), start=1)}
     decisions = _collect_decisions(prediction, numbers, evidence, corpus)
     heats = _Heats(evidence)
@@ -181,7 +167,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
         "prediction": prediction,
         "answer": writer.answer(prediction.answer),
         "notice": writer.sentence(prediction.notice or "", markdown=False),
-        "claims": [writer.sentence(claim) for claim in prediction.ungrounded_claims[: MAX_SHOWN["ungrounded_claims"]]],
+        "claims": [writer.sentence(claim) for claim in prediction.ungrounded_claims[:MAX_SHOWN]],
         "decisions": decisions,
         "views": views,
         "anchors": anchors,
@@ -204,7 +190,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
         "mentioned": lambda ids: dict.fromkeys(_link_document(item_id, mentions) for item_id in ids),
         "value": _format_value,
         "inputs_of": _step_inputs,
-        "date": french_date,
+        "date": lambda iso: legal_date(iso) or iso,
         "number": french_number,
         "decimal": french_decimal,
     }
@@ -248,8 +234,6 @@ class _AnswerWriter:
     def answer(self, text: str) -> Markup:
         """Write an answer, a link for each marker; its Markdown is rendered, except in passages cited word for word."""
         placed = _quotations_on_one_line(self._markers.sub(self._replace_marker, self._hold_quotes(text)))
-        if len(placed) > MAX_MARKDOWN:
-            return Markup("").join(self._write_paragraphs(placed))
         written: list[Markup] = []
         done = 0
         for passage in QUOTED_PASSAGE.finditer(placed):
@@ -262,7 +246,7 @@ class _AnswerWriter:
     def sentence(self, text: str, *, markdown: bool = True) -> Markup:
         """Write a sentence that may name documents; a model's, in Markdown, or ours."""
         placed = MENTIONED.sub(self._replace_mention, self._markers.sub(self._replace_marker, self._hold_quotes(text)))
-        if len(placed) > MAX_MARKDOWN or not markdown:
+        if not markdown:
             return self._fill_placeholders(placed)
         (inline,) = _markdown_parser().parseInline(placed)
         return Markup("").join(self._write_inline(inline.children or []))
@@ -296,10 +280,6 @@ class _AnswerWriter:
     def _replace_mention(self, match: re.Match[str]) -> str:
         mention = self._mentions.get(match[1])
         return self._hold(mention) if mention else match.group()
-
-    def _write_paragraphs(self, text: str) -> Iterator[Markup]:
-        for block in re.split(r"\n\s*\n", text.strip()):
-            yield Markup("<p>{}</p>\n").format(Markup("").join(self._write_piece(block, _find_analyses(block), 0)))
 
     def _write_blocks(self, text: str) -> Iterator[Markup]:
         for token in _markdown_parser().parse(text):
@@ -427,7 +407,7 @@ def _collect_decisions(
 ) -> dict[str, Decision]:
     """Return the documents that were cited, found and read, in this order, by id; as many whole as fit a page."""
     known: dict[str, CitedDocument | Passage] = {passage.doc_id: passage for passage in evidence}
-    known |= {document.doc_id: document for document in prediction.documents[: MAX_SHOWN["documents"]]}
+    known |= {document.doc_id: document for document in prediction.documents[:MAX_SHOWN]}
     decisions: dict[str, Decision] = {}
     texts, chars = MAX_TEXTS, MAX_TEXTS_CHARS
     for doc_id in dict.fromkeys([*(citation.doc_id for citation in numbers), *known]):
@@ -569,15 +549,6 @@ def _link_document(an_id: str, mentions: Mapping[str, Markup]) -> Markup:
     return mentions.get(doc_id) or Markup('<bdi class="id">{}</bdi>').format(an_id[:200])
 
 
-def french_date(iso: str) -> str:
-    """Write an ISO date in French, '2018-08-02' as '2 août 2018'; other texts stay as they are."""
-    try:
-        day = date.fromisoformat(iso)
-    except ValueError:
-        return iso
-    return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
-
-
 def _receipt_rows(prediction: Prediction) -> list[dict[str, Any]]:
     """Return the receipts of a deep read's computed values, if a saved answer has any."""
     kept = prediction.events[-1].input.get("receipts") if prediction.events else None
@@ -604,8 +575,5 @@ def _step_inputs(step: Event) -> list[tuple[str, Any]]:
 
 
 def _format_value(value: Any) -> str:
-    try:
-        text = value if isinstance(value, str) else plain_json(value)
-    except (TypeError, ValueError, RecursionError):  # a live event may hold any value, a saved one any depth
-        text = f"({type(value).__name__})"
+    text = value if isinstance(value, str) else plain_json(value)
     return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"

@@ -58,21 +58,19 @@ class SavedAnswers:
             pass
 
     def save(self, prediction: Prediction) -> str:
-        """Save an answer atomically and return its id: its own, unless another answer was saved under that.
+        """Save an answer atomically and return its id; one saved under the same id is replaced.
 
         Raises:
             OSError: If it cannot be written.
         """
-        record = prediction.to_record()
-        value = {"format_version": FORMAT_VERSION, "saved_at": datetime.now(UTC).isoformat(), "prediction": record}
+        value = {
+            "format_version": FORMAT_VERSION,
+            "saved_at": datetime.now(UTC).isoformat(),
+            "prediction": prediction.to_record(),
+        }
         # A record may say anything.
-        valid_id = prediction.answer_id if ANSWER_ID.fullmatch(prediction.answer_id) else ""
+        answer_id = prediction.answer_id if ANSWER_ID.fullmatch(prediction.answer_id) else new_answer_id()
         with self._locked_folder():
-            answer_id = valid_id or new_answer_id()
-            if (file := self.folder / f"{answer_id}.json").exists():
-                if _record_or_none(file) == record:
-                    return answer_id
-                answer_id = new_answer_id()
             write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
             self._record_checksum(answer_id)
         return answer_id
@@ -139,13 +137,6 @@ def _checked_id(answer_id: str) -> str:
     if not ANSWER_ID.fullmatch(answer_id):
         raise ValueError(f"not the id of a saved answer: {answer_id!r} (expected e.g. {EXAMPLE})")
     return answer_id
-
-
-def _record_or_none(file: Path) -> dict[str, Any] | None:
-    try:
-        return _read_answer(file)[1].to_record()
-    except (ValueError, OSError):
-        return None
 
 
 def _summary_or_none(file: Path) -> SavedAnswerSummary | None:

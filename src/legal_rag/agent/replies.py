@@ -1,13 +1,17 @@
-"""Parse a model's step (thought, tool, arguments) or answer: from DSPy's fields, JSON, or JSON that is repaired."""
+"""What a model writes: steps (thought, tool, arguments), answers, and tags in them for the knowledge graph."""
 
 import difflib
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from legal_rag.base.text import normalized
+from legal_rag.graph.tags import parse_extraction_tags
+from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractionResult
 from legal_rag.llm import json_in
 
 FINISH = "finish"
@@ -32,6 +36,11 @@ _FENCE = re.compile(r"^\s*`{3,}[\w-]*\s*\n?(.*?)\n?\s*(?:`{3,}\s*)?$", re.DOTALL
 _FENCE_LINE = re.compile(r"^[ \t]*`{3,}[ \t]*$", re.MULTILINE)
 _MARKER = re.compile(r"\[\s*Sources?\b", re.IGNORECASE)
 _FIELD_MARK = re.compile(r"\[\[ ?## ?\w+ ?## ?\]\]")
+_FENCED_BLOCK = re.compile(
+    r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)*+"
+    r"(?:(?![ \t]*(?:```|~~~))[^\n]++\Z)?)(?:[ \t]*(?P=mark)[ \t]*$|\Z)",
+    re.MULTILINE,
+)
 _LEAD_IN = re.compile(r"^\W*(?:r[ée]ponse(?: finale)?|answer|final answer)[*_\s]*:[*_\s]*", re.IGNORECASE)
 
 
@@ -44,14 +53,6 @@ class Step(NamedTuple):
     answer: str = ""  # instead of a step, or with `FINISH`
     problem: str = ""  # in French, for the model: why no tool can be called
     remark: str = ""  # in French: parameters left out of the call
-
-
-class FittedArguments(NamedTuple):
-    """Arguments under a tool's parameter names."""
-
-    values: dict[str, Any]
-    unknown: list[str]  # names that the tool has no parameter for
-    missing: list[str]  # required parameters without a value
 
 
 def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, Tool]) -> Step:
@@ -125,10 +126,11 @@ def read_arguments(written: object) -> dict[str, Any]:
     return {UNNAMED: text} if parsed is None else read_arguments(parsed)
 
 
-def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> FittedArguments:
-    """Rename arguments to a tool's parameters, and convert values to text for parameters of type str.
+def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Return arguments under a tool's parameter names, the unknown names, and the required parameters that are missing.
 
-    The first argument of an unknown name takes the place of a required parameter that is missing.
+    Values become text for parameters of type str. The first argument of an unknown name takes the place of a required
+    parameter that is missing.
     """
     parameters = inspect.signature(tool).parameters
     required = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
@@ -144,13 +146,49 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> FittedArguments:
     values = {
         name: _join_as_text(value) if parameters[name].annotation is str else value for name, value in values.items()
     }
-    return FittedArguments(values, list(given), [name for name in required if name not in values])
+    return values, list(given), [name for name in required if name not in values]
 
 
 def describe_tool(tool: Tool) -> str:
     """Return a tool's name, parameters and French docstring, for a model to read."""
     parameters = ", ".join(map(str, inspect.signature(tool).parameters.values()))
     return f"{tool.__name__}({parameters}) : {inspect.getdoc(tool) or ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagSettings:
+    """Settings of an answer's tags: whether they are asked for, and which count."""
+
+    single_pass_extraction_enabled: bool = True  # else the prompt does not mention them, and the answer is left as is
+    extraction_confidence_threshold: float = 0.7  # 0 to 1; entities and relationships below it are dropped
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.extraction_confidence_threshold <= 1:
+            threshold = self.extraction_confidence_threshold
+            raise ValueError(f"extraction_confidence_threshold must be from 0 to 1, got {threshold}")
+
+
+def tag_instructions() -> str:
+    """Return the part of a model's instructions about tags, in French."""
+    names = {"node_types": NODE_TYPES, "edge_types": EDGE_TYPES, "statuses": EPISODE_STATUSES}
+    text = (files("legal_rag.agent") / "tags_prompt.md").read_text("utf-8").strip()
+    return text.format(**{name: ", ".join(values) for name, values in names.items()})
+
+
+def take_tags(text: str) -> tuple[ExtractionResult, str]:
+    """Take the tags out of a model's text; return their extraction, and the text without them."""
+    unfenced = _FENCED_BLOCK.sub(_unfence_tags, text)
+    result, clean = parse_extraction_tags(unfenced)
+    return result, text if clean == unfenced else clean
+
+
+def without_tags(value: Any) -> Any:
+    """Return a text without tags; of lists and dictionaries, those in their texts."""
+    if isinstance(value, dict):
+        return {name: without_tags(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_tags(item) for item in value]
+    return parse_extraction_tags(value)[1] if isinstance(value, str) else value
 
 
 def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Tool) -> Step:
@@ -222,3 +260,8 @@ def folded_key(name: str) -> str:
     """Return a name in snake_case without accents."""
     plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+
+
+def _unfence_tags(block: re.Match[str]) -> str:
+    """Drop the fence around a block that contains tags, closed or cut off, as many models write them."""
+    return block[0] if parse_extraction_tags(block["code"])[1] == block["code"] else block["code"]
