@@ -11,10 +11,9 @@ import pytest
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index import IncrementalIndexer, building
-from legal_rag.corpus_index.building import CorpusIndexer
-from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
+from legal_rag.corpus_index.building import CorpusIndexer, read_centres
+from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index, read_statistics
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics
-from legal_rag.corpus_index.tables import read_centres, read_statistics
 from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.library import Library

@@ -13,10 +13,8 @@ from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, p
 from legal_rag.base.text import words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
-from legal_rag.corpus_index.keywords import TermStatistics
+from legal_rag.corpus_index.keywords import TermStatistics, query_terms, read_terms
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
-from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
-from legal_rag.corpus_index.terms import query_terms, read_terms
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.terms import (
@@ -36,6 +34,10 @@ from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
 
+FORMAT_VERSION = 1
+CACHE_KB = 4000  # of each file, for each thread: the postings of a frequent term are many pages
+BUILD_COMMAND = "build one with 'legal-rag corpus-index'"
+COUNTED = "counted"  # in `meta`: the size of the sample that document frequencies count
 PAGE = 500  # rows or ids per query
 MAX_WORDS = 50  # of a query: no document has as many keywords, no name as many words
 MAX_NAMES = 20  # shown of a document
@@ -410,6 +412,37 @@ class CorpusIndex:
 
     def _fetch_column(self, query: str, *values: Any) -> list[Any]:
         return [row[0] for row in self._execute(query, *values)]
+
+
+def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commit: int) -> dict[str, Any]:
+    """Return the table `meta` of a complete index of its Library, at one of its commits.
+
+    Raises:
+        ValueError: If the index is damaged, incomplete, of another build of the Library, or lacks the commit.
+    """
+    try:
+        rows = connection.execute("SELECT name, value FROM meta")
+        meta = {name: json.loads(value) for name, value in rows}
+        counted = connection.execute("SELECT 1 FROM totals WHERE at_commit = ?", (commit,)).fetchone()
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error} ({BUILD_COMMAND})") from error
+    if meta.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{path} has format {meta.get('format_version')!r}, not {FORMAT_VERSION} ({BUILD_COMMAND})")
+    if meta.get("lineage") != lineage:
+        raise ValueError(f"{path} is of another build of the Library ({BUILD_COMMAND})")
+    if not counted:  # written without this index, or while it was damaged, or by a later build
+        raise ValueError(f"{path} knows nothing of the Library's commit {commit} (open that again, or {BUILD_COMMAND})")
+    return meta
+
+
+def read_statistics(connection: sqlite3.Connection, terms: Iterable[str] | None = None) -> TermStatistics:
+    """Read document frequencies, of all terms or of some."""
+    query, values = "SELECT term, shown, frequency FROM terms", []
+    if terms is not None:
+        query, values = f"{query} WHERE term IN (SELECT value FROM json_each(?))", [json.dumps(list(terms))]  # noqa: S608
+    rows = connection.execute(query, values).fetchall()
+    (counted,) = connection.execute("SELECT value FROM meta WHERE name = ?", (COUNTED,)).fetchone()
+    return TermStatistics(int(counted), {term: n for term, _, n in rows}, {term: shown for term, shown, _ in rows})
 
 
 def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:

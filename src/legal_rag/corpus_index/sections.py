@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS
-from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
+from legal_rag.corpus_index.keywords import Keyword, TermStatistics, TextTerms, keywords_of, read_terms
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary, model_summary
-from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.extraction.entities import Entity
 from legal_rag.law.outline import build_tree
 from legal_rag.law.tree import PART_TITLES, TreeNode, walk, with_summaries

@@ -10,8 +10,17 @@ from typing import Any, NamedTuple
 from legal_rag.base.text import Span, fold_text, read_words, storable
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.windows import READ_CHARS
-from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
-from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
+from legal_rag.corpus_index.keywords import (
+    Keyword,
+    TermStatistics,
+    TextTerms,
+    Word,
+    index_terms,
+    keywords_of,
+    read_terms,
+    read_word,
+    tokens,
+)
 from legal_rag.law import Reading, find_dates, read
 from legal_rag.law.headings import phrases, spelt
 from legal_rag.law.outcomes import Operative, decides, statements
