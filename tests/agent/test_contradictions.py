@@ -11,7 +11,7 @@ from legal_rag.agent import Prediction, build_language_model
 from legal_rag.agent.contradictions import as_said, contradictions, render_comparison
 from legal_rag.citations import Citation
 from legal_rag.extraction import ExtractionResult, ExtractionStore
-from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.extraction.entities import outcome_of
 from legal_rag.extraction.store import Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
 from legal_rag.law.courts import court_of

@@ -20,7 +20,7 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import content_words
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.extraction.entities import outcome_of
 from legal_rag.law import find_identifiers
 from legal_rag.law.citation import legal_citation, spaced_number
 from legal_rag.law.courts import CourtRank, court_of

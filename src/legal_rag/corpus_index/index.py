@@ -17,7 +17,7 @@ from legal_rag.corpus_index.keywords import TermStatistics, query_terms, read_te
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import ENTITIES, Entity
-from legal_rag.extraction.terms import (
+from legal_rag.extraction.lookup import (
     DATE_CLASSES,
     LEFT_ASIDE,
     NAME_KINDS,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legal_rag.extraction.entities import Entity, ExtractedDocument, ExtractionResult
-from legal_rag.extraction.rules.rules import classes_found, entities_of_schema
+from legal_rag.extraction.rules import classes_found, entities_of_schema
 from legal_rag.extraction.schemas import (
     AUTO,
     RULES,

@@ -16,7 +16,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 from legal_rag.base.files import cache_folder
 from legal_rag.base.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.terms import search_words_of
+from legal_rag.extraction.lookup import search_words_of
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1

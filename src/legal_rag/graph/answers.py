@@ -16,7 +16,7 @@ from pathlib import Path
 
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS
+from legal_rag.extraction.lookup import FORMS, SMALL_WORDS
 from legal_rag.graph.facts import NOWHERE, GraphFact, entity_facts, node_of_document, text_facts
 from legal_rag.graph.names import (
     COURT,

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity
-from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity, outcome_of
 from legal_rag.graph.names import (
     LOWER,
     NAME,

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.base.text import key_of, without_accents, words_of
-from legal_rag.extraction.rules.names import LEAD
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular
+from legal_rag.extraction.lookup import FORMS, SMALL_WORDS, name_words, singular
+from legal_rag.extraction.names import LEAD
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.law.articles import find_abbreviated_articles
 from legal_rag.law.citation import spaced_number
