@@ -87,21 +87,15 @@ class Described(NamedTuple):
 class CorpusIndexer:
     """Builds the two levels of a Library's corpus index.
 
-    Args:
-        library: The Library.
-        sub_llm: Describes documents that have no official summary, one call for each 20,000 characters: summary and
-            keywords, title, date and author where the source has none. By default both are extractive.
+    `sub_llm` describes documents that have no official summary, one call for each 20,000 characters: summary and
+    keywords, title, date and author where the source has none. By default both are extractive.
     """
 
     def __init__(self, library: Library, sub_llm: TextModel | None = None) -> None:
         self.library, self._sub_llm = library, sub_llm
 
     def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
-        """Build level 1 and replace the index before it.
-
-        Args:
-            parallel: On all cores.
-            batch_size: Documents per task.
+        """Build level 1 and replace the index before it, `parallel` on all cores, with `batch_size` documents per task.
 
         Raises:
             ValueError: If another process is writing to the Library, or it was rebuilt since it was opened.
@@ -121,11 +115,7 @@ class CorpusIndexer:
         return CorpusIndex(library)
 
     def build_document_index(self, doc_id: str) -> DocumentIndex:
-        """Build level 2 of one document, and store it.
-
-        Raises:
-            LookupError: If there is no such document.
-        """
+        """Build level 2 of one document, and store it; LookupError if there is no such document."""
         index = CorpusIndex(self.library)
         sections = index.make_sections(doc_id, self._sub_llm)
         with locked(self.library.path), closing(connect_to_write(index.path)) as connection:
@@ -147,17 +137,10 @@ def fill_index(
     earlier: Path | None = None,
     others: Sequence[LibraryPart] = (),
 ) -> None:
-    """Build the index of a folder that holds a store; the caller keeps other writers out.
+    """Build the index of a folder that holds a store, for the documents present at a commit.
 
-    Args:
-        folder: A Library's, possibly one being built.
-        lineage: Of its manifest.
-        commit: The index describes the documents present at it.
-        sub_llm: See `CorpusIndexer`.
-        workers: Processes.
-        batch_size: Documents a task.
-        earlier: An index of the same documents and keys, whose texts by a model are reused.
-        others: Further parts to bring up to date while the documents are read.
+    The caller keeps other writers out. An `earlier` index of the same documents and keys gives the texts that a model
+    wrote; `others` are further parts to bring up to date while the documents are read.
     """
     store, unfinished = folder / STORE, beside(folder / CORPUS_INDEX, "building")
     for leftover in (unfinished, *(unfinished.with_name(unfinished.name + suffix) for suffix in ("-wal", "-shm"))):
@@ -303,11 +286,7 @@ def _keyword_vectors(connection: sqlite3.Connection) -> Iterator[tuple[int, dict
 
 
 def read_centres(connection: sqlite3.Connection) -> Centres:
-    """Read the cluster centres.
-
-    Raises:
-        ValueError: If the file is damaged.
-    """
+    """Read the cluster centres; ValueError if the file is damaged."""
     terms = [term for (term,) in connection.execute("SELECT term FROM features ORDER BY place")]
     data = b"".join(centre for (centre,) in connection.execute("SELECT centre FROM clusters ORDER BY cluster"))
     return Centres.from_bytes(terms, data)
@@ -401,12 +380,8 @@ def _copy_from_earlier(connection: sqlite3.Connection) -> None:
 def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
     """Apply the next commit of a Library, whose rows are in the store already, to its corpus index, if it has one.
 
-    Rows of an incomplete commit are deleted first. A damaged or stale index is left unchanged, with a warning.
-
-    Args:
-        folder: The Library's, locked by the caller.
-        lineage: Of its manifest.
-        commit: The new commit.
+    The caller locks the Library. Rows of an incomplete commit are deleted first. A damaged or stale index is left
+    unchanged, with a warning.
     """
     path = folder / CORPUS_INDEX
     if not path.is_file():

@@ -98,9 +98,6 @@ def has_corpus_index(library: Library) -> bool:
 class CorpusIndex:
     """Read-only index of one Library at one commit; thread-safe, with one SQLite connection per thread.
 
-    Args:
-        library: The Library.
-
     Raises:
         FileNotFoundError: If no index was built in it.
         ValueError: If the index is damaged, of another format, or of another build of the Library.
@@ -217,20 +214,15 @@ class CorpusIndex:
         return next(iter(self._fetch_column(query)), None)
 
     def document_meta(self, doc_id: str) -> DocumentMeta:
-        """Return the entry of a document.
-
-        Raises:
-            KeyError: If there is no such document.
-        """
+        """Return the entry of a document; KeyError if there is no such document."""
         self._require_key(doc_id)
         return next(self._metas_of([doc_id], entities=True))
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
-        """Stream the entries of documents, `PAGE` per query.
+        """Stream entries, `PAGE` per query: of these documents, in this order, unknown ids skipped; by default all, as
+        indexed.
 
-        Args:
-            doc_ids: Whose entries, in this order; unknown ids are skipped. By default all, in indexing order.
-            entities: Include their entities, at the cost of one query per document.
+        Their entities cost one query per document.
         """
         for batch in _in_batches(self.document_ids() if doc_ids is None else dict.fromkeys(doc_ids)):
             metas = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
@@ -270,10 +262,8 @@ class CorpusIndex:
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents that hold an entity, in indexing order.
 
-        A name that no document has as a whole matches documents with all of its words in names of one kind.
-
-        Args:
-            text: A name in any case ("société Lever"), a day, a sum, an article, a number; or an entity term.
+        The text is a name in any case ("société Lever"), a day, a sum, an article, a number, or an entity term. A name
+        that no document has as a whole matches documents with all of its words in names of one kind.
 
         Raises:
             ValueError: If no entities were extracted.
@@ -299,20 +289,12 @@ class CorpusIndex:
         return self.library.ids_citing(name)
 
     def cites(self, doc_id: str) -> list[str]:
-        """Return the ids of the documents of the corpus that a document cites.
-
-        Raises:
-            KeyError: If there is no such document.
-        """
+        """Return the ids of the documents of the corpus that a document cites; KeyError if it is unknown."""
         links = self.library.citation_links().links_from([self._require_key(doc_id)])
         return self._ids_by_key(link.cited for link in links)
 
     def cited_by(self, doc_id: str) -> list[str]:
-        """Return the ids of the documents that cite a document.
-
-        Raises:
-            KeyError: If there is no such document.
-        """
+        """Return the ids of the documents that cite a document; KeyError if there is no such document."""
         key = self._require_key(doc_id)
         terms = "SELECT term FROM corpus.names WHERE document_key = ? AND own"
         query = f"SELECT DISTINCT document_key FROM corpus.names WHERE own = 0 AND term IN ({terms})"  # noqa: S608
@@ -415,11 +397,7 @@ class CorpusIndex:
 
 
 def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commit: int) -> dict[str, Any]:
-    """Return the table `meta` of a complete index of its Library, at one of its commits.
-
-    Raises:
-        ValueError: If the index is damaged, incomplete, of another build of the Library, or lacks the commit.
-    """
+    """Return the table `meta` of a complete index of its Library, at one of its commits; ValueError of any other."""
     try:
         rows = connection.execute("SELECT name, value FROM meta")
         meta = {name: json.loads(value) for name, value in rows}

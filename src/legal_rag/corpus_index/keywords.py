@@ -364,10 +364,7 @@ def keywords_of(
 ) -> list[Keyword]:
     """Return the key terms of a text, by falling weight; deterministic.
 
-    Args:
-        text: A text, or its terms.
-        statistics: Of the corpus; by default terms weigh by their frequency in the text alone.
-        most: How many at most.
+    Without statistics of the corpus, terms weigh by their frequency in the text alone.
     """
     terms = read_terms(text) if isinstance(text, str) else text
     statistics = statistics or TermStatistics()

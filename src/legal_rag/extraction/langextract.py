@@ -49,10 +49,8 @@ class TooLongError(Exception):
 
 
 class ModelPieces:
-    """A model that is asked about pieces of any number of documents concurrently.
-
-    Raises:
-        ValueError: If the model is unknown, or has no key.
+    """A model that is asked about pieces of any number of documents concurrently; ValueError if unknown or without a
+    key.
     """
 
     def __init__(self, settings: ExtractionSettings, *, cache: bool = True) -> None:
@@ -87,15 +85,7 @@ class ModelPieces:
 def extract_with_langextract(
     text: str, doc_name: str, schema: Schema, asking: Callable[[int], AskPiece], settings: ExtractionSettings
 ) -> ExtractionResult:
-    """Extract the entities of one document.
-
-    Args:
-        text: The document.
-        doc_name: For the result.
-        schema: What to look for.
-        asking: Returns, for the number of a pass from 0, the function that asks about a piece; see `AskPiece`.
-        settings: Passes, piece size, concurrent requests.
-    """
+    """Extract the entities of one document; `asking` returns the function that asks in a pass, from 0."""
     reader = _DocumentReader(text, schema, settings)
     kept: list[Entity] = []
     grounded = Grounded()
@@ -248,8 +238,8 @@ class Grounded:
     def add(self, extractions: Iterable[Extraction], piece: Piece, schema: Schema) -> None:
         """Find the exact offsets of each extraction of a piece, in the order of the reply, or drop it.
 
-        A text that does not occur verbatim is searched with case, apostrophes, ligatures, composed accents, blanks and
-        line-break tags folded. Only whole words match.
+        A text that does not occur verbatim is searched folded: case, apostrophes, ligatures, accents, blanks, line
+        breaks.
         """
         examples = {fold_text(shown.extraction_text) for example in schema.examples for shown in example.extractions}
         for extraction in extractions:
@@ -273,10 +263,8 @@ class Grounded:
 
 
 def extractions_of(reply: str) -> list[Extraction]:
-    """Parse a reply, a list of items `{class: text, class_attributes: {…}}`, dropping malformed ones.
-
-    Raises:
-        UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
+    """Parse a reply, a list of items `{class: text, class_attributes: {…}}`, dropping malformed ones;
+    UnreadableExtractionError if it is no such list.
     """
     value = json_in(reply, repair=False)
     if isinstance(value, dict):

@@ -83,10 +83,8 @@ def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tu
 
 
 def wanted_entity(condition: str) -> WantedEntity:
-    """Parse a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'.
-
-    Raises:
-        ValueError: If it has another form, or its value has no terms.
+    """Parse a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'; ValueError for
+    others.
     """
     written, sign, value = (part.strip() for part in condition.partition("="))
     if not (written and sign and value):
@@ -284,9 +282,8 @@ def entities_like(
 def _weigh_places(
     counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
 ) -> tuple[dict[int, dict[int, float]], float]:
-    """Return, by document key and entity place, the weight of the question's words in the entity.
-
-    If the words lead to many documents, only the rarest are looked up; the second value is the weight of the others.
+    """Weigh the question's words in each entity, by document key and place; of many, the rarest words, and the weight
+    of the others.
     """
     places_like: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     left, missed = MAX_LOOKED_UP, 0.0

@@ -75,10 +75,10 @@ class DocumentSource(Protocol):
 
 
 def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path]:
-    """Write documents with distinct ids and their entities, holding one document at a time.
+    """Write documents with distinct ids and their entities, one in memory at a time; return the files and the pages'
+    folder.
 
-    The files of an earlier call are replaced only when all new ones are complete. Returns the four files; then, if
-    there are too many documents for one page, the folder of the pages.
+    The files of an earlier call are replaced only when all new ones are complete.
 
     Raises:
         ValueError: If an entity's text is not at its offsets, or another process is writing the files.
@@ -128,11 +128,10 @@ def build_enriched_context(docs: Iterable[Mapping[str, str]], extraction_results
 
 
 def view_entities(shown: DocumentSource | str | Path, doc_id: str | None = None) -> Any:
-    """Show entities in their texts: in a notebook the first documents, elsewhere the page, opened in the browser.
+    """Show the entities of a Library, or of a folder that `legal-rag extract` or `run_extraction` wrote, in their
+    texts.
 
-    Args:
-        shown: A Library, the folder of one, or a folder that `legal-rag extract --output` or `run_extraction` wrote.
-        doc_id: The first document to show; in a notebook the only one.
+    A notebook shows the first documents, or only `doc_id`; elsewhere the browser opens the page, at `doc_id`.
 
     Raises:
         FileNotFoundError: If the folder has no extracted entities yet.
