@@ -62,7 +62,7 @@ def scores(documents: dict[str, Any]) -> None:
 
 def counts(documents: list[Any]) -> dict[str, list[Any]]:
     """Find all entities by the rules alone, check each, and print how many there are and how fast they were found."""
-    from legal_rag.extraction.rules.rules import find_entities
+    from legal_rag.extraction.rules import find_entities
 
     find_entities(documents[0].content)
     started = time.process_time()

@@ -112,7 +112,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.deep_read.sandbox import _Plain, adapted
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.evaluation import read_qrels, read_queries, read_run
-    from legal_rag.extraction.rules.rules import find_entities
+    from legal_rag.extraction.rules import find_entities
     from legal_rag.graph import parse_extraction_tags
     from legal_rag.law import legal_citation, split_sentences
     from legal_rag.law.keys import all_reference_keys

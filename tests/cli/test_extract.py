@@ -12,7 +12,7 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.cli import main
 from legal_rag.extraction import ExtractionResult, ExtractionSettings, ExtractionStore
-from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.extraction.rules import find_entities
 from legal_rag.indexer import (
     IndexConfig,
     add_documents,

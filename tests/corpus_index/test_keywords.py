@@ -15,8 +15,10 @@ from legal_rag.corpus_index.keywords import (
     index_terms,
     is_sampled,
     keywords_of,
+    query_terms,
+    read_terms,
+    stem,
 )
-from legal_rag.corpus_index.terms import query_terms, read_terms, stem
 
 LEASE = "Le bail commercial est résilié. Le preneur quitte le bail commercial et perd le droit au renouvellement."
 CORPUS = [

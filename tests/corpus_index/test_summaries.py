@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legal_rag.corpus_index.keywords import TermCounter, keywords_of
+from legal_rag.corpus_index.keywords import TermCounter, keywords_of, read_terms
 from legal_rag.corpus_index.summaries import CUT, MAX_CHARS, OMITTED, extractive_summary
-from legal_rag.corpus_index.terms import read_terms
 
 REASON = (
     "2. Considérant que M. Durand n'avait pas déposé son compte de campagne à la préfecture à l'expiration du délai ;"

@@ -11,10 +11,9 @@ import pytest
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index import IncrementalIndexer, building
-from legal_rag.corpus_index.building import CorpusIndexer
-from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
+from legal_rag.corpus_index.building import CorpusIndexer, read_centres
+from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index, read_statistics
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics
-from legal_rag.corpus_index.tables import read_centres, read_statistics
 from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.library import Library
@@ -107,7 +106,7 @@ def assert_kept_right(library, anew):
         assert kept[name] == rows, name
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_after_any_changes_the_index_is_what_a_build_by_the_same_numbers_makes(library, add, built_anew, seed):
     rng = random.Random(seed)
     texts = {one["id"]: one for one in ROWS}
@@ -129,27 +128,6 @@ def test_after_any_changes_the_index_is_what_a_build_by_the_same_numbers_makes(l
         assert sorted(index.keyword(kind)) == sorted(name for name in texts if f"un {kind}" in texts[name]["content"])
     assert_kept_right(library, built_anew(library))
     assert examine(library) == []
-
-
-@pytest.mark.parametrize(
-    ("damage", "table"),
-    [
-        ("UPDATE documents SET summary = 'autre' WHERE id = 'd3'", "documents"),
-        ("UPDATE documents SET cluster = cluster + 1 WHERE id = 'new'", "documents"),
-        ("UPDATE keywords SET weight = weight * 2 WHERE document_key = 3", "keywords"),
-        ("DELETE FROM postings WHERE document_key = 23", "postings"),
-        ("UPDATE totals SET chars = chars + 1", "totals"),
-        ("UPDATE documents SET removed = 2 WHERE id = 'd5'", "documents"),
-    ],
-)
-def test_the_comparison_sees_what_is_not_right(library, add, built_anew, damage, table):
-    library = add(library, row("new", "bail"))
-    anew = built_anew(library)
-    assert_kept_right(library, anew)
-    with closing(sqlite3.connect(library.path / INDEX, isolation_level=None)) as connection:
-        assert connection.execute(damage).rowcount > 0
-    with pytest.raises(AssertionError, match=table):
-        assert_kept_right(library, anew)
 
 
 def test_a_document_added_or_replaced_is_found_by_what_it_says_now_and_one_by_itself_changes_nothing(library, add):
@@ -196,8 +174,7 @@ def killed(*_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("documents_at_once", [1, 100])
-@pytest.mark.parametrize("killed_at", ["_write_totals", "_add_documents", "_mark_removed_rows"])
+@pytest.mark.parametrize(("killed_at", "documents_at_once"), [("_write_totals", 1), ("_add_documents", 100)])
 def test_what_a_commit_that_never_came_left_is_forgotten(
     library, add, built_anew, monkeypatch, killed_at, documents_at_once
 ):
@@ -264,9 +241,8 @@ def test_a_library_without_an_index_stays_without(tmp_path, tiny_encoder, add):
     assert has_corpus_index(library.reload())
 
 
-@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_damaged_index_does_not_block_a_commit(library, add, caplog, content):
-    (library.path / INDEX).write_bytes(content)
+def test_a_damaged_index_does_not_block_a_commit(library, add, caplog):
+    (library.path / INDEX).write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     library = remove(add(library, row("new", "bail")), "d1")
     assert "the corpus index is left as it is" in caplog.text
     assert ("new" in library, "d1" in library) == (True, False)
@@ -278,10 +254,8 @@ def test_a_damaged_index_does_not_block_a_commit(library, add, caplog, content):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        *(
-            (f"DROP TABLE {table}", "")
-            for table in ("meta", "documents", "keywords", "postings", "terms", "clusters", "totals")
-        ),
+        ("DROP TABLE meta", ""),
+        ("DROP TABLE postings", ""),
         ("UPDATE meta SET value = CAST(x'ff' AS TEXT)", ""),
         ("UPDATE meta SET value = '\"another\"' WHERE name = 'lineage'", "is of another build of the Library"),
     ],

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from legal_rag.extraction import get_schema
-from legal_rag.extraction.grounding import Extraction, Grounded, Piece
+from legal_rag.extraction.langextract import Extraction, Grounded, Piece
 
 SCHEMA = get_schema("jurisprudence")
 

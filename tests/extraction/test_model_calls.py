@@ -10,7 +10,7 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.extraction import ExtractionSettings, ExtractionStore, run_extraction
 from legal_rag.extraction.engine import Extractor
-from legal_rag.extraction.grounding import Extraction, extractions_of
+from legal_rag.extraction.langextract import Extraction, extractions_of
 
 KEY = "sk-tres-secret-0123456789"
 DAYS = range(2, 29)

@@ -7,11 +7,10 @@ import langextract as lx
 import pytest
 
 from legal_rag.base.files import locked
-from legal_rag.extraction import ExtractionResult, build_enriched_context, format_extraction_index
-from legal_rag.extraction import pages as page_module
+from legal_rag.extraction import ExtractionResult, build_enriched_context, format_extraction_index, outputs
 from legal_rag.extraction.entities import ExtractedDocument, rule_entity
 from legal_rag.extraction.outputs import write_outputs
-from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.extraction.rules import find_entities
 
 TEXT = "Arrêt du 3 mars 2021 : l’œuvre\r\n😀 vaut 100 euros."
 DATE = {**rule_entity("date", TEXT, 9, 20, iso="2021-03-03")}
@@ -176,7 +175,7 @@ def test_five_hundred_documents_are_one_page_and_not_every_title_of_more_is_on_t
     assert page.count('<script type="application/json" class="document"') == 500
     assert '<nav id="pages" aria-label="Pages"></nav>' in page
     assert not (tmp_path / "entities_pages").exists()
-    monkeypatch.setattr(page_module, "LISTED_DOCUMENTS", 600)
+    monkeypatch.setattr(outputs, "LISTED_DOCUMENTS", 600)
     written(tmp_path, many(1001))
     index = (tmp_path / "entities.html").read_text("utf-8")
     assert "Titre 500" in index
@@ -205,7 +204,7 @@ def test_new_pages_take_the_place_of_the_old_ones(tmp_path):
 
 
 def test_a_page_ends_before_its_texts_are_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(page_module, "PAGE_CHARACTERS", 10)
+    monkeypatch.setattr(outputs, "PAGE_CHARACTERS", 10)
     items = [ExtractedDocument(name, "", text, []) for name, text in (("a", "x" * 30), ("b", "x" * 5), ("c", "x" * 5))]
     written(tmp_path, items)
     pages = [path.read_text("utf-8") for path in sorted((tmp_path / "entities_pages").iterdir())]

@@ -18,9 +18,8 @@ from legal_rag.corpus import read_documents
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction import ExtractionResult, ExtractionStore, outputs, view_entities
 from legal_rag.extraction.entities import CLASSES, LABELS, ExtractedDocument, rule_entity
-from legal_rag.extraction.outputs import write_outputs
-from legal_rag.extraction.pages import PageLink, colours, page_parts
-from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.extraction.outputs import PageLink, colours, page_parts, write_outputs
+from legal_rag.extraction.rules import find_entities
 from legal_rag.extraction.store import Recipe
 from legal_rag.law.citation import legal_citation
 from legal_rag.library import Library
@@ -215,7 +214,7 @@ def test_a_notebook_shows_one_document_of_a_folder(tmp_path):
 def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_path):
     shutil.copytree(tiny_library.path, tmp_path / "library")
     library = Library(tmp_path / "library")
-    with pytest.raises(FileNotFoundError, match="no entities in .*library: 'legal-rag extract' finds them"):
+    with pytest.raises(FileNotFoundError, match="no entities.sqlite in .*library: 'legal-rag extract'"):
         view_entities(library)
     document = next(library.documents())
     found = entity(document.content, 0, 8, "partie")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from legal_rag.extraction.rules.parties import find_counsel, find_parties
+from legal_rag.extraction.parties import find_counsel, find_parties
 
 
 def _parties(text):

@@ -7,7 +7,7 @@ from support.entity_scores import ANNOTATIONS, scores
 
 from legal_rag.extraction import run_extraction
 from legal_rag.extraction.entities import ARTICLE_CITE, DATE, MONTANT, NUMERO
-from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.extraction.rules import find_entities
 
 STRICT = {DATE, MONTANT, ARTICLE_CITE, NUMERO}
 

@@ -204,7 +204,7 @@ def test_an_index_built_again_keeps_what_answers_gave(tmp_path, tiny_encoder):
     assert len(KnowledgeGraph(library).episodes()) == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_counts_are_right_after_any_sequence_of_changes(library, seed):
     rng = random.Random(seed)
     for step in range(12):
@@ -277,7 +277,7 @@ def test_answers_and_a_filling_at_once_lose_nothing(library):
     assert_counts_are_right(library.path)
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\x00" + b"\xff" * 5000])
+@pytest.mark.parametrize("damage", [b"", b"SQLite format 3\x00" + b"\xff" * 5000])
 def test_a_damaged_graph_is_made_anew_with_a_warning(library, caplog, damage):
     wanted = edges(library.path)
     (library.path / GRAPH).write_bytes(damage)

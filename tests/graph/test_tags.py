@@ -300,7 +300,7 @@ def fenced(text):
 @pytest.mark.parametrize("before", ["", "<vm:x/>" * MOST_TAGS])
 def test_of_any_fragments_only_tags_in_code_are_left_and_nothing_is_added(before):
     generator = random.Random(11)
-    for _ in range(250 if before else 2_500):
+    for _ in range(100 if before else 1_000):
         text = before + "".join(generator.choice(FRAGMENTS) for _ in range(generator.randrange(25)))
         left = parse_extraction_tags(text)[1]
         assert len(BEGINNING.findall(left)) <= len(BEGINNING.findall(fenced(text))), text
@@ -308,7 +308,7 @@ def test_of_any_fragments_only_tags_in_code_are_left_and_nothing_is_added(before
         assert all(letter in rest for letter in left), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(st.sampled_from("<>/vm:entity \n\t\"'=&;xépisodRELATIONSHIP\ud800\x00\ufdd1")) | st.text())
 def test_any_text_is_read_and_no_tag_of_it_is_left(text):
     assert not BEGINNING.search(parse_extraction_tags(text)[1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.extraction.entities import outcome_of
 from legal_rag.law.courts import court_of
 from legal_rag.law.outcomes import Outcome, kinds_of
 

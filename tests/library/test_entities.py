@@ -11,9 +11,11 @@ from legal_rag.extraction.lookup import (
     discriminative_documents,
     documents_with_entities,
     facts_in,
+    terms_of,
+    terms_of_all,
+    wanted_entity,
 )
 from legal_rag.extraction.store import Recipe
-from legal_rag.extraction.terms import terms_of, terms_of_all, wanted_entity
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
 from legal_rag.library import Filters
 from legal_rag.retriever import Retriever

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from legal_rag.corpus import Document
 from legal_rag.extraction.entities import JURISPRUDENCE
-from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.extraction.rules import find_entities
 from support import TESTS
 
 ANNOTATIONS = TESTS / "annotations"

@@ -13,7 +13,7 @@ from legal_rag.corpus.chunking import Window
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import Entity
-from legal_rag.extraction.terms import class_named
+from legal_rag.extraction.lookup import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law.citation import legal_citation

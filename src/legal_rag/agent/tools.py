@@ -266,6 +266,6 @@ def entities_of(document: Document, corpus: Library) -> list[Entity]:
     """Return the entities extracted from a document, or else those that the rules find now."""
     if (stored := corpus.entities_of(document.id)) is not None:
         return stored
-    from legal_rag.extraction.rules.rules import find_entities  # compiles patterns for 0.3 s
+    from legal_rag.extraction.rules import find_entities  # compiles patterns for 0.3 s
 
     return find_entities(document.content)

@@ -14,7 +14,7 @@ from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stat
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.extraction.entities import outcome_of
 from legal_rag.law import read
 from legal_rag.law.courts import court_of, find_courts, find_formations, words_of_value
 from legal_rag.law.outcomes import Outcome

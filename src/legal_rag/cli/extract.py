@@ -80,7 +80,7 @@ def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_mo
 
 def _print_limits_of_rules(report: "ExtractReport") -> None:
     """Say which classes the rules looked for, where those are not the whole schema."""
-    from legal_rag.extraction.rules.rules import classes_found
+    from legal_rag.extraction.rules import classes_found
     from legal_rag.extraction.schemas import AUTO, RULES, get_schema
 
     if report.model != RULES or report.schema == AUTO:

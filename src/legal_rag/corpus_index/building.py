@@ -1,51 +1,46 @@
-"""Build the corpus index, keep it up to date with each commit, and check it; in several processes, resumable."""
+"""Build the corpus index in several processes, keep it up to date with each commit, and check it."""
 
 import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import lru_cache, partial
+from importlib.resources import files
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from legal_rag.base.files import beside, locked, progress, sync
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
-from legal_rag.corpus_index.clusters import fit_centres
-from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
+from legal_rag.corpus_index.clusters import Centres, fit_centres
+from legal_rag.corpus_index.index import (
+    COUNTED,
+    FORMAT_VERSION,
+    CorpusIndex,
+    checked_meta,
+    has_corpus_index,
+    read_statistics,
+)
 from legal_rag.corpus_index.keywords import (
     N_KEYWORDS,
     Keyword,
     TermCounter,
     TermStatistics,
+    TextTerms,
     index_terms,
     is_sampled,
     keywords_of,
+    query_terms,
+    read_terms,
 )
 from legal_rag.corpus_index.sections import DocumentIndex, sections_to_json
 from legal_rag.corpus_index.summaries import CENTROID, extractive_summary, model_record
-from legal_rag.corpus_index.tables import (
-    COUNTED,
-    FORMAT_VERSION,
-    Described,
-    Row,
-    assign_all,
-    checked_meta,
-    delete_after,
-    keyword_vectors,
-    open_to_write,
-    put_rows,
-    read_centres,
-    read_meta,
-    read_statistics,
-    write_centres,
-    write_meta,
-    write_statistics,
-)
-from legal_rag.corpus_index.terms import TextTerms, query_terms, read_terms
 from legal_rag.extraction.schemas import choose_schema
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.manifest import record_checksums
@@ -66,29 +61,41 @@ KINDS = {
     "regulation": "texte",
     "general": "document",
 }
-ASKED_TO = "asked_to"  # in `meta` of an unfinished build: the last document_key sent to the model
 AT_ONCE = 8  # documents sent to the model at a time
+ASSIGNED_AT_ONCE = 1000  # documents
+KEYED_TABLES = ("sections", "postings", "keywords", "documents")  # by document_key; referring tables first
 REBUILD = "'legal-rag corpus-index' rebuilds it"
+
+
+class Described(NamedTuple):
+    """The rows that the index stores of one document; its first ten fields are columns of `documents`."""
+
+    document_key: int
+    doc_id: str
+    content_hash: str
+    added: int  # the commit that added it
+    char_count: int
+    file_size: int  # bytes in UTF-8
+    doc_type: str
+    cluster: int | None
+    summary_source: str
+    summary: str
+    keywords: list[Keyword]  # by falling weight
+    postings: Mapping[str, float]  # weights by the terms that find it
 
 
 class CorpusIndexer:
     """Builds the two levels of a Library's corpus index.
 
-    Args:
-        library: The Library.
-        sub_llm: Describes documents that have no official summary, one call for each 20,000 characters: summary and
-            keywords, title, date and author where the source has none. By default both are extractive.
+    `sub_llm` describes documents that have no official summary, one call for each 20,000 characters: summary and
+    keywords, title, date and author where the source has none. By default both are extractive.
     """
 
     def __init__(self, library: Library, sub_llm: TextModel | None = None) -> None:
         self.library, self._sub_llm = library, sub_llm
 
     def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
-        """Build level 1 and replace the index before it.
-
-        Args:
-            parallel: On all cores.
-            batch_size: Documents per task.
+        """Build level 1 and replace the index before it, `parallel` on all cores, with `batch_size` documents per task.
 
         Raises:
             ValueError: If another process is writing to the Library, or it was rebuilt since it was opened.
@@ -108,11 +115,7 @@ class CorpusIndexer:
         return CorpusIndex(library)
 
     def build_document_index(self, doc_id: str) -> DocumentIndex:
-        """Build level 2 of one document, and store it.
-
-        Raises:
-            LookupError: If there is no such document.
-        """
+        """Build level 2 of one document, and store it; LookupError if there is no such document."""
         index = CorpusIndex(self.library)
         sections = index.make_sections(doc_id, self._sub_llm)
         with locked(self.library.path), closing(connect_to_write(index.path)) as connection:
@@ -134,98 +137,83 @@ def fill_index(
     earlier: Path | None = None,
     others: Sequence[LibraryPart] = (),
 ) -> None:
-    """Build the index of a folder that holds a store; the caller keeps other writers out.
+    """Build the index of a folder that holds a store, for the documents present at a commit.
 
-    Args:
-        folder: A Library's, possibly one being built.
-        lineage: Of its manifest.
-        commit: The index describes the documents present at it.
-        sub_llm: See `CorpusIndexer`.
-        workers: Processes.
-        batch_size: Documents a task.
-        earlier: An index of the same documents and keys, whose summaries by a model are reused.
-        others: Further parts to bring up to date while the documents are read.
+    The caller keeps other writers out. An `earlier` index of the same documents and keys gives the texts that a model
+    wrote; `others` are further parts to bring up to date while the documents are read.
     """
-    store, target, unfinished = folder / STORE, folder / CORPUS_INDEX, beside(folder / CORPUS_INDEX, "building")
-    key = {"lineage": lineage, "commit": commit, "summaries": getattr(sub_llm, "name", "")}
-    with closing(_resume_or_begin(unfinished, key)) as connection:
-        n_documents = sum(1 for _ in _present_documents(store, commit))
-        with process_pool(workers, -(-n_documents // batch_size)) as pool:
+    store, unfinished = folder / STORE, beside(folder / CORPUS_INDEX, "building")
+    for leftover in (unfinished, *(unfinished.with_name(unfinished.name + suffix) for suffix in ("-wal", "-shm"))):
+        leftover.unlink(missing_ok=True)
+    keys, sampled = _present_keys(store, commit)
+    with closing(_open_to_write(unfinished)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")  # lets the other processes read meanwhile
+        connection.execute("PRAGMA synchronous=OFF")
+        with process_pool(workers, -(-len(keys) // batch_size)) as pool:
             counter = TermCounter()
-            sampled = [key for key, doc_id in _present_documents(store, commit) if is_sampled(doc_id, n_documents)]
-            counting = LibraryPart([] if _is_counted(connection) else sampled, _read_forms, counter.add_all)
+            counting = LibraryPart(sampled, _read_forms, counter.add_all)
             bring_up_to_date(store, [*others, counting], pool=pool, batch=batch_size)
-            if not _is_counted(connection):
-                write_statistics(connection, counter.freeze())
-            statistics = read_statistics(connection)
+            statistics = counter.freeze()
+            _write_statistics(connection, statistics)
             # Other processes read the statistics from the file: they are too large to be sent with every task.
-            last = _last_described(connection)
-            describing = LibraryPart(
-                [key for key, _ in _present_documents(store, commit) if key > last],
-                partial(_describe_stored, unfinished if pool else statistics),
-                partial(_put_described, connection),
-            )
+            known = unfinished if pool else statistics
+            describing = LibraryPart(keys, partial(_describe_stored, known), partial(_put_rows, connection))
             bring_up_to_date(store, [describing], "Describing", pool=pool, batch=batch_size)
-        if earlier is not None and earlier.is_file():
+        if earlier is not None:
             copy_model_texts(connection, earlier)
         if sub_llm is not None:
-            write_model_records(connection, store, sub_llm)
+            _ask_for_records(connection, store, sub_llm)
         with transaction(connection):
-            put_model_keywords(connection)
-        _find_clusters(connection, statistics, n_documents)
-        _finish_index(connection, key)
+            _put_model_keywords(connection)
+            _find_clusters(connection, statistics, set(sampled))
+            total = "INSERT INTO totals SELECT ?, COUNT(*), COALESCE(SUM(char_count), 0) FROM documents"
+            connection.execute(total, (commit,))
+            name = getattr(sub_llm, "name", "")
+            made_of = {"format_version": FORMAT_VERSION, "lineage": lineage, "commit": commit, "summaries": name}
+            _write_meta(connection, made_of)
+        connection.execute("PRAGMA journal_mode=DELETE")
     sync(unfinished)
-    os.replace(unfinished, target)
+    os.replace(unfinished, folder / CORPUS_INDEX)
     sync(folder)
     record_checksums(folder, CORPUS_INDEX)
 
 
-def _present_documents(store: Path, commit: int) -> Iterator[tuple[int, str]]:
-    """Yield key and id of the documents present at a commit, in the order of keys."""
-    with closing(connect_to_read(store)) as documents:
-        query = f"SELECT document_key, id FROM documents WHERE {present_at(commit)} ORDER BY document_key"  # noqa: S608
-        yield from documents.execute(query)
+def _present_keys(store: Path, commit: int) -> tuple[list[int], list[int]]:
+    """Return the keys of the documents present at a commit, ascending, and of those in the sample."""
+    present = f"FROM documents WHERE {present_at(commit)}"
+    with closing(connect_to_read(store)) as connection:
+        keys = [key for (key,) in connection.execute(f"SELECT document_key {present} ORDER BY 1")]
+        ids = connection.execute(f"SELECT document_key, id {present} ORDER BY 1")
+        return keys, [key for key, doc_id in ids if is_sampled(doc_id, len(keys))]
 
 
-def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:
-    """Open the unfinished file of a build with the same key; discard another's."""
-    if path.is_file():
-        try:
-            with closing(connect_to_write(path)) as connection:
-                same = read_meta(connection).get("building") == key
-        except (sqlite3.DatabaseError, ValueError):  # damaged, or without tables
-            same = False
-        if not same:
-            for leftover in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
-                leftover.unlink(missing_ok=True)
-    connection = open_to_write(path)
-    # A write-ahead log survives a kill, and lets the other processes read meanwhile.
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
-    write_meta(connection, {"building": key})
+def _open_to_write(path: Path) -> sqlite3.Connection:
+    """Open an index for writing; create its tables in a new file."""
+    connection = connect_to_write(path)
+    if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        schema = (files("legal_rag.corpus_index") / "schema.sql").read_text("utf-8")
+        connection.executescript(f"BEGIN; {schema} COMMIT;")
     return connection
 
 
-def _is_counted(connection: sqlite3.Connection) -> bool:
-    return COUNTED in read_meta(connection)
+def _write_meta(connection: sqlite3.Connection, values: Mapping[str, object]) -> None:
+    rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in values.items()]
+    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def _write_statistics(connection: sqlite3.Connection, statistics: TermStatistics) -> None:
+    with transaction(connection):
+        rows = ((term, statistics.shown[term], n) for term, n in sorted(statistics.frequencies.items()))
+        connection.executemany("INSERT INTO terms VALUES (?, ?, ?)", rows)
+        _write_meta(connection, {COUNTED: statistics.n_documents})
 
 
 def _read_forms(stored: StoredDocument) -> dict[str, str]:
     return read_terms(stored.document.content).shown
 
 
-def _last_described(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM documents").fetchone()[0])
-
-
-def _put_described(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
-    with transaction(connection):
-        put_rows(connection, rows)
-
-
-def _describe_stored(statistics: TermStatistics | Path, stored: StoredDocument) -> Row:
-    known = _statistics_in(statistics) if isinstance(statistics, Path) else statistics
-    return Row(stored.key, stored.document.id, stored.added, describe(stored.document, known))
+def _describe_stored(statistics: TermStatistics | Path, stored: StoredDocument) -> Described:
+    return describe(stored, _statistics_in(statistics) if isinstance(statistics, Path) else statistics)
 
 
 @lru_cache(1)
@@ -235,42 +223,73 @@ def _statistics_in(index: Path) -> TermStatistics:
         return read_statistics(connection)
 
 
-def _find_clusters(connection: sqlite3.Connection, statistics: TermStatistics, n_documents: int) -> None:
-    """Fit clusters to a sample of the documents, label them, and assign every document."""
-    vectors = keyword_vectors(connection)
-    centres = fit_centres(weights for _, doc_id, weights in vectors if is_sampled(doc_id, n_documents))
-    with transaction(connection):
-        write_centres(connection, centres, centres.labels(statistics.shown))
-        assign_all(connection, centres)
-
-
-def _finish_index(connection: sqlite3.Connection, key: dict[str, object]) -> None:
-    """Mark the index as complete, and leave one file without a log."""
-    with transaction(connection):
-        total = "INSERT OR REPLACE INTO totals SELECT ?, COUNT(*), COALESCE(SUM(char_count), 0) FROM documents"
-        connection.execute(total, (key["commit"],))
-        connection.execute("DELETE FROM meta WHERE name = 'building'")
-        write_meta(connection, {"format_version": FORMAT_VERSION, **key})
-    connection.execute("PRAGMA journal_mode=DELETE")
-
-
-def describe(document: Document, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
+def describe(stored: StoredDocument, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
     """Describe a document; `statistics` need only cover the document's own terms."""
+    document = stored.document
     terms = terms or read_terms(document.content)
     weighed = keywords_of(terms, statistics, CENTROID)
     keywords = weighed[:N_KEYWORDS]
     official = " ".join(document.summary.split())
-    summary = official or extractive_summary(document.reading, statistics, terms=terms, keywords=weighed)
     return Described(
+        stored.key,
+        document.id,
         document.content_hash,
+        stored.added,
         len(document.content),
         len(document.content.encode()),
         doc_type_of(document),
+        None,
         OFFICIAL if official else EXTRACTIVE,
-        summary,
-        [(keyword.term, keyword.shown, keyword.weight) for keyword in keywords],
+        official or extractive_summary(document.reading, statistics, terms=terms, keywords=weighed),
+        keywords,
         index_terms(keywords),
     )
+
+
+def _put_rows(connection: sqlite3.Connection, rows: Iterable[Described]) -> None:
+    with transaction(connection):
+        for row in rows:
+            connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?)", row[:10])
+            _put_keywords(connection, row.document_key, row.keywords, row.postings)
+
+
+def _put_keywords(
+    connection: sqlite3.Connection, key: int, keywords: Iterable[Keyword], postings: Mapping[str, float]
+) -> None:
+    rows = [(key, place, *keyword) for place, keyword in enumerate(keywords)]
+    connection.executemany("INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", rows)
+    weights = [(term, key, weight) for term, weight in postings.items()]
+    connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?, ?)", weights)
+
+
+def _find_clusters(connection: sqlite3.Connection, statistics: TermStatistics, sampled: Container[int]) -> None:
+    """Fit clusters to a sample of the documents, label them, and assign every document, in the caller's transaction."""
+    centres = fit_centres(weights for key, weights in _keyword_vectors(connection) if key in sampled)
+    labels = centres.labels(statistics.shown)
+    connection.executemany("INSERT INTO features VALUES (?, ?)", enumerate(centres.terms))
+    rows = ((number, label, centres.matrix[number].astype("<f4").tobytes()) for number, label in enumerate(labels))
+    connection.executemany("INSERT INTO clusters VALUES (?, ?, ?)", rows)
+    vectors = _keyword_vectors(connection)
+    while batch := list(islice(vectors, ASSIGNED_AT_ONCE)):
+        assigned = [(centres.assign(weights), key) for key, weights in batch]
+        connection.executemany("UPDATE documents SET cluster = ? WHERE document_key = ?", assigned)
+
+
+def _keyword_vectors(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, float]]]:
+    """Stream keys with weighted keywords of all documents, in order."""
+    query = """
+        SELECT document_key, term, weight FROM documents LEFT JOIN keywords USING (document_key)
+        ORDER BY document_key, term
+    """
+    for key, rows in groupby(connection.execute(query), key=itemgetter(0)):
+        yield key, {term: weight for _, term, weight in rows if term is not None}
+
+
+def read_centres(connection: sqlite3.Connection) -> Centres:
+    """Read the cluster centres; ValueError if the file is damaged."""
+    terms = [term for (term,) in connection.execute("SELECT term FROM features ORDER BY place")]
+    data = b"".join(centre for (centre,) in connection.execute("SELECT centre FROM clusters ORDER BY cluster"))
+    return Centres.from_bytes(terms, data)
 
 
 def doc_type_of(document: Document) -> str:
@@ -282,42 +301,38 @@ def doc_type_of(document: Document) -> str:
     return KINDS[choose_schema(document.content) if is_text_file(document.id) else "general"]
 
 
-def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: TextModel) -> None:
+def _ask_for_records(connection: sqlite3.Connection, store: Path, sub_llm: TextModel) -> None:
     """Replace extractive summaries by a model's, with its title, date, author and keywords; keep them where it fails.
 
-    A resumed build continues after the last document sent.
+    After a kill, the model's client answers again from its store.
     """
-    last = int(read_meta(connection).get(ASKED_TO, 0))
-    pending = "FROM documents WHERE summary_source = ? AND document_key > ?"
-    (total,) = connection.execute(f"SELECT COUNT(*) {pending}", (EXTRACTIVE, last)).fetchone()
-    next_keys = f"SELECT document_key {pending} ORDER BY document_key LIMIT {AT_ONCE}"
-    failed = 0
-    name = str(getattr(sub_llm, "name", "model"))
+    lacking = "SELECT document_key FROM documents WHERE summary_source = ? ORDER BY document_key"
+    keys = [key for (key,) in connection.execute(lacking, (EXTRACTIVE,))]
+    name, n_failed = str(getattr(sub_llm, "name", "model")), 0
     with (
         closing(connect_to_read(store)) as documents,
         ThreadPoolExecutor(AT_ONCE) as pool,
-        progress("Summarizing", total=total, unit=" docs") as bar,
+        progress("Summarizing", total=len(keys), unit=" docs") as bar,
     ):
-        while keys := [key for (key,) in connection.execute(next_keys, (EXTRACTIVE, last))]:
-            last = keys[-1]
-            texts = [documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,)) for key in keys]
+        for start in range(0, len(keys), AT_ONCE):
+            batch = keys[start : start + AT_ONCE]
+            texts = [documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,)) for key in batch]
             replies = pool.map(lambda text: model_record(sub_llm, text), [row.fetchone()[0] for row in texts])
-            kept = [(key, reply) for key, reply in zip(keys, replies, strict=True) if reply.summary]
-            failed += len(keys) - len(kept)
-            connection.execute("BEGIN IMMEDIATE")
-            rows = [(reply.summary, name, key) for key, reply in kept]
-            connection.executemany("UPDATE documents SET summary = ?, summary_source = ? WHERE document_key = ?", rows)
-            records = [(key, reply.title, reply.date, reply.author, json.dumps(reply.keywords)) for key, reply in kept]
-            connection.executemany("INSERT OR REPLACE INTO model_records VALUES (?, ?, ?, ?, ?)", records)
-            write_meta(connection, {ASKED_TO: last})
-            connection.execute("COMMIT")
-            bar.update(len(keys))
-    connection.execute("DELETE FROM meta WHERE name = ?", (ASKED_TO,))
-    if failed:
-        logger.warning("the model gave no usable summary of %d of %d documents: theirs stay extractive", failed, total)
+            kept = [(key, reply) for key, reply in zip(batch, replies, strict=True) if reply.summary]
+            n_failed += len(batch) - len(kept)
+            with transaction(connection):
+                rows = [(reply.summary, name, key) for key, reply in kept]
+                update = "UPDATE documents SET summary = ?, summary_source = ? WHERE document_key = ?"
+                connection.executemany(update, rows)
+                records = [(key, made.title, made.date, made.author, json.dumps(made.keywords)) for key, made in kept]
+                connection.executemany("INSERT OR REPLACE INTO model_records VALUES (?, ?, ?, ?, ?)", records)
+            bar.update(len(batch))
+    if n_failed:
+        message = "the model gave no usable summary of %d of %d documents: theirs stay extractive"
+        logger.warning(message, n_failed, len(keys))
 
 
-def put_model_keywords(connection: sqlite3.Connection) -> None:
+def _put_model_keywords(connection: sqlite3.Connection) -> None:
     """Insert a model's keywords before a document's own; the caller has begun a transaction."""
     query = "SELECT document_key, keywords FROM model_records WHERE keywords <> '[]' ORDER BY document_key"
     keyword_query = "SELECT term, shown, weight FROM keywords WHERE document_key = ? ORDER BY place"
@@ -328,10 +343,7 @@ def put_model_keywords(connection: sqlite3.Connection) -> None:
         first = {term: Keyword(term, shown, weight) for term, shown in terms if term}
         keywords = [*first.values(), *(keyword for keyword in own_keywords if keyword.term not in first)]
         connection.execute("DELETE FROM keywords WHERE document_key = ?", (key,))
-        rows = [(key, place, *keyword) for place, keyword in enumerate(keywords)]
-        connection.executemany("INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", rows)
-        postings = [(term, key, weight) for term, weight in index_terms(keywords).items()]
-        connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?, ?)", postings)
+        _put_keywords(connection, key, keywords, index_terms(keywords))
 
 
 def copy_model_texts(connection: sqlite3.Connection, earlier: Path) -> None:
@@ -368,18 +380,14 @@ def _copy_from_earlier(connection: sqlite3.Connection) -> None:
 def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
     """Apply the next commit of a Library, whose rows are in the store already, to its corpus index, if it has one.
 
-    Rows of an incomplete commit are deleted first. A damaged or stale index is left unchanged, with a warning.
-
-    Args:
-        folder: The Library's, locked by the caller.
-        lineage: Of its manifest.
-        commit: The new commit.
+    The caller locks the Library. Rows of an incomplete commit are deleted first. A damaged or stale index is left
+    unchanged, with a warning.
     """
     path = folder / CORPUS_INDEX
     if not path.is_file():
         return
     try:
-        with closing(open_to_write(path)) as connection:
+        with closing(_open_to_write(path)) as connection:
             checked_meta(connection, path, lineage, commit - 1)
             connection.execute("ATTACH ? AS corpus", (str(folder / STORE),))
             with transaction(connection):
@@ -404,7 +412,9 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _delete_uncommitted_rows(connection: sqlite3.Connection, commit: int) -> None:
-    delete_after(connection, _last_before(connection, commit))
+    for table in KEYED_TABLES:
+        last = _last_before(connection, commit)
+        connection.execute(f"DELETE FROM {table} WHERE document_key > ?", (last,))  # noqa: S608
     connection.execute("UPDATE main.documents SET removed = NULL WHERE removed >= ?", (commit,))
     connection.execute("DELETE FROM totals WHERE at_commit >= ?", (commit,))
 
@@ -428,11 +438,13 @@ def _add_documents(connection: sqlite3.Connection, store: Path, commit: int) -> 
 
     def put(rows: Iterable[StoredDocument]) -> None:
         centres = read_centres(connection)
-        with transaction(connection):
-            for key, added, document in rows:
-                terms = read_terms(document.content)
-                described = describe(document, read_statistics(connection, terms.counts), terms)
-                put_rows(connection, [Row(key, document.id, added, described, centres.assign(described.weights))])
+        described = []
+        for stored in rows:
+            terms = read_terms(stored.document.content)
+            row = describe(stored, read_statistics(connection, terms.counts), terms)
+            weights = {keyword.term: keyword.weight for keyword in row.keywords}
+            described.append(row._replace(cluster=centres.assign(weights)))
+        _put_rows(connection, described)
 
     bring_up_to_date(store, [LibraryPart(lacking, lambda stored: stored, put)], "Describing")
 

@@ -25,11 +25,7 @@ class Centres:
 
     @classmethod
     def from_bytes(cls, terms: Sequence[str], data: bytes) -> "Centres":
-        """Read the rows of the matrix, little-endian.
-
-        Raises:
-            ValueError: If the bytes are not a whole number of rows.
-        """
+        """Read the rows of the matrix, little-endian; ValueError if the bytes are not a whole number of rows."""
         width = 4 * len(terms)
         if len(data) % max(width, 1):
             raise ValueError(f"not centres: {len(data)} bytes for {len(terms)} terms (expected a multiple of {width})")
@@ -48,10 +44,8 @@ class Centres:
         return best if scores[best] > 0 else None
 
     def labels(self, shown: Mapping[str, str]) -> list[str]:
-        """Return each cluster's topic, all different: the terms that distinguish it best from the others.
-
-        Args:
-            shown: Surface forms by term; see `TermStatistics`.
+        """Return each cluster's topic, all different, in surface forms: the terms that distinguish it best from the
+        others.
         """
         labels: list[str] = []
         for cluster in range(len(self.matrix)):
@@ -86,13 +80,9 @@ def n_clusters(n_documents: int) -> int:
 
 
 def fit_centres(documents: Iterable[Mapping[str, float]], n: int | None = None) -> Centres:
-    """Cluster documents; equal documents in equal order give equal centres.
+    """Cluster documents, weights above 0 by key term, into at most `n` clusters; equal input gives equal centres.
 
     All are held in memory: of a large corpus, pass a sample (`is_sampled`).
-
-    Args:
-        documents: Weights above 0 by key term.
-        n: Clusters at most; by default `n_clusters` of the documents.
     """
     vectors = list(documents)
     terms, rows = _sparse_unit_rows(vectors)

@@ -13,13 +13,11 @@ from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, p
 from legal_rag.base.text import words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
-from legal_rag.corpus_index.keywords import TermStatistics
+from legal_rag.corpus_index.keywords import TermStatistics, query_terms, read_terms
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
-from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
-from legal_rag.corpus_index.terms import query_terms, read_terms
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import ENTITIES, Entity
-from legal_rag.extraction.terms import (
+from legal_rag.extraction.lookup import (
     DATE_CLASSES,
     LEFT_ASIDE,
     NAME_KINDS,
@@ -36,6 +34,10 @@ from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
 from legal_rag.llm import TextModel
 
+FORMAT_VERSION = 1
+CACHE_KB = 4000  # of each file, for each thread: the postings of a frequent term are many pages
+BUILD_COMMAND = "build one with 'legal-rag corpus-index'"
+COUNTED = "counted"  # in `meta`: the size of the sample that document frequencies count
 PAGE = 500  # rows or ids per query
 MAX_WORDS = 50  # of a query: no document has as many keywords, no name as many words
 MAX_NAMES = 20  # shown of a document
@@ -95,9 +97,6 @@ def has_corpus_index(library: Library) -> bool:
 
 class CorpusIndex:
     """Read-only index of one Library at one commit; thread-safe, with one SQLite connection per thread.
-
-    Args:
-        library: The Library.
 
     Raises:
         FileNotFoundError: If no index was built in it.
@@ -215,20 +214,15 @@ class CorpusIndex:
         return next(iter(self._fetch_column(query)), None)
 
     def document_meta(self, doc_id: str) -> DocumentMeta:
-        """Return the entry of a document.
-
-        Raises:
-            KeyError: If there is no such document.
-        """
+        """Return the entry of a document; KeyError if there is no such document."""
         self._require_key(doc_id)
         return next(self._metas_of([doc_id], entities=True))
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
-        """Stream the entries of documents, `PAGE` per query.
+        """Stream entries, `PAGE` per query: of these documents, in this order, unknown ids skipped; by default all, as
+        indexed.
 
-        Args:
-            doc_ids: Whose entries, in this order; unknown ids are skipped. By default all, in indexing order.
-            entities: Include their entities, at the cost of one query per document.
+        Their entities cost one query per document.
         """
         for batch in _in_batches(self.document_ids() if doc_ids is None else dict.fromkeys(doc_ids)):
             metas = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
@@ -268,10 +262,8 @@ class CorpusIndex:
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents that hold an entity, in indexing order.
 
-        A name that no document has as a whole matches documents with all of its words in names of one kind.
-
-        Args:
-            text: A name in any case ("société Lever"), a day, a sum, an article, a number; or an entity term.
+        The text is a name in any case ("société Lever"), a day, a sum, an article, a number, or an entity term. A name
+        that no document has as a whole matches documents with all of its words in names of one kind.
 
         Raises:
             ValueError: If no entities were extracted.
@@ -297,20 +289,12 @@ class CorpusIndex:
         return self.library.ids_citing(name)
 
     def cites(self, doc_id: str) -> list[str]:
-        """Return the ids of the documents of the corpus that a document cites.
-
-        Raises:
-            KeyError: If there is no such document.
-        """
+        """Return the ids of the documents of the corpus that a document cites; KeyError if it is unknown."""
         links = self.library.citation_links().links_from([self._require_key(doc_id)])
         return self._ids_by_key(link.cited for link in links)
 
     def cited_by(self, doc_id: str) -> list[str]:
-        """Return the ids of the documents that cite a document.
-
-        Raises:
-            KeyError: If there is no such document.
-        """
+        """Return the ids of the documents that cite a document; KeyError if there is no such document."""
         key = self._require_key(doc_id)
         terms = "SELECT term FROM corpus.names WHERE document_key = ? AND own"
         query = f"SELECT DISTINCT document_key FROM corpus.names WHERE own = 0 AND term IN ({terms})"  # noqa: S608
@@ -410,6 +394,33 @@ class CorpusIndex:
 
     def _fetch_column(self, query: str, *values: Any) -> list[Any]:
         return [row[0] for row in self._execute(query, *values)]
+
+
+def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commit: int) -> dict[str, Any]:
+    """Return the table `meta` of a complete index of its Library, at one of its commits; ValueError of any other."""
+    try:
+        rows = connection.execute("SELECT name, value FROM meta")
+        meta = {name: json.loads(value) for name, value in rows}
+        counted = connection.execute("SELECT 1 FROM totals WHERE at_commit = ?", (commit,)).fetchone()
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error} ({BUILD_COMMAND})") from error
+    if meta.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{path} has format {meta.get('format_version')!r}, not {FORMAT_VERSION} ({BUILD_COMMAND})")
+    if meta.get("lineage") != lineage:
+        raise ValueError(f"{path} is of another build of the Library ({BUILD_COMMAND})")
+    if not counted:  # written without this index, or while it was damaged, or by a later build
+        raise ValueError(f"{path} knows nothing of the Library's commit {commit} (open that again, or {BUILD_COMMAND})")
+    return meta
+
+
+def read_statistics(connection: sqlite3.Connection, terms: Iterable[str] | None = None) -> TermStatistics:
+    """Read document frequencies, of all terms or of some."""
+    query, values = "SELECT term, shown, frequency FROM terms", []
+    if terms is not None:
+        query, values = f"{query} WHERE term IN (SELECT value FROM json_each(?))", [json.dumps(list(terms))]  # noqa: S608
+    rows = connection.execute(query, values).fetchall()
+    (counted,) = connection.execute("SELECT value FROM meta WHERE name = ?", (COUNTED,)).fetchone()
+    return TermStatistics(int(counted), {term: n for term, _, n in rows}, {term: shown for term, shown, _ in rows})
 
 
 def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from legal_rag.base.text import Span
 from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
+from legal_rag.corpus_index.keywords import Keyword, TermStatistics, TextTerms, keywords_of, read_terms
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary, model_summary
-from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.extraction.entities import Entity
 from legal_rag.law.outline import build_tree
 from legal_rag.law.tree import PART_TITLES, TreeNode, walk, with_summaries
@@ -61,17 +60,10 @@ def build_document_index(
     sub_llm: TextModel | None = None,
     file_path: str = "",
 ) -> DocumentIndex:
-    """Index one document by its sections.
+    """Index one document by its sections; a text without headings or numbers has one, `full_document`.
 
-    A text without headings or numbers has one section, `full_document`.
-
-    Args:
-        document: Any text with an id.
-        tree: Its outline; by default it is made by rules.
-        entities: Extracted from it; a section lists those that lie inside it.
-        statistics: Of the corpus; by default keywords are weighed by their frequency in the section alone.
-        sub_llm: Writes the summaries of long sections; where it fails, and by default, they are extractive.
-        file_path: Of the document's source, if it was a file.
+    By default the outline is made by rules, keywords are weighed by their frequency in the section alone, and summaries
+    are extractive; `sub_llm` writes those of long sections. A section lists the entities that lie inside it.
     """
     contents, named = _named_contents(tree or build_tree(document.content))
     inside = _Entities(entities or ())

@@ -10,8 +10,17 @@ from typing import Any, NamedTuple
 from legal_rag.base.text import Span, fold_text, read_words, storable
 from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.files import is_french
-from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
-from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
+from legal_rag.corpus_index.keywords import (
+    Keyword,
+    TermStatistics,
+    TextTerms,
+    Word,
+    index_terms,
+    keywords_of,
+    read_terms,
+    read_word,
+    tokens,
+)
 from legal_rag.law import Reading, find_dates, read
 from legal_rag.law.outcomes import Operative, decides, statements
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
@@ -92,14 +101,10 @@ def extractive_summary(
     keywords: Sequence[Keyword] | None = None,
     most_chars: int = MAX_CHARS,
 ) -> str:
-    """Summarise a text by its own sentences, blanks collapsed; empty of a blank text. Deterministic.
+    """Summarise a text by its own sentences, blanks collapsed, in 100 characters or more; empty of a blank text.
 
-    Args:
-        text: Any text: a decision, a contract, a letter, one line; or its reading.
-        statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
-        terms: The text's, if they are known.
-        keywords: The text's, some thirty, if they are known.
-        most_chars: Of the summary, 100 or more; the best sentence is cut if it is longer.
+    Without statistics, terms are weighed by their frequency in the text alone. Terms and some thirty keywords are read
+    if they are not given. The best sentence is cut if it is longer. Deterministic.
     """
     reading = read(text)
     text, part = reading.text, reading.operative

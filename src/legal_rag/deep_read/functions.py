@@ -50,8 +50,8 @@ from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
+from legal_rag.extraction.lookup import class_named
 from legal_rag.extraction.schemas import ExtractionSettings
-from legal_rag.extraction.terms import class_named
 from legal_rag.library.filters import Filters, naming_condition
 from legal_rag.library.outlines import outline_of
 from legal_rag.llm import ModelError, TextModel

@@ -20,7 +20,7 @@ from legal_rag.agent.tool_arguments import as_sent, bounded, whole_number
 from legal_rag.base.text import fold_text, normalized, without_accents
 from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.corpus_index.terms import query_terms
+from legal_rag.corpus_index.keywords import query_terms
 from legal_rag.deep_read.grep import GrepResult
 from legal_rag.deep_read.prompts import scalar_text
 from legal_rag.law.courts import words_of_value

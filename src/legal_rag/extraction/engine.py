@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legal_rag.extraction.entities import Entity, ExtractedDocument, ExtractionResult
-from legal_rag.extraction.rules.rules import classes_found, entities_of_schema
+from legal_rag.extraction.rules import classes_found, entities_of_schema
 from legal_rag.extraction.schemas import (
     AUTO,
     RULES,
@@ -44,22 +44,13 @@ def run_extraction(
     store: ExtractionStore | None = None,
     output: str | Path | None = None,
 ) -> ExtractionResult:
-    """Extract the entities of one document.
+    """Extract the entities of one document; offsets count the characters of `text`.
 
-    Args:
-        text: The document; offsets count its characters.
-        doc_name: Its name, for the result.
-        schema_name: See `get_schema`; None is 'general'; 'auto' depends on the text, 'jurisprudence' for the rules.
-        model_id: 'rules', a Gemini or OpenAI model, 'ollama/<model>', or any that `api_base` serves; None is Gemini
-            if LANGEXTRACT_API_KEY is set, else the rules.
-        api_key: For the model's server; None reads LANGEXTRACT_API_KEY. Never saved.
-        max_char_buffer: Characters per piece, each sent in one prompt.
-        extraction_passes: Passes over each piece, 1 to 5; more find more.
-        max_workers: Concurrent requests.
-        api_base: URL of an OpenAI-compatible server, or Ollama's.
-        store: Saves the results; None saves neither results nor the model's replies.
-        output: A folder for LangExtract's JSONL, named in the result's `raw_jsonl_path`, and the other files of
-            `legal-rag extract`; those of an earlier call are replaced. None writes none.
+    The schema is one that `get_schema` knows (default 'general'), or 'auto', by the text. The model is 'rules', one of
+    Gemini or OpenAI, 'ollama/<model>', or any that `api_base` serves; by default Gemini with a key, the rules without.
+    A key comes from the argument or LANGEXTRACT_API_KEY, and is never saved. A model reads pieces of `max_char_buffer`
+    characters, each in `extraction_passes` passes, 1 to 5. `store` saves results and the model's replies; `output` is a
+    folder for the files of `legal-rag extract`, which replace those of an earlier call.
 
     Raises:
         ValueError: If there is no such schema, a setting is out of range, or the model refuses requests.
@@ -86,9 +77,8 @@ def run_batch_extraction(
 ) -> list[ExtractionResult]:
     """Extract the entities of documents, given as `{"name": …, "text": …}`, in order; see `run_extraction`.
 
-    If files are written (`output`), names must differ; the files hold all documents except those that failed.
-
-    A failure is logged, or passed to `on_error`, and recorded in that document's result; the others continue.
+    A failure is logged, or passed to `on_error`, and recorded in that document's result; the others continue. With
+    `output`, names must differ.
     """
     settings = _make_settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     extractor, results, texts = Extractor(settings, store), [], []
@@ -128,12 +118,7 @@ def on_demand_extract(
     api_base: str | None = None,
     store: ExtractionStore | None = None,
 ) -> list[Entity]:
-    """Extract entities of the caller's own classes; the other arguments are those of `run_extraction`.
-
-    Args:
-        text: The document.
-        prompt_description: What to look for, in words.
-        extraction_classes: One or more; the rules find only their own.
+    """Extract entities of the caller's own classes, described in `prompt_description`; the rules find only their own.
 
     Raises:
         ValueError: If no class is given, or the model refuses requests.
@@ -156,11 +141,7 @@ def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]
 
 
 class Extractor:
-    """Thread-safe extractor for any number of documents with one model.
-
-    Args:
-        settings: Schema, model, passes.
-        store: Saves the results; None saves neither results nor replies.
+    """Thread-safe extractor for any number of documents with one model; without a store, nothing is saved.
 
     Raises:
         ValueError: If there is no such schema, or the rules find nothing of it.
@@ -181,12 +162,7 @@ class Extractor:
         return self._recipe(self._schema_for(text))
 
     def extract(self, text: str, doc_name: str, schema: Schema | None = None) -> ExtractionResult:
-        """Extract one document; `schema` replaces that of the settings.
-
-        Raises:
-            ValueError: If the model refuses requests.
-            ConnectionError: If its server does not answer.
-        """
+        """Extract one document, by `schema` instead of that of the settings; raises as `run_extraction` does."""
         schema = schema or self._schema_for(text)
         recipe = self._recipe(schema)
         if self._store is not None and (saved := self._store.get(text, recipe)) is not None:

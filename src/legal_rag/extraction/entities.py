@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from legal_rag.corpus.documents import Document
+from legal_rag.law.courts import CourtRank
+from legal_rag.law.outcomes import Outcome, kinds_of, kinds_of_case, operative_part, solutions, statements
 
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
 
@@ -77,10 +79,11 @@ def rule_entity(extraction_class: str, text: str, start: int, end: int, **attrib
 
 def in_order(entities: Iterable[Entity]) -> list[Entity]:
     """Sort entities by start, the longer first, without duplicates."""
-    return [next(same) for _, same in groupby(sorted(entities, key=_entity_order), key=_entity_order)]
+    return [next(same) for _, same in groupby(sorted(entities, key=entity_order), key=entity_order)]
 
 
-def _entity_order(entity: Entity) -> tuple[int, int, str]:
+def entity_order(entity: Entity) -> tuple[int, int, str]:
+    """Return the key by which entities are sorted: by start, the longer first."""
     return entity["char_start"], -entity["char_end"], entity["extraction_class"]
 
 
@@ -117,3 +120,17 @@ PERSON = "person"
 LEAVE_RULE = "LeaveRule"
 WORKING_TIME_RULE = "WorkingTimeRule"
 BENEFIT_RULE = "BenefitRule"
+
+
+def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[Entity] | None) -> Outcome:
+    """Read a decision's outcome from the source's own term (`solution`), else its entities, else its text."""
+    if solution.strip():
+        return Outcome(kinds_of(solution), solution.strip())
+    known = entities or ()
+    words = [item["extraction_text"] for item in known if item["extraction_class"] == SOLUTION]
+    # A statement's first word is its verb; the rest may report another court's ruling.
+    words = words or [item["extraction_text"].split()[0] for item in known if item["extraction_class"] == DISPOSITIF]
+    if not words and (part := operative_part(text)):
+        words = [text[start:end] for start, end in solutions(text, part, statements(text, part))]
+    kinds = kinds_of_case(words, court.level)
+    return Outcome(kinds, " et ".join(sorted(kinds)))

@@ -1,32 +1,48 @@
-"""Find documents by their entities: those specific to a question, meeting conditions, or similar to it."""
+"""Index terms of entities, equal for equal dates, sums, references and names; documents and entities found by them."""
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from legal_rag.base.text import read_words, words_of
-from legal_rag.extraction.entities import Entity
-from legal_rag.extraction.terms import (
-    FORMS,
-    PARTY,
-    SMALL_WORDS,
-    WORD,
-    WantedEntity,
-    amount_terms,
-    name_term,
-    search_words,
-    search_words_of,
-)
-from legal_rag.law import find_dates
+from legal_rag.base.text import key_of, read_words, words_of
+from legal_rag.extraction import entities as classes
+from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
+from legal_rag.law import find_amounts, find_dates
 from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS
-from legal_rag.law.keys import ParsedQuery, candidate_keys
+from legal_rag.law.keys import NO_CODE, ParsedQuery, all_reference_keys, candidate_keys, candidate_keys_of_number
 from legal_rag.law.words import FULL_MONTHS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
+_LISTS = read_words("legal_rag.extraction")
+DATE_CLASSES = frozenset("date deadline effective_date termination_date resolution_date compliance_deadline".split())
+AMOUNT_CLASSES = frozenset("montant monetary_amount indemnity_cap liability_limitation share_capital".split())
+PARTY = "partie"  # kind of the terms of names and surnames that a question may hold
+WORD = "-mot"  # suffix of a kind: terms of single words of a name
+NAME_KINDS = {
+    **dict.fromkeys("partie party person organisation sender recipient entity_name".split(), PARTY),
+    **dict.fromkeys(("avocat", "authorised_signatory"), "avocat"),
+}
+NUMBER_CLASSES = frozenset({classes.NUMERO, classes.ECLI})
+CITING_CLASSES = frozenset(
+    {classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE, classes.LEGAL_REFERENCE}
+)
+MAX_FOLDED_WORDS = 20  # per term: questions and filters have no longer ones
+CACHED = 20_000  # entities with cached terms: many decisions share articles and courts
+FORMS, SMALL_WORDS = (frozenset(_LISTS[name]) for name in ("forms", "small_words"))
+LEFT_ASIDE = TITLES | FORMS | SMALL_WORDS
+FUNCTION_WORDS = frozenset(_LISTS["function_words"])
+MAX_SEARCH_WORDS = 80  # of one entity, or of a question
+# Legal forms in full, folded.
+_FORMS_IN_FULL = re.compile(
+    r"\bsocietes? (?:anonyme|a responsabilite limitee|par actions simplifiee|en nom collectif|en commandite simple"
+    r"|civile (?:professionnelle|immobiliere)|civile|d exercice liberal a responsabilite limitee)(?: unipersonnelle)?\b"
+)
+_CLASS_NAMES = {name.casefold(): name for name in KNOWN_CLASSES}
 MAX_SHARING = 1000  # documents; facts shared by more are ignored
 FEW, FEW_OF = 3, 100  # a rare fact is shared by at most three documents, or one in a hundred
 MAX_NAME_WORDS = 6  # words of a party's name
@@ -35,7 +51,6 @@ DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered per batch; read
 LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
 ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
-_LISTS = read_words("legal_rag.extraction")
 COURTS, CASE_WORDS = COURT_WORDS.union(COURT_ACRONYMS, _LISTS["courts"]), frozenset(_LISTS["case_words"])
 PLAIN_TITLES = TITLES_OF_MEN | TITLES_OF_WOMEN - {"dame"}  # what follows them is always a name
 ORDINARY = COURTS | FULL_MONTHS.keys() | set(_LISTS["ordinary"])
@@ -44,6 +59,140 @@ _LAW = re.compile(
     r"\b(?:lois?|décrets?(?:-lois?)?|directives?|règlements?|ordonnances?(?= n))\b[^,;.?!]{0,40}?\bdu\s$", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W_]+")
+
+
+class WantedEntity(NamedTuple):
+    """A condition on a document: its entities of a class have all these terms."""
+
+    extraction_class: str
+    terms: tuple[str, ...]
+
+
+def terms_of(entity: Entity) -> list[str]:
+    """Return the terms of one entity; none of a long passage."""
+    text = entity["extraction_text"]
+    if entity["extraction_class"] == classes.ARTICLE_CITE and (of := entity["attributes"].get("texte")):
+        text = f"article {text} du {of}"
+    return list(_terms_of(entity["extraction_class"], text))
+
+
+def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tuple[str, str]]:
+    """Return the sorted terms of a document's entities with their classes; `decision_date` has the class ''."""
+    terms = {(term, entity["extraction_class"]) for entity in entities for term in terms_of(entity)}
+    return sorted(terms | {(term, "") for term in _date_terms(decision_date)})
+
+
+def wanted_entity(condition: str) -> WantedEntity:
+    """Parse a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'; ValueError for
+    others.
+    """
+    written, sign, value = (part.strip() for part in condition.partition("="))
+    if not (written and sign and value):
+        raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
+    name = class_named(written)
+    terms = tuple(dict.fromkeys(_required_terms(name, value)))
+    if name == classes.DATE and not terms:
+        raise ValueError(f"entity {condition!r:.200} names no day (expected e.g. 'date=12 mai 1993')")
+    if not terms:
+        raise ValueError(f"entity {condition!r:.200} names nothing (expected e.g. 'partie=Société Lever')")
+    return WantedEntity(name, terms)
+
+
+def class_named(written: str) -> str:
+    """Resolve a class as typed by a user ('Numéro'); an unknown one is returned unchanged."""
+    return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
+
+
+def search_words(text: str) -> list[str]:
+    """Return the distinct search words of a text: folded, singular, without function words."""
+    return list(_search_words(text))
+
+
+@lru_cache(CACHED)
+def _search_words(text: str) -> tuple[str, ...]:
+    words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
+    return tuple(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
+
+
+def search_words_of(entity: Entity) -> list[str]:
+    """Return the search words of an entity: of its class, its attributes and its text."""
+    name = entity["extraction_class"]
+    label = classes.LABELS.get(name, name)
+    return search_words(" ".join([label, *entity["attributes"].values(), entity["extraction_text"]]))
+
+
+def singular(word: str) -> str:
+    """Strip the plural ending of a folded word."""
+    return word[:-1] if len(word) > 3 and word[-1] in "sx" else word
+
+
+def name_words(text: str) -> list[str]:
+    """Return the distinctive words of a name; none of "X..." or "la société"."""
+    words = _FORMS_IN_FULL.sub(" ", key_of(text)).split()
+    return [word for word in words if word not in LEFT_ASIDE and len(word) > 1]
+
+
+def amount_terms(text: str) -> list[str]:
+    """Return the terms of the sums of money in a text."""
+    return list(dict.fromkeys(f"amount:{money.value.normalize():f} {money.currency}" for money in find_amounts(text)))
+
+
+def name_term(kind: str, words: Iterable[str]) -> str:
+    """Format the term of a name from its words."""
+    return f"{kind}:{' '.join(words)}"
+
+
+@lru_cache(CACHED)
+def _terms_of(name: str, text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_iter_terms(name, text)))
+
+
+def _iter_terms(name: str, text: str) -> Iterator[str]:
+    if name not in NAME_KINDS:
+        yield from _value_terms(name, text) or _folded_term(name, text)
+        return
+    kind, words = NAME_KINDS[name], name_words(text)
+    if 0 < len(words) <= MAX_FOLDED_WORDS:
+        yield name_term(kind, words)
+        yield from (name_term(kind, [word]) for word in _surnames(text, words))
+        yield from (name_term(kind + WORD, [word]) for word in words)
+
+
+def _surnames(text: str, words: list[str]) -> list[str]:
+    """Return the words of a person's surname: those in capitals, else the last."""
+    capitals = [word for part in re.findall(r"[^\W\d_]{2,}", text) if part.isupper() for word in name_words(part)]
+    if capitals and set(capitals) != set(words):
+        return capitals
+    return words[-1:] if TITLES & set(words_of(text)) else []
+
+
+def _required_terms(name: str, value: str) -> list[str]:
+    """Return the terms a document must have; for a name one per word, in any order."""
+    if name in NAME_KINDS:
+        return [name_term(NAME_KINDS[name] + WORD, [word]) for word in name_words(value)]
+    terms = [term for term in _value_terms(name, value) if not term.endswith(f" {NO_CODE}")]
+    if name in CITING_CLASSES | NUMBER_CLASSES:
+        terms = terms[:1]  # the most specific: an article with its code
+    return terms or ([] if name == classes.DATE else _folded_term(name, value))
+
+
+def _value_terms(name: str, text: str) -> list[str]:
+    if name in DATE_CLASSES:
+        return _date_terms(text)
+    if name in AMOUNT_CLASSES:
+        return amount_terms(text)
+    if name in NUMBER_CLASSES:
+        return [term for terms in candidate_keys_of_number(text) for term in terms]
+    return all_reference_keys(text) if name in CITING_CLASSES else []
+
+
+def _folded_term(name: str, text: str) -> list[str]:
+    words = [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text)
+    return [name_term(name, words)] if 0 < len(words) <= MAX_FOLDED_WORDS else []
+
+
+def _date_terms(text: str) -> list[str]:
+    return [f"date:{day.value.isoformat()}" for day in find_dates(text)]
 
 
 class WantedFact(NamedTuple):
@@ -133,9 +282,8 @@ def entities_like(
 def _weigh_places(
     counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
 ) -> tuple[dict[int, dict[int, float]], float]:
-    """Return, by document key and entity place, the weight of the question's words in the entity.
-
-    If the words lead to many documents, only the rarest are looked up; the second value is the weight of the others.
+    """Weigh the question's words in each entity, by document key and place; of many, the rarest words, and the weight
+    of the others.
     """
     places_like: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     left, missed = MAX_LOOKED_UP, 0.0

@@ -109,14 +109,10 @@ class ExtractionSettings:
 
 
 def get_schema(name: str) -> Schema:
-    """Return a schema.
-
-    Args:
-        name: One of `SCHEMA_NAMES`, or the path of a TOML file (`./mine.toml`) in the same format.
+    """Return one of `SCHEMA_NAMES`, or the schema of a TOML file (`./mine.toml`) in the same format.
 
     Raises:
-        ValueError: If there is no schema of that name, or the file is invalid: it has no `prompt`, `classes` or
-            `examples`, or an extraction that is not in its text, or whose class is not among `classes`.
+        ValueError: If there is no such schema, or the file is invalid.
         FileNotFoundError: If there is no such file.
     """
     if name in SCHEMA_NAMES:

@@ -16,7 +16,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 from legal_rag.base.files import cache_folder
 from legal_rag.base.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.terms import search_words_of
+from legal_rag.extraction.lookup import search_words_of
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
@@ -59,8 +59,7 @@ def text_hash(text: str) -> str:
 class ExtractionStore:
     """Thread-safe store of extraction results; read-only if the folder is not writable.
 
-    Args:
-        path: Its file, created if missing; None is `extractions.sqlite` in the cache folder.
+    The file is created if missing; by default it is `extractions.sqlite` in the cache folder.
 
     Raises:
         ValueError: If the file was written by a later version.
@@ -94,20 +93,12 @@ class ExtractionStore:
         return _result_of(row[0]) if row else None
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
-        """Save a complete result.
-
-        Raises:
-            ValueError: If the result is incomplete.
-        """
+        """Save a complete result; ValueError for another."""
         with self._store_transaction() as connection:
             _put_result(connection, text_hash(text), recipe, result)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
-        """Store the results of a Library's documents, replacing earlier ones: all rows, or none.
-
-        Raises:
-            ValueError: If a result is incomplete.
-        """
+        """Store the complete results of a Library's documents, replacing earlier ones: all rows, or none."""
         with self._writing_words() as connection:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS
+from legal_rag.extraction.lookup import FORMS, SMALL_WORDS
 from legal_rag.graph.facts import NOWHERE, GraphFact, entity_facts, node_of_document, text_facts
 from legal_rag.graph.names import (
     COURT,
@@ -83,31 +83,19 @@ _BETWEEN = rf"(?!\w){_JOINT}(?:(?:{_SMALL})(?!\w){_JOINT}){{0,3}}"
 def add_answer(library: Library, answer_id: str, result: ExtractionResult, read: Sequence[str]) -> AnswerFacts:
     """Record the tags of an answer in one transaction, replacing what the same answer recorded before.
 
-    Args:
-        library: Its graph is created if missing.
-        answer_id: See `legal_rag.report.saved_answers`.
-        result: The parsed tags.
-        read: Ids of the documents read or found, those read first.
+    The graph is created if missing. `read` holds the ids of the documents read or found, those read first.
 
     Raises:
         OSError: If another process holds the lock for too long.
         sqlite3.OperationalError: If the file cannot be written.
     """
     with locked_answers(library.path), closing(AnswerRecorder(library, answer_id, read)) as recorder:
-        for entity in result.entities:
-            recorder.add_entity(entity)
-        for relationship in result.relationships:
-            recorder.add_relationship(relationship)
-        for episode in result.episodes:
-            recorder.add_episode(episode)
+        recorder.tags = result
         return recorder.save()
 
 
 def remove_answer(folder: Path, answer_id: str) -> bool:
-    """Delete an answer from the graph of a Library's folder; return whether there was anything.
-
-    Raises as `add_answer` does, unless there is nothing to delete.
-    """
+    """Delete an answer from the graph of a Library's folder, if there is anything; raises as `add_answer` does."""
     if not (folder / GRAPH).is_file():
         return False
     with suppress(sqlite3.DatabaseError), closing(read_graph(folder / GRAPH)) as connection:
@@ -126,35 +114,30 @@ class AnswerRecorder:
         self._library, self._answer_id = library, answer_id
         self._texts = [_Text(document, library) for document in documents[:MOST_READ]]
         self._types: dict[str, str] = {}
-        self._entities: list[ExtractedEntity] = []
-        self._relationships: list[ExtractedRelationship] = []
-        self._episodes: list[ExtractedEpisode] = []
+        self.tags = ExtractionResult()
         self._writer = GraphWriter(library.path / GRAPH)
 
     def add_entity(self, entity: ExtractedEntity) -> None:
         """Add an entity; its type holds for the same name in relationships and episodes."""
-        self._types.setdefault(entity.name, entity.type)
-        self._entities.append(entity)
+        self.tags.entities.append(entity)
 
     def add_relationship(self, relationship: ExtractedRelationship) -> None:
         """Add a relationship."""
-        self._relationships.append(relationship)
+        self.tags.relationships.append(relationship)
 
     def add_episode(self, episode: ExtractedEpisode) -> None:
         """Add an episode."""
-        self._episodes.append(episode)
+        self.tags.episodes.append(episode)
 
     def save(self) -> AnswerFacts:
-        """Write what was added, replacing what the same answer recorded before.
-
-        Raises:
-            sqlite3.OperationalError: If the file cannot be written.
-        """
+        """Write what was added, replacing what the same answer recorded before."""
+        for entity in reversed(self.tags.entities):  # the first type of a name wins
+            self._types[entity.name] = entity.type
         with self._writer.transaction():
             source = self._writer.source(BY_ANSWER, None, MADE_BY, self._answer_id)
-            standing = [self._save_entity(source, entity) for entity in self._entities]
-            supports = [self._save_relationship(source, relationship) for relationship in self._relationships]
-            for episode in self._episodes:
+            standing = [self._save_entity(source, entity) for entity in self.tags.entities]
+            supports = [self._save_relationship(source, relationship) for relationship in self.tags.relationships]
+            for episode in self.tags.episodes:
                 named = filter(None, map(self._resolve_name, episode.entities))
                 lessons = json.dumps(episode.lessons, ensure_ascii=False)
                 self._writer.episode(source, episode.decision, episode.context, episode.status, lessons, named)
@@ -163,7 +146,7 @@ class AnswerRecorder:
             facts=supports.count(TEXT),
             stated=supports.count(STATED),
             unsupported=len(standing) - sum(standing) + supports.count(UNSUPPORTED),
-            episodes=len(self._episodes),
+            episodes=len(self.tags.episodes),
         )
 
     def close(self) -> None:
@@ -396,9 +379,8 @@ class _Text:
         return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._unaccented[start:place])[-1].strip())[::-1]
 
     def _find_words(self, words: Sequence[str], *, is_name: bool) -> Iterator[Span]:
-        """Find words in sequence, ignoring accents and case, with only small words between them.
-
-        Half of a double name is another name: "Martin" does not occur in "Saint-Martin".
+        """Find words in sequence, ignoring accents and case, with only small words between them; never half of a double
+        name.
         """
         hyphens = r"\-‐‑" if is_name else ""
         letters = _BETWEEN.join(f"{re.escape(word)}{'' if is_name else '[sx]?'}" for word in words)

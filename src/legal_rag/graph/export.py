@@ -31,26 +31,17 @@ class ExportCounts(NamedTuple):
 
 
 def export_json(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
-    """Write a graph as JSON, one node, edge or episode per line; see docs/graph.md for the format.
+    """Write a graph, in its state at the start, as JSON; see docs/graph.md for the format. Writers wait for the end.
 
-    Args:
-        graph: Its state at the start is written; writers wait for the end.
-        target: A file's path, replaced once all is written, or an open text file.
-        supports: Of edges: 'text' for facts, 'stated' for claims of models, 'none' for unsupported claims.
-
-    Raises:
-        ValueError: If there is no such support.
-        OSError: If the file cannot be written.
+    The target is a path, replaced once all is written, or an open text file. `supports` selects edges: 'text' for
+    facts, 'stated' for claims of models, 'none' for unsupported claims; ValueError for others.
     """
     head = {"format": FORMAT, "version": VERSION, "commit": graph.library.commit, "supports": sorted(supports)}
     return _export(graph, target, supports, lambda items: _json_parts(head, items))
 
 
 def export_graphml(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
-    """Write a graph as GraphML, without episodes; characters that XML 1.0 forbids become U+FFFD.
-
-    Arguments and errors are those of `export_json`.
-    """
+    """Write a graph as GraphML, without episodes; characters that XML 1.0 forbids become U+FFFD. See `export_json`."""
     return _export(graph, target, supports, _graphml_parts)
 
 

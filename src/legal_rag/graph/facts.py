@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity
-from legal_rag.extraction.outcomes import outcome_of
+from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity, outcome_of
 from legal_rag.graph.names import (
     LOWER,
     NAME,
@@ -122,9 +121,8 @@ def text_facts(document: Document) -> list[GraphFact]:
 
 
 def entity_facts(document: Document, entities: Iterable[Entity]) -> list[GraphFact]:
-    """Return the edges from entities: parties with a role, their counsel, statutes and their articles.
-
-    Articles of codes come from `text_facts`.
+    """Return the edges from entities: parties with a role, their counsel, statutes and their articles; not those of
+    codes.
     """
     node, text = node_of_document(document), document.content
     facts: dict[tuple[str, str, str], GraphFact] = {}
@@ -296,10 +294,7 @@ def _in_full(facts: list[GraphFact]) -> list[GraphFact]:
 
 
 def _sure_parties(facts: list[GraphFact]) -> list[GraphFact]:
-    """Drop parties first named after the head whose surname others share.
-
-    The rules give all of one surname the same role: "Mme Martin", a witness, is not the party "M. Martin".
-    """
+    """Drop parties first named after the head whose surname others share: "Mme Martin" may be a witness."""
     first: dict[str, int] = {}
     for fact in facts:
         if fact.type == "party_to":

@@ -137,10 +137,8 @@ def _in_one_state(method: Callable[..., Returned]) -> Callable[..., Returned]:
 
 
 class KnowledgeGraph:
-    """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are hidden.
-
-    Raises:
-        FileNotFoundError: If the Library has no graph.
+    """Thread-safe, read-only view of a Library's graph, if it has one; edges whose text is not in the corpus are
+    hidden.
     """
 
     def __init__(self, corpus: Library | str | Path) -> None:
@@ -196,14 +194,9 @@ class KnowledgeGraph:
         supports: Collection[str] = (TEXT,),
         most: int = MOST_EDGES,
     ) -> list[Edge]:
-        """Return the edges of a node, outgoing first, each group by type.
+        """Return at most `most` edges of a node in each direction, outgoing first, each group by type.
 
-        Args:
-            node: The node, or what `find` takes.
-            types: Of edges; empty for all.
-            direction: 'out', 'in' or 'both'.
-            supports: Of edges; by default facts alone.
-            most: Edges in each direction.
+        By default of all types, in both directions ('out', 'in', 'both'), and facts alone.
 
         Raises:
             LookupError: As `find` does.
@@ -234,11 +227,7 @@ class KnowledgeGraph:
 
     @_in_one_state
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
-        """Return the nodes of a type that most documents cite, most cited first; reads an index, counts nothing.
-
-        Raises:
-            ValueError: If there is no such type.
-        """
+        """Return the nodes of a type that most documents cite, most cited first; ValueError for an unknown type."""
         if node_type not in NODE_TYPES:
             raise ValueError(f"no node type {node_type!r} (expected one of {', '.join(NODE_TYPES)})")
         sql = "SELECT node_key FROM nodes WHERE type = ? AND cited > 0 ORDER BY cited DESC, key LIMIT ?"
@@ -251,10 +240,7 @@ class KnowledgeGraph:
         """Return a shortest chain of facts between two nodes, in order; empty if there is none that short.
 
         Nodes of more than `HUB_DEGREE` edges may join two others, but are not searched through; of several chains of
-        one length, the one that meets in the node with the fewest edges.
-
-        Raises:
-            LookupError: As `find` does.
+        one length, the one that meets in the node with the fewest edges. Raises as `find` does.
         """
         ends = [self._resolve_node(node) for node in (first, second)]
         return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
@@ -286,12 +272,7 @@ class KnowledgeGraph:
         return [Mention(*row) for row in self._select(sql, _json(keys))]
 
     def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
-        """Open the graph to record one answer: `add_entity`, `add_relationship`, `add_episode`, then `save`.
-
-        Args:
-            answer_id: Earlier records under this id are replaced.
-            read: Ids of the documents read; names are searched in them.
-        """
+        """Open the graph to record one answer, whose names are searched in the documents read; see `AnswerRecorder`."""
         from legal_rag.graph.answers import AnswerRecorder
 
         return AnswerRecorder(self.library, answer_id, read)
@@ -310,10 +291,9 @@ class KnowledgeGraph:
                 connection.execute("ROLLBACK")
 
     def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
-        """Stream the nodes that have an edge or an episode, each once; in memory are a batch and the documents' keys.
+        """Stream the nodes that have an edge or an episode, each once, by batches.
 
-        Args:
-            supports: Of edges; 'stated' adds names of answers found in the documents read, 'none' all of their names.
+        Of `supports`, 'stated' adds names of answers found in the documents read, 'none' all of their names.
         """
         edge = f"e.support IN (SELECT value FROM json_each(:supports)) AND {self._is_present('e')}"  # noqa: S608
         mention = self._is_present("m") if UNSUPPORTED in supports else f"m.text_key AND {self._is_present('m')}"
@@ -414,10 +394,8 @@ class KnowledgeGraph:
         return same
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
-        """Return how often each document is cited by the keys that it alone has; versions of an article share theirs.
-
-        Args:
-            documents: Ids by document key.
+        """Return how often each document, an id by key, is cited by keys that it alone has; versions of an article
+        share theirs.
         """
         sql = """
             SELECT value, n.term, nodes.cited

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.base.text import key_of, without_accents, words_of
-from legal_rag.extraction.rules.names import LEAD
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, name_words, singular
+from legal_rag.extraction.lookup import FORMS, SMALL_WORDS, name_words, singular
+from legal_rag.extraction.names import LEAD
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.law.articles import find_abbreviated_articles
 from legal_rag.law.citation import spaced_number
@@ -96,9 +96,7 @@ def identifier_node(one: Identifier) -> Named:
 def court_node(*written: str, within: str = "") -> Named | None:
     """Build the node of a court, perhaps with its chamber: 'Cass. soc.' is 'Cour de cassation', 'Chambre sociale'.
 
-    Args:
-        written: The court, perhaps its chamber.
-        within: Id of its document, which becomes part of the key if the town is missing.
+    If the town is missing, the id of its document (`within`) becomes part of the key.
     """
     parts = [" ".join(part.split()) for part in written if part.strip()]
     words = court_words(" ".join(parts))
@@ -120,9 +118,7 @@ def court_words(written: str) -> frozenset[str]:
 def statute_node(written: str, within: str = "") -> Named | None:
     """Build the node of a code, a statute or a treaty, keyed by kind and number if it has a number.
 
-    Args:
-        written: The name.
-        within: Id of its document, part of the key if others share date or number ("arrêté du 3 mars 2021").
+    If others share date or number ("arrêté du 3 mars 2021"), the id of its document (`within`) is part of the key.
     """
     statute = _read_statute(written)
     if statute is None:
@@ -206,13 +202,8 @@ def article_of_statute(number: str, statute: Named) -> Named:
 def person_node(node_type: str, written: str, within: str) -> Named | None:
     """Build the node of a person or an organisation; None for a name without content ("M. X...").
 
-    Persons are keyed by document, as two may share a name; so are organisations whose name others may have ("syndicat
-    CGT", "société Martin", "commune de Saint-Denis").
-
-    Args:
-        node_type: One of `NAMED_TYPES`.
-        written: The name, perhaps with title or legal form.
-        within: Id of its document; empty for a lookup.
+    Persons are keyed by document (`within`, empty for a lookup), as two may share a name; so are organisations whose
+    name others may have ("syndicat CGT", "société Martin", "commune de Saint-Denis").
     """
     folded = words_of(written)
     words = [word for word in folded if word not in TITLES | FORMS | SMALL_WORDS]
@@ -331,14 +322,9 @@ def term_node(node_type: str, written: str) -> Named | None:
 
 
 def node_of(node_type: str, written: str, within: str = "") -> Named | None:
-    """Build the node of a name of some type; None for a name without content, or too long.
+    """Build the node of a name of one of `NODE_TYPES`; None for a name without content, or too long.
 
-    A decision or an article without an identifying number becomes a term of its document.
-
-    Args:
-        node_type: One of `NODE_TYPES`.
-        written: The name.
-        within: Id of its document, for names that others may have.
+    A decision or an article without an identifying number becomes a term of its document (`within`).
     """
     if len(written) > MOST_CHARS:
         return None

@@ -33,13 +33,7 @@ MAX_QUOTED = 500  # characters of that passage
 NAME_CHARS = 240  # displayed
 _BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_TREATED = {
-    "overrules": "cassé, annulé ou infirmé par",
-    "upholds": "maintenu par",
-    "follows": "suivi par",
-    "distinguishes": "distingué par",
-    "interprets": "interprété par",
-}
+_TREATED = ("overrules", "upholds", "follows", "distinguishes", "interprets")  # in the order of a report
 
 
 class PageQuotation(NamedTuple):
@@ -68,16 +62,10 @@ class NodeView(NamedTuple):
 
 
 def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False, most: int = MOST_EDGES) -> NodeView:
-    """Collect everything that the graph holds on a node.
+    """Collect what the graph holds on a node, `most` edges of each type and direction; `with_all` the claims of models
+    too.
 
-    Args:
-        graph: The graph.
-        node: The node, or what `KnowledgeGraph.find` takes.
-        with_all: Also the claims of models.
-        most: Edges of each type and direction.
-
-    Raises:
-        LookupError: If there is no such node, or several.
+    Raises as `KnowledgeGraph.find` does.
     """
     node = graph.find(node) if isinstance(node, str) else node
 
@@ -116,7 +104,11 @@ def facts_about(node: Node) -> list[str]:
 def treatment_in_french(node: Node, rulings: Iterable[Edge]) -> str:
     """Describe in French how later decisions treat a node: « maintenu par 2 décisions, cité par 14 »."""
     counts = Counter(edge.type for edge in rulings)
-    treatments = [f"{words} {_format_decisions(counts[kind])}" for kind, words in _TREATED.items() if counts[kind]]
+    treatments = [
+        f"{REVERSED_EDGE_TYPES[kind].removeprefix('est ')} {_format_decisions(counts[kind])}"
+        for kind in _TREATED
+        if counts[kind]
+    ]
     return ", ".join([*treatments, *([f"cité par {_format_decisions(node.cited)}"] if node.cited else [])])
 
 
@@ -195,17 +187,9 @@ class NodeLink(NamedTuple):
 
 
 def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NODES) -> str:
-    """Render a node with its links, by year, as a self-contained French HTML page.
+    """Render a node with its links to `most` others, by year, as a self-contained French HTML page.
 
-    Claims of models are labelled; unsupported ones are left out.
-
-    Args:
-        graph: The graph.
-        node: The node, or what `KnowledgeGraph.find` takes.
-        most: Nodes that are linked to it.
-
-    Raises:
-        LookupError: If there is no such node, or several.
+    Claims of models are labelled; unsupported ones are left out. Raises as `KnowledgeGraph.find` does.
     """
     view = view_node(graph, node, with_all=True, most=MAX_READ)
     others = _rank_neighbours(view)
@@ -233,12 +217,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
 
 
 def view_graph(library: Library | str | Path, name: str, height: int = 820) -> NotebookFrame:
-    """Render a node with its links for a notebook, in a sandboxed frame.
-
-    Args:
-        library: An open one, or its folder.
-        name: What `KnowledgeGraph.find` takes: a number, an article, a court, a name.
-        height: Of the frame, in pixels.
+    """Render a node of an open Library, or of a folder's, for a notebook, in a sandboxed frame of `height` pixels.
 
     Raises:
         LookupError: If there is no such node, or several.

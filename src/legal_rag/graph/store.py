@@ -228,13 +228,10 @@ class GraphWriter:
 def graph_parts(
     folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False
 ) -> Iterator[list[LibraryPart]]:
-    """Open the edges that a store's documents and their entities lack; those of other documents are dropped.
+    """Open the edges that a store's documents and their entities (by default those in `folder`) lack; drop those of
+    others.
 
-    Args:
-        folder: The folder of `graph.sqlite`.
-        store: The documents.
-        entities: Their entities, if there are any; None is the file in `folder`.
-        anew: Also rebuild the stored edges, except those of answers.
+    With `anew`, the stored edges are rebuilt too, except those of answers.
     """
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
@@ -244,12 +241,9 @@ def graph_parts(
 
 
 def fill_graph(folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False) -> int:
-    """Store the missing edges of a store's documents and their entities; see `graph_parts`.
+    """Store the missing edges of documents and entities (see `graph_parts`); return the number of documents read.
 
     The caller locks out other writers of the Library. Work done before a kill is kept.
-
-    Returns:
-        The number of documents read.
     """
     with graph_parts(folder, store, entities, anew=anew) as parts:
         return bring_up_to_date(store, parts, "Linking")
@@ -320,9 +314,8 @@ def count_unlinked(folder: Path, store: Path) -> int:
 
 
 def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
-    """Yield the problems of a graph, if there is one: damage, spans outside their text.
-
-    `present` is the SQL condition for the documents `d` of the commit: see `legal_rag.library.store.present_at`.
+    """Yield the problems of a graph, if there is one: damage, spans outside their text; `present` is that of
+    `present_at`.
     """
     if not (folder / GRAPH).is_file():
         return
@@ -344,100 +337,104 @@ def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
 
 def copy_graph(source: Path, target: Path) -> None:
     """Copy a consistent snapshot of a graph's file; a damaged one is skipped with a warning."""
-    try:
+    with _despite_damage(source, "it is made anew"):
         copy_database(source, target)
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-        logger.warning("%s is damaged (%s): it is made anew", source, error)
 
 
 @contextmanager
 def leaving_bad_graph(folder: Path) -> Iterator[None]:
     """Set a damaged graph aside with a warning, so that it does not block changes to the Library."""
-    try:
+    is_whole = False
+    with _despite_damage(folder / GRAPH, f"it is set aside, {MAKE_COMMAND} anew"):
         yield
-    except DAMAGE as error:
-        if not is_damage(error):
-            raise
-        logger.warning("%s is damaged (%s): it is set aside, %s anew", folder / GRAPH, error, MAKE_COMMAND)
-        os.replace(folder / GRAPH, beside(folder / GRAPH, "damaged"))
+        is_whole = True
+    if not is_whole:
+        _set_aside(folder / GRAPH)
         record_checksums(folder, GRAPH)
 
 
 @contextmanager
 def carrying_graph(old: Path, new: Path) -> Iterator[None]:
-    """Copy the records of answers into the graph of the folder that replaces a Library; see `locked_answers`.
-
-    A damaged graph is skipped with a warning.
-    """
+    """Copy the records of answers into the graph of the folder that replaces a Library; see `locked_answers`."""
     if (old / GRAPH).is_file():
-        try:
+        with _despite_damage(old / GRAPH, "what answers gave is left behind"):
             _copy_answers(old / GRAPH, new / GRAPH)
-        except DAMAGE as error:
-            if not is_damage(error):
-                raise
-            logger.warning("%s is damaged (%s): what answers gave is left behind", old / GRAPH, error)
     yield
 
 
+@contextmanager
+def _despite_damage(path: Path, consequence: str) -> Iterator[None]:
+    try:
+        yield
+    except DAMAGE as error:
+        if not is_damage(error):
+            raise
+        logger.warning("%s is damaged (%s): %s", path, error, consequence)
+
+
 def _copy_answers(old: Path, new: Path) -> None:
-    with closing(read_graph(old)) as source, closing(GraphWriter(new)) as writer, writer.transaction():
-        writer.delete_sources("SELECT source_key FROM sources WHERE answer_id IS NOT NULL")
-        named = {key: Named(*rest) for key, *rest in source.execute(_NODES_OF_ANSWERS)}
-        texts: dict[int | None, int | None] = {None: None}
-        texts |= {key: writer.text(*rest) for key, *rest in source.execute(_TEXTS_OF_ANSWERS)}
-        rows = "SELECT source_key, kind, answer_id, made_by, recorded FROM sources WHERE answer_id IS NOT NULL"
-        insert = writer.connection.execute
-        for key, kind, answer_id, made_by, recorded in source.execute(rows).fetchall():
-            number = writer.source(kind, None, made_by, answer_id)
-            insert("UPDATE sources SET recorded = ? WHERE source_key = ?", (recorded, number))
-            for first, edge_type, second, _, support, text, *rest in source.execute(_OF_SOURCE.format("edges"), (key,)):
-                ends = writer.node(named[first]), edge_type, writer.node(named[second])
-                row = (*ends, number, support, texts[text], *rest)
-                insert(f"INSERT INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
-            for node, _, text, *rest in source.execute(_OF_SOURCE.format("mentions"), (key,)):
-                row = (writer.node(named[node]), number, texts[text], *rest)
-                insert(f"INSERT INTO mentions VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
-            for _, _, decision, context, status, lessons, nodes in source.execute(
-                _OF_SOURCE.format("episodes"), (key,)
-            ):
-                about = [named[node] for node in json.loads(nodes)]
-                writer.episode(number, decision, context, status, lessons, about)
+    read_graph(old).close()  # checks its tables
+    with closing(GraphWriter(new)) as writer:
+        writer.connection.execute("ATTACH ? AS old", (str(old),))
+        with writer.transaction():
+            writer.delete_sources("SELECT source_key FROM sources WHERE answer_id IS NOT NULL")
+            for statement in _COPY_ANSWERS.split(";"):
+                writer.connection.execute(statement)
 
 
-_OF_SOURCE = "SELECT * FROM {} WHERE source_key = ?"
-_ANSWERS = "(SELECT source_key FROM sources WHERE answer_id IS NOT NULL)"
-_NODES_OF_ANSWERS = f"""
-    SELECT node_key, key, type, name FROM nodes WHERE node_key IN (
-        SELECT from_key FROM edges WHERE source_key IN {_ANSWERS}
-        UNION SELECT to_key FROM edges WHERE source_key IN {_ANSWERS}
-        UNION SELECT node_key FROM mentions WHERE source_key IN {_ANSWERS}
-        UNION SELECT n.value FROM episodes JOIN json_each(episodes.nodes) AS n
-    )
-"""  # noqa: S608
-_TEXTS_OF_ANSWERS = f"""
-    SELECT text_key, doc_id, content_hash FROM texts WHERE text_key IN (
-        SELECT text_key FROM edges WHERE source_key IN {_ANSWERS}
-        UNION SELECT text_key FROM mentions WHERE source_key IN {_ANSWERS}
-    )
-"""  # noqa: S608
+# Rows of answers get the numbers that their node, text and source have in the new file.
+_COPY_ANSWERS = """
+INSERT INTO main.sources (kind, answer_id, made_by, recorded)
+    SELECT kind, answer_id, made_by, recorded FROM old.sources WHERE answer_id IS NOT NULL ORDER BY source_key;
+CREATE TEMP TABLE copied_sources AS
+    SELECT o.source_key, n.source_key AS number FROM old.sources AS o JOIN main.sources AS n USING (answer_id);
+CREATE TEMP TABLE copied_edges AS SELECT e.*, number FROM old.edges AS e JOIN copied_sources USING (source_key);
+CREATE TEMP TABLE copied_mentions AS SELECT m.*, number FROM old.mentions AS m JOIN copied_sources USING (source_key);
+CREATE TEMP TABLE copied_episodes AS SELECT e.*, number FROM old.episodes AS e JOIN copied_sources USING (source_key);
+INSERT OR IGNORE INTO main.nodes (key, type, name) SELECT key, type, name FROM old.nodes WHERE node_key IN (
+    SELECT from_key FROM copied_edges UNION SELECT to_key FROM copied_edges UNION SELECT node_key FROM copied_mentions
+    UNION SELECT about.value FROM copied_episodes JOIN json_each(nodes) AS about
+) ORDER BY node_key;
+INSERT OR IGNORE INTO main.texts (doc_id, content_hash) SELECT doc_id, content_hash FROM old.texts WHERE text_key IN (
+    SELECT text_key FROM copied_edges UNION SELECT text_key FROM copied_mentions
+) ORDER BY text_key;
+CREATE TEMP TABLE copied_nodes AS
+    SELECT o.node_key, n.node_key AS number FROM old.nodes AS o JOIN main.nodes AS n USING (key);
+CREATE UNIQUE INDEX temp.node_numbers ON copied_nodes (node_key, number);
+CREATE TEMP TABLE copied_texts AS
+    SELECT o.text_key, n.text_key AS number FROM old.texts AS o JOIN main.texts AS n USING (doc_id, content_hash);
+INSERT INTO main.edges SELECT f.number, e.type, t.number, e.number, support, x.number, char_start, char_end, n,
+        confidence, detail
+    FROM copied_edges AS e JOIN copied_nodes AS f ON f.node_key = from_key JOIN copied_nodes AS t ON t.node_key = to_key
+    LEFT JOIN copied_texts AS x USING (text_key);
+INSERT INTO main.mentions SELECT n.number, m.number, x.number, char_start, char_end, confidence, description
+    FROM copied_mentions AS m JOIN copied_nodes AS n USING (node_key) LEFT JOIN copied_texts AS x USING (text_key)
+    ORDER BY m.rowid;
+INSERT INTO main.episodes (source_key, decision, context, status, lessons, nodes)
+    SELECT e.number, decision, context, status, lessons, (
+        SELECT json_group_array(n.number) FROM json_each(e.nodes) AS about JOIN copied_nodes AS n
+        ON n.node_key = about.value
+    ) FROM copied_episodes AS e ORDER BY episode_key
+"""
 _RULES = str(RULES_VERSION)
 
 
 def _open_or_replace(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
-    try:
+    is_whole = False
+    with _despite_damage(path, "it is made anew, without what answers gave"):
         _create(connection)
-    except sqlite3.DatabaseError as error:
+        is_whole = True
+    if not is_whole:
         connection.close()
-        if not is_damage(error):
-            raise
-        logger.warning("%s is damaged (%s): it is made anew, without what answers gave", path, error)
-        os.replace(path, beside(path, "damaged"))
+        _set_aside(path)
         connection = connect_to_write(path)
         _create(connection)
     return connection
+
+
+def _set_aside(path: Path) -> None:
+    os.replace(path, beside(path, "damaged"))
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -447,10 +444,8 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
-    """Open a graph read-only; `corpus` is a document store to attach under that name.
-
-    Raises:
-        sqlite3.DatabaseError: If it is missing or damaged, or holds other tables than a graph's.
+    """Open a graph read-only, with a document store as `corpus`; sqlite3.DatabaseError if it is missing, damaged or no
+    graph.
     """
     connection = connect_to_read(path) if corpus is None else connect_to_read(path, corpus=corpus)
     try:
@@ -465,9 +460,6 @@ def _check_schema(connection: sqlite3.Connection) -> None:
     """Check that a graph holds exactly the expected tables, indexes and triggers.
 
     A Library may come from an untrusted source, and triggers and views run their SQL.
-
-    Raises:
-        sqlite3.DatabaseError: If it does not.
     """
     connection.execute("PRAGMA trusted_schema = OFF")
     if _schema_of(connection) != _expected_schema():

@@ -3,14 +3,11 @@
 Tags are `<vm:entity name type confidence>description</vm:entity>`, `<vm:relationship from to type confidence/>` and
 `<vm:episode decision context status>` with `<lesson>` and `<entity>` inside, paired or self-closing, loosely written.
 
-- A tag is `<vm:` up to its `>`, also across a `>` in a quoted value. Without a `>` it is its name and the complete
-  attributes that follow; the prose after it is kept. A tag cut off by the end of the text extends to the end.
+- A tag is `<vm:` up to its `>`; without one, its name and the complete attributes that follow: prose after it is kept.
 - A quote ends a value if valid tag syntax follows it; if no quote does, the next known attribute or the `>` ends it.
-- An opening tag owns the text up to its closing tag, if that is near and, except for an episode, before a blank line:
-  its description. Otherwise both tags are removed and the text between them is kept.
-- In a fenced code block (CommonMark 0.31, section 4.5) tags are text.
-- Nothing else changes, except that three or more line breaks around a tag become two, and that a colon is removed
-  where joining the text around a tag would form another tag.
+- An opening tag owns the text up to its closing tag, if that is near and, except for an episode, before a blank line.
+- In a fenced code block (CommonMark 0.31, section 4.5) tags are text. Nothing else of the answer changes, except blank
+  lines around a tag, and a colon where joining the text around a tag would form another.
 
 Each tag is read within a window that ends before the next tag, a blank line or `TAG_CHARS`: time is linear.
 Source: the tag protocol of "single-pass extraction via inline XML tags" (VaultMind, pull request 39).

@@ -20,44 +20,27 @@ NODE_TYPES: dict[str, str] = {
     "party": "partie",
     "judge_or_counsel": "juge ou conseil",
 }
-# Types of edges, each read as "source … target".
-EDGE_TYPES: dict[str, str] = {
-    "related_to": "est lié à",
-    "part_of": "fait partie de",
-    "depends_on": "dépend de",
-    "uses": "utilise",
-    "located_in": "se trouve à",
-    "cites": "cite",
-    "applies": "applique",
-    "interprets": "interprète",
-    "follows": "suit",
-    "distinguishes": "se distingue de",
-    "upholds": "maintient",
-    "overrules": "casse, annule ou infirme",
-    "party_to": "est partie à",
-    "represents": "représente",
-    "pleads_in": "plaide dans",
-    "decided_by": "est rendu par",
+# Types of edges, each read as "source … target", and from the target.
+_EDGES = {
+    "related_to": ("est lié à", "est lié à"),
+    "part_of": ("fait partie de", "comprend"),
+    "depends_on": ("dépend de", "est nécessaire à"),
+    "uses": ("utilise", "est utilisé par"),
+    "located_in": ("se trouve à", "est le lieu de"),
+    "cites": ("cite", "est cité par"),
+    "applies": ("applique", "est appliqué par"),
+    "interprets": ("interprète", "est interprété par"),
+    "follows": ("suit", "est suivi par"),
+    "distinguishes": ("se distingue de", "est distingué par"),
+    "upholds": ("maintient", "est maintenu par"),
+    "overrules": ("casse, annule ou infirme", "est cassé, annulé ou infirmé par"),
+    "party_to": ("est partie à", "a pour partie"),
+    "represents": ("représente", "est représenté par"),
+    "pleads_in": ("plaide dans", "est plaidé par"),
+    "decided_by": ("est rendu par", "a rendu"),
 }
-# The same, read from the target.
-REVERSED_EDGE_TYPES: dict[str, str] = {
-    "related_to": "est lié à",
-    "part_of": "comprend",
-    "depends_on": "est nécessaire à",
-    "uses": "est utilisé par",
-    "located_in": "est le lieu de",
-    "cites": "est cité par",
-    "applies": "est appliqué par",
-    "interprets": "est interprété par",
-    "follows": "est suivi par",
-    "distinguishes": "est distingué par",
-    "upholds": "est maintenu par",
-    "overrules": "est cassé, annulé ou infirmé par",
-    "party_to": "a pour partie",
-    "represents": "est représenté par",
-    "pleads_in": "est plaidé par",
-    "decided_by": "a rendu",
-}
+EDGE_TYPES: dict[str, str] = {name: words for name, (words, _) in _EDGES.items()}
+REVERSED_EDGE_TYPES: dict[str, str] = {name: words for name, (_, words) in _EDGES.items()}
 EPISODE_STATUSES: dict[str, str] = {
     "pending": "en attente",
     "success": "réussi",

@@ -17,10 +17,10 @@ from legal_rag.base.files import progress
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
+from legal_rag.extraction.lookup import terms_of_all
 from legal_rag.extraction.outputs import OUTPUTS, write_outputs
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.extraction.store import ExtractionStore
-from legal_rag.extraction.terms import terms_of_all
 from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_documents, fill_graph
 from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents

@@ -16,8 +16,8 @@ from legal_rag.extraction.lookup import (
     discriminative_documents,
     documents_with_entities,
     entities_like,
+    wanted_entity,
 )
-from legal_rag.extraction.terms import wanted_entity
 from legal_rag.law.keys import ParsedQuery
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.extraction.entities import AVOCAT, PARTIE, Entity, rule_entity
-from legal_rag.extraction.rules.names import (
+from legal_rag.extraction.names import (
     BLANK,
     CAPITAL,
     LEAD,

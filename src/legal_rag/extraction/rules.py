@@ -7,7 +7,7 @@ from functools import cache
 from legal_rag.base.text import Span, read_words
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import BENEFIT_RULE, LEAVE_RULE, WORKING_TIME_RULE, Entity, in_order, rule_entity
-from legal_rag.extraction.rules.parties import find_counsel, find_parties
+from legal_rag.extraction.parties import find_counsel, find_parties
 from legal_rag.extraction.schemas import Schema
 from legal_rag.law import (
     ArticleCitation,
@@ -208,7 +208,7 @@ def _subject(text: str, start: int, end: int) -> tuple[str, str] | None:
 
 @cache
 def _subjects() -> re.Pattern[str]:
-    lists = read_words("legal_rag.extraction.rules")
+    lists = read_words("legal_rag.extraction")
     groups = "|".join(f"(?P<{name}>{'|'.join(lists[words])})" for name, words in SUBJECTS.items())
     apostrophes = groups.replace("'", "['’]").replace(" ", SPACE)
     return re.compile(rf"(?<!\w)(?:{apostrophes})(?!\w)", re.IGNORECASE)

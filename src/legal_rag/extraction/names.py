@@ -27,7 +27,7 @@ _MARRIED = re.compile(
     rf"Epouse|Veuve){BLANK}"
     rf"(?:(?:de{BLANK})?(?:M\.|Mme){BLANK})?"
 )
-LISTS = read_words("legal_rag.extraction.rules")
+LISTS = read_words("legal_rag.extraction")
 _CAPITAL_PARTICLES, NO_NAME = (
     frozenset(LISTS["capital_particles"]),
     frozenset((*MONTHS, *WEEKDAYS)).union(LISTS["no_name"]),

@@ -1,1 +1,0 @@
-"""Rule-based entities: parties, counsel, dates, sums, cited law; needs no model."""
