@@ -26,6 +26,7 @@ import numpy as np
 
 from legal_rag.corpus import ChunkConfig
 from legal_rag.encoder import EncoderIdentity
+from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever
@@ -58,13 +59,12 @@ class WordVectors:
     def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
         return [self._table[[zlib.crc32(word.encode()) % WORDS for word in text.split()]] for text in texts]
 
-    encode_queries = encode_documents
-
     def check_query(self, text: str) -> None:
         """Take any."""
 
-    def query_offsets(self, text: str) -> np.ndarray:
-        return np.array([word.span() for word in re.finditer(r"\S+", text)])
+    def query_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        offsets = ([word.span() for word in re.finditer(r"\S+", text)] for text in texts)
+        return [TokenVectors(*pair) for pair in zip(self.encode_documents(texts), map(np.array, offsets), strict=True)]
 
 
 def main() -> None:

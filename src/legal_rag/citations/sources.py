@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from legal_rag.base.text import Folded, Span, find_exact, fold, is_whole, widened
-from legal_rag.citations.claims import ClaimPart, Join, readings_of
+from legal_rag.citations.claims import ClaimPart, Join, edited_reading, readings_of
 from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stated_in
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
@@ -78,6 +78,11 @@ class SourceText:
             readings = readings_of(quotation)
             self._spans_by_quotation[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
         return self._spans_by_quotation[quotation]
+
+    def edited_spans(self, quotation: str) -> list[Span]:
+        """Return where the text holds a quotation whose words in brackets are an editor's."""
+        parts = edited_reading(quotation)
+        return self._spans_in_order(parts) if len(parts) > 1 else []
 
     def sentences_in(self, start: int, end: int) -> list[Span]:
         """Return the sentences that share a character with a span."""

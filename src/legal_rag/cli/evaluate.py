@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     import dspy
 
     from legal_rag.evaluation.metrics import Evaluation, RunComparison
-    from legal_rag.evaluation.questions.dataset import QuestionReport
-    from legal_rag.evaluation.questions.documents import Documents
+    from legal_rag.evaluation.questions.dataset import Documents, QuestionReport
     from legal_rag.evaluation.questions.generate import Estimate
     from legal_rag.library.filters import Filters
 
@@ -187,7 +186,7 @@ def questions_command(place: Place, **options: Any) -> None:
 
 
 def _open_documents(place: Place, doc_ids: set[str], options: dict[str, Any]) -> "Documents":
-    from legal_rag.evaluation.questions.documents import SourceDocuments
+    from legal_rag.evaluation.questions.dataset import SourceDocuments
 
     if options["source"] is None:
         if (config := options["config"]) is not None:

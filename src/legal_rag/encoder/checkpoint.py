@@ -14,8 +14,7 @@ import numpy as np
 
 from legal_rag.base.extras import missing_extra, require
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
-from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths, known_encoders
-from legal_rag.encoder.vocabulary import WholeVocabulary
+from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, check_lengths, known_encoders
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +44,10 @@ class Overrides(NamedTuple):
     document_prefix: str | None = None
     query_length: int | None = None
     document_length: int | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return those that are not None, by name."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 def load_checkpoint(
@@ -93,7 +96,7 @@ def load_checkpoint(
                 )
             tokenizer = AutoTokenizer.from_pretrained(where, **hub, **options)
             head, recorded = _read_form(files, body, known)
-            settings = recorded | {key: value for key, value in overrides._asdict().items() if value is not None}
+            settings = recorded | overrides.given()
             _add_markers(body, tokenizer, settings)
     except (OSError, HFValidationError) as error:
         raise FileNotFoundError(

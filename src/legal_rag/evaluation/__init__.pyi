@@ -1,12 +1,12 @@
-from .analysis import hardest as hardest
-from .analysis import plot_runs as plot_runs
-from .analysis import sampled as sampled
-from .analysis import save_plot as save_plot
 from .metrics import batch_query as batch_query
 from .metrics import caution as caution
 from .metrics import compare_runs as compare_runs
 from .metrics import evaluate_run as evaluate_run
+from .metrics import hardest as hardest
 from .metrics import measures as measures
+from .metrics import plot_runs as plot_runs
+from .metrics import sampled as sampled
+from .metrics import save_plot as save_plot
 from .trec import Qrels as Qrels
 from .trec import Query as Query
 from .trec import Run as Run

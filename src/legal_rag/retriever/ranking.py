@@ -49,14 +49,6 @@ class QueryFeatures(NamedTuple):
     facts: Subsets | None = None  # chunks of documents sharing rare entities: the best of each rank next
 
 
-class PartialScores(NamedTuple):
-    """Scores computed so far for one query, by place."""
-
-    maxsim: dict[Place, float]
-    bm25: dict[Place, float]
-    document_bm25: dict[Place, tuple[float, int]]  # of the whole document; the number of its chunks
-
-
 class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
@@ -179,36 +171,31 @@ class Ranker:
     def _fused(self, question: QueryFeatures, maxsim: Ranked, bm25: Ranked, subsets: Subsets | None) -> Ranked:
         """Score the union of candidates by both indexes; then add what the best of them cite, with citation gains."""
         first = {hit[:2] for part in (maxsim, bm25) for hit in part[:FUSED_CHUNKS]}
-        known = PartialScores({hit[:2]: hit[2] for hit in maxsim}, {hit[:2]: hit[2] for hit in bm25}, {})
-        places = sorted(known.maxsim.keys() | known.bm25.keys())
-        scores = self._by_all_parts(question, places, known, first)
-        if not places:
-            return _ordered(places, scores)
-        gains = self._citation_gains(self._links, dict(zip(places, scores, strict=True)), first)
-        cited = list(islice((place for place in gains if _is_among(place, subsets)), FUSED_CHUNKS))
-        places = sorted({*places, *cited})
-        scores = self._by_all_parts(question, places, known, first)
-        scores += np.array([CITED_WEIGHT * gains.get(place, 0.0) for place in places])
-        return _ordered(places, scores)
+        known = [{hit[:2]: hit[2] for hit in part} for part in (maxsim, bm25)]
+        if not (places := sorted(known[0].keys() | known[1].keys())):
+            return []
+        parts, top = self._partial_scores(question, places, *known), np.array([place in first for place in places])
+        gains = self._citation_gains(dict(zip(places, fuse(parts, top), strict=True)), first)
+        cited = islice((place for place in gains if _is_among(place, subsets)), FUSED_CHUNKS)
+        new = sorted(set(cited).difference(places))
+        places += new
+        parts = np.hstack([parts, self._partial_scores(question, new, {}, {})])
+        scores = fuse(parts, np.append(top, np.zeros(len(new), dtype=bool)))
+        return _ordered(places, scores + np.array([CITED_WEIGHT * gains.get(place, 0.0) for place in places]))
 
-    def _by_all_parts(
-        self, question: QueryFeatures, places: Sequence[Place], known: PartialScores, first: Set[Place]
+    def _partial_scores(
+        self, question: QueryFeatures, places: Sequence[Place], maxsim: dict[Place, float], bm25: dict[Place, float]
     ) -> np.ndarray:
-        """Return the fused scores of places, computing partial scores that are missing."""
-        no_maxsim, no_bm25, no_document = ([place for place in places if place not in scores] for scores in known)
-        known.maxsim.update(zip(no_maxsim, self._score_places(question, no_maxsim).tolist(), strict=True))
-        known.bm25.update(zip(no_bm25, self._lexical.scores(question.query, no_bm25).tolist(), strict=True))
-        scores, n_chunks = self._lexical.document_scores(question.query, no_document)
-        known.document_bm25.update(zip(no_document, zip(scores.tolist(), n_chunks.tolist(), strict=True), strict=True))
-        maxsim, bm25 = (np.array([scores[place] for place in places]) for scores in known[:2])
-        document_bm25, n_chunks = np.array([known.document_bm25[place] for place in places]).reshape(-1, 2).T
-        top = np.array([place in first for place in places], dtype=bool)
-        return fuse(maxsim, bm25, document_bm25, n_chunks, top)
+        """Return what `fuse` takes, shape (4, n_places); the scores that are not known yet are computed."""
+        no_maxsim, no_bm25 = ([place for place in places if place not in known] for known in (maxsim, bm25))
+        maxsim |= zip(no_maxsim, self._score_places(question, no_maxsim).tolist(), strict=True)
+        bm25 |= zip(no_bm25, self._lexical.scores(question.query, no_bm25).tolist(), strict=True)
+        by_chunk = [[known[place] for place in places] for known in (maxsim, bm25)]
+        return np.array([*by_chunk, *self._lexical.document_scores(question.query, places)])
 
-    def _citation_gains(
-        self, links: CitationLinks, scores: dict[Place, float], first: Set[Place]
-    ) -> dict[Place, float]:
+    def _citation_gains(self, scores: dict[Place, float], first: Set[Place]) -> dict[Place, float]:
         """Return the citation gains of the chunks of documents that the best ones cite, largest first."""
+        links = self._links
         best = _best_by_document(links.documents_at(first), scores)
         outgoing = links.links_from(best)
         shares = {name: self._lexical.share_citing(name) for name in {link.name for link in outgoing}}
@@ -230,9 +217,7 @@ class Ranker:
         return np.array([scores[place] for place in places], dtype=np.float32)
 
 
-def fuse(
-    maxsim: np.ndarray, bm25: np.ndarray, document_bm25: np.ndarray, n_chunks: np.ndarray, top: np.ndarray
-) -> np.ndarray:
+def fuse(parts: np.ndarray, top: np.ndarray) -> np.ndarray:
     """Fuse scores: a weighted sum of z-scores, less a length prior.
 
     Mean and deviation are taken over the best `FUSED_CHUNKS` among `top`, so that scores do not depend on how many
@@ -240,17 +225,15 @@ def fuse(
     logarithm of these chances, evens this out.
 
     Args:
-        maxsim: Of the chunks, shape (n,).
-        bm25: Of the chunks, shape (n,).
-        document_bm25: Of the chunks' documents, shape (n,).
-        n_chunks: Of the chunks' documents, shape (n,).
+        parts: Shape (4, n): of each chunk its MaxSim and BM25, of its document the BM25 and the number of chunks.
         top: Which chunks are among the `FUSED_CHUNKS` best by MaxSim or by BM25, shape (n,), bool.
 
     Returns:
         Shape (n,), float64; higher is more relevant, comparable within one query only.
     """
-    parts = ((MAXSIM_WEIGHT, maxsim), (BM25_WEIGHT, bm25), (DOCUMENT_BM25_WEIGHT, document_bm25))
-    fused = np.sum([weight * _z_scores(scores, top) for weight, scores in parts], axis=0)
+    *scores, n_chunks = parts
+    weights = (MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT)
+    fused = np.sum([weight * _z_scores(part, top) for weight, part in zip(weights, scores, strict=True)], axis=0)
     chances = 1 + LENGTH_PRIOR_PER_CHUNK * (n_chunks - 1)
     return np.asarray(fused - LENGTH_PRIOR_WEIGHT * np.log(chances))
 
@@ -302,12 +285,12 @@ def idf_weighted_query(
     """Scale a question's token vectors by IDF; drop those of stop words, punctuation and special tokens.
 
     A token weighs the square root of its word's inverse document frequency; weights have mean 1. Rows of the encoder's
-    query expansion, beyond the question's own tokens, weigh 1.
+    query expansion weigh 1.
 
     Args:
         question: The question.
         vectors: Shape (n_rows, dim), unit rows.
-        offsets: Shape (n_tokens, 2): the character span of each of the first rows.
+        offsets: Shape (n_rows, 2): their character spans, see `TokenVectors`.
         rarity: Returns the inverse document frequency of a word, 0 for a stop word.
 
     Returns:
@@ -316,12 +299,12 @@ def idf_weighted_query(
     weights = np.zeros(len(vectors), dtype=np.float32)
     for word in WORD.finditer(question):
         inside = (offsets[:, 0] < word.end()) & (offsets[:, 1] > word.start())
-        weights[: len(offsets)][inside[: len(weights)]] = np.sqrt(rarity(word.group()))
+        weights[inside] = np.sqrt(rarity(word.group()))
     counting = weights > 0
     if not counting.any():
         return vectors
     weights /= weights[counting].mean()
-    weights[len(offsets) :] = 1.0
+    weights[offsets[:, 0] < 0] = 1.0
     kept = weights > 0
     return np.asarray(vectors[kept] * weights[kept, None], dtype=np.float32)
 

@@ -313,20 +313,13 @@ class Retriever:
         return questions
 
     def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
-        """Encode questions, and weigh their tokens by IDF."""
-        lexical, encoded = self._lexical_index, self._encode_queries(queries)
-        # Not the offsets of `EncodedQuery.tokens`, which include the encoder's expansion: its rows weigh 1.
-        return [
-            idf_weighted_query(query.text, vectors, self.encoder.query_offsets(query.text), lexical.rarity)
-            for query, vectors in zip(queries, encoded, strict=True)
-        ]
-
-    def _encode_queries(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
-        """Return the questions' token vectors; new ones are checked, and encoded in one batch."""
+        """Encode questions, new ones checked and in one batch, and weigh their tokens by IDF."""
         self.load()
         new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
-        encoded = iter(self.encoder.encode_queries(new) if new else [])
-        return [query.tokens.vectors if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
+        encoded = iter(self.encoder.query_tokens(new) if new else [])
+        tokens = [query.tokens if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
+        rarity = self._lexical_index.rarity
+        return [idf_weighted_query(query.text, *read, rarity) for query, read in zip(queries, tokens, strict=True)]
 
     def _build_hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
         chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])

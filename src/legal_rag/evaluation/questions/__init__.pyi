@@ -4,7 +4,7 @@ from .checks import find_span as find_span
 from .checks import qa_reward as qa_reward
 from .checks import span_grounding_reward as span_grounding_reward
 from .dataset import QuestionReport as QuestionReport
-from .documents import SourceDocuments as SourceDocuments
+from .dataset import SourceDocuments as SourceDocuments
 from .generate import estimate as estimate
 from .generate import generate_questions as generate_questions
 from .writer import FullQAExtraction as FullQAExtraction

@@ -1,26 +1,31 @@
-"""Dataset of questions: rows, near-duplicate removal, splits, Parquet files, card."""
+"""Dataset of questions: documents drawn, a record of each as it is asked about, rows, splits, Parquet files, card."""
 
 import hashlib
+import heapq
+import json
 import os
 import re
 import shutil
+import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import sync, write_whole
 from legal_rag.base.text import Span, fold_text
-from legal_rag.corpus.documents import Document
-from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
+from legal_rag.corpus.documents import Document, SourceOptions, read_documents
 from legal_rag.evaluation.questions.checks import QuestionSettings
 from legal_rag.evaluation.trec import NO_MODEL
+from legal_rag.indexer.config import IndexConfig, source_label
 from legal_rag.law import find_dates, find_identifiers
 from legal_rag.library.bm25 import lexical_words
+from legal_rag.library.library import Library
+from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import jaccard
 
 SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
@@ -39,6 +44,176 @@ MARGIN_CHARS: Final = 60  # beyond that, so that what begins or ends there is re
 MAX_ENTITIES: Final = 10
 
 CARD: Final = "README.md"
+
+T = TypeVar("T")
+
+
+class SourceDocuments:
+    """Documents drawn from a source while it is read, held in memory: as many as `limit` allows.
+
+    The same documents as `draw` takes of a Library that holds the same source.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        options: SourceOptions | None = None,
+        *,
+        limit: int | None = None,
+        seed: int = 0,
+        doc_ids: Collection[str] = (),
+    ) -> None:
+        """Read a source once, as `legal_rag.corpus.read_documents` does, and draw of it; see `draw`."""
+        self.name = source_label(IndexConfig(source=source))
+        documents = ((document.id, document) for document in read_documents(source, options))
+        self._documents = dict(draw(documents, limit, seed, doc_ids))
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def content_hashes(self) -> Iterator[tuple[str, str]]:
+        """Return ids and content hashes, in the source's order."""
+        return ((doc_id, document.content_hash) for doc_id, document in self._documents.items())
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id; KeyError if it was not drawn."""
+        return self._documents[doc_id]
+
+
+Documents = Library | SourceDocuments
+
+
+def draw(
+    pairs: Iterable[tuple[str, T]], limit: int | None, seed: int, doc_ids: Collection[str] = ()
+) -> list[tuple[str, T]]:
+    """Draw `limit` pairs (None: all) of a document's id and anything, in their order, among `doc_ids` if there are any.
+
+    A lower limit draws some of the same. No more than `limit` pairs are held at a time.
+
+    Raises:
+        LookupError: If there is no pair of one of `doc_ids`.
+        ValueError: If `limit` is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit}")
+    if doc_ids:
+        pairs = [pair for pair in pairs if pair[0] in doc_ids]
+        if missing := sorted(set(doc_ids) - {doc_id for doc_id, _ in pairs}):
+            raise LookupError(f"no document {missing[0]!r} ({len(missing)} of {len(set(doc_ids))} ids are unknown)")
+    if limit is None:
+        return list(pairs)
+    lots = ((hashlib.sha256(f"{seed}:{pair[0]}".encode()).digest(), number, pair) for number, pair in enumerate(pairs))
+    return [pair for _, _, pair in sorted(heapq.nsmallest(limit, lots), key=lambda lot: lot[1])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRecord:
+    """Outcome of one document."""
+
+    doc_id: str
+    content_hash: str  # of the document
+    status: Literal["accepted", "rejected", "failed"]  # failed: the model was not reached; a later run tries again
+    reason: str = ""  # why not accepted
+    row: dict[str, Any] | None = None  # of the dataset, where accepted
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0  # in dollars; None where the price is not known
+    seconds: float = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """The model's usage, as the agent counts it."""
+        return Usage(self.replies, 0, self.prompt_tokens, self.completion_tokens, self.cost)
+
+
+RecordMaker = Callable[[str], CheckpointRecord]  # of a document's id
+
+
+def usage_columns(usage: Usage) -> dict[str, Any]:
+    """Write usage under the names that records and reports give it."""
+    return {
+        "replies": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
+    }
+
+
+class Checkpoint:
+    """Append-only JSONL file of records, each on disk before the next document begins. Thread-safe."""
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        """Open or create a file in a folder that exists; `settings` are what decides the records.
+
+        Raises:
+            ValueError: If the file has other settings, or is not a checkpoint.
+        """
+        self._records: dict[str, CheckpointRecord] = {}  # the last of each document
+        self._lock = threading.Lock()
+        settings = json.loads(json.dumps(settings))
+        written, header = path.read_bytes() if path.exists() else b"", _json_line({"settings": settings})
+        # What follows the last line end was cut off by a kill.
+        first, *lines = written[: written.rfind(b"\n") + 1].splitlines(keepends=True) or [b""]
+        if first or not header.startswith(written):
+            _check_settings(path, first or written, settings)
+        for line in lines:
+            record = _parse_record(path, line)
+            self._records[record.doc_id] = record
+        os.truncate(path, len(first) + sum(map(len, lines))) if written else path.touch()
+        self._file = path.open("ab")
+        if not first:
+            self._append_line(header)
+            sync(path.parent)
+
+    def is_finished(self, doc_id: str, content_hash: str) -> bool:
+        """Tell whether a document, as it is now, was accepted or rejected."""
+        record = self._records.get(doc_id)
+        return record is not None and record.status != "failed" and record.content_hash == content_hash
+
+    def record(self, doc_id: str) -> CheckpointRecord:
+        """Return a document's record; KeyError if it has none."""
+        return self._records[doc_id]
+
+    def add(self, record: CheckpointRecord) -> None:
+        """Append a record and sync it to disk; the cost of an earlier failure is added to its own."""
+        with self._lock:
+            if before := self._records.get(record.doc_id):
+                spent, seconds = record.usage.plus(before.usage), record.seconds + before.seconds
+                record = replace(record, **usage_columns(spent), seconds=seconds)
+            self._append_line(_json_line(asdict(record)))
+            self._records[record.doc_id] = record
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _append_line(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def _check_settings(path: Path, first: bytes, settings: Mapping[str, Any]) -> None:
+    try:
+        stored = dict(json.loads(first)["settings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} does not begin with settings: {first[:60]!r}") from error
+    for name, value in settings.items():
+        if stored.get(name) != value:
+            begun = f"{path.parent} was begun with {name} {stored.get(name)!r}"
+            raise ValueError(f"{begun}, now {value!r}: choose another folder")
+
+
+def _parse_record(path: Path, line: bytes) -> CheckpointRecord:
+    try:
+        return CheckpointRecord(**json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"damaged line in {path}: {line[:60]!r}") from error
+
+
+def _json_line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,11 @@
 import contextlib
 import contextvars
 import functools
-import io
 import logging
+import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,15 +17,24 @@ from legal_rag.base.extras import require
 from legal_rag.base.files import locked, progress
 from legal_rag.corpus.chunking import draw_window
 from legal_rag.corpus.files import is_french
-from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
-from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings
+from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings, tidy
 from legal_rag.evaluation.questions.dataset import (
     MODEL_NAME,
+    Checkpoint,
+    CheckpointRecord,
+    Documents,
     QuestionReport,
+    RecordMaker,
+    SourceDocuments,
+    draw,
+    make_row,
+    usage_columns,
     write_card,
     write_dataset,
 )
-from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw, record_of
+from legal_rag.law import find_identifiers
+from legal_rag.law.sentences import split_sentences, without_blanks
+from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.library import Library
 from legal_rag.llm import ModelError, Price, Throttle, Usage, price_of, tokens_in
 
@@ -34,15 +43,16 @@ if TYPE_CHECKING:
 
     from legal_rag.retriever.retriever import Retriever
 
-logger = logging.getLogger(__name__)
-
-
 CHECKPOINT: Final = "progress.jsonl"
 NAMES_LISTED = 20  # files of a folder, in a message
 DSPY_LOGGERS: Final = ("dspy.clients.lm", "dspy.utils.parallelizer")  # warn of cut-off replies and of interruptions
 SAMPLED = 100  # documents read for the estimate
 REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
 ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first one: code, trajectory (mean of 13 seen)
+
+QUERY_CHARS = 300  # of a summary: its first sentences, as far as they fit
+ANSWER_CHARS = 400
+MIN_WORDS = 3  # content words, for a query to say anything
 
 
 def generate_questions(
@@ -105,18 +115,14 @@ def generate_questions(
                         bar.set_postfix(totals.shown(), refresh=False)
                         bar.update()
 
-                if lm is None:
-                    from_summary: RecordMaker = functools.partial(record_of, library)
-                    make = _with_round_trip(from_summary, library, retriever, config, trust_remote_code)
-                    for doc_id in todo:
-                        keep(make(doc_id))
-                else:
+                make: RecordMaker = functools.partial(_summary_record, library)
+                if lm is not None:
                     from legal_rag.evaluation.questions.writer import ModelQuestions
 
-                    by_model = ModelQuestions(library, lm, config, throttle)
-                    make = _with_round_trip(by_model, library, retriever, config, trust_remote_code)
-                    _ask_in_threads(todo, make, keep, throttle, workers)
-            records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
+                    make = ModelQuestions(library, lm, config, throttle)
+                make = _with_round_trip(make, library, retriever, config, trust_remote_code)
+                _ask_in_threads(todo, make, keep, throttle, workers if lm is not None else 1)
+            records = [checkpoint.record(doc_id) for doc_id, _ in drawn]
             return _save_questions(folder, records, config, model_name(lm), _source_name(library))
 
 
@@ -193,9 +199,8 @@ def _refuse_other_files(folder: Path) -> None:
     """Refuse a folder with other files where a dataset's files would replace them."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file (expected a folder, or nothing yet)")
-    if (folder / CHECKPOINT).is_file():
-        return
-    if taken := sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []:
+    taken = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    if taken and CHECKPOINT not in taken:
         listed = ", ".join(taken[:NAMES_LISTED])
         raise ValueError(f"{folder} holds other things: {listed} (expected none, or questions begun before)")
 
@@ -239,8 +244,7 @@ def _ask_in_threads(
             throttle.stop(error)
 
     is_french("")  # loads the language model before every thread does
-    # Refine and BestOfN print each reply that they could not read.
-    with contextlib.redirect_stdout(_LogOut()), _quiet(*DSPY_LOGGERS), ThreadPoolExecutor(workers) as pool:
+    with _quiet_dspy(), ThreadPoolExecutor(workers) as pool:
         try:
             wait([pool.submit(contextvars.copy_context().run, work, doc_id) for doc_id in doc_ids])
         finally:
@@ -254,21 +258,18 @@ def _ask_in_threads(
 
 
 @contextlib.contextmanager
-def _quiet(*names: str) -> Iterator[None]:
-    levels = {logging.getLogger(name): logging.getLogger(name).level for name in names}
-    for log in levels:
-        log.setLevel(logging.ERROR)
+def _quiet_dspy() -> Iterator[None]:
+    """Drop what DSPy logs of cut-off replies, and prints of replies that it could not read."""
+    loggers = [logging.getLogger(name) for name in DSPY_LOGGERS]
+    levels = [log.level for log in loggers]
     try:
-        yield
+        for log in loggers:
+            log.setLevel(logging.ERROR)
+        with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+            yield
     finally:
-        for log, level in levels.items():
+        for log, level in zip(loggers, levels, strict=True):
             log.setLevel(level)
-
-
-class _LogOut(io.TextIOBase):
-    def write(self, text: str) -> int:
-        logger.debug("%s", text)
-        return len(text)
 
 
 def _with_round_trip(
@@ -309,16 +310,12 @@ def _with_round_trip(
 
 
 def _save_questions(
-    folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings, model: str, corpus: str
+    folder: Path, records: Sequence[CheckpointRecord], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
     totals = _Totals()
-
-    def added() -> Iterator[CheckpointRecord]:
-        for record in records:
-            totals.add(record)
-            yield record
-
-    splits, duplicates = write_dataset(folder, added(), settings.seed, hard_negatives=bool(settings.hard_negatives))
+    for record in records:
+        totals.add(record)
+    splits, duplicates = write_dataset(folder, records, settings.seed, hard_negatives=bool(settings.hard_negatives))
     passed = totals.statuses["accepted"]
     report = QuestionReport(
         folder=folder,
@@ -337,3 +334,55 @@ def _save_questions(
     )
     write_card(report)
     return report
+
+
+def _summary_record(documents: Documents, doc_id: str) -> CheckpointRecord:
+    """Make a document's row of its official summary.
+
+    What would make the question circular is left out: titles, sentences that name a case, and a summary that its
+    document repeats word for word.
+    """
+    document = documents.document(doc_id)
+    query = _make_query(document.summary, QUERY_CHARS)
+    words = set(lexical_words(query))
+    rejected = CheckpointRecord(doc_id=document.id, content_hash=document.content_hash, status="rejected")
+    if not query:
+        return replace(rejected, reason="no_summary")
+    if query in tidy(document.content):
+        return replace(rejected, reason="copied")
+    if len(words) < MIN_WORDS:
+        return replace(rejected, reason="names_no_matter")
+    if not is_french(query):
+        return replace(rejected, reason="not_french")
+    start, end = max(_find_sentences(document.content), key=lambda span: _count_shared(document.content, span, words))
+    score = _count_shared(document.content, (start, end), words) / len(words)
+    if not score:
+        return replace(rejected, reason="ungrounded")
+    row = make_row(
+        document,
+        query,
+        (start, end),
+        main_topic=tidy(document.title),
+        summary=document.summary,
+        score=round(score, 4),
+        model=MODEL_NAME,
+        prompt_hash="",
+    )
+    return replace(rejected, status="accepted", row=row)
+
+
+def _make_query(summary: str, most: int) -> str:
+    """Return a summary's first sentences that name no case, as many as fit, or the beginning of the first."""
+    whole = tidy(summary)
+    sentences = (whole[start:end].strip() for start, end in split_sentences(whole))
+    text = " ".join(part for part in sentences if all(match.kind == "article" for match in find_identifiers(part)))
+    ends = [end for _, end in split_sentences(text) if end <= most]
+    return text[: ends[-1]].strip() if ends else text[:most].rpartition(" ")[0] or text[:most]
+
+
+def _find_sentences(content: str) -> list[tuple[int, int]]:
+    return without_blanks(content, ((start, min(end, start + ANSWER_CHARS)) for start, end in split_sentences(content)))
+
+
+def _count_shared(content: str, span: tuple[int, int], words: set[str]) -> int:
+    return len(words & set(lexical_words(content[slice(*span)])))

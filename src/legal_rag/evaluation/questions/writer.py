@@ -10,10 +10,8 @@ from typing import Literal
 import dspy
 
 from legal_rag.corpus.chunking import draw_window
-from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, usage_columns
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
-from legal_rag.evaluation.questions.dataset import make_row
-from legal_rag.evaluation.questions.documents import Documents
+from legal_rag.evaluation.questions.dataset import CheckpointRecord, Documents, make_row, usage_columns
 from legal_rag.llm import (
     UNLIMITED,
     Completion,

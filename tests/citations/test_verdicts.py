@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from legal_rag.citations import format_verification, render_verification, verdicts, verify_text
 from legal_rag.cli import main
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
 from legal_rag.library import Library
-from legal_rag.verification import format_verification, render_verification, verdicts, verify_text
 
 RULE = "le salarié qui signe une rupture conventionnelle sous la menace d'une sanction peut en demander la nullité"
 OTHER = "l'employeur doit remettre au salarié un exemplaire de la convention signée par les deux parties"

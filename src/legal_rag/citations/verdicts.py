@@ -11,8 +11,19 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
+from cachetools import LRUCache
+
 from legal_rag.base.html import Rows, displayed
 from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
+from legal_rag.citations.quotations import NearPassage, QuotedCorpus
+from legal_rag.citations.references import (
+    QUOTED_WORDS,
+    Source,
+    StatedArticle,
+    StatedDecision,
+    StatedQuotation,
+    find_references,
+)
 from legal_rag.corpus.documents import Document
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation, legal_date
@@ -29,15 +40,6 @@ from legal_rag.law.outcomes import (
 )
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
-from legal_rag.verification.quotations import NearPassage, QuotedCorpus
-from legal_rag.verification.references import (
-    QUOTED_WORDS,
-    Source,
-    StatedArticle,
-    StatedDecision,
-    StatedQuotation,
-    find_references,
-)
 
 Verdict = Literal["confirmed", "wrong", "missing", "not_indexed"]
 Kind = Literal["decision", "article", "quotation"]
@@ -50,8 +52,6 @@ IN_FRENCH: Mapping[Verdict, str] = {
     "not_indexed": "code non indexé",
 }
 
-_UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
-_OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
 MAX_REFERENCES = 5000  # decisions, and articles, that are looked up
 MAX_QUOTATIONS = 1000
@@ -160,12 +160,6 @@ class Verification:
         return {"status": self.status, "counts": dict(self.counts), **rest}
 
 
-def readable(text: str) -> str:
-    """Normalise a text as displayed: composed, without invisible characters, its digits from 0 to 9."""
-    text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
-    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
-
-
 def verify_text(text: str, library: Library) -> Verification:
     """Check every decision, article and quotation that a text names against a Library.
 
@@ -180,14 +174,14 @@ def verify_text(text: str, library: Library) -> Verification:
         raise ValueError("no text to verify")
     if not library.n_documents:
         raise ValueError(f"no documents in {library.path}")
-    return _Verifier(_as_displayed(text), library).verify()
+    return _Verifier(readable(text), library).verify()
 
 
 _UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
 _OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 
 
-def _as_displayed(text: str) -> str:
+def readable(text: str) -> str:
     """Normalise a text as displayed: composed, without invisible characters, its digits from 0 to 9."""
     text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
@@ -213,11 +207,9 @@ class _Verifier:
         if quotations and not self._quoted_corpus.has_words:
             self._add_notice("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
-        references = [
-            *map(self._verify_decision, decisions),
-            *map(self._verify_article, articles),
-            *filter(None, map(self._verify_quotation, quotations)),
-        ]
+        references = [*map(self._verify_decision, decisions), *map(self._verify_article, articles)]
+        self._checked = {(reference.start, reference.end): reference for reference in references}
+        references += filter(None, map(self._verify_quotation, quotations))
         references.sort(key=lambda reference: (reference.start, -reference.end))
         return Verification(self.text, tuple(references), tuple(self.notices), self.complete)
 
@@ -244,9 +236,7 @@ class _Verifier:
     # Decisions
 
     def _verify_decision(self, stated: StatedDecision) -> Reference:
-        reference = self._verify_numbered(stated) if stated.names else self._verify_dated(stated)
-        self._checked[stated.start, stated.end] = reference
-        return reference
+        return self._verify_numbered(stated) if stated.names else self._verify_dated(stated)
 
     def _verify_numbered(self, stated: StatedDecision) -> Reference:
         documents = self._decisions.named(stated)
@@ -304,27 +294,24 @@ class _Verifier:
     # Articles
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
-        reference = self._judge_article(stated)
-        self._checked[stated.start, stated.end] = reference
-        return reference
-
-    def _judge_article(self, stated: StatedArticle) -> Reference:
         whole = stated.start, stated.end
-        held = self._articles.of_code(stated.code)
-        if not held:
+        if not self._articles.holds_code(stated.code):
             reason = f"L'index n'a pas les articles du {stated.code}."
             return self._report("article", *whole, "not_indexed", reason)
-        if doc_id := held.get(stated.value):
+        if doc_id := self._articles.doc_id(stated.code, stated.value):
             return self._report(
                 "article",
                 *whole,
                 "confirmed",
                 f"Article du {stated.code} dans l'index.",
                 doc_id=doc_id,
-                title=self._articles.title(doc_id),
+                title=self._decisions.title(doc_id),
             )
         near = self._articles.near(stated.code, stated.value)
-        nearest = tuple(Nearest(held[value], f"article {value} du {stated.code}", "numéro voisin") for value in near)
+        nearest = tuple(
+            Nearest(self._articles.doc_id(stated.code, value), f"article {value} du {stated.code}", "numéro voisin")
+            for value in near
+        )
         if stated.former or not self._articles.is_whole(stated.code, stated.value):
             reason = f"L'index n'a pas cet article du {stated.code}, qui peut être d'une autre version."
             return self._report("article", *whole, "missing", reason, nearest=nearest)
@@ -443,14 +430,12 @@ class _Decisions:
         self._library = library
         self._ids: dict[str, list[str]] = {}  # by key
         self._days: dict[str, list[Document]] = {}
-        self._documents: dict[str, Document] = {}
+        self._documents: LRUCache[str, Document] = LRUCache(2000)
 
     def document(self, doc_id: str) -> Document:
-        if doc_id not in self._documents:
-            if len(self._documents) > 2000:
-                self._documents.clear()
-            self._documents[doc_id] = self._library.document(doc_id)
-        return self._documents[doc_id]
+        if (document := self._documents.get(doc_id)) is None:
+            document = self._documents[doc_id] = self._library.document(doc_id)
+        return document
 
     def title(self, doc_id: str) -> str:
         return legal_citation(self.document(doc_id)).text
@@ -553,12 +538,13 @@ class _Articles:
             codes.setdefault(code, {})[value] = key
         return codes
 
-    def of_code(self, code: str) -> Mapping[str, str]:
-        """Return the document of each article of a code; empty: the code is not indexed."""
-        return _CodeArticles(self._keys_by_code.get(code, {}), self._library)
+    def holds_code(self, code: str) -> bool:
+        return code in self._keys_by_code
 
-    def title(self, doc_id: str) -> str:
-        return legal_citation(self._library.document(doc_id)).text
+    def doc_id(self, code: str, value: str) -> str:
+        """Return the document of an article of an indexed code; "" if there is none."""
+        key = self._keys_by_code[code].get(value)
+        return self._library.ids_named([key])[key][0] if key else ""
 
     def near(self, code: str, value: str) -> list[str]:
         """Return up to three article numbers nearest to a missing one, of its series where there are any."""
@@ -573,21 +559,6 @@ class _Articles:
         held = self._keys_by_code[code]
         chapter = value.rpartition("-")[0]
         return len(held) >= WHOLE_CODE or bool(chapter and any(number.startswith(f"{chapter}-") for number in held))
-
-
-class _CodeArticles(Mapping[str, str]):
-    def __init__(self, keys: Mapping[str, str], library: Library) -> None:
-        self._keys, self._library = keys, library
-
-    def __getitem__(self, value: str) -> str:
-        key = self._keys[value]
-        return self._library.ids_named([key])[key][0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
 
 
 def _document_court(document: Document) -> CourtName:

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
-from legal_rag.verification.verdicts import IN_FRENCH, VERDICTS, Reference, Verdict, Verification
+from legal_rag.citations.verdicts import IN_FRENCH, VERDICTS, Reference, Verdict, Verification
 
-PACKAGE = "legal_rag.verification"
+PACKAGE = "legal_rag.citations"
 TITLE = "Références vérifiées"
 SIGNS: dict[Verdict, str] = {"confirmed": "✓", "wrong": "✗", "missing": "?", "not_indexed": "∅"}
 KINDS = {"decision": "décision", "article": "article", "quotation": "citation"}

@@ -2,13 +2,15 @@
 
 import difflib
 import re
-from array import array
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from cachetools import LRUCache
+
 from legal_rag.base.text import LETTERS, Span
+from legal_rag.citations.claims import BRACKETS
 from legal_rag.citations.sources import SourceText
 from legal_rag.law.words import negations
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
@@ -21,16 +23,12 @@ FEW_HAVING, MANY_HAVING = 60, 1000  # documents that have all words of a quotati
 MAX_READ = 20_000  # documents read for the quotations of one text, without those of the first passages
 RARE_WORDS = 14  # by which passages are ranked
 AROUND = 1500  # characters before and after a chunk, as long as a quotation may begin or end outside it
-KEPT_CHARS = 8_000_000  # of documents, in memory
+KEPT_TEXTS = 100  # documents, in memory
 COMMON = 60  # occurrences of a word in one text, above which it is ignored
-MOST_ADDED = 80  # characters of the document that an editor's words in brackets may replace
 MOST_CUT = 3000  # characters of the document that an ellipsis may replace
 
-_KEPT = re.compile(r"[^\W_]+|[%‰€$£§]|(?<=\d),(?=\d)|(?<![\w)])[-−](?=\d)")
-_NUMBER_SIGN = re.compile(r"\bn\s?[°º]", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+|[%‰€$£§]|\[\s{0,3}(?:\.{3}|…)\s{0,3}\]|\(\s{0,3}(?:\.{3}|…)\s{0,3}\)|\.{3}|…")
 _CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]|\.{3}|…")
-_BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # an editor's, not an ellipsis
+_WORD = re.compile(rf"[^\W_]+|[%‰€$£§]|{_CUT.pattern}")
 _LETTERS = str.maketrans(LETTERS)
 _NEGATION = re.compile(negations(), re.IGNORECASE)
 _STOP = re.compile(r"[.;!?]\s")
@@ -69,13 +67,9 @@ class QuotedText:
         self._source = SourceText(doc_id, content)
 
     def find(self, quotation: str) -> Span | None:
-        """Return the span of the first match of a quotation; typography, blanks and punctuation do not count.
-
-        An editor's words in brackets may replace others.
-        """
-        if spans := self._source.quotation_spans(quotation):
-            return self._in_document(*spans[0])
-        return None if _CUT.search(quotation) else self._find_all([part for part in _BRACKETS.split(quotation) if part])
+        """Return the span of the first match of a quotation; an editor's words in brackets may replace others."""
+        spans = self._source.quotation_spans(quotation) or self._source.edited_spans(quotation)
+        return self._in_document(*spans[0]) if spans else None
 
     def votes(self, quotation: str) -> int:
         """Estimate how much of a quotation occurs in one place; higher is more."""
@@ -93,7 +87,7 @@ class QuotedText:
         begin = max(blocks[0].b - blocks[0].a, 0)
         end = min(last_block.b + len(words) - last_block.a, len(here))
         here = here[begin : max(end, last_block.b + last_block.size)]
-        differences = tuple(self._word_changes(_BRACKETS.sub(" ", quotation), words, here))
+        differences = tuple(self._word_changes(BRACKETS.sub(" ", quotation), words, here))
         cut = sum(len(difference.document.split()) for difference in differences if _CUT.fullmatch(difference.quoted))
         n_cuts = sum(_CUT.fullmatch(word.folded) is not None for word in words)
         equal = sum(block.size for block in blocks)
@@ -117,14 +111,6 @@ class QuotedText:
         return self._offset + start, self._offset + end
 
     @cached_property
-    def _squeezed(self) -> str:
-        return _squeeze(self.content)
-
-    @cached_property
-    def _squeezed_places(self) -> "array[int]":
-        return _map_squeezed(self.content)
-
-    @cached_property
     def _text_words(self) -> list[_TextWord]:
         return _split_words(self.content)
 
@@ -134,35 +120,6 @@ class QuotedText:
         for number, word in enumerate(self._text_words):
             places.setdefault(word.folded, []).append(number)
         return places
-
-    def _find_all(self, pieces: Sequence[str]) -> Span | None:
-        """Find pieces in order, comparing letters and figures only."""
-        needles = [squeezed for piece in pieces if (squeezed := _squeeze(piece))]
-        at = self._squeezed.find(needles[0]) if needles else -1
-        while at >= 0:
-            if (spans := self._find_following(needles, at)) and all(self._is_at_word_borders(*span) for span in spans):
-                return self._in_document(spans[0][0], spans[-1][1])
-            at = self._squeezed.find(needles[0], at + 1)
-        return None
-
-    def _find_following(self, needles: Sequence[str], at: int) -> list[Span]:
-        """Return the span of each piece, the first one at `at`; empty if one is missing or negated."""
-        spans: list[Span] = []
-        for needle in needles:
-            at = self._squeezed.find(needle, at, at + len(needle) + (MOST_ADDED if spans else 0))
-            if at < 0:
-                return []
-            start, end = self._squeezed_places[at], self._squeezed_places[at + len(needle) - 1] + 1
-            if spans and _NEGATION.search(self.content, spans[-1][1], start):
-                return []
-            spans.append((start, end))
-            at += len(needle)
-        return spans
-
-    def _is_at_word_borders(self, start: int, end: int) -> bool:
-        around = self.content[max(start - 1, 0) : start], self.content[end : end + 1]
-        inside = self.content[start], self.content[end - 1]
-        return not any(out.isalnum() and within.isalnum() for out, within in zip(around, inside, strict=True))
 
     def _window(self, words: Sequence[_TextWord]) -> tuple[Span, int]:
         """Return the range of words with most of a quotation's at their distances, and its votes."""
@@ -186,8 +143,8 @@ class QuotedCorpus:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._texts: OrderedDict[str, QuotedText] = OrderedDict()
-        self._chars, self._to_read = 0, MAX_READ
+        self._texts: LRUCache[str, QuotedText] = LRUCache(KEPT_TEXTS)
+        self._to_read = MAX_READ
         self._places_by_quotation: dict[str, tuple[str, Span] | None] = {}
 
     @cached_property
@@ -204,13 +161,8 @@ class QuotedCorpus:
 
     def text(self, doc_id: str) -> QuotedText:
         """Return a document's text, cached for the next quotation."""
-        if doc_id in self._texts:
-            self._texts.move_to_end(doc_id)
-            return self._texts[doc_id]
-        text = self._texts[doc_id] = QuotedText(doc_id, self.library.document(doc_id).content)
-        self._chars += len(text.content)
-        while self._chars > KEPT_CHARS and len(self._texts) > 1:
-            self._chars -= len(self._texts.popitem(last=False)[1].content)
+        if (text := self._texts.get(doc_id)) is None:
+            text = self._texts[doc_id] = QuotedText(doc_id, self.library.document(doc_id).content)
         return text
 
     def find(self, quotation: str) -> tuple[str, Span] | None:
@@ -246,7 +198,7 @@ class QuotedCorpus:
 
     def _ids_having_words(self, quotation: str, most: int) -> list[str] | None:
         """Return the documents that have all words of a quotation; None if there are more than `most`."""
-        terms = set(lexical_words(_BRACKETS.sub(" ", quotation)))
+        terms = set(lexical_words(BRACKETS.sub(" ", quotation)))
         if self._index is None or not terms:
             return []
         places = self._index.documents_having([terms], most)
@@ -269,7 +221,7 @@ class QuotedCorpus:
 
 
 def _quotation_words(quotation: str) -> list[_TextWord]:
-    return _split_words(_BRACKETS.sub(" ", quotation))[:MAX_WORDS]
+    return _split_words(BRACKETS.sub(" ", quotation))[:MAX_WORDS]
 
 
 def _split_words(text: str) -> list[_TextWord]:
@@ -283,21 +235,3 @@ def _matcher(a: Sequence[_TextWord], b: Sequence[_TextWord]) -> "difflib.Sequenc
 
 def _words_text(text: str, words: Sequence[_TextWord]) -> str:
     return " ".join(text[words[0].start : words[-1].end].split()) if words else ""
-
-
-def _squeeze(text: str) -> str:
-    """Keep letters and figures only, case-folded, and the signs that change an amount."""
-    return "".join(_KEPT.findall(_signs_as_letters(text))).translate(_LETTERS).casefold()
-
-
-def _map_squeezed(text: str) -> "array[int]":
-    """Return the offset in `text` of each character of the squeezed text."""
-    places = array("q")
-    for match in _KEPT.finditer(_signs_as_letters(text)):
-        for place, letter in enumerate(match.group(), match.start()):
-            places.extend([place] * len(LETTERS.get(letter, letter).casefold()))
-    return places
-
-
-def _signs_as_letters(text: str) -> str:
-    return _NUMBER_SIGN.sub(lambda sign: "n" + " " * (len(sign.group()) - 2) + "o", text)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from legal_rag.verification.references import find_references
+from legal_rag.citations.references import find_references
 
 
 def only(text):
