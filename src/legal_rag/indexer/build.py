@@ -3,13 +3,15 @@
 import dataclasses
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.extraction.schemas import ExtractionSettings
 from legal_rag.indexer.commit import (
     LibraryUpdate,
     append_bad_records,
@@ -31,6 +33,7 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
+from legal_rag.indexer.entities import entity_part
 from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.plaid.files import PLAID_FOLDER
@@ -39,14 +42,14 @@ from legal_rag.library.store import StoreWriter
 NO_TEXT = "-"  # replaces an empty text: a document must have one
 
 
-def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
+def build_index(
+    cfg: IndexConfig, encoder: Encoder | None = None, *, extraction: ExtractionSettings | None = None
+) -> IndexReport:
     """Build a Library from a source; it replaces an existing one when it is complete.
 
-    A build that was killed is resumed by the next one with the same settings, and gives the same index.
-
-    Args:
-        cfg: What to build, and where.
-        encoder: A loaded one, instead of the one `cfg` names.
+    A build that was killed is resumed by the next one with the same settings, and gives the same index. `encoder` is a
+    loaded one, instead of the one `cfg` names. With `extraction`, by rules, entities are extracted too, unless the
+    Library that is replaced has any, which are kept.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.
@@ -62,7 +65,7 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
         with resumed_build(cfg, encoder) as (scratch, store):
             with watch.timed("shards"):
                 fill_shards(scratch, documents, store, encoder, cfg, watch)
-            finish_build(scratch, store, encoder, cfg, report)
+            finish_build(scratch, store, encoder, cfg, report, extraction)
     return report
 
 
@@ -70,11 +73,8 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
     """Add the documents of a source to a Library, in new shards; existing shards are not rewritten.
 
     Unchanged documents are skipped; changed ones are replaced. All are chunked and encoded with the Library's settings,
-    not those of `cfg`.
-
-    Args:
-        cfg: The source and its options, the limit, the ids file, and where the Library is.
-        encoder: The Library's encoder, if it is loaded already.
+    and `encoder`, if given, is the Library's: `cfg` gives the source and its options, the limit, the ids file, and
+    where the Library is.
 
     Raises:
         FileNotFoundError: If there is no Library, or the source or the encoder does not exist.
@@ -109,21 +109,14 @@ def remove_documents(
 
 
 class IncrementalIndexer:
-    """Adds and removes single documents of a Library and its corpus index.
-
-    Args:
-        library: The Library, or its folder.
-    """
+    """Adds and removes single documents of a Library, given open or by its folder, and its corpus index."""
 
     def __init__(self, library: Library | str | Path) -> None:
         path = (library.path if isinstance(library, Library) else Path(library).expanduser()).absolute()
         self._folder, self._name = str(path.parent), path.name
 
     def add_document(self, source: str | Path | Document | Mapping[str, Any]) -> IndexReport:
-        """Add a document; one with the same id is replaced.
-
-        Args:
-            source: A file, whose name becomes the id, a document, or a row of a dataset.
+        """Add a document, a row of a dataset, or a file, whose name becomes the id; one with the same id is replaced.
 
         Raises:
             FileNotFoundError: If there is no such file, or no Library.
@@ -185,7 +178,14 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
         yield scratch, store
 
 
-def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
+def finish_build(
+    scratch: Path,
+    store: StoreWriter,
+    encoder: Encoder,
+    cfg: IndexConfig,
+    report: IndexReport,
+    extraction: ExtractionSettings | None = None,
+) -> None:
     """Make a Library from a store and its shards, and report its counts.
 
     Raises:
@@ -205,12 +205,15 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         "plaid": {name: getattr(cfg, name) for name in PLAID_SETTINGS},
         "source": source_entry(cfg),
         "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
-        "built": {},
     }
     parts: list[RebuiltPart] = ["trees", "graph"]
     parts += ["corpus-index"] if cfg.corpus_index else []
-    with Stopwatch(report.seconds).timed("parts"):
-        manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=library_path(cfg))
+    earlier = library_path(cfg)
+    with Stopwatch(report.seconds).timed("parts"), ExitStack() as opened:
+        others = []
+        if extraction and not (earlier / ENTITIES).is_file():
+            others.append(opened.enter_context(entity_part(scratch, extraction)))
+        manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=earlier, others=others)
     report.tokens = manifest["counts"]["tokens"]
 
 

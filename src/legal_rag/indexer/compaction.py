@@ -79,15 +79,9 @@ def compact_index(
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
-    Nothing is encoded. Codes are copied; with a new codebook they are made from the token vectors that were
-    kept, or else from those that the old codes decode to.
-
-    Args:
-        index_folder: The folder of Libraries.
-        index_name: The Library's own folder name.
-        n_bits: Requantise all shards with this many bits per dimension.
-        retrain: Requantise all shards with a codebook trained on the present documents, as is done where shards of an
-            earlier version have several.
+    Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain` (as where shards of an earlier
+    version have several codebooks), a codebook is trained on the present documents, and codes are made from the token
+    vectors that were kept, or else from those that the old codes decode to.
 
     Raises:
         FileNotFoundError: If there is no Library.
