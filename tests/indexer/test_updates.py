@@ -25,8 +25,8 @@ from legal_rag.indexer import (
     open_index,
     remove_documents,
 )
+from legal_rag.indexer.build import plan_rebuild, rebuild
 from legal_rag.indexer.commit import updating
-from legal_rag.indexer.rebuild import plan_rebuild, rebuild
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
 from legal_rag.library.manifest import write_manifest

@@ -398,7 +398,7 @@ def rebuild_command(
 
     Nothing is encoded again, and what is there and unchanged is kept.
     """
-    from legal_rag.indexer.rebuild import plan_rebuild, rebuild
+    from legal_rag.indexer.build import plan_rebuild, rebuild
     from legal_rag.indexer.trees import check_trees, import_trees, plan_summaries, summarise_trees
 
     parts = _parts_to_rebuild(only, trees_from, extract_only=extract_only, index_only=index_only)

@@ -59,7 +59,7 @@ from legal_rag.library.manifest import (
     record_checksums,
     write_manifest,
 )
-from legal_rag.library.outlines import OUTLINES, add_outlines, outline_part
+from legal_rag.library.outlines import OUTLINES, outline_part
 from legal_rag.library.parts import LibraryPart, bring_up_to_date, process_pool
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
@@ -379,16 +379,19 @@ class LibraryUpdate:
         for number in shards:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
-        if shards:
-            with word_part(self.path, store, first_shard=shards[0]) as part:
-                bring_up_to_date(store, [part])
+        with ExitStack() as opened:
+            parts = []
+            if shards:
+                parts.append(opened.enter_context(word_part(self.path, store, first_shard=shards[0])))
+            if (self.path / OUTLINES).is_file():
+                parts.append(opened.enter_context(outline_part(self.path, store, keep_others=True)))
+            bring_up_to_date(store, parts)
         self._connection.execute("ATTACH ? AS other", (str(store),))
         with transaction(self._connection):
             self._mark_documents_removed("id IN (SELECT id FROM other.documents)")
             removed = self._count_removed()
         added = self._copy_rows()
         self._connection.execute("DETACH other")
-        add_outlines(self.path, store)
         with leaving_bad_graph(self.path):
             add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)

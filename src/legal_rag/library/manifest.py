@@ -140,7 +140,7 @@ def _written_once(known: Mapping[str, str]) -> dict[str, str]:
 def _is_in_one_file(database: Path) -> bool:
     """Move a database's write-ahead log into its file; tell whether that was possible, with other readers."""
     log = database.with_name(f"{database.name}-wal")
-    with suppress(sqlite3.Error), closing(connect_to_write(database, create=False)) as connection:
+    with suppress(sqlite3.Error), closing(connect_to_write(database, 1.0, create=False)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return not log.is_file() or not log.stat().st_size
 
