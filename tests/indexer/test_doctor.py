@@ -49,15 +49,6 @@ def test_a_changed_bit_of_any_file_is_found_and_the_file_named(library):
     assert examine(library) == []
 
 
-def test_bytes_of_a_store_that_nothing_reads_are_vouched_for_too(library):
-    """What SQLite's own check does not see: the head's field for applications, and space within a page."""
-    store = library.path / "corpus.sqlite"
-    with store.open("r+b") as file:
-        file.seek(71)
-        file.write(b"\x07")
-    assert any(problem.startswith("corpus.sqlite: not what was written") for problem in examine(library))
-
-
 def test_an_added_document_leaves_everything_vouched_for(library, tiny_encoder, index):
     add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
     assert examine(library.reload()) == []

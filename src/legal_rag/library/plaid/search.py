@@ -425,6 +425,12 @@ class PlaidShards:
         opened = [self._get_shard(number) for number in range(len(folders))[: None if sizes is None else 1]]
         self.sizes = [shard.size for shard in opened] if sizes is None else list(sizes)
 
+    def search(
+        self, query: np.ndarray, k: int, subsets: Sequence[np.ndarray | None] | None = None
+    ) -> list[tuple[int, int, float]]:
+        """Rank the passages of all shards for one query; see `search_shards`."""
+        return search_shards(self, [query], k, subsets)[0]
+
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
         hits_by_query = zip(*candidates, strict=True)
