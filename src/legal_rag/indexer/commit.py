@@ -10,7 +10,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -413,7 +412,7 @@ class LibraryUpdate:
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._count_removed()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest([], StoredRows(0, 0), removed, {})
+        self._write_manifest([], StoredRows(0, 0), removed, {}, {})
         with leaving_bad_graph(self.path):
             forget_in_graph(self.path, self.path / STORE, ids)
         return len(ids)
@@ -471,18 +470,16 @@ class LibraryUpdate:
             " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
         )
         n_documents, n_chunks = self._connection.execute(query, (self.commit,)).fetchone()
-        return StoredRows(n_documents, n_chunks, self._count_removed_tokens())
-
-    def _count_removed_tokens(self) -> int:
+        if not self.manifest["plaid"]["n_bits"]:
+            return StoredRows(n_documents, n_chunks)
         query = (
             "SELECT shard, json_group_array(position) FROM documents JOIN chunks USING (document_key)"
             " WHERE removed = ? GROUP BY shard"
         )
-        if not self.manifest["plaid"]["n_bits"]:
-            return 0
         folders = [self.path / shard["path"] for shard in self.manifest["shards"]]
         removed = self._connection.execute(query, (self.commit,)).fetchall()
-        return sum(count_tokens(folders[number], json.loads(positions)) for number, positions in removed)
+        n_tokens = sum(count_tokens(folders[number], json.loads(positions)) for number, positions in removed)
+        return StoredRows(n_documents, n_chunks, n_tokens)
 
     def _extend_vectors(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Write the chunk vectors of new shards if the others have theirs; return the manifest entry of all."""
@@ -498,7 +495,7 @@ class LibraryUpdate:
         added: "StoredRows",
         removed: "StoredRows",
         entry: Mapping[str, Any],
-        parts: Mapping[str, Any] = MappingProxyType({}),
+        vectors: Mapping[str, Any],
     ) -> None:
         counts = self.manifest["counts"]
         counts = counts | {
@@ -514,7 +511,7 @@ class LibraryUpdate:
             "updates": [*self.manifest["updates"], done],
             "shards": [*self.manifest["shards"], *shards],
         }
-        write_manifest(self.path, {**self.manifest, **changes, **parts})
+        write_manifest(self.path, {**self.manifest, **changes, **vectors})
 
 
 class StoredRows(NamedTuple):

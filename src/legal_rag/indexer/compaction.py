@@ -29,7 +29,6 @@ from legal_rag.indexer.pipeline import (
     Stopwatch,
     prefetched,
     shard_home,
-    shard_writer,
     train_into,
     write_shards,
 )
@@ -182,8 +181,9 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
         target.parent.mkdir(parents=True, exist_ok=True)
         with watch.timed("copy"):
             if cfg.keep_embeddings:
+                writer = ShardWriter(target.parent, library.manifest["encoder"]["dim"])
                 for batch in _vector_batches(library, [shard], keep=True):
-                    shard_writer(scratch, batch.shard, library.manifest["encoder"]["dim"]).append(batch.matrices)
+                    writer.append(batch.matrices)
             if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(shards[sources[0]]["chunks"])):
                 target.mkdir()
                 for name in shards[sources[0]]["checksums"]:
