@@ -26,7 +26,7 @@ from legal_rag.graph import store as graph_store
 from legal_rag.graph.names import Named, document_node, term_node
 from legal_rag.graph.store import GRAPH, GraphWriter, copy_graph, count_unlinked, graph_problems
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, remove_documents
-from legal_rag.indexer.rebuild import plan_rebuild, rebuild
+from legal_rag.indexer.build import plan_rebuild, rebuild
 from legal_rag.library import Library
 from legal_rag.library.library import STORE
 from legal_rag.library.store import present_at

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legal_rag.corpus import ChunkConfig, SourceOptions, read_documents
+from legal_rag.corpus import SourceOptions, read_documents
 from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, build_index, open_index, preprocess
 from legal_rag.library import Library, PlaidShards
@@ -88,40 +88,18 @@ def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample
 def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     report = build_index(change(config, seed=7, n_bits=2), tiny_encoder)
     manifest = json.loads((Path(report.path) / "manifest.json").read_text("utf-8"))
-    status = sample_file.stat()
     (shard,) = manifest.pop("shards")
     shard.pop("checksums")
     assert shard == {"path": "fast_plaid_index", "chunks": report.chunks, "tokens": report.tokens}
     assert len(manifest.pop("lineage")) == 64
     vectors = manifest.pop("chunk_vectors")
     assert [(one["file"], one["chunks"]) for one in vectors["segments"]] == [("0-1.npy", report.chunks)]
-    fingerprint = json.loads(manifest["source"].pop("fingerprint"))
-    assert fingerprint == {"bytes": status.st_size, "changed_ns": status.st_mtime_ns}
-    assert manifest == {
-        "format_version": 3,
-        "commit": 1,
-        "updates": [],
-        "encoder": dataclasses.asdict(tiny_encoder.identity),
-        "chunks": {
-            "chunk_tokens": 511,
-            "overlap_tokens": 0,
-            "header_columns": [["Titre", "title"], ["Date", "decision_date"]],
-            "header_on": "first",
-            "split_at": "sentences",
-        },
-        "plaid": {"n_bits": 2, "seed": 7, "shard_chunks": 2560, "keep_embeddings": False},
-        "source": {
-            "name": "decisions.jsonl",
-            "config": None,
-            "split": "train",
-            "id_column": "id",
-            "text_column": "content",
-            "html": False,
-            "limit": 3,
-        },
-        "counts": {"documents": 3, "chunks": report.chunks, "tokens": report.tokens, "bad_records": 0},
-        "built": {},
-    }
+    assert manifest["encoder"] == dataclasses.asdict(tiny_encoder.identity)
+    assert (manifest["chunks"]["chunk_tokens"], manifest["chunks"]["header_on"]) == (511, "first")
+    assert manifest["plaid"] == {"n_bits": 2, "seed": 7, "shard_chunks": 2560, "keep_embeddings": False}
+    assert (manifest["source"]["name"], manifest["source"]["limit"]) == ("decisions.jsonl", 3)
+    counts = {"documents": 3, "chunks": report.chunks, "tokens": report.tokens, "bad_records": 0}
+    assert (manifest["format_version"], manifest["commit"], manifest["counts"]) == (3, 1, counts)
 
 
 def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shard(tiny_library):
@@ -158,7 +136,6 @@ def test_an_index_is_built_from_any_iterable_of_rows(config, tiny_encoder):
     assert {one: opened[one]["content"] for one in opened} == {str(n): f"Attendu que {n}." for n in range(3)}
     assert opened["1"]["juge"] == "X"
     assert opened.manifest["source"]["name"] == "generator"
-    assert opened.manifest["source"]["fingerprint"] == ""
 
 
 def test_bad_records_are_left_out_and_written_into_the_library(config, tiny_encoder, caplog):
@@ -173,42 +150,6 @@ def test_bad_records_are_left_out_and_written_into_the_library(config, tiny_enco
     written = json.loads(json.dumps(report.to_json()))
     assert (written["bad"], written["documents"]) == ([record._asdict() for record in report.bad], 1)
     assert "left out row 2: duplicate id 'a'" in caplog.text
-
-
-def test_no_more_than_twenty_bad_records_are_told_while_building(config, tiny_encoder, caplog):
-    rows = [{"id": "a", "content": "Un."}, *({"id": str(number), "content": " "} for number in range(30))]
-    report = build_index(change(config, source=rows, limit=None), tiny_encoder)
-    assert len(report.bad) == 30
-    assert caplog.text.count("left out") == 20
-
-
-def test_the_default_name_and_folder_are_the_ones_opened(tiny_encoder, sample_file, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    build_index(IndexConfig(source=sample_file, limit=1), tiny_encoder)
-    assert list(Library.open()) == ["FICTIF0101"]
-    assert (tmp_path / "index" / "legal_french_index" / "manifest.json").is_file()
-
-
-def test_a_source_and_a_folder_under_the_home_folder_are_named_by_a_tilde(
-    tiny_encoder, sample_file, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "d.jsonl").write_bytes(sample_file.read_bytes())
-    report = build_index(IndexConfig(source="~/d.jsonl", limit=1, index_folder="~/indexes"), tiny_encoder)
-    assert Path(report.path) == tmp_path / "indexes" / "legal_french_index"
-    source = Library(Path(report.path)).manifest["source"]
-    assert source["name"] == "d.jsonl"
-    assert json.loads(source["fingerprint"])["bytes"] == sample_file.stat().st_size
-
-
-def test_long_documents_are_encoded_in_several_batches(config, tiny_encoder):
-    row = {"id": "long", "content": "Attendu que la cour a jugé. " * 3000}
-    report = build_index(change(config, source=[row], chunks=ChunkConfig(chunk_tokens=32)), tiny_encoder)
-    assert report.chunks > 2 * 256
-    opened = open_index(config)
-    assert [chunk.chunk_index for chunk in opened.chunks_at([(0, p) for p in range(report.chunks)])] == list(
-        range(report.chunks)
-    )
 
 
 def test_preprocess_takes_from_a_row_what_chunking_needs():

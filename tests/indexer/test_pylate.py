@@ -154,8 +154,7 @@ def _pylate(index, passages, rows, kind):
         connection.executemany('REPLACE INTO "unnamed" (key, value) VALUES (?,?)', values)
 
 
-@pytest.mark.parametrize("kind", ["pkl", "sqlite"])
-@pytest.mark.parametrize("names", [None, {"dataset": "elsewhere"}])
+@pytest.mark.parametrize(("kind", "names"), [("pkl", None), ("sqlite", {"dataset": "elsewhere"})])
 def test_an_index_of_pylate_says_by_its_own_map_what_its_passages_are(
     index, imported, passages, rows, tiny_encoder, kind, names
 ):

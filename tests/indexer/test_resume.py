@@ -3,7 +3,6 @@
 import dataclasses
 import errno
 import random
-import threading
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from legal_rag.base.files import beside
 from legal_rag.corpus import read_documents
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, pipeline
 from legal_rag.indexer.config import library_path
-from legal_rag.indexer.pipeline import discard_plaid, is_complete, prefetched
+from legal_rag.indexer.pipeline import prefetched
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever
 
@@ -147,33 +146,6 @@ def test_an_addition_given_up_leaves_nothing_once_another_one_is_made(config, ti
     assert folders == set(opened.shard_folders)
 
 
-def test_a_shard_being_deleted_is_not_complete(tmp_path):
-    (tmp_path / "fast_plaid_index").mkdir()
-    (tmp_path / "fast_plaid_index" / "centroids.npy").write_bytes(b"")
-    assert not is_complete(tmp_path, 3)
-    discard_plaid(tmp_path)
-    assert not (tmp_path / "fast_plaid_index").exists()
-
-
-def test_a_build_killed_while_it_forgets_an_attempt_forgets_it_again(
-    config, tiny_encoder, sample_rows, tmp_path, monkeypatch
-):
-    """The source changed; the kill comes when the old shards go."""
-    rows = [dict(row) for row in sample_rows[:12]]
-    with pytest.raises(OSError, match="No space left"):
-        build_index(change(config, source=rows), CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS))
-    rows[0]["content"] = rows[1]["content"]
-    with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.indexer.pipeline.discard_shards", _killed)
-        with pytest.raises(KeyboardInterrupt):
-            build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
-    assert list(Path(config.index_folder).rglob("metadata.json"))
-    build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
-    again = change(config, source=rows, index_folder=str(tmp_path / "again"))
-    build_index(again, tiny_encoder)
-    assert content_of(open_index(config), tiny_encoder) == content_of(open_index(again), tiny_encoder)
-
-
 def _killed(*_):
     raise KeyboardInterrupt
 
@@ -196,31 +168,6 @@ def test_an_error_in_a_stage_reaches_the_end_of_the_line():
         assert next(items) == 1
         with pytest.raises(OSError, match="the disk is gone"):
             next(items)
-
-
-@pytest.mark.parametrize("problem", [None, OSError("the disk is gone")])
-def test_stages_are_closed_when_nobody_wants_more(problem):
-    closed = []
-
-    def stage(name, items):
-        try:
-            yield from items
-        finally:
-            closed.append(name)
-
-    def work():
-        with prefetched(stage("first", range(10))) as ones, prefetched(stage("second", ones)) as items:
-            assert next(items) == 0
-            if problem:
-                raise problem
-
-    if problem:
-        with pytest.raises(OSError, match="the disk is gone"):
-            work()
-    else:
-        work()
-    assert sorted(closed) == ["first", "second"]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("stage")]
 
 
 @pytest.mark.slow

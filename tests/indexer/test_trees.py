@@ -261,22 +261,6 @@ def test_a_model_that_fails_on_and_on_is_given_up_and_what_it_wrote_is_kept(libr
     assert len(again.asked) == n_all - n_written
 
 
-def test_an_interrupted_run_keeps_what_was_written(library, monkeypatch):
-    monkeypatch.setattr("legal_rag.indexer.trees.AT_ONCE", 1)
-    n_all, fourth = plan_summaries(library).requests, list(library.documents())[3]
-
-    def say(prompt):
-        if f"Document : {fourth.title}" in prompt:
-            raise KeyboardInterrupt
-        return f"{SUMMARY}."
-
-    author, again = Author(say), Author()
-    with pytest.raises(KeyboardInterrupt):
-        summarise_trees(library, author)
-    summarise_trees(library, again)
-    assert len(again.asked) == n_all - len(author.asked) + 1  # the request that was interrupted
-
-
 def test_a_library_without_outlines_gets_those_of_all_documents_too(library, tmp_path, rows):
     export_trees(library, tmp_path / "trees", [rows[0]["id"]])
     (library.path / OUTLINES).unlink()
@@ -326,20 +310,6 @@ def test_a_dead_server_is_one_line_and_changes_nothing(library, place, refused):
     line = refused("rebuild", "--summaries", "author", "--api-base", "http://127.0.0.1:9/v1", *place)
     assert "ne peut pas être joint" in line or "injoignable" in line
     assert outlines(library) == before
-
-
-def test_a_server_that_dies_amid_the_summaries_is_one_line(library, place, capfd):
-    def script(prompt, attempt):
-        return Reply(content="prêt") if "prêt" in prompt else Reply(status=401, raw_body='{"error": "no"}')
-
-    with ScriptedServer(script) as server:
-        arguments = ("--only", "trees", "--summaries", "author", "--api-base", server.api_base)
-        assert main(["rebuild", *arguments, *map(str, place)]) == 1
-    line = capfd.readouterr().err.splitlines()[-1]
-    assert line.startswith(
-        "legal-rag: the model failed too often: the key was refused (401): no (the summaries written are kept"
-    )
-    assert written(library) == []
 
 
 def test_trees_are_exported_and_read_back_on_the_command_line(library, place, said, tmp_path, capfd):

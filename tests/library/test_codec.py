@@ -11,9 +11,7 @@ from legal_rag.library.plaid.codec import (
     CODEC_FILES,
     NearestCentroids,
     Packer,
-    code_type,
     copy_passages,
-    count_centroids,
     read_codec,
     sample_vectors,
     train_codec,
@@ -48,17 +46,6 @@ def unpacked(codec, codes, residuals):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize(
-    ("count", "n_tokens", "expected"),
-    [
-        *((count_centroids, *one) for one in ((1, 1), (300, 256), (69_637, 4096), (400_000, 8192))),
-        *((plaid_codec._default_centroids, *one) for one in ((1, 1), (300, 256), (131_072, 8192), (10**7, 8192))),
-    ],
-)
-def test_an_index_has_fast_plaids_number_of_centroids_or_as_many_as_a_sample_carries(count, n_tokens, expected):
-    assert count(n_tokens) == expected
-
-
 def test_equal_seeds_train_equal_codebooks_and_centroids_are_unit_rows_as_many_as_asked_for(vectors):
     codec = train_codec(vectors, n_bits=4, seed=0, n_centroids=100)
     assert (codec.centroids.shape, codec.centroids.dtype) == ((100, 32), np.float16)
@@ -74,26 +61,6 @@ def test_packed_vectors_decode_to_near_the_originals(vectors, n_bits, lowest):
     codec = train_codec(vectors, n_bits=n_bits, seed=0)
     assert codec.n_bits == n_bits
     assert (unpacked(codec, *Packer(codec)(vectors)) * vectors).sum(axis=1).mean() > lowest
-
-
-def test_buckets_err_less_than_those_of_equal_mass():
-    values = np.random.default_rng(0).standard_normal(20_000).astype(np.float32)
-    cutoffs, levels = plaid_codec._fit_levels(values, 16)
-    equal = np.quantile(values, np.arange(1, 32) / 32)
-    error, worse = (
-        np.mean((values - weights[np.searchsorted(cuts, values)]) ** 2)
-        for cuts, weights in ((cutoffs, levels), (equal[1::2], equal[::2]))
-    )
-    assert error < 0.011 < worse  # 0.0095 is the least for normal numbers (Max, 1960)
-    assert (np.diff(levels) > 0).all()
-
-
-def test_of_a_full_sample_the_buckets_are_fitted_to_tokens_that_moved_no_centroid(vectors, monkeypatch):
-    alike = train_codec(vectors, n_bits=4, seed=0, n_centroids=3000)
-    monkeypatch.setattr(plaid_codec, "SAMPLE_TOKENS", len(vectors))
-    monkeypatch.setattr(plaid_codec, "BUCKET_TOKENS", 1000)
-    apart = train_codec(vectors, n_bits=4, seed=0, n_centroids=3000)
-    assert np.abs(apart.weights).max() > 1.1 * np.abs(alike.weights).max()
 
 
 @pytest.mark.parametrize("n_tokens", [1, 5, 31])
@@ -180,11 +147,6 @@ def test_vectors_of_another_dim_are_refused(tmp_path, codec):
     with pytest.raises(ValueError, match=message):
         write_shard(tmp_path / "shard", np.ones((5, 16), dtype=np.float16), [5], codec)
     assert not (tmp_path / "shard").exists()
-
-
-@pytest.mark.parametrize(("n_centroids", "expected"), [(1, np.int16), (2**15, np.int16), (2**15 + 1, np.int32)])
-def test_codes_take_two_bytes_where_these_suffice(n_centroids, expected):
-    assert code_type(n_centroids) == expected
 
 
 @pytest.mark.slow

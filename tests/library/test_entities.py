@@ -89,10 +89,6 @@ def test_of_a_name_each_word_is_a_term_and_of_an_article_the_code_that_its_attri
     assert terms_of(entity("article_cite", "1382", texte="code civil")) == ["article:1382 code civil", "article:1382"]
 
 
-def test_decomposed_accents_and_signs_make_no_difference():
-    assert terms_of(entity("partie", "E\u0301tablissements L’Ore\u0301al")) == terms_of(entity("partie", "L'ORÉAL"))
-
-
 def test_the_day_of_a_decision_is_a_term_without_a_class():
     assert terms_of_all([entity("date", "3 mai 2001")], "1993-05-12") == [
         ("date:1993-05-12", ""),

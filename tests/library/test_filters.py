@@ -5,13 +5,12 @@ from datetime import date, datetime
 
 import pytest
 
-from legal_rag.base.sqlite import ANY_ROW
 from legal_rag.corpus import Document
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import cited_keys, own_keys
 from legal_rag.library import Filters
-from legal_rag.library.filters import distinct, fitting
+from legal_rag.library.filters import fitting
 from legal_rag.retriever import Retriever
 
 COURTS = [
@@ -161,28 +160,6 @@ def test_conditions_hold_together(library):
     }
     assert passing(library, both) == expected
     assert passing(library, Filters(juridiction=one.juridiction, doc_ids=["INCONNU"])) == set()
-
-
-@pytest.mark.parametrize(
-    ("filters", "most"),
-    [
-        (Filters(date_from="2015", date_to="2020"), 2),
-        (Filters(juridiction="Cass.", formation="soc.", solution="Rejet", date_from="2015"), 4),
-        (Filters(number="16-86.735 et 17-80.001"), 3),
-    ],
-)
-def test_a_filter_takes_few_statements_however_many_courts_there_are(library, filters, most):
-    statements = []
-    library.positions(Filters(doc_ids=[]))  # reads what every filter needs, once
-    library._connection.set_trace_callback(statements.append)
-    library.positions(filters)
-    library._connection.set_trace_callback(None)
-    assert len([one for one in statements if one != ANY_ROW]) <= most  # that one checks that the connection is open
-
-
-def test_distinct_values_are_those_of_the_documents(library):
-    expected = sorted({(one.juridiction, one.formation) for one in library.documents()})
-    assert distinct(library._connection, ("juridiction", "formation")) == expected
 
 
 @pytest.mark.parametrize("mode", ["colbert", "bm25", "hybrid", "bm25+rerank"])

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legal_rag.base import files as folders
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
 from legal_rag.indexer.commit import building, finish_library, updating
 from legal_rag.library import Filters, Library
@@ -122,12 +121,6 @@ def test_positions_number_all_chunks_which_come_in_the_order_asked_for_and_as_of
     assert tiny_library.chunks_at([]) == []
 
 
-@pytest.mark.parametrize("place", [(0, 10_000), (1, 0), (0, -1)])
-def test_a_place_without_a_chunk_is_named(tiny_library, place):
-    with pytest.raises(LookupError, match=rf"no chunk at shard {place[0]}, position {place[1]} of"):
-        tiny_library.chunks_at([(0, 0), place])
-
-
 def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
     (positions,) = tiny_library.positions(Filters(doc_ids=["FICTIF0102", "FICTIF0101", "FICTIF0102", "absent"]))
     (nothing,) = tiny_library.positions(Filters(doc_ids=[]))
@@ -144,15 +137,6 @@ def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
 def test_an_unknown_id_names_the_nearest(tiny_library, asked, near):
     with pytest.raises(LookupError, match=rf"no document '{asked}' in .*nearest id is '{near}"):
         tiny_library.document(asked)
-
-
-def test_an_unknown_id_in_an_empty_library_names_none(tmp_path):
-    folder = write_library(tmp_path, rows("a"))
-    with sqlite3.connect(folder / "corpus.sqlite") as connection:
-        connection.execute("DELETE FROM chunks")
-        connection.execute("DELETE FROM documents")
-    with pytest.raises(LookupError, match=r"^no document 'a' in [^(]*$"):
-        Library(folder).document("a")
 
 
 @pytest.mark.parametrize("doc_id", ODD_IDS, ids=range(len(ODD_IDS)))
@@ -355,19 +339,6 @@ def test_a_swap_cut_off_half_way_leaves_the_library_before_it_readable_and_the_n
     assert names_in(tmp_path) == ["lib"]
 
 
-def test_a_second_failure_after_a_cut_off_swap_still_leaves_the_library_before_it(tmp_path, monkeypatch):
-    swap_cut_off(tmp_path)
-
-    def fail(source, target):
-        raise OSError("the disk is gone")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(folders.os, "replace", fail)
-        with pytest.raises(OSError, match="the disk is gone"):
-            write_library(tmp_path, rows("new"))
-    assert list(Library.open(tmp_path, "lib")) == ["old"]
-
-
 def test_a_reader_never_sees_a_mixture_of_two_builds(tmp_path):
     opened = Library(write_library(tmp_path, rows("a"), built={"number": 1}))
     assert "a" in opened
@@ -390,14 +361,6 @@ def test_a_reader_knows_another_library_by_its_later_shards_too(tmp_path):
     write_manifest(folder, manifest | {"shards": other})
     with pytest.raises(ValueError, match="was built anew"):
         reader.check_unchanged()
-
-
-def test_a_reader_opened_while_a_swap_was_cut_off_reloads_from_the_library_s_own_place(tmp_path):
-    folder = write_library(tmp_path, rows("a"))
-    swap_cut_off(folder)
-    reader = Library(folder)
-    write_library(tmp_path, rows("b"))
-    assert list(reader.reload()) == ["b"]
 
 
 def test_the_mappings_give_each_position_its_documents_id_and_several_shards_their_chunks(tmp_path):
@@ -442,21 +405,6 @@ def test_a_filter_that_many_documents_pass_leads_to_the_chunks_of_its_commit(tmp
     assert few == [[[0, 2, 3], [1]], [[0, 3], [1]], [[0, 3], [1], [0]]]
     monkeypatch.setattr("legal_rag.library.library.FEW_DOCUMENTS", 0)
     assert passing() == few
-
-
-def test_the_positions_of_a_filter_are_found_without_reading_documents(tmp_path, monkeypatch):
-    monkeypatch.setattr("legal_rag.library.library.FEW_DOCUMENTS", 0)
-    library = Library(write_library(tmp_path, of_courts(*"abc"), plaid=WITHOUT_PLAID))
-    library.positions(COURT)
-    seen, connection = [], library._connection
-    connection.set_trace_callback(seen.append)
-    for filters in (COURT, Filters(date_from="2000"), Filters(solution="Rejet")):
-        library.positions(filters)
-    connection.set_trace_callback(None)
-    asked = [one for one in seen if one.startswith("SELECT document_key FROM documents")]
-    plans = [str(row[3]) for one in asked for row in connection.execute(f"EXPLAIN QUERY PLAN {one}")]
-    assert len(asked) == 3
-    assert not [plan for plan in plans if " documents" in plan and "COVERING INDEX" not in plan]
 
 
 def test_chunks_that_the_manifest_does_not_count_are_damage(tmp_path, monkeypatch):

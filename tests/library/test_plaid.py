@@ -1,4 +1,3 @@
-import random
 import shutil
 from pathlib import Path
 
@@ -8,10 +7,9 @@ import torch
 from fast_plaid.search import FastPlaid
 from support.plaid_cases import One, checksums, max_sim, random_codec, reference_engine, write
 
-from legal_rag.library import PlaidShards
 from legal_rag.library.plaid import codec as plaid_writer
 from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_shard
-from legal_rag.library.plaid.files import open_files, pack_buckets, unpacking_table
+from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.search import MappedShard
 
 N_PASSAGES = 50
@@ -80,14 +78,6 @@ def test_our_files_find_the_exact_top_passages_no_less_than_fast_plaids(pair, qu
     assert own > {1: 0.75, 2: 0.85, 4: 0.93}[pair["n_bits"]]
 
 
-def test_scores_at_four_bits_are_near_the_exact_ones_and_every_passage_comes_once(ours, queries, exact):
-    hits = One(ours).search(queries[0], N_PASSAGES)
-    np.testing.assert_allclose(hits.scores, exact[0][hits.positions], rtol=0.02)
-    hits = One(ours).search(queries[0], 1000)
-    assert sorted(hits.positions.tolist()) == list(range(N_PASSAGES))
-    assert (np.diff(hits.scores) <= 0).all()
-
-
 def test_scores_are_within_three_ten_thousandths_a_query_token_of_those_of_decompressed_vectors(ours, queries):
     shard = MappedShard(ours)
     stored = [shard.token_vectors(np.array([p])).astype(np.float64) for p in range(N_PASSAGES)]
@@ -141,12 +131,6 @@ def test_a_subset_restricts_the_hits_and_equal_scores_come_in_the_order_of_posit
     assert [p for p in hits.positions if p != 1] == [0, 2, 3]
 
 
-@pytest.mark.parametrize("engine", [One, reference_engine])
-def test_an_empty_subset_has_no_hit(copy, queries, engine):
-    hits = engine(copy).search(queries[0], 5, np.array([], dtype=np.int64))
-    assert (hits.positions.tolist(), hits.scores.tolist()) == ([], [])
-
-
 @pytest.mark.slow
 def test_fast_plaid_gives_the_same_subset(copy, queries):
     subset = np.array([1, 4, 11, 12, 30, 49])
@@ -160,24 +144,6 @@ def test_fast_plaid_gives_the_same_subset(copy, queries):
 def test_a_query_of_another_shape_is_refused(ours, shape):
     with pytest.raises(ValueError, match="do not fit an index of dim 384"):
         One(ours).search(np.ones(shape, dtype=np.float32), 5)
-
-
-@pytest.mark.parametrize("n_bits", [1, 4])
-def test_equal_seeds_write_equal_files_and_others_other_centroids(tmp_path, passages, n_bits):
-    first, second, other = (
-        checksums(write(tmp_path / name, passages, n_bits=n_bits, seed=seed))
-        for name, seed in (("first", 7), ("second", 7), ("other", 42))
-    )
-    assert first == second
-    assert other["centroids.npy"] != first["centroids.npy"]
-
-
-def test_writing_leaves_the_random_states_as_they_were(tmp_path, passages):
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    expected = random.random(), np.random.random(), torch.rand(1).item()
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    write(tmp_path / "shard", passages)
-    assert (random.random(), np.random.random(), torch.rand(1).item()) == expected
 
 
 def test_no_file_of_a_shard_is_a_pickle_and_none_is_written_over_another(ours, passages):
@@ -202,15 +168,6 @@ def test_float16_vectors_from_a_mapped_file_give_the_same_index(tmp_path, passag
     assert checksums(tmp_path / "mapped") == checksums(write(tmp_path / "held", halves))
 
 
-@pytest.mark.parametrize("engine", [One, reference_engine])
-def test_one_passage_of_one_token_is_an_index(tmp_path, engine):
-    vector = np.eye(1, 32, dtype=np.float32)
-    folder = write(tmp_path / "one", [vector])
-    hits = engine(folder).search(vector, 5)
-    assert hits.positions.tolist() == [0]
-    assert hits.scores[0] == pytest.approx(1, abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("lengths", "n_vectors", "problem"),
     [
@@ -226,25 +183,6 @@ def test_lengths_that_do_not_fit_the_vectors_are_refused_before_anything_is_writ
     with pytest.raises(ValueError, match=problem):
         write_shard(tmp_path / "shard", np.ones((n_vectors, 32), dtype=np.float32), lengths, random_codec())
     assert not (tmp_path / "shard").exists()
-
-
-@pytest.mark.parametrize("n_bits", [1, 2, 4])
-def test_unpacking_gives_back_the_packed_buckets_whose_least_significant_bit_is_first(n_bits):
-    buckets = np.random.default_rng(0).integers(0, 2**n_bits, (5, 32)).astype(np.uint8)
-    weights = np.arange(2**n_bits, dtype=np.float32)
-    packed = pack_buckets(buckets, n_bits)
-    assert packed.shape == (5, 4 * n_bits)
-    np.testing.assert_array_equal(unpacking_table(weights, n_bits)[packed].reshape(5, 32), buckets)
-    assert pack_buckets(np.array([[1, 2, 0, 3]], dtype=np.uint8), 2).tolist() == [[0b10010011]]
-
-
-def test_each_shard_has_its_own_subset(tmp_path, passages, queries):
-    write(tmp_path / "a", passages[:20])
-    write(tmp_path / "b", passages[20:])
-    shards = PlaidShards([tmp_path / "a", tmp_path / "b"])
-    hits = shards.search(queries[0], 50, [np.array([3, 5]), np.array([], dtype=np.int64)])
-    assert sorted((shard, position) for shard, position, _ in hits) == [(0, 3), (0, 5)]
-    assert len(shards.search(queries[0], 50, [None, np.array([0])])) == 21
 
 
 def unit(vectors):

@@ -69,7 +69,7 @@ def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):
     apart = Apart([PlaidShards(thirds[:1]), PlaidShards(thirds[1:])])
     subsets = [None, np.array([1, 5, 6, 13]), None]
     for one in (None, subsets):
-        expected = together.search_batch(queries, 7, one)
+        expected = search_shards(together, queries, 7, one)
         assert search_shards(apart, queries, 7, one) == expected
 
 
@@ -82,13 +82,13 @@ def test_several_shards_give_the_exact_hits_of_one_and_a_batch_what_each_query_g
     shards = PlaidShards(thirds)
     subsets = [np.array([0, 3, 4, 19]), None, np.array([], dtype=np.int64)]
     for one in (None, subsets):
-        for query, hits in zip(queries, shards.search_batch(queries, 6, one), strict=True):
+        for query, hits in zip(queries, search_shards(shards, queries, 6, one), strict=True):
             assert hits == shards.search(query, 6, one)
 
 
 def test_no_query_and_no_shard_have_no_hits(thirds, queries):
-    assert PlaidShards(thirds).search_batch([], 5) == []
-    assert PlaidShards([]).search_batch(queries, 5, []) == [[], [], [], []]
+    assert search_shards(PlaidShards(thirds), [], 5) == []
+    assert search_shards(PlaidShards([]), queries, 5, []) == [[], [], [], []]
 
 
 @pytest.mark.parametrize("k", [0, 1, 25, 1000])

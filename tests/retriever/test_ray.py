@@ -8,7 +8,7 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
 from legal_rag.library import Filters, Library
-from legal_rag.library.ray import ray_cluster, spread
+from legal_rag.library.ray import ray_cluster
 from legal_rag.retriever import RayRetriever, Retriever
 
 pytestmark = pytest.mark.slow
@@ -106,12 +106,3 @@ def test_an_actor_that_lacks_its_files_says_so_in_one_line(tiny_encoder, sample_
     (library.path / "fast_plaid_index" / "centroids.npy").write_bytes(b"")
     with pytest.raises(ValueError, match=r"^damaged PLAID index: [^\n]*$"):
         RayRetriever(library, tiny_encoder)
-
-
-def test_shards_are_spread_by_their_tokens_and_at_least_one_actor_holds_them(library, tiny_encoder):
-    assert spread([5, 1, 1, 1, 2], 2) == [[0], [1, 2, 3, 4]]
-    assert spread([1, 1, 1, 1], 3) == [[0, 3], [1], [2]]
-    assert spread([7, 8], 5) == [[1], [0]]
-    assert spread([], 2) == []
-    with pytest.raises(ValueError, match="n_actors must be at least 1, got 0"):
-        RayRetriever(library, tiny_encoder, n_actors=0)

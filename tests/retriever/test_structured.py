@@ -11,7 +11,7 @@ from support.scripted_server import Reply, ScriptedServer, fields
 from legal_rag.agent import build_language_model, tree_reasoner
 from legal_rag.extraction import ExtractionSettings
 from legal_rag.indexer import IndexConfig, build_index, extract_library, open_index, remove_documents
-from legal_rag.indexer.rebuild import plan_rebuild
+from legal_rag.indexer.build import plan_rebuild
 from legal_rag.library import Filters, Library
 from legal_rag.library.outlines import OUTLINES
 from legal_rag.retriever import ChosenNode, StructuredProvider, build_retriever

@@ -105,9 +105,11 @@ def index_command(place: Place, **settings: Any) -> None:
 
         report = build_index_on_ray(cfg, workers=settings["workers"])
     else:
+        from legal_rag.extraction.schemas import RULES
         from legal_rag.indexer.build import build_index
 
-        report = build_index(cfg)
+        by_rules = settings["extract"] is not False and extraction.model_id == RULES
+        report = build_index(cfg, extraction=extraction if by_rules else None)
     _print_index_report(place, report)
     if settings["extract"] is not False:
         extract_after_index(place.open(), extraction, keep_models=settings["extract_model"] is None)
@@ -385,7 +387,7 @@ def rebuild_command(
 
     Nothing is encoded again, and what is there and unchanged is kept.
     """
-    from legal_rag.indexer.rebuild import plan_rebuild, rebuild
+    from legal_rag.indexer.build import plan_rebuild, rebuild
     from legal_rag.indexer.trees import check_trees, import_trees, plan_summaries, summarise_trees
 
     parts = _parts_to_rebuild(only, trees_from, extract_only=extract_only, index_only=index_only)

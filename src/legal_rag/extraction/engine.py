@@ -23,6 +23,7 @@ from legal_rag.extraction.schemas import (
     get_schema,
 )
 from legal_rag.extraction.store import ExtractionStore, Recipe
+from legal_rag.law import Reading
 
 if TYPE_CHECKING:
     from legal_rag.extraction.langextract import ModelPieces
@@ -161,14 +162,19 @@ class Extractor:
         """Return the recipe for a text."""
         return self._recipe(self._schema_for(text))
 
-    def extract(self, text: str, doc_name: str, schema: Schema | None = None) -> ExtractionResult:
-        """Extract one document, by `schema` instead of that of the settings; raises as `run_extraction` does."""
+    def extract(
+        self, text: str, doc_name: str, schema: Schema | None = None, *, reading: Reading | None = None
+    ) -> ExtractionResult:
+        """Extract one document, by `schema` instead of that of the settings; raises as `run_extraction` does.
+
+        `reading` is what rules have read of the text.
+        """
         schema = schema or self._schema_for(text)
         recipe = self._recipe(schema)
         if self._store is not None and (saved := self._store.get(text, recipe)) is not None:
             return replace(saved, doc_name=doc_name)
         if self.settings.model_id == RULES:
-            entities = entities_of_schema(text, schema)
+            entities = entities_of_schema(reading or text, schema)
             result = ExtractionResult(
                 doc_name=doc_name, extractions=entities, schema_name=schema.name, model_id=RULES, chunks=1
             )

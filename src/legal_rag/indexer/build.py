@@ -1,26 +1,34 @@
-"""Build an index; add and remove documents."""
+"""Build an index; add and remove documents; renew parts that need no encoding."""
 
 import dataclasses
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
 from legal_rag.corpus.files import clean_text
+from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.extraction.schemas import RULES, ExtractionSettings
+from legal_rag.graph.store import count_unlinked
 from legal_rag.indexer.commit import (
     LibraryUpdate,
     append_bad_records,
     building,
+    fill_parts,
     finish_library,
     forget_entities,
+    library_locked,
     staging,
     updating,
+    write_chunk_vectors,
 )
 from legal_rag.indexer.config import (
     PLAID_SETTINGS,
+    REBUILT_PARTS,
     IndexConfig,
     IndexReport,
     RebuiltPart,
@@ -31,22 +39,26 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
+from legal_rag.indexer.doctor import chunk_vector_problems
+from legal_rag.indexer.entities import ExtractReport, entity_part, extract_library, missing_entities
 from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
-from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
+from legal_rag.library.library import CORPUS_INDEX, DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
+from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
+from legal_rag.library.outlines import count_lacking
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
 
 NO_TEXT = "-"  # replaces an empty text: a document must have one
 
 
-def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
+def build_index(
+    cfg: IndexConfig, encoder: Encoder | None = None, *, extraction: ExtractionSettings | None = None
+) -> IndexReport:
     """Build a Library from a source; it replaces an existing one when it is complete.
 
-    A build that was killed is resumed by the next one with the same settings, and gives the same index.
-
-    Args:
-        cfg: What to build, and where.
-        encoder: A loaded one, instead of the one `cfg` names.
+    A build that was killed is resumed by the next one with the same settings, and gives the same index. `encoder` is a
+    loaded one, instead of the one `cfg` names. With `extraction`, by rules, entities are extracted too, unless the
+    Library that is replaced has any, which are kept.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.
@@ -62,7 +74,7 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
         with resumed_build(cfg, encoder) as (scratch, store):
             with watch.timed("shards"):
                 fill_shards(scratch, documents, store, encoder, cfg, watch)
-            finish_build(scratch, store, encoder, cfg, report)
+            finish_build(scratch, store, encoder, cfg, report, extraction)
     return report
 
 
@@ -70,11 +82,8 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
     """Add the documents of a source to a Library, in new shards; existing shards are not rewritten.
 
     Unchanged documents are skipped; changed ones are replaced. All are chunked and encoded with the Library's settings,
-    not those of `cfg`.
-
-    Args:
-        cfg: The source and its options, the limit, the ids file, and where the Library is.
-        encoder: The Library's encoder, if it is loaded already.
+    and `encoder`, if given, is the Library's: `cfg` gives the source and its options, the limit, the ids file, and
+    where the Library is.
 
     Raises:
         FileNotFoundError: If there is no Library, or the source or the encoder does not exist.
@@ -109,21 +118,14 @@ def remove_documents(
 
 
 class IncrementalIndexer:
-    """Adds and removes single documents of a Library and its corpus index.
-
-    Args:
-        library: The Library, or its folder.
-    """
+    """Adds and removes single documents of a Library, given open or by its folder, and its corpus index."""
 
     def __init__(self, library: Library | str | Path) -> None:
         path = (library.path if isinstance(library, Library) else Path(library).expanduser()).absolute()
         self._folder, self._name = str(path.parent), path.name
 
     def add_document(self, source: str | Path | Document | Mapping[str, Any]) -> IndexReport:
-        """Add a document; one with the same id is replaced.
-
-        Args:
-            source: A file, whose name becomes the id, a document, or a row of a dataset.
+        """Add a document, a row of a dataset, or a file, whose name becomes the id; one with the same id is replaced.
 
         Raises:
             FileNotFoundError: If there is no such file, or no Library.
@@ -185,7 +187,14 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
         yield scratch, store
 
 
-def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
+def finish_build(
+    scratch: Path,
+    store: StoreWriter,
+    encoder: Encoder,
+    cfg: IndexConfig,
+    report: IndexReport,
+    extraction: ExtractionSettings | None = None,
+) -> None:
     """Make a Library from a store and its shards, and report its counts.
 
     Raises:
@@ -205,12 +214,15 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         "plaid": {name: getattr(cfg, name) for name in PLAID_SETTINGS},
         "source": source_entry(cfg),
         "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
-        "built": {},
     }
     parts: list[RebuiltPart] = ["trees", "graph"]
     parts += ["corpus-index"] if cfg.corpus_index else []
-    with Stopwatch(report.seconds).timed("parts"):
-        manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=library_path(cfg))
+    earlier = library_path(cfg)
+    with Stopwatch(report.seconds).timed("parts"), ExitStack() as opened:
+        others = []
+        if extraction and not (earlier / ENTITIES).is_file():
+            others.append(opened.enter_context(entity_part(scratch, extraction)))
+        manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=earlier, others=others)
     report.tokens = manifest["counts"]["tokens"]
 
 
@@ -257,3 +269,88 @@ def _commit_added(update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, r
     entry = {"source": source_entry(cfg), "bad_records": len(report.bad)}
     added, removed, report.tokens = update.add(store.path, shards, entry)
     report.documents, report.chunks, report.replaced = added.documents, added.chunks, removed.documents
+
+
+class PartPlan(NamedTuple):
+    """What a part of a Library lacks."""
+
+    part: RebuiltPart
+    documents: int  # to be read; 0: nothing is to be done
+    requests: int  # to a model, about
+    characters: int  # that the model reads
+
+
+def plan_rebuild(
+    library: Library, parts: Collection[RebuiltPart], settings: ExtractionSettings, *, force: bool = False
+) -> list[PartPlan]:
+    """Return what each part lacks, in the order of `REBUILT_PARTS`; with `force`, all of it but the entities.
+
+    Raises:
+        ValueError: If there is no such part.
+    """
+    if unknown := sorted(set(parts) - set(REBUILT_PARTS)):
+        raise ValueError(f"no part {unknown[0]!r} to rebuild (expected {', '.join(REBUILT_PARTS)})")
+    return [_plan_part(library, part, settings, force=force) for part in REBUILT_PARTS if part in parts]
+
+
+def rebuild(
+    library: Library, plan: Collection[PartPlan], settings: ExtractionSettings, *, force: bool = False
+) -> ExtractReport | None:
+    """Carry out a plan, made with the same `force`; what an interrupted run has done is kept.
+
+    Returns:
+        What the extraction did, if there was one.
+
+    Raises:
+        ValueError: If another process is writing to the Library, or the model cannot be asked.
+        OSError: If the disk is full.
+    """
+    lacking = {part: documents for part, documents, *_ in plan if documents}
+    if "vectors" in lacking:
+        _write_vectors(library.path)
+    report = extract_library(library.reload(), settings, keep_models=True) if "entities" in lacking else None
+    if names := lacking.keys() & {"words", "corpus-index", "trees", "graph"}:
+        with library_locked(library.path):
+            library = Library(library.path)
+            anew = {part for part in names if force or lacking[part] == library.n_documents}
+            before = library.path / CORPUS_INDEX if has_corpus_index(library) else None
+            fill_parts(library.path, library.manifest, names, summaries=before, anew=anew, parallel=True)
+    return report
+
+
+def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, force: bool) -> PartPlan:
+    if part == "entities":
+        ids, requests = missing_entities(library, None, settings)
+        by_model = settings.model_id != RULES
+        characters = sum(len(library.document(doc_id).content) for doc_id in ids) if by_model else 0
+        without_words = library.entity_store.count_lacking_words() if library.entity_store else 0
+        return PartPlan(part, max(len(ids), without_words), requests, characters * settings.passes)
+    if part in ("trees", "graph"):
+        count = count_lacking if part == "trees" else count_unlinked
+        lacking = library.n_documents if force else count(library.path, library.path / STORE)
+        return PartPlan(part, lacking, 0, 0)
+    if part == "vectors" and not library.manifest["plaid"]["n_bits"]:  # it can have none
+        return PartPlan(part, 0, 0, 0)
+    whole = {"corpus-index": has_corpus_index, "words": _has_lexical_index, "vectors": _has_vectors}
+    is_whole = whole[part](library)
+    return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
+
+
+def _has_lexical_index(library: Library) -> bool:
+    try:
+        return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
+    except (OSError, ValueError):
+        return False
+
+
+def _has_vectors(library: Library) -> bool:
+    return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
+
+
+def _write_vectors(path: Path) -> None:
+    with library_locked(path):
+        library = Library(path)
+        _ = library.shard_folders  # inside the Library, or refused
+        if any(chunk_vector_problems(library)):  # damaged vectors are not extended
+            shutil.rmtree(path / CHUNK_VECTORS, ignore_errors=True)
+        write_manifest(path, library.manifest | write_chunk_vectors(path, library.manifest["shards"]))

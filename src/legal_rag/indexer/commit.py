@@ -10,7 +10,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,14 +58,14 @@ from legal_rag.library.manifest import (
     record_checksums,
     write_manifest,
 )
-from legal_rag.library.outlines import OUTLINES, add_outlines, outline_part
+from legal_rag.library.outlines import OUTLINES, outline_part
 from legal_rag.library.parts import LibraryPart, bring_up_to_date, process_pool
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
 
 logger = logging.getLogger(__name__)
 
-BLOCK_CHUNKS = 256  # whose vectors are held at once
+BLOCK_CHUNKS = 64  # whose vectors are held at once
 FRAME_CHUNKS = 2048  # that the frame of the chunk vectors is fitted to
 PER_PROCESS = 1000  # documents that outweigh the start of a process
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
@@ -204,6 +203,7 @@ def finish_library(
     *,
     earlier: Path | None = None,
     summaries: Path | None = None,
+    others: Sequence[LibraryPart] = (),
 ) -> dict[str, Any]:
     """Make a Library from a folder with a store and `n_shards` complete shards: mappings, manifest, words and `parts`.
 
@@ -231,7 +231,7 @@ def finish_library(
         **vectors,
     }
     write_manifest(folder, whole)
-    fill_parts(folder, whole, {"words", *parts}, earlier=earlier, summaries=summaries)
+    fill_parts(folder, whole, {"words", *parts}, earlier=earlier, summaries=summaries, others=others)
     return whole
 
 
@@ -243,6 +243,7 @@ def fill_parts(
     earlier: Path | None = None,
     summaries: Path | None = None,
     anew: Collection[RebuiltPart] = (),
+    others: Sequence[LibraryPart] = (),
     parallel: bool = False,
 ) -> None:
     """Make what some parts of a Library lack, and drop what they hold of other documents; a kill costs a batch.
@@ -251,14 +252,15 @@ def fill_parts(
 
     Args:
         folder: The Library's, possibly one being built.
-        manifest: Its manifest.
+        manifest: Of it.
         names: Among `words` and `corpus-index`, which are always made anew, `trees` and `graph`.
         earlier: The Library that it replaces, whose outlines of the same texts are copied and entities linked.
         summaries: A corpus index of the same documents and keys, whose summaries by a model are kept.
         anew: Parts of which nothing is kept but what users or a model gave.
+        others: Further parts, made while the documents are read.
         parallel: In as many processes as there are cores.
     """
-    store, parts, workers = folder / STORE, list[LibraryPart](), (os.cpu_count() or 1) if parallel else 1
+    store, parts, workers = folder / STORE, list(others), (os.cpu_count() or 1) if parallel else 1
     with ExitStack() as opened:
         if "words" in names:
             parts.append(opened.enter_context(word_part(folder, store)))
@@ -283,7 +285,10 @@ def _finish_shard(
     """Write a shard's mapping from the store that holds its chunks, and return the shard's manifest entry."""
     home = shard_home(folder, shard)
     home.mkdir(parents=True, exist_ok=True)
-    n_chunks = _write_mapping(home / MAPPING, shard, store, source)
+    query = "SELECT id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
+    with closing(connect_to_read(store)) as connection:
+        doc_ids = (doc_id for (doc_id,) in connection.execute(query, (shard,)))
+        n_chunks = write_mapping(home / MAPPING, source, doc_ids)
     if not plaid["keep_embeddings"]:  # a kill may have left them
         discard_vectors(home)
     if plaid["n_bits"]:
@@ -292,17 +297,10 @@ def _finish_shard(
 
 
 def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first: int = 0) -> dict[str, Any]:
-    """Write a segment of chunk vectors from the stored codes of shards, numbered from `first`; return its description.
+    """Write a segment of chunk vectors from the stored codes of shards, numbered from `first`.
 
-    The frame of earlier segments is kept; without one, it is fitted to these shards.
-
-    Args:
-        folder: The Library's folder.
-        shards: The shards' manifest entries.
-        first: Number of the first.
-
-    Returns:
-        The manifest's entry on the segment and its frame.
+    The frame of earlier segments is kept; without one, it is fitted to these shards. `shards` are manifest entries, and
+    returned is the manifest's entry on the segment and its frame.
 
     Raises:
         FileNotFoundError: If `first` is not 0 and the frame is missing.
@@ -328,19 +326,11 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         if first:
             raise
         frame = fit_frame(np.concatenate(list(means(max(FRAME_CHUNKS // len(shards), 1), shards))))
-        target.mkdir(exist_ok=True)
         write_frame(target, frame)
     blocks = means(sys.maxsize, progress("Chunk vectors", iterable=shards, unit=" shards"))
     # Named by its shards, so that another description of the Library never finds other rows under its name.
     segment = write_segment(target, f"{first}-{first + len(shards)}.npy", blocks, frame)
     return {CHUNK_VECTORS: {"frame": sha256_of(target / FRAME), "segments": [segment]}}
-
-
-def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, Any]) -> int:
-    """Write a shard's `doc_mapping.json`; return the number of positions."""
-    query = "SELECT id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
-    with closing(connect_to_read(store)) as connection:
-        return write_mapping(mapping, source, (doc_id for (doc_id,) in connection.execute(query, (shard,))))
 
 
 def write_mapping(file: Path, source: Mapping[str, Any], doc_ids: Iterable[str]) -> int:
@@ -382,21 +372,25 @@ class LibraryUpdate:
         `entry` has further fields of the commit's entry in the manifest, among them its `source`. Returned are what
         was added, what that replaced, and how many token vectors were stored.
         """
-        source, plaid = entry["source"], self.manifest["plaid"]
-        described = [_finish_shard(self.path, number, store, source, plaid) for number in shards]
+        described = [
+            _finish_shard(self.path, number, store, entry["source"], self.manifest["plaid"]) for number in shards
+        ]
         for number in shards:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
-        if shards:
-            with word_part(self.path, store, first_shard=shards[0]) as part:
-                bring_up_to_date(store, [part])
+        with ExitStack() as opened:
+            parts = []
+            if shards:
+                parts.append(opened.enter_context(word_part(self.path, store, first_shard=shards[0])))
+            if (self.path / OUTLINES).is_file():
+                parts.append(opened.enter_context(outline_part(self.path, store, keep_others=True)))
+            bring_up_to_date(store, parts)
         self._connection.execute("ATTACH ? AS other", (str(store),))
         with transaction(self._connection):
             self._mark_documents_removed("id IN (SELECT id FROM other.documents)")
             removed = self._count_removed()
         added = self._copy_rows()
         self._connection.execute("DETACH other")
-        add_outlines(self.path, store)
         with leaving_bad_graph(self.path):
             add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
@@ -418,7 +412,7 @@ class LibraryUpdate:
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._count_removed()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest([], StoredRows(0, 0), removed, {})
+        self._write_manifest([], StoredRows(0, 0), removed, {}, {})
         with leaving_bad_graph(self.path):
             forget_in_graph(self.path, self.path / STORE, ids)
         return len(ids)
@@ -476,18 +470,16 @@ class LibraryUpdate:
             " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
         )
         n_documents, n_chunks = self._connection.execute(query, (self.commit,)).fetchone()
-        return StoredRows(n_documents, n_chunks, self._count_removed_tokens())
-
-    def _count_removed_tokens(self) -> int:
+        if not self.manifest["plaid"]["n_bits"]:
+            return StoredRows(n_documents, n_chunks)
         query = (
             "SELECT shard, json_group_array(position) FROM documents JOIN chunks USING (document_key)"
             " WHERE removed = ? GROUP BY shard"
         )
+        folders = [self.path / shard["path"] for shard in self.manifest["shards"]]
         removed = self._connection.execute(query, (self.commit,)).fetchall()
-        shards = {number: self.path / self.manifest["shards"][number]["path"] for number, _ in removed}
-        if not self.manifest["plaid"]["n_bits"]:
-            return 0
-        return sum(count_tokens(shards[number], json.loads(positions)) for number, positions in removed)
+        n_tokens = sum(count_tokens(folders[number], json.loads(positions)) for number, positions in removed)
+        return StoredRows(n_documents, n_chunks, n_tokens)
 
     def _extend_vectors(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Write the chunk vectors of new shards if the others have theirs; return the manifest entry of all."""
@@ -503,7 +495,7 @@ class LibraryUpdate:
         added: "StoredRows",
         removed: "StoredRows",
         entry: Mapping[str, Any],
-        parts: Mapping[str, Any] = MappingProxyType({}),
+        vectors: Mapping[str, Any],
     ) -> None:
         counts = self.manifest["counts"]
         counts = counts | {
@@ -519,7 +511,7 @@ class LibraryUpdate:
             "updates": [*self.manifest["updates"], done],
             "shards": [*self.manifest["shards"], *shards],
         }
-        write_manifest(self.path, {**self.manifest, **changes, **parts})
+        write_manifest(self.path, {**self.manifest, **changes, **vectors})
 
 
 class StoredRows(NamedTuple):

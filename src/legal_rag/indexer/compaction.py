@@ -29,7 +29,6 @@ from legal_rag.indexer.pipeline import (
     Stopwatch,
     prefetched,
     shard_home,
-    shard_writer,
     train_into,
     write_shards,
 )
@@ -79,15 +78,9 @@ def compact_index(
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
-    Nothing is encoded. Codes are copied; with a new codebook they are made from the token vectors that were
-    kept, or else from those that the old codes decode to.
-
-    Args:
-        index_folder: The folder of Libraries.
-        index_name: The Library's own folder name.
-        n_bits: Requantise all shards with this many bits per dimension.
-        retrain: Requantise all shards with a codebook trained on the present documents, as is done where shards of an
-            earlier version have several.
+    Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain` (as where shards of an earlier
+    version have several codebooks), a codebook is trained on the present documents, and codes are made from the token
+    vectors that were kept, or else from those that the old codes decode to.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -188,8 +181,9 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
         target.parent.mkdir(parents=True, exist_ok=True)
         with watch.timed("copy"):
             if cfg.keep_embeddings:
+                writer = ShardWriter(target.parent, library.manifest["encoder"]["dim"])
                 for batch in _vector_batches(library, [shard], keep=True):
-                    shard_writer(scratch, batch.shard, library.manifest["encoder"]["dim"]).append(batch.matrices)
+                    writer.append(batch.matrices)
             if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(shards[sources[0]]["chunks"])):
                 target.mkdir()
                 for name in shards[sources[0]]["checksums"]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -102,12 +101,7 @@ def as_recorded(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig:
 
 def source_entry(cfg: IndexConfig) -> dict[str, Any]:
     """Return a manifest's entry on the source of a commit."""
-    return {
-        "name": source_label(cfg),
-        **cfg.options._asdict(),
-        "limit": cfg.limit,
-        "fingerprint": _fingerprint(cfg.source),
-    }
+    return {"name": source_label(cfg), **cfg.options._asdict(), "limit": cfg.limit}
 
 
 def source_label(cfg: IndexConfig) -> str:
@@ -116,15 +110,6 @@ def source_label(cfg: IndexConfig) -> str:
         return type(cfg.source).__name__
     path = Path(cfg.source).expanduser()
     return path.name if path.exists() else str(cfg.source)
-
-
-def _fingerprint(source: Any) -> str:
-    """Return size and change time of a local source, to tell whether it changed since; empty for others."""
-    path = Path(source).expanduser() if isinstance(source, str | Path) else None
-    if path is None or not path.exists():
-        return ""
-    status = path.stat()
-    return json.dumps({"bytes": status.st_size, "changed_ns": status.st_mtime_ns})
 
 
 def open_documents(cfg: IndexConfig, report: IndexReport) -> Iterator[Document]:

@@ -7,13 +7,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from legal_rag.base.files import progress
+from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
@@ -26,6 +28,7 @@ from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.manifest import record_checksums
+from legal_rag.library.parts import LibraryPart, StoredDocument
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +72,8 @@ class EntityWriter:
             for _, result in batch:
                 report.note(result)
             self._gaps.update({result.doc_name: result.extractions for _, result in batch if not result.complete})
-            self.store.hold_many([self._make_row(document, result) for document, result in batch if result.complete])
+            rows = [_make_row(self._extractor, document, result) for document, result in batch if result.complete]
+            self.store.hold_many(rows)
 
     def delete_others(self) -> None:
         """Delete the entities of documents that are no longer in the Library."""
@@ -92,10 +96,25 @@ class EntityWriter:
             return True
         return held.key == self._extractor.recipe_for(document.content).key
 
-    def _make_row(self, document: Document, result: ExtractionResult) -> tuple:
-        terms = terms_of_all(result.extractions, document.decision_date)
-        recipe = self._extractor.recipe_for(document.content)
-        return document.id, document.content_hash, document.content, recipe, result, terms
+
+def _make_row(extractor: Extractor, document: Document, result: ExtractionResult) -> tuple:
+    terms = terms_of_all(result.extractions, document.decision_date)
+    recipe = extractor.recipe_for(document.content)
+    return document.id, document.content_hash, document.content, recipe, result, terms
+
+
+@contextmanager
+def entity_part(folder: Path, settings: ExtractionSettings) -> Iterator[LibraryPart]:
+    """Open the entities that rules find in the documents of the Library being built in `folder`."""
+    extractor = Extractor(settings)
+    with closing(connect_to_read(folder / STORE)) as connection, ExtractionStore(folder / ENTITIES) as entities:
+        keys = [key for (key,) in connection.execute("SELECT document_key FROM documents ORDER BY document_key")]
+        yield LibraryPart(keys, partial(_extract_stored, extractor), entities.hold_many)
+
+
+def _extract_stored(extractor: Extractor, stored: StoredDocument) -> tuple:
+    document = stored.document
+    return _make_row(extractor, document, extractor.extract(document.content, document.id, reading=document.reading))
 
 
 @dataclass
@@ -131,13 +150,10 @@ class ExtractReport:
 def extract_source(
     cfg: IndexConfig, settings: ExtractionSettings, output: str | Path, *, cache: Path | None = None
 ) -> ExtractReport:
-    """Extract the documents of a source, without a Library, and export them.
+    """Extract the documents of a source, without a Library, and export them into the folder `output`.
 
-    Args:
-        cfg: Which documents: its source, options, limit and ids file.
-        settings: How.
-        output: The folder for the files.
-        cache: The store of a model's results; None is in the user's cache folder. Results of rules are not stored.
+    `cfg` gives the source, its options, the limit and the ids file. `cache` is the store of a model's results, by
+    default in the user's cache folder; results of rules are not stored.
 
     Raises:
         FileNotFoundError: If there is no such source.
@@ -164,13 +180,9 @@ def extract_source(
 def extract_library(
     library: Library, settings: ExtractionSettings, output: str | Path | None = None, *, keep_models: bool = False
 ) -> ExtractReport:
-    """Extract the documents of a Library that are not yet extracted, and export all.
+    """Extract the documents of a Library that are not yet extracted, and export all to a folder, by default its own.
 
-    Args:
-        library: Its folder is written to; other writers are kept out.
-        settings: How.
-        output: The folder for the files; None is the Library's own.
-        keep_models: Do not extract again what a model extracted.
+    With `keep_models`, what a model extracted is not extracted again. Other writers are kept out.
 
     Raises:
         ValueError: If the model cannot be asked, or another process is writing to the Library.

@@ -1,4 +1,4 @@
-"""The stages of a build: chunk, train a codebook, encode, write shards."""
+"""The stages of a build: chunk, train a codebook, encode, write shards; the files of a shard."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ import numpy as np
 
 from legal_rag.base.files import made_once, parse_json, progress, sha256_of, sync, write_whole
 from legal_rag.base.sqlite import connect_to_read
-from legal_rag.corpus.chunking import Chunk, Chunker, document_header, has_header
+from legal_rag.corpus.chunking import Chunker, document_header, has_header
 from legal_rag.corpus.chunking import chunk_document as chunk_document
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
@@ -30,6 +30,13 @@ TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, 
 PASSAGE_TOKENS = "passage_tokens.i32"  # number of those rows for each chunk
 SHARDS = "shards"
 CODEBOOK = "codebook"  # next to the store until a build is finished: what its shards are made of and with
+BATCH_CHUNKS = 128  # encoded at a time: enough to sort them into batches of similar length
+CODEC = "codec"  # in it
+SAMPLE_BATCHES = 8  # spread over the corpus, of which the codebook is trained
+COMMIT_DOCUMENTS = 200  # stored in one transaction
+
+T = TypeVar("T")
+_END = object()
 
 
 def shard_home(library: Path, number: int) -> Path:
@@ -161,15 +168,6 @@ def _append(path: Path, numbers: np.ndarray) -> None:
         file.write(numbers.tobytes())
 
 
-BATCH_CHUNKS = 128  # encoded at a time: enough to sort them into batches of similar length
-CODEC = "codec"
-SAMPLE_BATCHES = 8  # spread over the corpus, of which the codebook is trained
-COMMIT_DOCUMENTS = 200  # stored in one transaction
-
-T = TypeVar("T")
-_END = object()
-
-
 class FullShard(NamedTuple):
     """A shard all of whose chunks are stored."""
 
@@ -261,7 +259,11 @@ def store_documents(
     read = progress("Storing", iterable=watch.timing("read", documents), unit=" documents")
     for number, document in enumerate(read, start=1):
         with watch.timed("chunk"):
-            store.add(document, chunks_of(document, chunker))
+            columns = document.row()  # which the header may name
+            chunks = chunk_document(
+                document.content, document.id, document.title, document.decision_date, chunker, columns=columns
+            )
+            store.add(document, chunks)
         if number % COMMIT_DOCUMENTS == 0:
             store.commit()
     store.commit()
@@ -358,24 +360,12 @@ def write_shards(
 ) -> Iterator[EncodedBatch]:
     """Write encoded batches into their shards, and PLAID files after a shard's last batch; yield each batch."""
     for batch in batches:
-        writer = shard_writer(folder, batch.shard, dim)
+        writer = ShardWriter(shard_home(folder, batch.shard.number), dim)
         writer.append(batch.matrices)
         if batch.ends_shard:
             with watch.timed("write_plaid"):
                 writer.write_plaid(codec_folder, keep_vectors=cfg.keep_embeddings)
         yield batch
-
-
-def shard_writer(folder: Path, shard: FullShard, dim: int) -> ShardWriter:
-    """Open the writer of a shard in `folder`."""
-    return ShardWriter(shard_home(folder, shard.number), dim)
-
-
-def chunks_of(document: Document, chunker: Chunker) -> list[Chunk]:
-    """Chunk a document, whose columns the header may name."""
-    return chunk_document(
-        document.content, document.id, document.title, document.decision_date, chunker, columns=document.row()
-    )
 
 
 def _encode_batch(

@@ -50,16 +50,10 @@ class BuildPlan:
 def build_index_on_ray(
     cfg: IndexConfig, encoder: Encoder | None = None, *, address: str | None = None, workers: int | None = None
 ) -> IndexReport:
-    """Build a Library from a source on a Ray cluster; with the result and errors of `build_index`.
+    """Build a Library on a Ray cluster, in a folder that all machines share, with the result of `build_index`.
 
-    Args:
-        cfg: What to build, and where: on storage that all machines share.
-        encoder: A loaded one, instead of the one `cfg` names; workers load it again by its identity.
-        address: The cluster's, as for `ray.init`; None takes the one that `RAY_ADDRESS` names, or this machine alone.
-        workers: Shards made at once; None makes one for each GPU, or, where there is none, for each machine.
-
-    Returns:
-        The report; seconds of encoding and writing are summed over workers.
+    Workers load the encoder by its identity. `address` is the cluster's, see `ray_cluster`; `workers` make a shard each
+    at once, see `share_out`. Seconds of encoding and writing are summed over them.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.

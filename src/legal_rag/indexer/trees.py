@@ -1,8 +1,9 @@
 """Outlines of a Library as files of a folder, and back; their summaries by a model."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -48,11 +49,11 @@ def export_trees(library: Library, folder: str | Path, doc_ids: Collection[str] 
         raise ValueError(f"will not overwrite {target} (expected a new folder)")
     ids = list(dict.fromkeys(doc_ids))
     documents = map(library.document, ids) if ids else library.documents()
-    statistics = _Statistics(library)
+    statistics_of = _term_statistics(library)
     with made_once(target) as scratch:
         for document in progress("Exporting", iterable=documents, total=len(ids) or library.n_documents):
             outline = _load_outline(library, document)
-            tree = summarised(outline.tree, document, statistics.of(document))
+            tree = summarised(outline.tree, document, statistics_of(document))
             value = tree_to_json(tree, document.id, outline.description or tree.summary)
             (scratch / file_name(document.id)).write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
     return len(ids) or library.n_documents
@@ -89,11 +90,11 @@ def import_trees(library: Library, folder: str | Path) -> int:
         LookupError: See `check_trees`.
     """
     paths = check_trees(library, folder)
-    statistics = _Statistics(library)
+    statistics_of = _term_statistics(library)
     read = (_read_tree(library, path) for path in progress("Storing", iterable=paths, unit=" files"))
     with library_locked(library.path):
         fill_outlines(library.path, library.path / STORE)
-        return put_outlines(library.path, (_import_tree(library, *entry, statistics) for entry in read))
+        return put_outlines(library.path, (_import_tree(library, *entry, statistics_of) for entry in read))
 
 
 class SummaryReport(NamedTuple):
@@ -113,12 +114,14 @@ def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
         ConnectionError: If the model fails several times in a row.
         ValueError: If another process is writing to the Library.
     """
-    model, statistics = _Throttled(sub_llm), _Statistics(library)
+    throttle, statistics_of = Throttle(most_failures=MOST_FAILURES), _term_statistics(library)
+    model = _Throttled(sub_llm, throttle)
     name, lacking = str(getattr(sub_llm, "name", "model")), 0
 
     def written() -> Iterator[tuple[Document, Outline]]:
         nonlocal lacking
-        with ThreadPoolExecutor(AT_ONCE) as pool, model:  # which is left first, so that no thread asks it further
+        with ThreadPoolExecutor(AT_ONCE) as pool, ExitStack() as leaving:
+            leaving.callback(throttle.stop)  # before the pool waits for its threads
             asked = iter(progress("Summarising", iterable=_unsummarised(library), unit=" documents"))
             while group := list(islice(asked, AT_ONCE)):
                 for (document, outline, _), tree in zip(group, pool.map(write, group), strict=True):
@@ -126,11 +129,15 @@ def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
                     if tree != outline.tree:
                         description = outline.description or tree.summary
                         yield document, outline._replace(tree=tree, description=description, made_by=name)
-                model.require_replies()
+                if throttle.is_stopped:
+                    raise ConnectionError(
+                        f"the model failed too often: {throttle.error}"
+                        " (the summaries written are kept: the same command asks for the others)"
+                    )
 
     def write(entry: tuple[Document, Outline, SummaryRequests]) -> TreeNode:
         document, outline, _ = entry
-        known = statistics.of(document)
+        known = statistics_of(document)
         return without_extracts(summarised(outline.tree, document, known, model), document, known)
 
     with library_locked(library.path):
@@ -166,37 +173,19 @@ def _load_outline(library: Library, document: Document) -> Outline:
     return library.stored_outline(document) or make_outline(document)
 
 
-class _Statistics:
-    """The term statistics of a Library's corpus index, by which sentences are chosen, if it has one."""
-
-    def __init__(self, library: Library) -> None:
-        self._index = CorpusIndex(library) if has_corpus_index(library) else None
-
-    def of(self, document: Document) -> TermStatistics | None:
-        return self._index.statistics_of(document) if self._index else None
+def _term_statistics(library: Library) -> Callable[[Document], TermStatistics | None]:
+    """Return what looks up the statistics by which a document's sentences are chosen; None without a corpus index."""
+    return CorpusIndex(library).statistics_of if has_corpus_index(library) else lambda _: None
 
 
-class _Throttled:
+class _Throttled(NamedTuple):
     """A model that is no longer asked once `MOST_FAILURES` requests have failed in a row."""
 
-    def __init__(self, model: TextModel) -> None:
-        self._model, self.throttle = model, Throttle(most_failures=MOST_FAILURES)
-
-    def __enter__(self) -> "_Throttled":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.throttle.stop()
+    model: TextModel
+    throttle: Throttle
 
     def query(self, prompt: str) -> str:
-        return self.throttle.call(lambda: self._model.query(prompt))
-
-    def require_replies(self) -> None:
-        if self.throttle.is_stopped:
-            raise ConnectionError(
-                f"the model failed too often: {self.throttle.error}"
-                " (the summaries written are kept: the same command asks for the others)"
-            )
+        return self.throttle.call(lambda: self.model.query(prompt))
 
 
 def _read_tree(library: Library, path: Path) -> tuple[Document, TreeFile]:
@@ -213,7 +202,10 @@ def _read_tree(library: Library, path: Path) -> tuple[Document, TreeFile]:
 
 
 def _import_tree(
-    library: Library, document: Document, file: TreeFile, statistics: _Statistics
+    library: Library,
+    document: Document,
+    file: TreeFile,
+    statistics_of: Callable[[Document], TermStatistics | None],
 ) -> tuple[Document, Outline]:
     """Return what is stored of a tree file: not the summaries that this Library would extract itself.
 
@@ -221,7 +213,7 @@ def _import_tree(
     """
     by_rules, stored = make_outline(document), library.stored_outline(document)
     known = {_locate_node(node): node.summary for node in walk(stored.tree)} if stored else {}
-    tree = without_extracts(file.tree, document, statistics.of(document))
+    tree = without_extracts(file.tree, document, statistics_of(document))
     tree = with_summaries(tree, lambda node: node.summary or known.get(_locate_node(node), ""))
     made_by = BY_RULES if tree == by_rules.tree else IMPORTED
     return document, by_rules._replace(tree=tree, description=tree.summary, made_by=made_by)

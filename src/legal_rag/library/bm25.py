@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +17,9 @@ import numpy as np
 import tantivy
 
 from legal_rag.base.files import beside, put_in_place
-from legal_rag.base.sqlite import connect_to_read
+from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.base.text import storable
-from legal_rag.law.keys import ParsedQuery, canonical_key, relaxed_key
+from legal_rag.law.keys import ParsedQuery, canonical_key, document_keys, relaxed_key
 from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument
 
@@ -47,11 +47,14 @@ class _Words(NamedTuple):
     header: str
     content: str
     references: list[tuple[int, str]]  # place and relaxed key, in the order of places
+    keys: dict[str, bool]  # see `document_keys`
 
 
 @contextmanager
 def word_part(library: Path, store: Path, first_shard: int = 0) -> Iterator[LibraryPart]:
     """Open the index of words for all documents of a store, to replace its entries from `first_shard` on.
+
+    A new store gets its documents' reference keys too: both are made of the references in a text.
 
     Raises:
         OSError: If the disk is full; what the folder held before is untouched.
@@ -63,9 +66,19 @@ def word_part(library: Path, store: Path, first_shard: int = 0) -> Iterator[Libr
     chunks, documents = (_open_bm25(target / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
     for writer in (chunks, documents):  # one thread each: segments in the order of chunks
         writer.delete_documents_by_query(_match_shards(first_shard))
-    with closing(connect_to_read(store)) as connection:
+    with closing(connect_to_write(store)) as connection:
         keys = [key for (key,) in connection.execute("SELECT document_key FROM documents ORDER BY document_key")]
-        yield LibraryPart(keys, _read_words, partial(_index_words, connection, chunks, documents))
+        is_new = connection.execute("SELECT 1 FROM names LIMIT 1").fetchone() is None
+
+        def put(rows: Sequence[_Words]) -> None:
+            if is_new:
+                with transaction(connection):
+                    named = ((term, row.key, own) for row in rows for term, own in row.keys.items())
+                    connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
+            for row in rows:
+                _index_words(row, _read_chunk_rows(row.key, connection), chunks, documents)
+
+        yield LibraryPart(keys, _read_words, put)
     try:
         for writer in (chunks, documents):
             writer.commit()
@@ -82,39 +95,32 @@ def _read_words(stored: StoredDocument) -> _Words:
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
     references = [(name.start, relaxed_key(canonical_key(name))) for name in reading.identifiers]
     references += [(day.start, f"date:{day.value.isoformat()}") for day in reading.dates]
-    return _Words(stored.key, header, stored.document.content, sorted(references))
+    return _Words(stored.key, header, reading.text, sorted(references), document_keys(stored.document))
 
 
 def _index_words(
-    connection: sqlite3.Connection,
-    chunks: tantivy.IndexWriter,
-    documents: tantivy.IndexWriter,
-    rows: Iterable[_Words],
+    row: _Words, places: Sequence[ChunkRow], chunks: tantivy.IndexWriter, documents: tantivy.IndexWriter
 ) -> None:
-    """Write the entries of documents and of their chunks, each of which has the references that begin in it."""
-    for key, header, content, references in rows:
-        places = _read_chunk_rows(key, connection)
-        if not places:
-            continue
-        first, starts, all_names = _encode_place(*places[0][2:]), [start for start, _ in references], dict[str, None]()
-        numbers: dict[str, Any] = {"document": first, "n_chunks": len(places)}
-        for start, end, *place in places:
-            names = dict.fromkeys(key for _, key in references[bisect_left(starts, start) : bisect_left(starts, end)])
-            all_names |= names
-            entry = {"text": [header, content[start:end]], "names": list(names), "place": _encode_place(*place)}
-            chunks.add_document(tantivy.Document.from_dict(numbers | entry, _bm25_schema()))
-        whole = {"text": [header, content], "names": list(all_names), "place": first}
-        cited = _read_cited_keys(key, connection)
-        documents.add_document(tantivy.Document.from_dict(numbers | whole | {"cited": cited}, _bm25_schema()))
+    """Write the entries of a document and of its chunks, each of which has the references that begin in it."""
+    if not places:
+        return
+    first, starts, all_names = _encode_place(*places[0][2:]), [start for start, _ in row.references], dict[str, None]()
+    numbers: dict[str, Any] = {"document": first, "n_chunks": len(places)}
+    for start, end, *place in places:
+        within = row.references[bisect_left(starts, start) : bisect_left(starts, end)]
+        names = dict.fromkeys(name for _, name in within)
+        all_names |= names
+        entry = {"text": [row.header, row.content[start:end]], "names": list(names), "place": _encode_place(*place)}
+        chunks.add_document(tantivy.Document.from_dict(numbers | entry, _bm25_schema()))
+    cited = list(dict.fromkeys(relaxed_key(term) for term, own in row.keys.items() if not own))
+    whole = {"text": [row.header, row.content], "names": list(all_names), "cited": cited, "place": first}
+    documents.add_document(tantivy.Document.from_dict(numbers | whole, _bm25_schema()))
 
 
 class LexicalIndex:
     """BM25 over the chunks and documents of a Library at one commit; its term statistics include later commits.
 
-    Args:
-        folder: Of the index.
-        n_shards: How many shards the commit has; entries of later ones are ignored.
-        removed: For each shard, the rising positions of chunks of removed documents.
+    Entries of shards from `n_shards` on are ignored, and those of the chunks `removed`, rising positions in each shard.
 
     Raises:
         FileNotFoundError: If there is no index in the folder.
@@ -142,15 +148,9 @@ class LexicalIndex:
         return int(self._chunks.num_docs)
 
     def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
-        """Rank the chunks that share words or reference keys with a query.
+        """Rank the `k` best chunks that share words or reference keys with a query; equal scores in order of place.
 
-        Args:
-            query: The question.
-            k: How many chunks at most.
-            subsets: For each shard the rising positions to search among; None searches all.
-
-        Returns:
-            Scores falling; equal scores in the order of shard and position.
+        `subsets` has for each shard the rising positions to search among; None searches all.
         """
         places = None if subsets is None else _encode_positions(subsets)
         compiled = _build_query(query)
@@ -191,14 +191,9 @@ class LexicalIndex:
         return self._score_places(self._documents, query, documents), n_chunks
 
     def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
-        """Return the place of the first chunk of each document that has all terms of at least one set.
+        """Return the place of the first chunk of each document that has all `lexical_words` of at least one set.
 
-        Args:
-            alternatives: Sets of terms, as `lexical_words` gives them.
-            most: Documents; None is returned where more have them.
-
-        Returns:
-            Places in order, also of removed documents and of later commits.
+        The places, in order, include those of removed documents and of later commits; None if more than `most` have it.
         """
         query = _match_any([_match_all([_match_term("text", term) for term in terms]) for terms in alternatives])
         numbers, _ = self._search_best(query, most + 1, self._documents)
@@ -303,12 +298,6 @@ def _match_all(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 def _match_shards(first: int, end: int | None = None) -> tantivy.Query:
     last = None if end is None else _encode_place(end, 0) - 1
     return tantivy.Query.range_query(_bm25_schema(), "place", tantivy.FieldType.Unsigned, _encode_place(first, 0), last)
-
-
-def _read_cited_keys(document_key: int, connection: sqlite3.Connection) -> list[str]:
-    """Return the relaxed keys of all that a document cites."""
-    query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
-    return list({relaxed_key(term): None for (term,) in connection.execute(query, (document_key,))})
 
 
 def _read_chunk_rows(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:

@@ -2,11 +2,15 @@
 
 import json
 import logging
+import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.base.text import key_of
 from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
@@ -18,27 +22,15 @@ from legal_rag.extraction.lookup import (
     entities_like,
     wanted_entity,
 )
-from legal_rag.law.keys import ParsedQuery
+from legal_rag.law import find_dates
+from legal_rag.law.courts import words_of_value
+from legal_rag.law.keys import ParsedQuery, article_keys, candidate_keys, candidate_keys_of_number, decision_keys
+from legal_rag.law.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from datetime import date, datetime
-from difflib import get_close_matches
-from typing import Any, NamedTuple
-
-from legal_rag.law import find_dates
-from legal_rag.law.courts import words_of_value
-from legal_rag.law.keys import (
-    article_keys,
-    candidate_keys,
-    candidate_keys_of_number,
-    decision_keys,
-)
-from legal_rag.law.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
+logger = logging.getLogger(__name__)
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
 LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date
@@ -274,9 +266,6 @@ def _few_condition(
     query = f"SELECT COUNT(*) FROM ({matching})"  # noqa: S608
     (n,) = connection.execute(query, condition.values).fetchone()
     return condition if 0 < n <= MAX_NAMED else None
-
-
-logger = logging.getLogger(__name__)
 
 
 class LibraryEntities:

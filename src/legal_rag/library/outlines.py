@@ -168,12 +168,9 @@ def outline_part(
 ) -> Iterator[LibraryPart]:
     """Open the outlines that a store's documents lack; see `bring_up_to_date`.
 
-    Args:
-        library: The folder of `outlines.sqlite`.
-        store: The documents.
-        earlier: Another Library's file; its outlines of the same texts are copied.
-        anew: Remake the existing ones too; of those imported or summarised by a model, only who speaks.
-        keep_others: Keep those of no document of the store.
+    They are in the folder `library`; those of no document of the store are dropped, unless `keep_others`. Outlines of
+    the same texts are copied from the file `earlier`. With `anew`, existing ones are remade; of those imported or
+    summarised by a model, only who speaks.
     """
     with closing(_open_outlines(library / OUTLINES)) as connection:
         connection.execute("ATTACH ? AS store", (str(store),))
@@ -199,13 +196,6 @@ def fill_outlines(library: Path, store: Path) -> None:
         bring_up_to_date(store, [part], "Outlining")
 
 
-def add_outlines(library: Path, store: Path) -> None:
-    """Make the outlines of another store's documents, where the Library has any; its other outlines stay."""
-    if (library / OUTLINES).is_file():
-        with outline_part(library, store, keep_others=True) as part:
-            bring_up_to_date(store, [part], "Outlining")
-
-
 def _hash_and_outline(stored: StoredDocument) -> tuple[str, Outline]:
     return stored.document.content_hash, make_outline(stored.document)
 
@@ -224,28 +214,29 @@ def _store_outlines(connection: sqlite3.Connection, rows: Iterable[tuple[str, Ou
 
 
 def count_lacking(library: Path, store: Path) -> int:
-    """Count the documents without an outline by the present rules; all, if the file is damaged."""
-    present = "SELECT COUNT(*) FROM documents AS d WHERE d.removed IS NULL"
-    lacking = f"{present} AND {_IS_LACKING.replace('FROM outlines', 'FROM outlines.outlines')}"
-    try:
-        with closing(connect_to_read(store, outlines=library / OUTLINES)) as connection:
-            return int(connection.execute(lacking, (RULES_VERSION,)).fetchone()[0])
-    except sqlite3.DatabaseError:  # also where it is missing
-        with closing(connect_to_read(store)) as connection:
-            return int(connection.execute(present).fetchone()[0])
+    """Count the documents without an outline by the present rules; all, if the file is missing or damaged."""
+    condition = _IS_LACKING.replace("FROM outlines", "FROM outlines.outlines")
+    lacking = _count_documents(library, store, condition, RULES_VERSION)
+    if lacking is not None:
+        return lacking
+    with closing(connect_to_read(store)) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM documents WHERE removed IS NULL").fetchone()[0])
 
 
 def count_outlines(library: Path, store: Path) -> int:
     """Count the documents with an outline; 0 without any, or if the file is damaged."""
-    if not (library / OUTLINES).is_file():
-        return 0
-    held = "content_hash IN (SELECT content_hash FROM outlines.outlines)"
-    query = f"SELECT COUNT(*) FROM documents WHERE removed IS NULL AND {held}"  # noqa: S608
+    held = "d.content_hash IN (SELECT content_hash FROM outlines.outlines)"
+    return _count_documents(library, store, held) or 0
+
+
+def _count_documents(library: Path, store: Path, condition: str, *values: int) -> int | None:
+    """Count the documents `d` that meet a condition on outlines; None if the file cannot be read."""
+    query = f"SELECT COUNT(*) FROM documents AS d WHERE d.removed IS NULL AND {condition}"  # noqa: S608
     try:
         with closing(connect_to_read(store, outlines=library / OUTLINES)) as connection:
-            return int(connection.execute(query).fetchone()[0])
-    except sqlite3.DatabaseError:
-        return 0
+            return int(connection.execute(query, values).fetchone()[0])
+    except sqlite3.DatabaseError:  # also where it is missing
+        return None
 
 
 def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]], batch: int = BATCH) -> int:

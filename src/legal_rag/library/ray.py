@@ -34,9 +34,8 @@ class WorkerShare(NamedTuple):
 def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterator[None]:
     """Connect to a cluster; a connection that the process already has is used, and stays open.
 
-    Args:
-        address: As for `ray.init`; None takes the cluster that `RAY_ADDRESS` names, or else starts one on this machine.
-        n_cpus: Processors of a cluster started here; None takes those of the machine.
+    `address` is as for `ray.init`; None takes the cluster that `RAY_ADDRESS` names, or else starts one on this machine,
+    with `n_cpus` processors, by default all.
 
     Raises:
         ValueError: If Ray is not installed.
@@ -83,10 +82,7 @@ def ray_errors() -> Iterator[None]:
 
 
 def share_out(n_workers: int | None) -> WorkerShare:
-    """Divide the connected cluster among workers.
-
-    Args:
-        n_workers: None makes one for each GPU, or, where there is none, for each machine.
+    """Divide the connected cluster among workers: by default one for each GPU, or else for each machine.
 
     Raises:
         ValueError: If the cluster has fewer processors than workers are asked for.
@@ -114,7 +110,8 @@ class RayShards:
         """
         if n_actors < 1:
             raise ValueError(f"n_actors must be at least 1, got {n_actors}")
-        self._groups = spread([shard["tokens"] for shard in corpus.manifest["shards"]], n_actors)
+        n_shards = len(corpus.manifest["shards"])  # of about as many tokens each
+        self._groups = [range(first, n_shards, n_actors) for first in range(min(n_actors, n_shards))]
         self._stack = ExitStack()
         try:
             self._stack.enter_context(ray_cluster(address))
@@ -156,18 +153,16 @@ class RayShards:
 
     def _gather_by_shard(self, question: str, *shared: Any, args: Sequence[Any] | None = None) -> list[Any]:
         """Call a method of `PlaidShards` on all actors, each with its own shards' arguments; merge answers by shard."""
-        asked = [(*shared, [args[shard] for shard in group]) if args is not None else shared for group in self._groups]
-        answers: dict[int, Any] = {}
-        for group, answer in zip(self._groups, self._call_actors(question, asked), strict=True):
-            answers.update(zip(group, answer, strict=True))
-        return [answers[shard] for shard in range(len(answers))]
-
-    def _call_actors(self, question: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         import ray
 
-        calls = [actor.ask.remote(question, *values) for actor, values in zip(self._actors, arguments, strict=True)]
+        asked = [(*shared, [args[shard] for shard in group]) if args is not None else shared for group in self._groups]
+        calls = [actor.ask.remote(question, *values) for actor, values in zip(self._actors, asked, strict=True)]
         with ray_errors():
-            return ray.get(calls)
+            answered = ray.get(calls)
+        answers: dict[int, Any] = {}
+        for group, answer in zip(self._groups, answered, strict=True):
+            answers.update(zip(group, answer, strict=True))
+        return [answers[shard] for shard in range(len(answers))]
 
 
 class ShardActor:
@@ -196,18 +191,3 @@ class ShardActor:
     def _check_build(self) -> None:
         if Library(self._library).build_id != self._build_id:
             raise ValueError(f"{self._library} was built anew since it was opened: open it again")
-
-
-def spread(tokens: Sequence[int], n_groups: int) -> list[list[int]]:
-    """Divide shards, by their numbers of tokens, into at most `n_groups` groups of about as many each; none is empty.
-
-    The largest shards are placed first, each where there is least (Graham, 1969: at most a third more in a group than
-    the best division has).
-    """
-    groups: list[list[int]] = [[] for _ in range(min(n_groups, len(tokens)))]
-    load = [0] * len(groups)
-    for shard in sorted(range(len(tokens)), key=lambda shard: -tokens[shard]):
-        lightest = load.index(min(load))
-        groups[lightest].append(shard)
-        load[lightest] += tokens[shard]
-    return [sorted(group) for group in groups]

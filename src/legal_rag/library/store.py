@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
-from legal_rag.law.keys import document_keys, relaxed_key, resolve_key
+from legal_rag.law.keys import relaxed_key, resolve_key
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -135,7 +135,9 @@ class Contents:
 
 
 class StoreWriter:
-    """Fills a new store; chunks fill shards of `shard_chunks` each in the order they come, across documents.
+    """Fills a new store, but for reference keys: see `bm25.word_part`.
+
+    Chunks fill shards of `shard_chunks` each in the order they come, across documents.
 
     Args:
         path: The store's file; one of an attempt that was cut off is replaced.
@@ -176,8 +178,6 @@ class StoreWriter:
             rows.append((self.n_documents, chunk.chunk_index, chunk.char_start, chunk.char_end, *place))
             self.n_chunks += 1
         self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
-        named = [(term, self.n_documents, identifying) for term, identifying in document_keys(document).items()]
-        self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
 
     def commit(self) -> None:
         """Make what was added durable, and visible to readers."""

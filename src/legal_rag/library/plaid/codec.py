@@ -88,12 +88,8 @@ def sample_vectors(vectors: np.ndarray, size: int, seed: int) -> np.ndarray:
 def train_codec(sample: np.ndarray, *, n_bits: int, seed: int, n_centroids: int | None = None) -> Codec:
     """Train a codebook: spherical k-means (Dhillon and Modha, 2001), then buckets for the residuals.
 
-    Args:
-        sample: Shape (n_tokens, dim), unit rows, float16 or float32; in memory.
-        n_bits: Bits a dimension: 1, 2 or 4.
-        seed: Of the first centroids.
-        n_centroids: How many; None takes one for POINTS_PER_CENTROID tokens, in a power of two up to MAX_CENTROIDS,
-            or as many as fast-plaid would, where these are more.
+    The sample has shape (n_tokens, dim), unit rows, float16 or float32. `n_centroids` is by default one for
+    POINTS_PER_CENTROID tokens, in a power of two up to MAX_CENTROIDS, or as many as fast-plaid would take if more.
 
     Raises:
         ValueError: If there is no token, one is not finite, or rows do not fill bytes.
@@ -256,13 +252,9 @@ class Packer:
     def __init__(self, codec: Codec) -> None:
         self._nearest, self._cutoffs, self._n_bits = NearestCentroids(codec.centroids), codec.cutoffs, codec.n_bits
         self._numbers = self._nearest.numbers.astype(code_type(len(codec.centroids)))
-        self._stored = _stored_bits(codec.n_bits)
 
     def __call__(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tokens' centroids, and their packed residuals, shape (n, dim * bits / 8), uint8.
-
-        Args:
-            vectors: Shape (n, dim), unit rows.
+        """Return the centroids of tokens, unit rows (n, dim), and their packed residuals, (n, dim * bits / 8), uint8.
 
         Raises:
             ValueError: If a vector is not finite or its dim is not the codebook's.
@@ -272,22 +264,13 @@ class Packer:
         if vectors.ndim != 2 or vectors.shape[1] != table.shape[1]:
             raise ValueError(f"token vectors of shape {vectors.shape} do not fit a codebook of dim {table.shape[1]}")
         rows = self._nearest.rows(vectors)
-        packed = np.empty((len(vectors), vectors.shape[1] * self._n_bits // 8), dtype=np.uint8)
-        pack_residuals(vectors, table, rows, self._cutoffs, self._stored, packed)
-        return self._numbers[rows], packed
+        buckets = np.searchsorted(self._cutoffs, vectors - table[rows]).astype(np.uint8)
+        return self._numbers[rows], pack_buckets(buckets, self._n_bits)
 
 
 def code_type(n_centroids: int) -> type[np.signedinteger]:
     """Return the type of codes for `n_centroids`: two bytes where they suffice."""
     return np.int16 if n_centroids <= 2**15 else np.int32
-
-
-def _stored_bits(n_bits: int) -> np.ndarray:
-    """Return the `n_bits` bits that each bucket number is stored as."""
-    numbers = np.arange(2**n_bits, dtype=np.uint8)
-    alone = np.zeros((len(numbers), 8 // n_bits), dtype=np.uint8)
-    alone[:, -1] = numbers  # in the last dimension of a byte, its bits are the lowest
-    return pack_buckets(alone, n_bits)[:, 0]
 
 
 def _release(vectors: np.ndarray) -> None:
@@ -312,13 +295,9 @@ def add_rows(vectors: np.ndarray, places: np.ndarray, sums: np.ndarray) -> None:
 
 @njit(nogil=True, cache=True)
 def nearest_cells(vectors: np.ndarray, means: np.ndarray, n_cells: int, out: np.ndarray) -> None:
-    """Find the cells with the highest dot products, the first among equals.
+    """Fill `out`, int32 (n, n_nearest), with the cells of the highest dot products, the first among equals.
 
-    Args:
-        vectors: Shape (n, dim), float32.
-        means: Float32, a row for each cell, padded to a multiple of TILE.
-        n_cells: How many of them are not padding; at least `out` has columns.
-        out: Shape (n, n_nearest), int32, filled, nearest first; 0 where a vector's products are NaN.
+    `means`, float32, has a row for each of `n_cells`, padded to a multiple of TILE; NaN as products give cell 0.
     """
     n_nearest = out.shape[1]
     best = np.empty(n_nearest, dtype=np.float32)
@@ -354,15 +333,9 @@ def nearest_rows(
 ) -> None:
     """Find among the rows of some cells the one with the highest dot product, the first among equals.
 
-    Vectors are taken cell by cell, so that a cell's rows are read once for all of them.
-
-    Args:
-        vectors: Shape (n, dim), float32.
-        cells: Shape (n, n_probed), int32: the cells to look into for each vector.
-        table: Shape (n_rows, dim), float32, cell after cell, each a multiple of TILE rows.
-        starts: Shape (n_cells + 1,), where each cell begins in `table`.
-        out: Shape (n,), int32, filled with rows.
-        scores: Shape (n,), float32, filled with their products; minus infinity where all are NaN.
+    Vectors are taken cell by cell, so that a cell's rows are read once for all of them. `cells`, int32 (n, n_probed),
+    are those to look into for each vector; `starts` is where each begins in `table`, as a multiple of TILE rows. The
+    rows fill `out`, int32 (n,), and their products `scores`, float32: minus infinity where all are NaN.
     """
     n_cells, n_probed = len(starts) - 1, cells.shape[1]
     bounds = np.zeros(n_cells + 1, dtype=np.int64)
@@ -433,47 +406,6 @@ def _multiply_tile(tile: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
         out[3, r], out[3, r + 1], out[3, r + 2], out[3, r + 3] = s30, s31, s32, s33
 
 
-@njit(nogil=True, cache=True)
-def pack_residuals(
-    vectors: np.ndarray,
-    centroids: np.ndarray,
-    codes: np.ndarray,
-    cutoffs: np.ndarray,
-    stored: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Quantise and pack the residuals of tokens: vector less centroid.
-
-    Args:
-        vectors: Shape (n, dim), float32.
-        centroids: Shape (n_centroids, dim), float32.
-        codes: Shape (n,), the tokens' centroids.
-        cutoffs: Shape (2^bits - 1,), float32, rising: a residual's bucket is the number of cutoffs below it.
-        stored: Shape (2^bits,), uint8: the bits that encode each bucket, as `pack_buckets` orders them.
-        out: Shape (n, dim * bits / 8), uint8, filled.
-    """
-    dim, width = vectors.shape[1], out.shape[1]
-    per_byte = dim // width
-    n_bits = 8 // per_byte
-    residual = np.empty(dim, dtype=np.float32)
-    buckets = np.empty(dim, dtype=np.int32)
-    for i in range(len(vectors)):
-        vector, centroid = vectors[i], centroids[codes[i]]
-        for d in range(dim):
-            residual[d] = vector[d] - centroid[d]
-            buckets[d] = 0
-        for cutoff in cutoffs:
-            for d in range(dim):
-                buckets[d] += residual[d] > cutoff
-        for byte in range(width):
-            packed = np.uint8(0)
-            for j in range(per_byte):
-                packed = np.uint8((packed << n_bits) | stored[buckets[byte * per_byte + j]])
-            out[i, byte] = packed
-
-
-__all__ = ["copy_passages", "write_shard"]
-
 PART_TOKENS = 2**20  # tokens in a part of the shard
 
 
@@ -487,13 +419,9 @@ def write_shard(
 ) -> None:
     """Write a shard's files into `folder`, which is created.
 
-    Args:
-        folder: A new folder.
-        vectors: Shape (n_tokens, dim), unit rows, float16 or float32. If mapped from a file (mode 'r'), memory holds
-            only blocks of it and 24 bytes per token.
-        passage_tokens: Tokens of each passage, in order; their sum is n_tokens.
-        codec: The codebook.
-        codec_from: A shard's folder that holds the files of this same codebook, to be linked instead of written.
+    `vectors` has shape (n_tokens, dim), unit rows, float16 or float32; if mapped from a file (mode 'r'), memory holds
+    only blocks of it and 24 bytes per token. `codec_from` is a shard's folder that holds the files of this same
+    codebook, to be linked instead of written.
 
     Raises:
         ValueError: If there is no token, a passage has none, the lengths do not add up, the codebook is of another
@@ -528,10 +456,7 @@ def _link_codec(source: Path, folder: Path) -> None:
 def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
     """Write a shard of passages from shards with one codebook; codes and residuals stay as they are.
 
-    Args:
-        folders: Of the shards.
-        places: Shape (n_passages, 2): the number in `folders` and the position of each passage, in the new order.
-        target: A new folder.
+    `places`, shape (n_passages, 2), has the number in `folders` and the position of each passage, in the new order.
 
     Raises:
         FileNotFoundError: If a shard is not complete.

@@ -1,4 +1,4 @@
-"""Numba kernels of late interaction: MaxSim from packed codes in integers, decompression.
+"""Numba kernels of late interaction: MaxSim from packed codes in integers.
 
 Residuals are decoded to 8-bit integers, a query's tokens are rounded to 8 bits, and their products are summed in 32
 bits: exactly, whatever the order. The dtype of `Tables.zero` decides how: uint8 by AVX-512 VNNI, 64 dimensions in an
@@ -17,7 +17,6 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-FAST = {"reassoc", "contract"}  # sums may be taken in another order; infinities keep their meaning
 LANES = 16  # query tokens in a vector, a block
 WORD = 4  # bytes of a decoded token that are multiplied in one step
 TILE = 8  # tokens multiplied in one go, their sums in registers
@@ -81,17 +80,9 @@ def max_sim(
 ) -> bool:
     """Score passages by MaxSim, straight from packed codes.
 
-    Args:
-        codes: As for `decompress`, and so are the next three.
-        residuals: See `decompress`.
-        starts: See `decompress`.
-        ends: See `decompress`.
-        tables: The codebook.
-        query: The query, for that codebook.
-        out: Shape (n_passages,), float32, filled with scores.
-
-    Returns:
-        Whether all centroids exist.
+    Of one part of a shard, `codes` have shape (n_tokens,) and `residuals` (n_tokens, dim * bits / 8), uint8; the tokens
+    of passage i are those from `starts[i]` to before `ends[i]`. `query` was made for the codebook `tables`. Its scores
+    fill `out`, shape (n_passages,), float32. Returned is whether all centroids exist.
     """
     n_query_tokens, words, units, excess, centroid_scores = query
     n_blocks = len(words)
@@ -329,12 +320,9 @@ def _emit_sums(
 
 @njit(nogil=True, cache=True)
 def score_centroids(centroids: np.ndarray, words: np.ndarray, out: np.ndarray) -> None:
-    """Multiply centroids by query tokens; the products do not depend on the processor, nor on how many there are.
+    """Multiply centroids, shape (n_centroids, dim), by query tokens, (n_padded / LANES, dim, LANES), all float32.
 
-    Args:
-        centroids: Shape (n_centroids, dim), float32.
-        words: Shape (n_padded / LANES, dim, LANES), float32: the query's tokens.
-        out: Shape (n_centroids, n_padded), float32, filled.
+    The products fill `out`, (n_centroids, n_padded); they do not depend on the processor, nor on how many there are.
     """
     for row in range(0, len(centroids), TILE):
         for block in range(len(words)):
@@ -358,103 +346,3 @@ def _emit_float_products(context: Any, builder: ir.IRBuilder, signature: Any, ar
     for index, (total,) in zip(rows, sums, strict=True):
         emit.store(total, emit.row(4, index), builder.mul(block, I64(VECTOR)))
     return context.get_dummy_value()
-
-
-@njit(nogil=True, cache=True, fastmath=FAST)
-def decompress(
-    codes: np.ndarray,
-    residuals: np.ndarray,
-    starts: np.ndarray,
-    ends: np.ndarray,
-    centroids: np.ndarray,
-    table: np.ndarray,
-    out: np.ndarray,
-) -> bool:
-    """Rebuild token vectors: centroid plus residual, brought back to unit length.
-
-    Args:
-        codes: Shape (n_tokens,), of one part of a shard.
-        residuals: Shape (n_tokens, dim * bits / 8), uint8, of the same part.
-        starts: Shape (n_passages,), where each passage's tokens begin in the part.
-        ends: Shape (n_passages,), where they end.
-        centroids: Shape (n_centroids, dim), float32.
-        table: Shape (256, 4 / bits), float64: the residuals that each byte encodes, two float32 in each number.
-        out: Shape (n_wanted_tokens, dim), float32, filled with unit rows, passages one after the other.
-
-    Returns:
-        Whether all centroids exist.
-    """
-    row = 0
-    for passage in range(len(starts)):
-        n_tokens = ends[passage] - starts[passage]
-        if not _decompress_passage(codes, residuals, starts[passage], n_tokens, centroids, table, out[row:]):
-            return False
-        row += n_tokens
-    return True
-
-
-@njit(nogil=True, cache=True, fastmath=FAST)
-def decompress_means(
-    codes: np.ndarray,
-    residuals: np.ndarray,
-    starts: np.ndarray,
-    ends: np.ndarray,
-    centroids: np.ndarray,
-    table: np.ndarray,
-    out: np.ndarray,
-) -> bool:
-    """Average the token vectors of each passage; see `decompress`, but `out` has shape (n_passages, dim)."""
-    vectors = np.empty((TOKENS, centroids.shape[1]), dtype=np.float32)
-    for passage in range(len(starts)):
-        mean = out[passage]
-        mean[:] = 0
-        for first in range(starts[passage], ends[passage], TOKENS):
-            n_tokens = min(TOKENS, ends[passage] - first)
-            if not _decompress_passage(codes, residuals, first, n_tokens, centroids, table, vectors):
-                return False
-            for t in range(n_tokens):
-                for d in range(len(mean)):
-                    mean[d] += vectors[t, d]
-        for d in range(len(mean)):
-            mean[d] /= np.float32(ends[passage] - starts[passage])
-    return True
-
-
-@njit(nogil=True, cache=True, fastmath=FAST)
-def _decompress_passage(
-    codes: np.ndarray,
-    residuals: np.ndarray,
-    start: int,
-    n_tokens: int,
-    centroids: np.ndarray,
-    table: np.ndarray,
-    out: np.ndarray,
-) -> bool:
-    pairs = table.shape[1]
-    out_pairs = out.view(np.float64)
-    for row in range(n_tokens):
-        code = codes[start + row]
-        if code < 0 or code >= len(centroids):
-            return False
-        packed, unpacked = residuals[start + row], out_pairs[row]
-        if pairs == 1:  # four bits, the usual: one byte, one copy
-            for byte in range(len(packed)):
-                unpacked[byte] = table[packed[byte], 0]
-        else:
-            for byte in range(len(packed)):
-                for pair in range(pairs):
-                    unpacked[byte * pairs + pair] = table[packed[byte], pair]
-        _add_and_scale(out[row], centroids[code])
-    return True
-
-
-@njit(nogil=True, cache=True, fastmath=FAST)
-def _add_and_scale(vector: np.ndarray, centroid: np.ndarray) -> None:
-    squares = np.float32(0.0)
-    for d in range(len(vector)):
-        value = vector[d] + centroid[d]
-        vector[d] = value
-        squares += value * value
-    scale = np.float32(1.0) / max(np.sqrt(squares), np.float32(1e-12))
-    for d in range(len(vector)):
-        vector[d] *= scale

@@ -75,14 +75,9 @@ def search_shards(
 ) -> list[list[tuple[int, int, float]]]:
     """Rank the passages of all shards for each query, independently of how shards are spread over processes.
 
-    Args:
-        shards: What is searched.
-        queries: Each of shape (n_query_tokens, dim); a row's length is the token's weight.
-        k: How many passages at most.
-        subsets: For each shard the positions to search among, each once, in rising order, or None for all.
-
-    Returns:
-        For each query (shard, position, score), scores falling; equal scores in the order of shard and position.
+    Queries have shape (n_query_tokens, dim); a row's length is the token's weight. `subsets` holds for each shard the
+    rising positions to search among, or None for all. Returned are, for each query, the `k` best (shard, position,
+    score), scores falling; equal scores in the order of shard and position.
 
     Raises:
         ValueError: If a query's dim is not the shards', or there are not as many subsets as shards.
@@ -99,15 +94,7 @@ def search_shards(
 
 
 def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray]) -> list[tuple[int, int, float]]:
-    """Rank some passages by MaxSim for one query.
-
-    Args:
-        shards: The shards that hold them.
-        query: Shape (n_query_tokens, dim); a row's length is the token's weight.
-        candidates: For each shard the rising positions of the passages.
-
-    Returns:
-        All of them as (shard, position, score), in the order of `search_shards`.
+    """Rank some passages, the rising positions in each shard, by MaxSim for one query; see `search_shards`.
 
     Raises:
         ValueError: If the query's dim is not the shards'.
@@ -122,10 +109,7 @@ def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray])
 def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
     """Keep the `n` best of some passages, in rising order of position; among equals the first positions.
 
-    Args:
-        positions: Shape (n_passages,), rising.
-        scores: Shape (n_passages,).
-        n: How many.
+    Both arrays have shape (n_passages,); `positions` rise.
     """
     if len(positions) > n:
         scores = np.where(np.isnan(scores), -np.inf, scores)  # a damaged file may hold NaN
@@ -193,16 +177,13 @@ class Codebook:
     def __init__(self, files: PlaidFiles, *, vectorized: bool | None = None) -> None:
         """Round the centroids and residuals of a shard's codec to integers.
 
-        Args:
-            files: The shard's.
-            vectorized: Whether AVX-512 VNNI does the sums; None where the processor has it. Scores are the same.
+        `vectorized`: whether AVX-512 VNNI does the sums; None where the processor has it. Scores are the same.
         """
         from legal_rag.library.plaid.kernels import VECTOR, Tables, has_vnni
 
         self._bytes = has_vnni() if vectorized is None else vectorized
         self.centroids: np.ndarray = files.centroids.astype(np.float32)
-        residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
-        self.residuals: np.ndarray = residuals.view(np.float64)  # two in each number
+        self.residuals = residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
         self.n_bits = files.n_bits
         dim, number = self.centroids.shape[1], np.dtype(np.uint8 if self._bytes else np.int16)
         unit, levels = _round_rows(residuals.reshape(1, -1))
@@ -305,13 +286,10 @@ class MappedShard:
         codebooks: Codebooks | None = None,
         codebook: Hashable | None = None,
     ) -> None:
-        """Map a shard's files.
+        """Map the files in a folder; `excluded` are rising positions never to be returned.
 
-        Args:
-            folder: Where they are.
-            excluded: Positions never to be returned, in rising order.
-            codebooks: Shared with other shards.
-            codebook: A key, equal for shards with the same codec; None for a codec of its own.
+        `codebooks` are shared with other shards; `codebook` is a key, equal for shards with the same codec, None for a
+        codec of its own.
 
         Raises:
             FileNotFoundError: If the folder holds no complete index.
@@ -350,13 +328,17 @@ class MappedShard:
         return [top(scope, max_sim(query, [self], [scope])[0], k) for query in queries]
 
     def token_vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Decompress passages, in rising order: shape (their tokens one after the other, dim), float32, unit rows."""
-        bounds = np.concatenate([[0], np.cumsum(self.lengths(positions))])
-        return self._decompress("decompress", positions, bounds)
+        """Decompress passages: shape (their tokens one after the other, dim), float32, unit rows."""
+        self.lengths(positions)  # refuses those that do not exist
+        return np.concatenate([self._decompress(position, position + 1) for position in positions.tolist()])
 
     def passage_means(self, start: int, end: int) -> np.ndarray:
         """Return the mean token vectors of the passages from `start` to before `end`: (end - start, dim), float32."""
-        return self._decompress("decompress_means", np.arange(start, end), np.arange(end - start + 1))
+        lengths = self.lengths(np.arange(start, end))[:, None].astype(np.float32)
+        if start == end:
+            return np.empty((0, self.dim), dtype=np.float32)
+        sums = np.add.reduceat(self._decompress(start, end), self._starts[start:end] - self._starts[start])
+        return np.asarray(sums / lengths)
 
     def jobs(self, positions: np.ndarray, n_tokens: int) -> Iterator[Job]:
         """Yield jobs of about `n_tokens`: rising positions, cut also where another part begins."""
@@ -394,20 +376,19 @@ class MappedShard:
         if not kernel(part.codes, part.residuals, starts, ends, *arguments):
             raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
 
-    def _decompress(self, kernel: str, positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Call a kernel that writes the rows from one bound to the next for each passage."""
-        from legal_rag.library.plaid import kernels
-
-        codebook, function = self.get_codebook(), getattr(kernels, kernel)
-        out = np.empty((bounds[-1], self.dim), dtype=np.float32)
-
-        def work(job: Job) -> None:
-            _, start, end = job
-            rows = out[bounds[start] : bounds[end]]
-            self.run(function, positions, job, codebook.centroids, codebook.residuals, rows)
-
-        _run_jobs(work, list(self.jobs(positions, JOB_TOKENS[0])))
-        return out
+    def _decompress(self, first: int, end: int) -> np.ndarray:
+        """Rebuild the token vectors of successive passages: centroid plus residual, brought back to unit length."""
+        codebook, blocks = self.get_codebook(), []
+        for part, start in zip(self._files.parts, self._files.part_starts[:-1], strict=True):
+            rows = slice(max(self._starts[first] - start, 0), max(self._starts[end] - start, 0))
+            codes = part.codes[rows].astype(np.int64)
+            if len(codes) and not 0 <= codes.min() <= codes.max() < len(codebook.centroids):
+                raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
+            residuals = codebook.residuals[part.residuals[rows]].reshape(len(codes), self.dim)
+            vectors = residuals + codebook.centroids[codes]
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            blocks.append(vectors / np.maximum(lengths, np.float32(1e-12)))
+        return np.concatenate(blocks)
 
 
 class PlaidShards:
@@ -423,12 +404,9 @@ class PlaidShards:
     ) -> None:
         """Hold the shards in `folders`, in that order.
 
-        Args:
-            folders: One per shard.
-            excluded: For each shard the positions never to be returned, in rising order; None excludes none.
-            sizes: The shards', where they are known: then only the first is opened before it is searched.
-            codebooks: For each shard a key, equal for shards with the same codec, which memory then holds once; None
-                takes each to have its own.
+        Each further argument has an entry for each shard: `excluded` the rising positions never to be returned;
+        `sizes`, where known, lets all but the first be opened only when searched; `codebooks` a key, equal for shards
+        with the same codec, which memory then holds once, None for one each.
 
         Raises:
             FileNotFoundError: If a folder holds no complete index. This and what follows may be raised later, when a
@@ -451,13 +429,7 @@ class PlaidShards:
         self, query: np.ndarray, k: int, subsets: Sequence[np.ndarray | None] | None = None
     ) -> list[tuple[int, int, float]]:
         """Rank the passages of all shards for one query; see `search_shards`."""
-        return self.search_batch([query], k, subsets)[0]
-
-    def search_batch(
-        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None] | None = None
-    ) -> list[list[tuple[int, int, float]]]:
-        """Rank the passages of all shards for several queries; see `search_shards`."""
-        return search_shards(self, queries, k, subsets)
+        return search_shards(self, [query], k, subsets)[0]
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
@@ -512,15 +484,10 @@ class PlaidShards:
 
 
 def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Score passages of several shards, on all cores; a score depends on the passage and the query alone.
+    """Score passages of several shards with equal codebooks, on all cores.
 
-    Args:
-        query: Shape (n_query_tokens, dim), float32.
-        shards: Of equal codebooks.
-        wanted: For each shard the rising positions of the passages.
-
-    Returns:
-        For each shard the scores, float32.
+    `query` has shape (n_query_tokens, dim), float32; `wanted` are the rising positions in each shard, and returned are
+    their scores, float32. A score depends on the passage and the query alone.
 
     Raises:
         ValueError: If a token's centroid does not exist, or a passage.
