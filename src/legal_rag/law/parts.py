@@ -109,7 +109,8 @@ def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
     """Is the heading at `start` that of the main part itself, rather than of its subject?"""
     if kind == "annex":
         return _ANNEX.match(text, start) is not None
-    return kind in _OPENINGS and _OPENINGS[kind].heads(text, start)
+    line = _LINE.match(text, start)
+    return kind in _OPENINGS and line is not None and _OPENINGS[kind].match(line.group())
 
 
 def _split_lines(text: str) -> Iterator[Span]:
