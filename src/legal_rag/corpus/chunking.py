@@ -309,7 +309,7 @@ def pack(counts: Sequence[int], most: int, overlap: int) -> Iterator[Span]:
 
 
 def _halve(text: str, span: Span, count: int, most: int, count_all: TokenCounter) -> Iterator[tuple[Span, int]]:
-    """Halve a span of `count` tokens, at a blank if it has one, until each part has at most `most`; yield with counts."""
+    """Halve a span of `count` tokens, at a blank if it has one, until each has at most `most`; yield their counts."""
     start, end = span
     if count <= most or end - start < 2:
         yield span, count
