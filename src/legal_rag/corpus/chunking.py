@@ -30,9 +30,7 @@ class ChunkConfig:
     overlap_tokens: int = 0  # of whole sentences repeated from the previous chunk
     header_columns: tuple[tuple[str, str], ...] = (("Titre", "title"), ("Date", "decision_date"))  # (label, column)
     header_on: Literal["first", "every", "none"] = "first"  # which chunks are encoded with the header
-    split_at: Literal["sentences", "sections"] = (
-        "sentences"  # "sections": no chunk spans two top sections of an outline
-    )
+    split_at: Literal["sentences", "sections"] = "sentences"  # or no chunk spans two top sections of an outline
 
     def __post_init__(self) -> None:
         if not MIN_BODY_TOKENS * 2 <= self.chunk_tokens <= MAX_CHUNK_TOKENS:
@@ -84,12 +82,9 @@ def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
 def build_chunker(
     config: ChunkConfig, count_tokens: TokenCounter, document_length: int = MAX_CHUNK_TOKENS
 ) -> "Chunker":
-    """Build the chunker for an encoder.
+    """Build the chunker for an encoder, of texts of at most `document_length` tokens.
 
-    Args:
-        config: The settings; a chunk's limit is the smaller of `chunk_tokens` and `document_length`.
-        count_tokens: The encoder's token count of each text, prefix and special tokens included.
-        document_length: The encoder's maximum document length, in tokens.
+    `count_tokens` gives its token count of each text, prefix and special tokens included.
 
     Raises:
         ValueError: If the encoder's prefix and special tokens leave no room for text.
@@ -117,10 +112,10 @@ def chunk_document(
     Args:
         content: The document's text; a blank one has no chunk.
         doc_id: Its id.
-        title: For the header.
-        decision_date: For the header.
+        title: For the header, as `decision_date` and any further `columns`, e.g. `{"section": "Livre II"}`.
+        decision_date: See `title`.
         chunker: Required: from `build_chunker`, or one of chonkie's, whose limit does not count the header.
-        columns: Further columns for the header, e.g. `{"section": "Livre II"}`.
+        columns: See `title`.
 
     Raises:
         ValueError: If there is no chunker, or chonkie's offsets do not match its chunks' text.
@@ -378,13 +373,10 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
 
 
 def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
-    """Split a text into windows of similar size that cover it, at line breaks, else sentences, else blanks.
+    """Split a text, or a span of it, into windows of similar size that cover it, at line breaks, sentences or blanks.
 
-    Args:
-        content: The text; a blank one has no window.
-        most: Characters of a window at most, from 1.
-        overlap: Characters that neighbours share, up to twice as many; 0 to a quarter of `most`.
-        within: The span to split; None for the whole text.
+    A window has at most `most` characters and shares `overlap`, a quarter of `most` or less, to twice as many with the next.
+    A blank text has none.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, got {most}")

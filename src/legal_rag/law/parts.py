@@ -256,10 +256,8 @@ def _is_reason(words: str) -> bool:
 def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
     """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
-    Args:
-        text: Any text; other texts than decisions have neither parts nor speakers.
-        zones: Of a record of the Cour de cassation's Judilibre, lists of {"start", "end"} in characters by the names in
-            `_ZONES`; they give the main parts if they fit the text.
+    Other texts have neither parts nor speakers. The `zones` of a record of the Cour de cassation's Judilibre, lists of
+    {"start", "end"} in characters by the names in `_ZONES`, give the main parts if they fit the text.
     """
     lines = list(_split_lines(text))
     parts = _part_of_zones(zones, lines, len(text))
