@@ -232,7 +232,7 @@ def test_summaries_outlive_force_and_an_export_made_before_them(library, tmp_pat
 def test_replies_that_are_no_summary_are_not_stored_and_only_sections_that_failed_asked_for_again(library):
     assert summarise_trees(library, Author(lambda prompt: "No."))[0] == 0
     assert written(library) == []
-    section = "Section : Dispositif"
+    section = "Section : Décide"
     author = Author(failing(section))
     documents, lacking = summarise_trees(library, author)
     failed = [prompt for prompt in author.asked if section in prompt]

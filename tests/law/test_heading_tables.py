@@ -41,6 +41,15 @@ def test_the_example_of_a_heading_opens_what_its_row_says(heading: Heading):
         assert operative.in_articles == heading.articles
 
 
+@pytest.mark.parametrize("heading", [row for row in HEADINGS if row.part], ids=lambda heading: heading.words)
+def test_a_heading_that_is_a_whole_line_titles_its_main_part_in_any_case(heading: Heading):
+    before, after = AROUND[heading.part]
+    start, written = len(before) + 1, f"{heading.words.capitalize()} :"
+    parts = build_tree(f"{before}\n{written}\n{after}").children
+    part = next(part for part in parts if part.char_start == start)
+    assert heading.section == "none" or (part.kind, part.heading[0]) == (heading.part, start)
+
+
 @pytest.mark.parametrize("heading", [row for row in HEADINGS if row.inline], ids=lambda heading: heading.words)
 def test_an_inline_heading_is_read_within_a_line(heading: Heading):
     before, after = AROUND[heading.part]

@@ -59,13 +59,9 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
 
 
 def exports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make a package's `__getattr__`, `__dir__` and `__all__` (PEP 562) of the names in its `__init__.pyi`.
+    """Make a package's `__getattr__`, `__dir__` and `__all__` (PEP 562) of its `__name__` and `__file__`.
 
-    A module is imported when a name of it is first used.
-
-    Args:
-        package: The package's `__name__`.
-        file: Its `__file__`.
+    They export the names in its `__init__.pyi`; a module is imported when a name of it is first used.
     """
     attribute, names, exported = lazy_loader.attach_stub(package, file)
 

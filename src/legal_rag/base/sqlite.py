@@ -18,27 +18,16 @@ READ_CACHE_KB = 512  # of each connection: few pages are read twice, and the sys
 STEPS = 20_000  # of SQLite's machine between two looks at the clock: at most some milliseconds
 # What a disk or another process does, not damage.
 BUSY_OR_FULL = frozenset(
-    (
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-    )
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in ("FULL", "IOERR", "BUSY", "LOCKED", "READONLY", "CANTOPEN", "PERM", "NOMEM")
 )
 ANY_ROW = "SELECT 1 FROM sqlite_master LIMIT 1"  # reads the file, whatever tables are in it
 
 
 def connect_to_read(path: Path, *, cache_kb: int = READ_CACHE_KB, **attached: Path) -> sqlite3.Connection:
-    """Open a file for reading only; safe to hand from thread to thread.
+    """Open a file for reading only, and others attached by schema name, if they are there; any thread may use it.
 
-    Args:
-        path: The file.
-        cache_kb: Pages kept in memory, of it and of each attached file.
-        attached: Other files by schema name; missing ones are left out.
+    `cache_kb` bounds the pages kept in memory, of each file.
 
     Raises:
         sqlite3.DatabaseError: If the file is missing or damaged.
@@ -62,10 +51,7 @@ def connect_to_read(path: Path, *, cache_kb: int = READ_CACHE_KB, **attached: Pa
 def connect_to_write(path: Path, patience: float | None = None, *, create: bool = True) -> sqlite3.Connection:
     """Open a file for reading and writing, in autocommit mode: see `transaction`.
 
-    Args:
-        path: The file.
-        patience: Seconds to wait for another process's lock; None is `PATIENCE_SECONDS`.
-        create: Create the file if it is missing; else that is an error.
+    `patience` is how many seconds to wait for another process's lock. Without `create` a missing file is an error.
     """
     timeout = PATIENCE_SECONDS if patience is None else patience
     address = str(path) if create else _address(path, "mode=rw")

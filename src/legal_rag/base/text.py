@@ -38,8 +38,6 @@ _SPECIAL = re.compile(
     r"|(?P<accented>[^\W\d_][\u0300-\u036f]+))"
 )
 _SIGNS = {"quote": '"', "blank": " ", "apostrophe": "'", "dash": "-", "invisible": ""}
-# Marks that Unicode sorts; for more than the 30 that a text may have one after another (UAX #15, Stream-Safe Text
-# Format), `unicodedata` takes quadratic time.
 # A number with its groups of three and its decimals.
 _NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
 _LONGEST_NUMBER = 20  # characters
@@ -99,11 +97,9 @@ def key_of(text: str) -> str:
 
 
 def find_folded(passage: str, text: str | Folded) -> list[Span]:
-    """Find the spans of `text` equal to `passage` up to folding, in order; they may overlap.
+    """Find the spans of `text`, folded already or not, equal to `passage` up to folding, in order; they may overlap.
 
-    Args:
-        passage: Blanks around it are ignored; a blank one has no match.
-        text: Folded already, if it is searched more than once.
+    Blanks around the passage are ignored; a blank one has no match.
     """
     folded = text if isinstance(text, Folded) else fold(text)
     return [folded.original_span(*span) for span in find_exact(fold_text(passage).strip(), folded.text)]
@@ -171,26 +167,23 @@ def _is_within_word(text: str, at: int) -> bool:
 
 @cache
 def read_words(package: str, name: str = "words.toml") -> dict[str, tuple[str, ...]]:
-    """Read the lists of a package's file: a text is split at blanks, an array keeps its items.
-
-    Args:
-        package: The package whose folder has the file, e.g. 'legal_rag.corpus_index'.
-        name: The file's name.
-    """
+    """Read the lists of a file in a package's folder: a text is split at blanks, an array keeps its items."""
     lists = tomllib.loads((files(package) / name).read_text("utf-8"))
     return {name: tuple(words.split() if isinstance(words, str) else words) for name, words in lists.items()}
 
 
 # Characters that no text store accepts: NUL, and halves of surrogate pairs from broken JSON.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+REPLACEMENT = "\ufffd"
+
+
 @cache
 def _many_marks() -> "regex.Pattern[str]":
-    """Find more marks in a row than any language has."""
+    """Find more marks than the 30 that a text may have in a row (UAX #15): `unicodedata` takes quadratic time."""
     import regex
 
     return regex.compile(r"\P{Canonical_Combining_Class=0}{31,}")
-
-
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def normalized(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC") -> str:
@@ -208,7 +201,7 @@ def _in_order(marks: "regex.Match[str]") -> str:
 
 def storable(text: str) -> str:
     """Replace characters that UTF-8 or a text store cannot hold with U+FFFD."""
-    return UNSTORABLE.sub("\ufffd", text)
+    return UNSTORABLE.sub(REPLACEMENT, text)
 
 
 def plain_text(value: Any) -> str:
@@ -233,12 +226,10 @@ def fields_of(value: Any) -> Mapping[Any, Any] | None:
 
 
 def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool = False) -> Any:
-    """Convert a value to JSON types and storable text; named tuples and dataclasses become objects.
+    """Convert a value without cycles to JSON types and storable text; named tuples and dataclasses become objects.
 
-    Args:
-        value: Any value without cycles (RecursionError if nested too deeply).
-        text_of: Formats what JSON has no type for.
-        keep_nan: Write non-finite numbers as text, not as null.
+    `text_of` formats what JSON has no type for; non-finite numbers become null, or text with `keep_nan`.
+    RecursionError for a value nested too deeply.
     """
     within = partial(json_safe, text_of=text_of, keep_nan=keep_nan)
     if isinstance(value, str):
@@ -252,12 +243,6 @@ def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
     return [within(item) for item in value] if isinstance(value, list | tuple) else storable(text_of(value))
-
-
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:

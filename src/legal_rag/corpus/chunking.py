@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.base.text import Span
@@ -13,8 +13,6 @@ from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blan
 
 if TYPE_CHECKING:
     from chonkie import SentenceChunker
-
-    from legal_rag.corpus.sentence_chunker import LegalSentenceChunker
 
 
 MAX_CHUNK_TOKENS = 511
@@ -32,9 +30,7 @@ class ChunkConfig:
     overlap_tokens: int = 0  # of whole sentences repeated from the previous chunk
     header_columns: tuple[tuple[str, str], ...] = (("Titre", "title"), ("Date", "decision_date"))  # (label, column)
     header_on: Literal["first", "every", "none"] = "first"  # which chunks are encoded with the header
-    split_at: Literal["sentences", "sections"] = (
-        "sentences"  # "sections": no chunk spans two top sections of an outline
-    )
+    split_at: Literal["sentences", "sections"] = "sentences"  # or no chunk spans two top sections of an outline
 
     def __post_init__(self) -> None:
         if not MIN_BODY_TOKENS * 2 <= self.chunk_tokens <= MAX_CHUNK_TOKENS:
@@ -64,14 +60,6 @@ class Chunk(NamedTuple):
         return chunk_id(self.doc_id, self.chunk_index)
 
 
-class Chunker(NamedTuple):
-    """The settings, the encoder's token count, and chonkie's chunker built on both."""
-
-    config: ChunkConfig
-    count_tokens: TokenCounter
-    sentences: "LegalSentenceChunker"
-
-
 def chunk_id(doc_id: str, index: int) -> str:
     """Format a chunk id, e.g. `JURITEXT000007022836-0`."""
     return f"{doc_id}-{index}"
@@ -91,27 +79,23 @@ def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
     return doc_id, int(index)
 
 
-def build_chunker(config: ChunkConfig, count_tokens: TokenCounter, document_length: int = MAX_CHUNK_TOKENS) -> Chunker:
-    """Build the chunker for an encoder.
+def build_chunker(
+    config: ChunkConfig, count_tokens: TokenCounter, document_length: int = MAX_CHUNK_TOKENS
+) -> "Chunker":
+    """Build the chunker for an encoder, of texts of at most `document_length` tokens.
 
-    Args:
-        config: The settings; a chunk's limit is the smaller of `chunk_tokens` and `document_length`.
-        count_tokens: The encoder's token count of each text, prefix and special tokens included.
-        document_length: The encoder's maximum document length, in tokens.
+    `count_tokens` gives its token count of each text, prefix and special tokens included.
 
     Raises:
         ValueError: If the encoder's prefix and special tokens leave no room for text.
     """
-    from legal_rag.corpus.sentence_chunker import LegalSentenceChunker
-
     limit = min(config.chunk_tokens, document_length)
     overhead = count_tokens([""])[0]
     if limit - overhead < MIN_BODY_TOKENS:
         raise ValueError(f"no room for text: {limit} tokens a chunk, of which the encoder itself takes {overhead}")
-    sentences = LegalSentenceChunker(
-        count_tokens=count_tokens, limit=limit, overhead=overhead, overlap_tokens=config.overlap_tokens
-    )
-    return Chunker(config, count_tokens, sentences)
+    if config.overlap_tokens >= limit - overhead:
+        raise ValueError(f"overlap_tokens must be less than {limit - overhead}, got {config.overlap_tokens}")
+    return Chunker(config, count_tokens, limit, overhead)
 
 
 def chunk_document(
@@ -128,10 +112,10 @@ def chunk_document(
     Args:
         content: The document's text; a blank one has no chunk.
         doc_id: Its id.
-        title: For the header.
-        decision_date: For the header.
+        title: For the header, as `decision_date` and any further `columns`, e.g. `{"section": "Livre II"}`.
+        decision_date: See `title`.
         chunker: Required: from `build_chunker`, or one of chonkie's, whose limit does not count the header.
-        columns: Further columns for the header, e.g. `{"section": "Livre II"}`.
+        columns: See `title`.
 
     Raises:
         ValueError: If there is no chunker, or chonkie's offsets do not match its chunks' text.
@@ -149,17 +133,17 @@ def chunk_document(
     ]
 
 
-def _chunk_spans(content: str, chunker: Chunker, header: str) -> list[Span]:
+def _chunk_spans(content: str, chunker: "Chunker", header: str) -> list[Span]:
     on_every_chunk = chunker.config.header_on == "every"
     if chunker.config.split_at == "sentences":
-        return chunker.sentences.spans(content, header, on_every_chunk=on_every_chunk)
+        return chunker.spans(content, header, on_every_chunk=on_every_chunk)
     from legal_rag.law.outline import build_tree
 
     sections = (node.char_start for node in build_tree(content).children if node.kind not in ("number", "part"))
     spans: list[Span] = []
     for start, end in pairwise(dict.fromkeys([0, *sections, len(content)])):
         own_header = header if on_every_chunk or not spans else ""
-        inside = chunker.sentences.spans(content[start:end], own_header, on_every_chunk=on_every_chunk)
+        inside = chunker.spans(content[start:end], own_header, on_every_chunk=on_every_chunk)
         spans += [(start + first, start + last) for first, last in inside]
     return spans
 
@@ -192,13 +176,13 @@ def has_header(config: ChunkConfig, index: int) -> bool:
     return config.header_on == "every" or (config.header_on == "first" and index == 0)
 
 
-def document_header(chunker: Chunker, row: Mapping[str, object]) -> str:
+def document_header(chunker: "Chunker", row: Mapping[str, object]) -> str:
     """Format a document's columns as `Titre: … | Date: …` and a line break; cut if too long, empty if none is set."""
     if chunker.config.header_on == "none":
         return ""
-    room = int((chunker.sentences.limit - chunker.sentences.overhead) * HEADER_SHARE)
+    room = int((chunker.limit - chunker.overhead) * HEADER_SHARE)
     words = _uncut_header(chunker.config, row).split(" ")
-    while words and chunker.count_tokens([" ".join(words)])[0] - chunker.sentences.overhead > room:
+    while words and chunker.count_tokens([" ".join(words)])[0] - chunker.overhead > room:
         words = words[: len(words) * 3 // 4]
     return " ".join(words) + "\n" if words != [""] and words else ""
 
@@ -212,6 +196,143 @@ def _flat(value: object) -> str:
     if isinstance(value, list | tuple):
         value = " ; ".join(map(str, value))
     return " ".join(str(value).split()) if value not in (None, "") else ""
+
+
+PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; long ones are split
+KNOWN_PIECES = 100_000  # with cached counts: about 15 MB
+CHUNKS_AT_ONCE = 64  # tokenized together
+# What a tokenizer that cuts at blanks reads alike alone and among other words; other texts are counted whole.
+_UNUSUAL = re.compile(r"[^ \n!-;=-~\u00a0«»°§·À-ÿŒœ€‘’“”–—…]|\S{64}")
+_SAMPLE = (
+    "Titre: Cour d’appel, 1re chambre | Date: 2023-08-01\nAttendu que M. [X]\u00a0... a été licencié (n° 21-12.345) ;\n"
+    "\nqu'en vertu de l'article L. 1152-1 du code pénal «\u00a0aucun salarié…\u00a0»,  1\u00a0500,50 € — \"d'Œuvre\".\n"
+)
+
+
+class PieceCounter:
+    """Token counts of texts as sums over their words, each tokenized once.
+
+    Exact where the encoder's tokenizer cuts at blanks first, as those of BERT and of XLM-RoBERTa do, which a sample
+    shows; else an estimate.
+    """
+
+    def __init__(self, count_tokens: TokenCounter, overhead: int) -> None:
+        self._count_tokens, self._overhead = count_tokens, overhead
+        self._known: dict[str, int] = {}
+        self._adds_up = self.counts([_SAMPLE]) == [count_tokens([_SAMPLE])[0] - overhead]
+
+    def exact_counts(self, texts: Sequence[str]) -> list[int]:
+        """Count each text's tokens as the encoder does, prefix and special tokens included; whole where in doubt."""
+        doubtful = [text for text in texts if not self._adds_up or _UNUSUAL.search(text)]
+        whole = dict(zip(doubtful, self._count_tokens(doubtful), strict=True)) if doubtful else {}
+        return [
+            whole[text] if text in whole else count + self._overhead
+            for text, count in zip(texts, self.counts(texts), strict=True)
+        ]
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Count each text's tokens, without the encoder's prefix and special tokens."""
+        pieces = [PIECE.findall(text) for text in texts]
+        if len(self._known) > KNOWN_PIECES:
+            self._known.clear()
+        if new := sorted(set(chain.from_iterable(pieces)).difference(self._known)):
+            self._known |= zip(new, (max(0, count - self._overhead) for count in self._count_tokens(new)), strict=True)
+        return [sum(map(self._known.__getitem__, text_pieces)) for text_pieces in pieces]
+
+
+class Chunker:
+    """Packs French sentences into chunks as chonkie's `SentenceChunker` packs its own; for one thread.
+
+    Sentences are counted word by word, and a chunk as the encoder does where the two may differ.
+    """
+
+    def __init__(self, config: ChunkConfig, count_tokens: TokenCounter, limit: int, overhead: int) -> None:
+        self.config, self.count_tokens, self.limit, self.overhead = config, count_tokens, limit, overhead
+        self._pieces = PieceCounter(count_tokens, overhead)
+
+    def spans(self, text: str, header: str = "", *, on_every_chunk: bool = False) -> list[Span]:
+        """Return the chunks' offsets, without surrounding blanks; the header is encoded with the first, or with all."""
+        if not text.strip():
+            return []
+        reserved = self._pieces.counts([header])[0]
+        room = self.limit - self.overhead - reserved
+        sentences, counts = zip(*self._bounded_sentences(text, room), strict=True)
+        if on_every_chunk:
+            packed = pack(counts, room, self.config.overlap_tokens)
+        else:
+            packed = pack([counts[0] + reserved, *counts[1:]], room + reserved, self.config.overlap_tokens)
+        spans = [(sentences[first][0], sentences[last - 1][1]) for first, last in packed]
+        spans = _without_repeats(without_blanks(text, spans))
+        return _without_repeats(list(self._within_limit(text, spans, header, on_every_chunk=on_every_chunk)))
+
+    def _bounded_sentences(self, text: str, room: int) -> Iterator[tuple[Span, int]]:
+        spans = split_sentences(text)
+        for span, count in zip(spans, self._pieces.counts([text[start:end] for start, end in spans]), strict=True):
+            yield from _halve(text, span, count, room, self._pieces.counts)
+
+    def _within_limit(self, text: str, spans: list[Span], header: str, *, on_every_chunk: bool) -> Iterator[Span]:
+        """Yield spans within the limit as the encoder counts them, with their header."""
+        for first in range(0, len(spans), CHUNKS_AT_ONCE):
+            batch = spans[first : first + CHUNKS_AT_ONCE]
+            headers = [header if on_every_chunk or first + number == 0 else "" for number in range(len(batch))]
+            whole = [own_header + text[slice(*span)] for own_header, span in zip(headers, batch, strict=True)]
+            for span, own_header, count in zip(batch, headers, self._pieces.exact_counts(whole), strict=True):
+                yield from (part for part, _ in _halve(text, span, count, self.limit, self._exact_with(own_header)))
+
+    def _exact_with(self, header: str) -> TokenCounter:
+        return lambda texts: self._pieces.exact_counts([header + text for text in texts])
+
+
+def pack(counts: Sequence[int], most: int, overlap: int) -> Iterator[Span]:
+    """Group sentences, given their token counts, into chunks of at most `most`: yield the first and the last plus one.
+
+    A chunk repeats the last sentences of the one before, up to `overlap` tokens, one more for each sentence.
+    """
+    first = 0
+    while first < len(counts):
+        last, total = first + 1, counts[first]
+        while last < len(counts) and total + counts[last] <= most:
+            total += counts[last]
+            last += 1
+        yield first, last
+        if last == len(counts):
+            return
+        done, first, repeated = first, last, 0
+        while first - 1 > done and repeated + counts[first - 1] + 1 <= overlap:
+            first -= 1
+            repeated += counts[first] + 1
+
+
+def _halve(text: str, span: Span, count: int, most: int, count_all: TokenCounter) -> Iterator[tuple[Span, int]]:
+    """Halve a span of `count` tokens, at a blank if it has one, until each has at most `most`; yield their counts."""
+    start, end = span
+    if count <= most or end - start < 2:
+        yield span, count
+        return
+    middle = _blank_near_middle(text, start, end)
+    halves = without_blanks(text, [(start, middle), (middle, end)])
+    for half, half_count in zip(halves, count_all([text[slice(*half)] for half in halves]), strict=True):
+        yield from _halve(text, half, half_count, most, count_all)
+
+
+def _blank_near_middle(text: str, start: int, end: int) -> int:
+    """Return the place after the blank nearest to the middle of a span, or the middle itself."""
+    middle = (start + end) // 2
+    places = [text.find(blank, middle - 1, end - 1) + 1 for blank in " \n"]
+    places += [text.rfind(blank, start, middle) + 1 for blank in " \n"]
+    return min((place for place in places if place > start), key=lambda place: abs(place - middle), default=middle)
+
+
+def _without_repeats(spans: list[Span]) -> list[Span]:
+    """Drop spans that add nothing: repeated sentences after which no new one had room."""
+    kept: list[Span] = []
+    for start, end in spans:
+        if kept and end <= kept[-1][1]:
+            continue
+        while kept and kept[-1][0] >= start:
+            kept.pop()
+        kept.append((start, end))
+    return kept
 
 
 READ_CHARS = 20_000  # read at once: about 5,750 tokens; 97 % of decisions are shorter
@@ -252,13 +373,10 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
 
 
 def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
-    """Split a text into windows of similar size that cover it, at line breaks, else sentences, else blanks.
+    """Split a text, or a span of it, into windows of similar size that cover it, at line breaks, sentences or blanks.
 
-    Args:
-        content: The text; a blank one has no window.
-        most: Characters of a window at most, from 1.
-        overlap: Characters that neighbours share, up to twice as many; 0 to a quarter of `most`.
-        within: The span to split; None for the whole text.
+    A window has at most `most` characters and shares `overlap`, a quarter of `most` or less, to twice as many with the next.
+    A blank text has none.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, got {most}")

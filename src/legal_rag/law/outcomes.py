@@ -54,11 +54,9 @@ class Outcome(NamedTuple):
 
 
 def kinds_of(words: str, *, reported: bool = False) -> frozenset[str]:
-    """Return the kinds of outcome in a text: 'cassation' for 'Cassation partielle sans renvoi'.
+    """Return the kinds of outcome in a source's words or a ruling: 'cassation' for 'Cassation partielle sans renvoi'.
 
-    Args:
-        words: Of a source, or of a ruling.
-        reported: They are what others say of a decision: "censure" is a cassation too.
+    `reported`: the words are what others say of a decision, where "censure" is a cassation too.
     """
     return _kinds_and_rest(words, reported=reported)[0]
 

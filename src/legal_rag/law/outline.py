@@ -457,11 +457,7 @@ FRONT = "En-tête"  # title of the text before the first heading
 def build_tree(text: str, paragraphs: Sequence[Paragraph] | None = None) -> TreeNode:
     """Build a document's outline: a decision's main parts, headings, then numbers; long stretches in bounded pieces.
 
-    Linear in the length of any text, and deterministic.
-
-    Args:
-        text: The document's.
-        paragraphs: Its paragraphs, if `read_paragraphs` has read them already.
+    Linear in the length of any text, and deterministic. `paragraphs` are the text's `read_paragraphs`, if known.
     """
     parts = main_parts(read_paragraphs(text) if paragraphs is None else paragraphs, len(text))
     return _make_node(text, _nest_marks(_all_marks(text, parts), len(text)), 0, count())

@@ -109,7 +109,8 @@ def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
     """Is the heading at `start` that of the main part itself, rather than of its subject?"""
     if kind == "annex":
         return _ANNEX.match(text, start) is not None
-    return kind in _OPENINGS and _OPENINGS[kind].heads(text, start)
+    line = _LINE.match(text, start)
+    return kind in _OPENINGS and line is not None and _OPENINGS[kind].match(line.group())
 
 
 def _split_lines(text: str) -> Iterator[Span]:
@@ -255,10 +256,8 @@ def _is_reason(words: str) -> bool:
 def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
     """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
-    Args:
-        text: Any text; other texts than decisions have neither parts nor speakers.
-        zones: Of a record of the Cour de cassation's Judilibre, lists of {"start", "end"} in characters by the names in
-            `_ZONES`; they give the main parts if they fit the text.
+    Other texts have neither parts nor speakers. The `zones` of a record of the Cour de cassation's Judilibre, lists of
+    {"start", "end"} in characters by the names in `_ZONES`, give the main parts if they fit the text.
     """
     lines = list(_split_lines(text))
     parts = _part_of_zones(zones, lines, len(text))

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """What a text says in the forms of French law; offsets count its characters.
-
-    Args:
-        text: Any text.
-        zones: Of a Judilibre record: they give a decision's main parts if they fit the text.
-    """
+    """What a text says in the forms of French law; offsets count its characters; `zones`: see `read_paragraphs`."""
 
     def __init__(self, text: str, zones: object = None) -> None:
         self.text, self._zones = text, zones

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from legal_rag.base.deadline import check
-from legal_rag.base.text import Span
+from legal_rag.base.text import Span, find_exact
 
 DASH = "[-\u2010-\u2014]"
 BLANK = r"[ \t\u00a0\u202f]"
@@ -71,14 +71,10 @@ class Scan:
 
 
 class Around(Scan):
-    """A pattern searched around the occurrences of its words.
+    """A pattern searched around its words, of which each match contains one; those in lower case match any case.
 
-    Args:
-        pattern: What to find.
-        words: Each match contains one; those in lower case match any case.
-        before: Characters that a match may begin before its word.
-        after: Characters after the word's beginning within which a match and its lookahead end.
-        flags: Of `re`.
+    A match begins at most `before` characters before its word, and ends, with its lookahead, at most `after` characters
+    behind the word's beginning.
     """
 
     def __init__(self, pattern: str, words: Sequence[str], before: int, after: int, flags: int = re.IGNORECASE) -> None:
@@ -94,13 +90,7 @@ class Around(Scan):
 
 
 class Led(Scan):
-    """A pattern tried where one of its first words occurs, however long its match.
-
-    Args:
-        pattern: What to find; it begins with one of the words.
-        words: In lower case; they match any case.
-        flags: Of `re`.
-    """
+    """A pattern tried where one of the words occurs with which it begins; they are in lower case and match any case."""
 
     def __init__(self, pattern: str, words: Sequence[str], flags: int = re.IGNORECASE) -> None:
         super().__init__(pattern, flags)
@@ -115,12 +105,7 @@ class Led(Scan):
 
 
 class FiguresLed(Scan):
-    """A pattern tried at two or four digits before a dash or letters, as case numbers and dates begin.
-
-    Args:
-        pattern: What to find, in either case.
-        before: Characters that a match may begin before its digits.
-    """
+    """A pattern tried at two or four digits before a dash or letters, and up to `before` characters before them."""
 
     def __init__(self, pattern: str, before: int = 0) -> None:
         super().__init__(pattern, re.IGNORECASE)
@@ -152,7 +137,7 @@ def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
         places = known.get(word)
         if places is None:
             searched = lower if any_case else text
-            places = known[word] = _find_word(searched, word) if word in searched else ()
+            places = known[word] = [start for start, _ in find_exact(word, searched)] if word in searched else ()
         if places:
             starts.update(places)
     return sorted(starts)
@@ -168,15 +153,6 @@ def _with_case(words: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
 def _known_places(text: str) -> dict[str, Sequence[int]]:
     """Return where the words searched so far occur, to be filled by `positions`."""
     return {}
-
-
-def _find_word(text: str, word: str) -> list[int]:
-    places: list[int] = []
-    at = text.find(word)
-    while at >= 0:
-        places.append(at)
-        at = text.find(word, at + 1)
-    return places
 
 
 @lru_cache(maxsize=8)

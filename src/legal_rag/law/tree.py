@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, zip_longest
+from itertools import zip_longest
 from reprlib import repr as short
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import quote
@@ -196,7 +196,6 @@ class _TreeReader:
 
     def __init__(self) -> None:
         self._ids = {_ROOT_ID}
-        self._numbers = count(1)
 
     def read(self, values: Sequence[Any], within: Span, level: int) -> tuple[TreeNode, ...]:
         """Read the sections of a level, which lie within a span; the last ends where it does."""
@@ -205,21 +204,26 @@ class _TreeReader:
         nodes: list[TreeNode] = []
         for value, following in zip_longest(values, values[1:]):
             first = nodes[-1].char_end if nodes else within[0]
-            nodes.append(self._read_node(value, _start_of(following), (first, within[1]), level))
+            nodes.append(self._read_node(value, _offset_in(following, "start"), (first, within[1]), level))
         return tuple(nodes)
 
-    def _read_node(self, value: Any, following: int | None, within: Span, level: int) -> TreeNode:
-        number = next(self._numbers)
+    def _read_node(self, value: Any, following: Any, within: Span, level: int) -> TreeNode:
+        number = len(self._ids)
         if number > MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} sections")
         if not isinstance(value, Mapping):
             raise ValueError(f"section {number} is not an object: {short(value)}")
         node_id = self._new_id(value, number)
         where = f"section {node_id!r}"
-        start, end, heading_end = _read_span(value, where, within)
-        if following is not None and following < end:
-            raise ValueError(f"{where} ends at {end}, and the next starts at {following} (expected no overlap)")
-        end = within[1] if following is None else min(following, within[1])
+        start = _check_offset(_offset_in(value, "start"), "start", where, within)
+        end = _check_offset(_offset_in(value, "end"), "end", where, (start, within[1]))
+        heading_end = _check_offset(value.get("heading_end", start), "heading_end", where, (start, end))
+        if isinstance(following, int):
+            if following < end:
+                raise ValueError(f"{where} ends at {end}, and the next starts at {following} (expected no overlap)")
+            end = following
+        else:
+            end = within[1]
         kind, nodes = value.get("kind", "heading"), value.get("nodes", [])
         if kind not in KINDS:
             raise ValueError(f"{where}: unknown kind {short(kind)} (expected {', '.join(KINDS)})")
@@ -240,16 +244,8 @@ class _TreeReader:
         return node_id
 
 
-def _start_of(value: Any) -> int | None:
-    """Return a section's start, None if it is missing or invalid; `_read_node` raises for it."""
-    start = value.get("start", value.get("start_index")) if isinstance(value, Mapping) else None
-    return start if isinstance(start, int) else None
-
-
-def _read_span(value: Mapping[Any, Any], where: str, within: Span) -> tuple[int, int, int]:
-    start = _check_offset(value.get("start", value.get("start_index")), "start", where, within)
-    end = _check_offset(value.get("end", value.get("end_index")), "end", where, (start, within[1]))
-    return start, end, _check_offset(value.get("heading_end", start), "heading_end", where, (start, end))
+def _offset_in(value: Any, name: str) -> Any:
+    return value.get(name, value.get(f"{name}_index")) if isinstance(value, Mapping) else None
 
 
 def _check_offset(offset: Any, name: str, where: str, within: Span) -> int:

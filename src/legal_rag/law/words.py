@@ -99,11 +99,9 @@ def phrases(**fields: object) -> list[str]:
 
 
 def spelt(words: Iterable[str], blank: str = r"\s") -> str:
-    """Return a pattern for phrases in capitals: their letters spaced, without accents or pseudonymised.
+    """Return a pattern for phrases in capitals, their letters spaced by `blank`, without accents or pseudonymised.
 
-    Args:
-        words: Of two that begin alike the longer is tried first. Of none the pattern matches nothing.
-        blank: What may be between letters and words.
+    Of two that begin alike the longer is tried first; without any the pattern matches nothing.
     """
     by_letter: dict[str, list[str]] = defaultdict(list)  # so that `re` skips at once what begins otherwise
     for phrase in sorted(words, key=len, reverse=True):
