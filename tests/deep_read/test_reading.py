@@ -17,13 +17,6 @@ from legal_rag.law.sentences import without_blanks
 from legal_rag.llm import tokens_in
 
 QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"
-QUOTING = """
-found = grep_corpus("compte de campagne", max_docs=1)
-doc_id, places = next(iter(found.items()))
-place = places[0]
-quote = read_document_chunk(doc_id, place["start"], place["end"])
-FINAL(f"Le texte parle de « {quote} » [Source: {doc_id}, chars {place['start']}-{place['end']}].")
-"""
 COUNTING = "ids = find_documents(juridiction='Cour de cassation')\nFINAL({'nombre': count(ids)})"
 
 
@@ -64,14 +57,6 @@ def test_what_programs_printed_is_cut_to_what_the_model_takes(ask):
     assert all(tokens_in(prompt) <= window for prompt in ask.prompts)
     assert "(observation abrégée : " in ask.prompts[-1]
     assert ask.prompts[-1].count(told) == 2 + 2  # printed twice, by two programs that say it
-
-
-def test_a_quotation_that_a_program_cut_out_is_verified(ask, tiny_library):
-    prediction = ask(root_model([QUOTING]))
-    (citation,) = prediction.citations
-    assert (prediction.status, citation.status) == ("answered", "verified")
-    content = tiny_library.document(citation.doc_id).content
-    assert content[citation.char_start : citation.char_end].lower() == "compte de campagne"
 
 
 CITED_VALUES = """

@@ -129,17 +129,6 @@ def test_what_failed_is_asked_for_again(ask):
         assert server.prompts.count("lis un") == 2
 
 
-@pytest.mark.parametrize(("other", "calls"), [({"question": "Autre ?"}, 2), ({"seed": 2}, 3), ({"model": "autre"}, 3)])
-def test_another_run_is_asked_anew(ask, other, calls):
-    failing = root_model([PROGRAMS[0], Reply(status=400)], SUB)
-    with ScriptedServer(failing) as server:
-        asked = []
-        for changed in ({}, {}, other):
-            ask(server, **changed)
-            asked.append(len(server.prompts))
-    assert asked == [3, 4, 4 + calls]  # what failed is asked again; parts of another question may be the same
-
-
 def test_a_stored_reply_cannot_vouch_for_a_quotation(ask, tiny_library):
     ids, script = documents_read(tiny_library)
     by_documents = {"doc_ids": ids[:1], "settings": DeepReadSettings(plan="map")}

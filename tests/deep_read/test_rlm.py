@@ -77,10 +77,3 @@ def test_brackets_without_end_are_no_code():
 )
 def test_an_answer_of_a_program_is_written_for_a_reader(value, text):
     assert answer_text(value) == text
-
-
-def test_a_value_of_any_depth_is_written():
-    value: object = "fond"
-    for _ in range(50):
-        value = {"niveau": [value]}
-    assert "fond" in answer_text(value)
