@@ -178,22 +178,10 @@ def test_passages_can_be_streamed(agent):
     assert stream.prediction.answer == agent(QUESTION).answer
 
 
-@pytest.mark.parametrize("n_passages", [0, -1])
-def test_fewer_than_one_passage_is_refused(tiny_library, tiny_encoder, n_passages):
-    with pytest.raises(ValueError, match=f"n_passages must be at least 1, got {n_passages}"):
-        EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=n_passages)
-
-
 @pytest.mark.parametrize(("question", "problem"), [(" ", "the question is empty"), ("délai " * 100, "too long")])
 def test_a_question_that_cannot_be_read_is_refused(agent, question, problem):
     with pytest.raises(ValueError, match=problem):
         agent(question)
-
-
-def test_one_passage_is_the_best_of_the_best_document(agent, tiny_library, tiny_encoder):
-    first = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=1)(QUESTION)
-    assert first.citations == agent(QUESTION).citations[:1]
-    assert SEE_ALSO not in first.answer
 
 
 def test_what_is_no_nearer_than_questions_of_other_fields_is_not_quoted(tiny_library, tiny_encoder):

@@ -119,7 +119,6 @@ def _print_structured(
     filters: "Filters",
     settings: dict[str, Any],
 ) -> None:
-    """Print what `StructuredProvider` finds, with the part that found it and why."""
     from legal_rag.retriever.structured import StructuredProvider
 
     provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])
@@ -176,7 +175,6 @@ def _nearest_sentence(text: str, query: str, spans: Sequence[tuple[int, int]]) -
 
 
 def _hit_passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list["LocatedPassage"]:
-    """Return the passages of a hit, those that the filters ask for if they do."""
     from legal_rag.library.outlines import passages_in
 
     return [
@@ -364,7 +362,6 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
 
 
 def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
-    """Group the facts by what they say, as seen from the node."""
     from legal_rag.graph.page import grouped, name_of
 
     for says, ends in grouped(view).items():

@@ -134,10 +134,8 @@ class Decision(NamedTuple):
 def render_answer(prediction: Prediction, corpus: Library | None = None) -> str:
     """Render an answer as a French HTML page that loads nothing from elsewhere.
 
-    Args:
-        prediction: The answer.
-        corpus: The index that it was answered from; with it the page shows whole decisions with their outlines, and
-            who speaks in them; without, the passages found.
+    With the corpus that it is from, the page shows whole decisions with their outlines, and who speaks in them;
+    without, the passages found.
     """
     script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
@@ -411,7 +409,6 @@ def _collect_decisions(
 
 
 def _load_document(doc_id: str, known: CitedDocument | Passage | None, corpus: Library | None) -> Document:
-    """Return a document; if the corpus lacks it or there is none, its known metadata without text."""
     if corpus is not None:
         with suppress(LookupError):  # of an answer saved before the document was removed
             return corpus.document(doc_id)
@@ -451,7 +448,6 @@ def _make_note(number: int, citation: Citation, decision: Decision, anchors: Con
 
 
 def _answer_to(citation: Citation, decision: Decision) -> CourtAnswer | None:
-    """Return what the court answers to the quashed reasoning that a citation quotes."""
     is_shown = decision.text.place(citation.char_start, citation.quote[:MAX_PASSAGE]) is not None
     if not (citation.censured and decision.whole and is_shown):
         return None
@@ -524,7 +520,6 @@ def _cut_question(question: str, words: Sequence[tuple[Span, TextPiece]]) -> lis
 
 
 def _link_document(an_id: str, mentions: Mapping[str, Markup]) -> Markup:
-    """Name the document of an id, a document's or a chunk's, by its legal citation."""
     doc_id = an_id
     if an_id not in mentions:
         with suppress(ValueError):
@@ -547,7 +542,6 @@ def _receipt_rows(prediction: Prediction) -> list[dict[str, Any]]:
 
 
 def _step_inputs(step: Event) -> list[tuple[str, Any]]:
-    """Return the inputs of a step by name, a tool's arguments among them."""
     chosen = step.input.get("arguments")
     flat = {**step.input, **chosen} if isinstance(chosen, Mapping) else step.input
     return [
