@@ -9,7 +9,6 @@ from legal_rag.agent import (
     EvidenceAgent,
     LegalReActAgent,
     build_agent,
-    default_instructions,
     instructions_of,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
@@ -184,13 +183,6 @@ def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library
     assert instructions_of(tiny_library).startswith("{")
     _, server = ask(diligent)
     assert '"format_version": ' in server.prompts[0]
-
-
-def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():
-    for name in ("jurisprudence", "constitutionnel"):
-        assert "[Source: identifiant, chars début-fin]" in default_instructions(name)
-    with pytest.raises(LookupError, match="no instructions named 'martien' .there are: code_du_travail"):
-        default_instructions("martien")
 
 
 def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encoder, no_endpoint, monkeypatch):

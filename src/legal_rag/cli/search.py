@@ -28,10 +28,8 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
-from legal_rag.graph.types import EDGE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.sentences import cut_at_blanks, split_sentences
-from legal_rag.report.lines import in_one_line
 
 if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
@@ -327,6 +325,8 @@ Line = tuple[str, str, bool]  # indent and sign, text of any origin, whether it 
 
 
 def _print_lines(lines: Iterable[Line]) -> None:
+    from legal_rag.report.lines import in_one_line
+
     for lead, text, quiet in lines:
         line = lead + in_one_line(text, LINE_CHARS)
         click.echo(click.style(line, dim=True) if quiet else line)
@@ -379,6 +379,7 @@ def _lines_left_out(n: int) -> Iterator[Line]:
 
 def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"]) -> Iterator[Line]:
     from legal_rag.graph.page import name_of, origin_in_french
+    from legal_rag.graph.types import EDGE_TYPES
 
     for edge in edges:
         fact = f"{name_of(graph, edge.source)} {EDGE_TYPES.get(edge.type, edge.type)} {name_of(graph, edge.target)}"
@@ -387,6 +388,7 @@ def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"]) -> Iterato
 
 def _lines_of_path(graph: "KnowledgeGraph", start: "Node", edges: Sequence["Edge"]) -> Iterator[Line]:
     from legal_rag.graph.page import name_of, quote
+    from legal_rag.graph.types import EDGE_TYPES, REVERSED_EDGE_TYPES
 
     yield "", name_of(graph, start), False
     here = start.key
