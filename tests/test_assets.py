@@ -361,7 +361,7 @@ def test_any_damage_gives_one_kind_of_error_or_a_zip_like_any_other(tmp_path):
     whole = _zip(tmp_path / "x.zip", files).read_bytes()
     dice = np.random.default_rng(7)
     refused = []
-    for number in range(300):
+    for number in range(120):
         data = bytearray(whole)
         for at in dice.integers(len(data), size=1 + number % 3):
             data[at] = dice.integers(256)
@@ -372,7 +372,7 @@ def test_any_damage_gives_one_kind_of_error_or_a_zip_like_any_other(tmp_path):
             refused.append(str(error))
         else:
             assert set(found.values()) <= {*files.values(), b""}
-    assert len(refused) > 100
+    assert len(refused) > 40
     assert all("x.zip" in message and "\n" not in message for message in refused)
 
 

@@ -1,7 +1,5 @@
 """The tools, alone and as an agent gets them, over the sample and over ids that are hard to tell apart."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import datasets
@@ -113,12 +111,6 @@ def test_an_id_that_names_nothing_gets_a_french_sentence_with_the_nearest_form(l
     answer.encode()
 
 
-@HOLDERS
-def test_the_nearest_form_is_a_chunk_id_that_can_be_looked_up(library, held):
-    assert "(forme attendue : « identifiant-numéro »" in lookup_legal_doc("20001", held(library))
-    assert "Identifiant le plus proche : « 2001-0 »." in lookup_legal_doc("20001-0", held(library))
-
-
 def test_a_dataset_is_read_once_for_its_ids_and_then_one_row_a_look_up(monkeypatch):
     dataset = datasets.Dataset.from_list([{"id": f"D{n}", "content": f"Texte {n}."} for n in range(3000)])
     reads = []
@@ -128,15 +120,6 @@ def test_a_dataset_is_read_once_for_its_ids_and_then_one_row_a_look_up(monkeypat
         assert lookup_legal_doc(f"D{number * 100}-0", dataset).endswith(f"Texte {number * 100}.")
     assert [key for key in reads if isinstance(key, int)] == list(range(0, 2000, 100))
     assert len(reads) <= 22
-
-
-def test_of_two_rows_with_one_id_the_first_counts_and_an_id_may_end_in_a_number():
-    rows = [{"id": "A", "content": "Premier."}, {"id": "A", "content": "Second."}]
-    assert lookup_legal_doc("A-0", rows).endswith("Premier.")
-    assert lookup_legal_doc("A-0", datasets.Dataset.from_list(rows)).endswith("Premier.")
-    held = {"2001-25": {"content": "Le texte."}}
-    assert lookup_legal_doc("2001-25", held) == "Décision : 2001-25\n\nLe texte."
-    assert lookup_legal_doc("2001-0", {}) == "Aucune décision pour « 2001-0 »."
 
 
 def test_what_holds_no_documents_or_no_ids_is_refused():
@@ -259,24 +242,6 @@ def test_every_call_is_written_down_in_order_with_ids_and_seconds(library, retri
     assert all(event.seconds >= 0 for event in log.events)
     assert list(log.passages) == log.events[0].output_ids
     assert {"2001-25", "LONG"} <= set(log.documents)
-
-
-def test_runs_in_threads_do_not_mix(library, retriever):
-    logs = {doc_id: EventLog() for doc_id in ("2001", "2001-25", "LONG")}
-    start = threading.Barrier(len(logs))
-
-    def run(doc_id):
-        search, document, *_ = build_tools(library, retriever, logs[doc_id])
-        start.wait()
-        for _ in range(5):
-            search(doc_id, k=1)
-            assert f"<extrait>\nDécision : {doc_id}\n" in document(f"{doc_id}-0")
-
-    with ThreadPoolExecutor(len(logs)) as pool:
-        list(pool.map(run, logs))
-    for doc_id, log in logs.items():
-        assert [event.input for event in log.events] == [{"query": doc_id, "k": 1}, {"chunk_id": f"{doc_id}-0"}] * 5
-        assert [event.output_ids for event in log.events[1::2]] == [[doc_id]] * 5
 
 
 DECISION = "Le 12 mai 1993, le tribunal a condamné le preneur à payer 1 000 francs.\nLe 13 mai 1993, il a payé."

@@ -327,7 +327,6 @@ def _opened(library: Library | str | Path) -> SearchableLibrary:
 
 
 def _is_file(text: str | Path) -> bool:
-    """A path, or a line that names a file."""
     return isinstance(text, Path) or ("\n" not in text and len(text) < 255 and Path(text).is_file())
 
 

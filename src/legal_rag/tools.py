@@ -36,13 +36,9 @@ def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) ->
     """Render the whole decision that a chunk belongs to, in French.
 
     Args:
-        chunk_id: A chunk's id, or a document's.
+        chunk_id: A chunk's id, or a document's; for an unknown one a French sentence gives the nearest.
         dataset: A Library, a Hugging Face dataset, a list of rows, or a mapping from id to row.
         score: Of the chunk, to be shown.
-
-    Returns:
-        Identifier, title, date, court, chamber, outcome, laws applied, score and the document's text; for an unknown
-        id, a French sentence with the nearest one.
     """
     try:
         document = find_document(chunk_id, dataset)
@@ -54,13 +50,7 @@ def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) ->
 def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Library) -> str:
     """Render a chunk with its neighbours and what their decision is, in French, with the offsets that citations need.
 
-    Args:
-        chunk_id: A chunk's id.
-        context_chunks: Neighbours on either side.
-        dataset: A Library, or another corpus that knows its chunks.
-
-    Returns:
-        The passages in the order of the text, the one asked for marked; for an unknown id, a French sentence.
+    `context_chunks` are the neighbours on either side. For an unknown id, it is a French sentence.
     """
     try:
         asked, chunks = find_chunks(chunk_id, context_chunks, dataset)
@@ -73,12 +63,10 @@ def graph_neighbours(name: str, type: str = "", *, dataset: Library) -> str:
     """Render the facts of the knowledge graph around a name, in French, each with the place of the text that says so.
 
     Args:
-        name: A document's id, a number, an article, a court, a party or a notion.
+        name: A document's id, a number, an article, a court, a party or a notion; for an unknown one a French sentence
+            gives near ones.
         type: Of edges, one of `legal_rag.graph.EDGE_TYPES`; empty for all.
         dataset: A Library with a graph.
-
-    Returns:
-        At most 30 lines; for an unknown name, a French sentence with near ones.
 
     Raises:
         FileNotFoundError: If there is no graph.

@@ -1,7 +1,5 @@
 """The agent, against a scripted model behind a real server."""
 
-import json
-
 import dspy
 import pytest
 from support.agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
@@ -11,7 +9,6 @@ from legal_rag.agent import (
     EvidenceAgent,
     LegalReActAgent,
     build_agent,
-    default_instructions,
     instructions_of,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
@@ -78,13 +75,11 @@ def test_words_are_matched_only_where_they_are_asked_for(ask, script):
     ("script", "reason"),
     [
         (lambda prompt, attempt: Reply("n'importe quoi"), "réponse illisible"),
-        (lambda prompt, attempt: Reply(raw_body="<html>panne</html>"), "erreur du serveur"),
         (lambda prompt, attempt: Reply(status=500, raw_body="{}"), "erreur du serveur"),
         (lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad key"}}'), "clé refusée"),
         (lambda prompt, attempt: Reply(hangs=True), "délai dépassé"),
-        (lambda prompt, attempt: Reply(""), "réponse"),
     ],
-    ids=["garbage", "html", "500", "401", "silence", "empty"],
+    ids=["garbage", "500", "401", "silence"],
 )
 def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, script, reason):
     prediction, _ = ask(script, timeout=1)
@@ -93,15 +88,6 @@ def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, scri
     assert reason in prediction.notice
     assert {citation.status for citation in prediction.citations} == {"verified"}
     assert "[Source: " in prediction.answer
-
-
-def test_no_server_at_all_leaves_an_evidence_answer(tiny_library, tiny_encoder):
-    agent = build_agent(
-        tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder, timeout=5, num_retries=0, cache=False
-    )
-    prediction = agent(QUESTION)
-    assert prediction.mode == "fallback"
-    assert "serveur" in prediction.notice
 
 
 def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
@@ -166,36 +152,12 @@ def test_what_a_model_says_beside_its_abstention_is_not_shown(ask):
     assert prediction.notice == "Une citation a été retirée"
 
 
-def test_half_characters_from_a_model_never_reach_the_answer(ask):
-    def script(prompt, attempt):
-        if "next_tool_name" in prompt and "observation_0" not in prompt:
-            return step("search_legal_docs", query="bail \ud800")
-        reply = diligent(prompt.replace("observation_0", "observation_0 observation_1"), attempt)
-        return reply._replace(content=reply.content.replace("Le texte dit", "Le texte \ud83d dit"))
-
-    prediction, _ = ask(script)
-    written = json.dumps(prediction.to_json(), ensure_ascii=False).encode("utf-8")
-    assert "bail \ufffd".encode() in written
-
-
 def test_a_question_too_long_for_the_fallback_is_refused_before_the_model_is_asked(tiny_library, tiny_encoder):
     with ScriptedServer(diligent) as server:
         agent = build_agent(tiny_library, api_base=server.api_base, encoder=tiny_encoder)
         with pytest.raises(ValueError, match="the question is too long"):
             agent("compte " * 500)
     assert server.prompts == []
-
-
-def test_a_model_may_abstain(ask):
-    def script(prompt, attempt):
-        return (
-            step("finish")
-            if "next_tool_name" in prompt
-            else fields(reasoning="Rien.", answer="Aucun passage pertinent.")
-        )
-
-    prediction, _ = ask(script)
-    assert (prediction.mode, prediction.status, prediction.citations) == ("agent", "abstained", [])
 
 
 def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
@@ -223,13 +185,6 @@ def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library
     assert '"format_version": ' in server.prompts[0]
 
 
-def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():
-    for name in ("jurisprudence", "constitutionnel"):
-        assert "[Source: identifiant, chars début-fin]" in default_instructions(name)
-    with pytest.raises(LookupError, match="no instructions named 'martien' .there are: code_du_travail"):
-        default_instructions("martien")
-
-
 def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encoder, no_endpoint, monkeypatch):
     assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), EvidenceAgent)
     with pytest.raises(ValueError, match="no endpoint to ask 'any' at .expected one of .*HF_TOKEN"):
@@ -248,12 +203,6 @@ def test_a_bare_hugging_face_token_turns_no_local_run_into_a_remote_one(tiny_lib
     assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
 
 
-def test_an_empty_question_is_refused(tiny_library, tiny_encoder):
-    agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder)
-    with pytest.raises(ValueError, match="the question is empty"):
-        agent("  ")
-
-
 def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
     english = "The text says so, and the candidate must comply with it within the time allowed by law."
 
@@ -270,13 +219,6 @@ def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
     assert prediction.notice.startswith("La réponse du modèle n'était pas en français. Voici, à la place, ")
     (failed,) = [event for event in prediction.events if "error" in event.input]
     assert (failed.input["error"], failed.usage.calls) == ("La réponse du modèle n'était pas en français", 2)
-
-
-def test_an_empty_answer_is_asked_for_again(ask):
-    def script(prompt, attempt):
-        return sound(prompt) if wants_step(prompt) or "Votre réponse était vide" in prompt else Reply("")
-
-    assert ask(script)[0].status == "answered"
 
 
 def test_an_unverified_citation_stays_and_is_counted_in_the_notice(ask):
@@ -319,16 +261,10 @@ def test_a_bug_of_ours_is_not_blamed_on_the_model(ask, monkeypatch, caplog):
     assert (prediction.mode, prediction.status) == ("fallback", "internal_error")
     assert prediction.notice.startswith("Une erreur interne de legal_rag (TypeError) a interrompu l'agent")
     assert prediction.citations
+    assert "Erreur interne" in render_answer(prediction)
     assert [(one.levelname, one.exc_info[0]) for one in caplog.records if one.name == "legal_rag.agent.agent"] == [
         ("ERROR", TypeError)
     ]
-
-
-def test_a_bug_in_the_check_of_citations_leaves_passages_too(ask, monkeypatch):
-    monkeypatch.setattr("legal_rag.agent.agent.notice_of", lambda *arguments: 1 / 0)
-    prediction, _ = ask(diligent)
-    assert (prediction.mode, prediction.status) == ("fallback", "internal_error")
-    assert "ZeroDivisionError" in prediction.notice
 
 
 def test_a_tool_that_breaks_is_logged_with_its_traceback_and_the_run_goes_on(ask, monkeypatch, caplog):
@@ -349,13 +285,6 @@ def test_a_client_s_own_error_is_the_model_s_failure(tiny_library, tiny_encoder)
     prediction = build_agent(tiny_library, lm=Broken("broken"), encoder=tiny_encoder)(QUESTION)
     assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
     assert prediction.notice.startswith("Le modèle de langage n'a pas pu répondre (erreur TypeError)")
-
-
-def test_the_report_shows_an_internal_error(ask, monkeypatch):
-    monkeypatch.setattr("legal_rag.agent.react.read_step", lambda *arguments: 1 / 0)
-    prediction, _ = ask(diligent)
-    assert prediction.status == "internal_error"
-    assert "Erreur interne" in render_answer(prediction)
 
 
 def test_searches_give_as_many_passages_as_the_agent_was_built_for(ask):

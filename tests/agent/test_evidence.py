@@ -86,10 +86,6 @@ def test_a_run_writes_down_its_search_and_its_answer(agent):
     assert search.seconds > 0
 
 
-def test_the_same_question_gets_the_same_answer(agent):
-    assert agent(QUESTION).answer == agent(QUESTION).answer
-
-
 def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent, tiny_library, tiny_encoder):
     log = EventLog()
     with log.record("search", "search_legal_docs", query="bail"):
@@ -101,25 +97,6 @@ def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent, tiny_l
     assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
     assert prediction.notice == f"Le modèle dort. {INSTEAD}"
     assert [event.input.get("query") for event in prediction.events[:2]] == ["bail", QUESTION]
-
-
-def test_json_has_the_forms_of_the_command_line(agent):
-    value = json.loads(json.dumps(agent(QUESTION).to_json()))
-    assert {"question", "answer", "mode", "status", "notice", "documents", "citations", "events"} <= set(value)
-    described = {"juridiction", "formation", "solution", "applied_laws", "citation"}
-    assert set(value["documents"][0]) == {"doc_id", "title", "decision_date", *described}
-    assert set(value["citations"][0]) == {
-        *("doc_id", "char_start", "char_end", "quote", "status", "section", "speaker", "censured", "warnings")
-    }
-    assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds", "usage"}
-
-
-def test_the_documents_of_an_answer_say_who_decided_what_by_which_law(agent, sample_rows):
-    rows = {row["id"]: row for row in sample_rows}
-    for document in agent(QUESTION).documents:
-        row = rows[document.doc_id]
-        assert (document.juridiction, document.solution) == (row["juridiction"], row["solution"])
-        assert list(document.applied_laws) == [law.strip() for law in re.split("[;\n]", row["applied_laws"])]
 
 
 def test_the_search_of_evidence_mode_is_a_trajectory_of_one_step(agent):
@@ -144,14 +121,6 @@ def test_the_evidence_is_shown_with_what_stands_around_it_and_the_words_that_mat
         assert passage.matches or not passage.chunk_id  # quoted across two chunks
 
 
-def test_words_are_matched_only_where_they_are_asked_for(tiny_library, tiny_encoder, agent):
-    prediction = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), match_words=False)(QUESTION)
-    assert [passage.matches for passage in prediction.evidence] == [()] * len(prediction.evidence)
-    matched = agent(QUESTION)
-    assert prediction.answer == matched.answer
-    assert prediction.evidence == [passage._replace(matches=()) for passage in matched.evidence]
-
-
 def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monkeypatch):
     encode, read = tiny_encoder.encode_with_offsets, []
 
@@ -165,35 +134,16 @@ def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monk
     assert sorted(read) == sorted([QUESTION, *(one.text for one in prediction.evidence if one.chunk_id)])
 
 
-def test_an_answer_checks_its_question_once(tiny_encoder, agent, monkeypatch):
-    check, checked = tiny_encoder.check_query, []
-    monkeypatch.setattr(tiny_encoder, "check_query", lambda text: (checked.append(text), check(text)))
-    agent(QUESTION)
-    assert checked == [QUESTION]
-
-
 def test_passages_can_be_streamed(agent):
     stream = agent.stream(QUESTION)
     assert [event.type for event in stream] == ["search", "cite", "answer"]
     assert stream.prediction.answer == agent(QUESTION).answer
 
 
-@pytest.mark.parametrize("n_passages", [0, -1])
-def test_fewer_than_one_passage_is_refused(tiny_library, tiny_encoder, n_passages):
-    with pytest.raises(ValueError, match=f"n_passages must be at least 1, got {n_passages}"):
-        EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=n_passages)
-
-
 @pytest.mark.parametrize(("question", "problem"), [(" ", "the question is empty"), ("délai " * 100, "too long")])
 def test_a_question_that_cannot_be_read_is_refused(agent, question, problem):
     with pytest.raises(ValueError, match=problem):
         agent(question)
-
-
-def test_one_passage_is_the_best_of_the_best_document(agent, tiny_library, tiny_encoder):
-    first = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=1)(QUESTION)
-    assert first.citations == agent(QUESTION).citations[:1]
-    assert SEE_ALSO not in first.answer
 
 
 def test_what_is_no_nearer_than_questions_of_other_fields_is_not_quoted(tiny_library, tiny_encoder):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from legal_rag.agent import build_tools, default_instructions, instructions_of
+from legal_rag.agent import build_tools, default_instructions
 from legal_rag.agent.instructions import instruction_names
 from legal_rag.retriever import build_retriever
 
@@ -34,9 +34,3 @@ def test_instructions_that_do_not_exist_are_refused_with_those_that_do(name):
     expected = r"no instructions named .* \(there are: code_du_travail, constitutionnel, jurisprudence\)"
     with pytest.raises(LookupError, match=expected):
         default_instructions(name)
-
-
-def test_what_lies_in_an_indexs_folder_comes_first(tiny_library, monkeypatch):
-    assert instructions_of(tiny_library) == default_instructions()
-    monkeypatch.setattr("legal_rag.agent.instructions.INSTRUCTIONS", "manifest.json")  # any text that lies in the index
-    assert instructions_of(tiny_library).startswith("{")

@@ -49,8 +49,6 @@ def model(no_endpoint, monkeypatch):
     ("model", "key"),
     [
         ("gpt-5", "OPENAI_API_KEY"),
-        ("openai/gpt-4o-mini", "OPENAI_API_KEY"),
-        ("openrouter/qwen/qwen3", "OPENROUTER_API_KEY"),
         ("Qwen/Qwen3-4B", "HF_TOKEN"),
     ],
 )
@@ -135,12 +133,10 @@ def test_a_stream_tells_what_happens_on_stderr_and_leaves_stdout_alone(asked, ca
         (Event("read", "t", {"chunk_id": "a-0"}, ["a"], 0.0), "lit : a-0 (0,0 s)"),
         (Event("read", "t", {"chunk_id": "z"}, [], 0.0), "lit : z → introuvable (0,0 s)"),
         (Event("think", "finish", {}, [], 1.0), "réfléchit → finish (1,0 s)"),
-        (Event("think", "finish", {"thought": None}, [], 1.0), "réfléchit → finish (1,0 s)"),
         (
             Event("cite", "citations", {"verified": 3, "relocated": 1, "removed": 2}, ["a"], 0.0),
             "contrôle 4 citations : 3 textes conformes ; 1 texte conforme, place rectifiée ; 2 retirées (0,0 s)",
         ),
-        (Event("cite", "citations", {"removed": 1}, [], 0.0), "contrôle : aucune citation ; 1 retirée (0,0 s)"),
         (Event("answer", "react", {}, [], 2.0, Usage(1, 0, 1200, 34)), "répond, 1234 jetons (2,0 s)"),
         (Event("answer", "evidence", {}, [], 0.04), "répond (0,0 s)"),
         (
@@ -196,11 +192,6 @@ def test_the_page_holds_the_answer_and_papers_cite_its_decisions(asked, tmp_path
     assert capfd.readouterr().err == f"written: {docx}\nwritten: {bibtex}\n"
     assert docx.read_bytes()[:2] == b"PK"
     assert "Cons.~const., " in bibtex.read_text("utf-8")
-
-
-@pytest.mark.parametrize("option", ["--docx", "--bibtex"])
-def test_a_paper_that_cannot_be_written_is_told_before_anything_is_asked(place, model, refused, option):
-    assert "no folder nowhere to write a into" in refused("ask", QUESTION, *model, option, "nowhere/a", *place)
 
 
 @pytest.mark.parametrize(

@@ -58,28 +58,14 @@ def test_index_builds_it_unless_told_not_to(tmp_path, tiny_model_folder, said):
     assert [(tmp_path / name / INDEX).exists() for name in ("with", "without")] == [True, False]
 
 
-def test_info_tells_of_it(folder, index_file, said):
-    told = {"topics": 1, "counted": 2, "summaries": ""}
-    assert json.loads(said("info", "--index-folder", folder, "--json"))["corpus_index"] == told
-    assert "corpus index: 1 topics, terms counted in 2 documents" in said("info", "--index-folder", folder)
-    index_file.unlink()
-    assert "corpus_index" not in json.loads(said("info", "--index-folder", folder, "--json"))
-    assert "corpus index" not in said("info", "--index-folder", folder)
-
-
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
         ("UPDATE meta SET value = '\"x\"' WHERE name = 'lineage'", "is of another build of the Library"),
         ("UPDATE meta SET value = '7' WHERE name = 'format_version'", "has format 7, not 1"),
-        ("UPDATE meta SET value = '{' WHERE name = 'format_version'", "is damaged"),
-        ("DELETE FROM meta", "has format None, not 1"),
         ("DROP TABLE meta", "is damaged: no such table: meta"),
         ("DELETE FROM documents WHERE id = 'a'", "document 'a' is missing"),
-        ("UPDATE documents SET id = 'z' WHERE id = 'a'", "document 'z' is not in the Library"),
-        ("INSERT INTO postings VALUES ('x', 99, 1)", "postings without a document"),
         ("UPDATE totals SET chars = 1", "records (2, 1) documents and characters, holds (2, 113)"),
-        ("UPDATE clusters SET centre = x'00'", "not centres"),
         ("DELETE FROM totals", "knows nothing of the Library's commit 1"),
     ],
 )
@@ -94,11 +80,10 @@ def test_the_doctor_tells_what_is_wrong_and_what_mends_it(folder, index_file, ca
     assert main(["doctor", "--index-folder", str(folder)]) == 0
 
 
-@pytest.mark.parametrize("at", [100, 4096, 5 * 4096])
-def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder, index_file, capfd, at):
+def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder, index_file, capfd):
     assert main(["doctor", "--index-folder", str(folder)]) == 0
     data = bytearray(index_file.read_bytes())
-    data[at : at + 2000] = b"\xff" * 2000
+    data[4096:6096] = b"\xff" * 2000
     index_file.write_bytes(data)
     assert main(["doctor", "--index-folder", str(folder)]) == 1
     assert INDEX in capfd.readouterr().err

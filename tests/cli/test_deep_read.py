@@ -45,12 +45,6 @@ def test_an_answer_is_printed_with_its_notice(place, model, said):
     assert "Réponse calculée par les fonctions du corpus : r" in out
 
 
-def test_json_is_one_value_with_what_the_program_gave(place, model, said):
-    told = json.loads(said("deep-read", QUESTION, *place, *model("FINAL([1, 2])"), "--json"))
-    assert (told["mode"], told["status"], told["answer"]) == ("deep_read", "unverified", "- 1\n- 2")
-    assert told["events"][-1]["input"]["value"] == [1, 2]
-
-
 def test_without_an_endpoint_passages_are_given_and_why(place, said, no_endpoint):
     out = said("deep-read", "Quel est le délai de dépôt du compte de campagne ?", *place)
     assert out.startswith("Sans modèle de langage, rien n'est lu en profondeur")
@@ -175,17 +169,6 @@ def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, m
     assert requests >= len(text) // 2000
     assert [one["extraction_text"] for one in library.entities_of(doc_id)] == [number]
     assert KEY not in err
-
-
-def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capfd, monkeypatch, settings):
-    monkeypatch.setattr("legal_rag.llm.asking.FIRST_WAIT", 0.01)
-    library, place = own
-    file = settings('[deep-read]\nextract_api_base = "http://127.0.0.1:9/v1"')
-    server = ["--extract-model", "m", "--extract", "--doc-id", next(iter(library))]
-    assert main([*file, "deep-read", QUESTION, *place, *model("FINAL([1])"), *server]) == 0
-    out, err = capfd.readouterr()
-    assert "the documents were not extracted: " in err
-    assert "Sorti d'un programme, non vérifié : 1" in out
 
 
 @pytest.mark.parametrize(

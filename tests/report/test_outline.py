@@ -67,9 +67,9 @@ def answered(*citations, evidence=()):
     return Prediction(question="Quel emploi ?", answer=f"Voici {markers}.", **settings)
 
 
-def view(content, outline=None, cited=(), **settings):
+def view(content, outline=None, cited=()):
     document = Document(id="D", content=content)
-    return view_document(document, outline or make_outline(document), "d1", cited, **settings)
+    return view_document(document, outline or make_outline(document), "d1", cited)
 
 
 def tree(children, length, **changed):
@@ -136,7 +136,7 @@ def test_hostile_texts_are_shown_as_they_are(attack):
     assert Page(hostile_page(attack)).text().count(attack) == 7  # window, heading, id, description, outline, text twice
 
 
-def test_an_outline_of_any_depth_is_nested_eight_deep_and_a_text_of_absurd_length_cut():
+def test_an_outline_of_any_depth_is_nested_eight_deep_and_a_text_of_absurd_length_cut(monkeypatch):
     node = ()
     for level in range(400, 0, -1):
         node = (section(level, level, 0, 15, node),)
@@ -147,7 +147,8 @@ def test_an_outline_of_any_depth_is_nested_eight_deep_and_a_text_of_absurd_lengt
     assert depth == 8
     assert len(shown.anchors) == 400
     nodes = [section(number, 1, number, number + 1) for number in range(5000)]
-    shown = view("x" * 5000, Outline(tree(nodes, 5000), []), most_chars=4000)
+    monkeypatch.setattr("legal_rag.report.outline.MAX_CHARS", 4000)
+    shown = view("x" * 5000, Outline(tree(nodes, 5000), []))
     assert (shown.chars_left_out, shown.sections_left_out, len(shown.anchors)) == (1000, 1000, 3000)
 
 

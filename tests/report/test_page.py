@@ -84,7 +84,9 @@ def page_of(one):
 
 
 def answer_of(one):
-    return re.search(r'<article id="answer"[^>]*>\n(.*)\n</article>', render_answer(one), re.DOTALL)[1]
+    """Return the HTML of the answer, without the line ends between its blocks."""
+    html = re.search(r'<article id="answer"[^>]*>\n(.*)\n</article>', render_answer(one), re.DOTALL)[1]
+    return re.sub(r"(?<!<br>)\n(?=<|$)", "", html)
 
 
 def without_links(html):
@@ -243,7 +245,7 @@ def test_a_notice_and_a_claim_name_decisions_and_not_markers():
         ("[x](http://y) <b>z</b> `c`", "<p>[x](http://y) &lt;b&gt;z&lt;/b&gt; `c`</p>"),
         ("« un\n\n- deux\n# trois »", "<p>« un<br>\n- deux<br>\n# trois »</p>"),
         ("« ouvert\n\n- deux", "<p>« ouvert</p><ul><li>deux</li></ul>"),
-        ("a\n---\nb", "<p>a</p><hr>\n<p>b</p>"),
+        ("a\n---\nb", "<p>a</p><hr><p>b</p>"),
         ("", ""),
     ],
 )  # fmt: skip
@@ -258,9 +260,9 @@ def test_passages_quoted_word_for_word_are_no_markdown(mode):
     one = Citation("D", 0, len(quote), quote, "verified")
     answer = f"Passages :\n\n1. *Titre* (2020)\n« {quote} » {marker(one)} […]\n\nVoir **aussi** « {quote} »."
     assert without_links(answer_of(prediction(answer, [one], mode=mode))) == (
-        "<p>Passages :</p><h3>1. *Titre* (2020)</h3>\n"
+        "<p>Passages :</p><h3>1. *Titre* (2020)</h3>"
         "<blockquote>« M. *A* **doit**<br>\n1. Considérant _que_ [Analyse] [Source: D, chars 0-76] » ou » {1✓} […]"
-        "</blockquote>\n<p>Voir <strong>aussi</strong> « M. *A* **doit**<br>\n"
+        "</blockquote><p>Voir <strong>aussi</strong> « M. *A* **doit**<br>\n"
         "1. Considérant _que_ [Analyse] [Source: D, chars 0-76] » ou ».</p>"
     )
 

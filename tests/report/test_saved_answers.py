@@ -2,7 +2,6 @@
 
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -83,12 +82,6 @@ def test_answers_are_listed_newest_first_each_with_what_it_came_to(store):
     assert (oldest.model_calls, oldest.cost) == (2, 0.004)
     assert oldest.time[:10] == f"{first[:4]}-{first[4:6]}-{first[6:8]}"
     assert oldest.time.endswith("+00:00")
-
-
-def test_answers_saved_at_once_are_all_kept(store):
-    with ThreadPoolExecutor(12) as pool:
-        list(pool.map(lambda n: store.save(replace(ANSWER, question=f"n° {n} ?")), range(12)))
-    assert {one.question for one in store.list()} == {f"n° {n} ?" for n in range(12)}
 
 
 def test_nothing_but_whole_answers_lies_in_the_folder_and_a_removed_one_is_gone(store):

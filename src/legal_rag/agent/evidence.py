@@ -44,7 +44,7 @@ WAY_ON = (
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
-CHARS_EACH = 500  # of the passages quoted, on the average
+PASSAGES_QUOTED, QUOTED_CHARS = 3, 1500  # at most, together
 DOCUMENTS_WEIGHED = 3
 
 
@@ -70,26 +70,10 @@ class Findings(NamedTuple):
 class EvidenceAgent(Agent):
     """Answers with the best passages of a corpus, or abstains."""
 
-    def __init__(
-        self,
-        retriever: Retriever,
-        *,
-        n_passages: int = 3,
-        match_words: bool = True,
-        filters: Filters | None = None,
-    ) -> None:
-        """Configure an agent.
-
-        Args:
-            retriever: Over the corpus to answer from.
-            n_passages: Quoted at most; at least 1, else ValueError.
-            match_words: Fill in the passages' `matches`.
-            filters: Restrict the search.
-        """
-        if n_passages < 1:
-            raise ValueError(f"n_passages must be at least 1, got {n_passages}")
+    def __init__(self, retriever: Retriever, *, match_words: bool = True, filters: Filters | None = None) -> None:
+        """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search."""
         super().__init__(retriever)
-        self._filters, self._n_passages, self._match_words = filters, n_passages, match_words
+        self._filters, self._match_words = filters, match_words
 
     def steps(
         self,
@@ -160,9 +144,9 @@ class EvidenceAgent(Agent):
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
         # Only hybrid scores are in standard deviations; else each rank counts as one.
         is_hybrid = self._retriever.default_mode == "hybrid"
-        most, scores = self._n_passages, [hit.score if is_hybrid else -float(hit.rank) for hit in hits]
+        scores = [hit.score if is_hybrid else -float(hit.rank) for hit in hits]
         lines, citations, quoted = [INTRODUCTION], [], []
-        for rank, (of, passage) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):
+        for rank, (of, passage) in enumerate(choose_passages(weighed, scores, PASSAGES_QUOTED, QUOTED_CHARS), start=1):
             hit, quote = hits[of], contents[of][passage.start : passage.end]
             lines += [SEE_ALSO] if rank == 2 else []
             lines.append(_format_quotation(rank, documents[of], passage))
@@ -244,10 +228,8 @@ def _measure_background(retriever: Retriever) -> Background:
 def mean_maxsim(query: EncodedQuery, hits: Sequence[SearchHit], read: Sequence[TokenVectors]) -> float:
     """Return the mean over a question's tokens of their best cosine in its best passage, -1 to 1; -1 without any.
 
-    Args:
-        query: Its own words count, not the special tokens and prefixes, which match everything.
-        hits: Of the question, best first.
-        read: The token vectors of the first hit's document at least, with their characters in it.
+    The question's own words count, not special tokens and prefixes, which match everything. Of `hits`, best first, and
+    of the token vectors of their documents the first is read.
     """
     if not hits:
         return -1.0

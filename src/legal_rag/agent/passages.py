@@ -28,6 +28,7 @@ from legal_rag.retriever.ranking import WORD
 from legal_rag.retriever.retriever import EncodedQuery, SearchHit
 
 SURROUNDINGS = 200  # characters shown on either side of a passage or citation
+BEST_MATCHED = 3  # passages whose words are matched with the question's
 WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longer than the encoder reads
 MAX_WINDOWS = 4  # of one passage: in an imported index, one may be a whole decision
 THREADS = 2  # an encoder reads one text at a time, on one core
@@ -69,13 +70,8 @@ def weigh_documents(
 ) -> list[list[WeighedPassage]]:
     """Weigh every run of whole sentences of documents' paragraphs as the answer to a question, best first.
 
-    Args:
-        question: Its token vectors.
-        documents: Each one's text, and its token vectors with offsets in it; passages without any come last.
-        zones: Of each document, see `read_paragraphs`; none by default.
-
-    Returns:
-        For each document, its passages; weights are comparable across documents.
+    A document is its text, and its token vectors with offsets in it: passages without any come last. `zones` are those
+    of `read_paragraphs`. Weights are comparable across documents.
     """
     candidates = [list(_sentence_candidates(content, of)) for (content, _), of in zip_longest(documents, zones)]
     near = [
@@ -135,7 +131,6 @@ def is_cut(content: str, passage: WeighedPassage) -> tuple[bool, bool]:
 
 
 def _sentence_candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, float]]:
-    """Yield spans with their paragraph and its place in its part, from 0 to 1."""
     for _, group in groupby(read_paragraphs(content, zones), key=lambda paragraph: paragraph.part):
         paragraphs = list(group)
         for number, paragraph in enumerate(paragraphs):
@@ -265,13 +260,11 @@ def complete_evidence(
     corpus: Library,
     query: EncodedQuery | None = None,
     encoder: Encoder | None = None,
-    *,
-    most: int = 3,
 ) -> list[Passage]:
     """Add the surroundings of the passages found, the passages that were only cited, and word matches.
 
     Encoding a passage takes half a second on one core, so only the passages that readers look at are matched.
-    They are the `most` best ones and those that are cited; without a query and its encoder, none is.
+    They are the `BEST_MATCHED` ones and those that are cited; without a query and its encoder, none is.
 
     Returns:
         By score, then the passages that were cited but not found. A passage of a document that is gone or has changed
@@ -279,7 +272,7 @@ def complete_evidence(
     """
     shown = sorted(passages, key=lambda passage: (passage.score is None, -(passage.score or 0.0)))
     shown = [_surrounded(passage, corpus) for passage in shown]
-    matched = [n for n, passage in enumerate(shown) if n < most or any(map(passage.is_cited_by, citations))]
+    matched = [n for n, passage in enumerate(shown) if n < BEST_MATCHED or any(map(passage.is_cited_by, citations))]
     for citation in citations:
         shown += _passages_of_uncited(citation, shown, corpus)
     if query is None or encoder is None:

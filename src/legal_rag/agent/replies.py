@@ -226,13 +226,11 @@ def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """Parse the first JSON object of a text, repaired if need be; empty without one."""
     value = json_in(text[text.find("{") :]) if "{" in text else None
     return value if isinstance(value, dict) else {}
 
 
 def _clear_answer(values: Mapping[str, Any]) -> str:
-    """Return the answer among some values if it clearly is one, see `clean_answer`."""
     return clean_answer(str(_fields_in(values).get("answer") or values.get(UNNAMED) or ""), only_clear=True)
 
 

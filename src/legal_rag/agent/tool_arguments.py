@@ -78,11 +78,9 @@ _EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for nam
 
 
 def bounded(refuse: Callable[[str], str] | None = None, **bounds: Bound) -> Callable[[Function], Function]:
-    """Check a function's arguments by `BOUNDS` before anything reads, logs or caches them; see `within_bound`.
+    """Check a function's arguments by `BOUNDS`, or others, before anything reads, logs or caches them: `within_bound`.
 
-    Args:
-        refuse: Builds the return value from the problem, instead of raising ValueError.
-        bounds: Of parameters, instead of those in `BOUNDS`.
+    `refuse` makes the return value of the problem, instead of raising ValueError.
     """
 
     def decorated(function: Function) -> Function:

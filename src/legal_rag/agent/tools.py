@@ -238,7 +238,6 @@ class _Tools:
         return KnowledgeGraph(self._corpus)
 
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
-        """Resolve a document and one of its sections (none named: all of it); LookupError in French."""
         document = find_document(resolve_id(doc_id, self._corpus), self._corpus)
         tree = outline_of(self._corpus, document.id)
         return document, find_section(text_of(section), tree)

@@ -302,7 +302,6 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 
 
 def _evidence(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
-    """Answer by passages alone, with a notice why."""
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.library.filters import Filters
     from legal_rag.retriever.retriever import build_retriever

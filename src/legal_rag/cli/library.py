@@ -436,7 +436,6 @@ def _parts_to_rebuild(
 
 
 def _estimate(model_id: str, api_key: str | None, api_base: str | None, requests: int, characters: int) -> str:
-    """Say what a model is asked; what it costs too, where LiteLLM lists its price."""
     from legal_rag.llm import endpoint_of, price_of
 
     endpoint, dollars = endpoint_of(model_id, api_key, api_base), ""

@@ -28,10 +28,8 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
-from legal_rag.graph.types import EDGE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.sentences import cut_at_blanks, split_sentences
-from legal_rag.report.lines import in_one_line
 
 if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
@@ -119,7 +117,6 @@ def _print_structured(
     filters: "Filters",
     settings: dict[str, Any],
 ) -> None:
-    """Print what `StructuredProvider` finds, with the part that found it and why."""
     from legal_rag.retriever.structured import StructuredProvider
 
     provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])
@@ -176,7 +173,6 @@ def _nearest_sentence(text: str, query: str, spans: Sequence[tuple[int, int]]) -
 
 
 def _hit_passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list["LocatedPassage"]:
-    """Return the passages of a hit, those that the filters ask for if they do."""
     from legal_rag.library.outlines import passages_in
 
     return [
@@ -329,6 +325,8 @@ Line = tuple[str, str, bool]  # indent and sign, text of any origin, whether it 
 
 
 def _print_lines(lines: Iterable[Line]) -> None:
+    from legal_rag.report.lines import in_one_line
+
     for lead, text, quiet in lines:
         line = lead + in_one_line(text, LINE_CHARS)
         click.echo(click.style(line, dim=True) if quiet else line)
@@ -364,7 +362,6 @@ def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
 
 
 def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
-    """Group the facts by what they say, as seen from the node."""
     from legal_rag.graph.page import grouped, name_of
 
     for says, ends in grouped(view).items():
@@ -382,6 +379,7 @@ def _lines_left_out(n: int) -> Iterator[Line]:
 
 def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"]) -> Iterator[Line]:
     from legal_rag.graph.page import name_of, origin_in_french
+    from legal_rag.graph.types import EDGE_TYPES
 
     for edge in edges:
         fact = f"{name_of(graph, edge.source)} {EDGE_TYPES.get(edge.type, edge.type)} {name_of(graph, edge.target)}"
@@ -390,6 +388,7 @@ def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"]) -> Iterato
 
 def _lines_of_path(graph: "KnowledgeGraph", start: "Node", edges: Sequence["Edge"]) -> Iterator[Line]:
     from legal_rag.graph.page import name_of, quote
+    from legal_rag.graph.types import EDGE_TYPES, REVERSED_EDGE_TYPES
 
     yield "", name_of(graph, start), False
     here = start.key

@@ -49,9 +49,7 @@ class _NumberedSource:
 def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
     """Write an answer as a Word document: each marker as the legal citation of its decision, then a table of sources.
 
-    Args:
-        prediction: The answer.
-        corpus: Where the decisions are; without one they are named as the answer names them.
+    Without the corpus that it is from, decisions are named as the answer names them.
     """
     import docx
 
@@ -86,7 +84,6 @@ def answer_bibtex(prediction: Prediction, corpus: Library | None = None) -> str:
 
 
 def _number_sources(prediction: Prediction, corpus: Library | None) -> dict[str, _NumberedSource]:
-    """Number the passages that an answer cites, by their markers in it."""
     known = {document.doc_id: document.citation or document.title for document in prediction.documents}
     cited: dict[str, LegalCitation] = {}
     sources: dict[str, _NumberedSource] = {}

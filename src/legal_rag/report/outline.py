@@ -145,11 +145,6 @@ def render_outline(corpus: Library, doc_id: str) -> str:
 def show_outline(library: Library | str | Path, doc_id: str, height: int = 720) -> Any:
     """Show a document with its outline in a notebook, `height` pixels high; elsewhere its outline is printed.
 
-    Args:
-        library: An open one, or its folder.
-        doc_id: The document's.
-        height: Of the frame in a notebook.
-
     Raises:
         LookupError: If there is no such document.
         FileNotFoundError: If there is no Library in that folder.
@@ -191,19 +186,12 @@ def list_sections(outline: Outline) -> Iterator[Section]:
         yield Section(number, node, _characters_by_voice(outline.passages, node.char_start, node.char_end))
 
 
-def view_document(
-    document: Document, outline: Outline, prefix: str, marks: Sequence[TextMark] = (), most_chars: int = MAX_CHARS
-) -> DocumentView:
+def view_document(document: Document, outline: Outline, prefix: str, marks: Sequence[TextMark] = ()) -> DocumentView:
     """Cut a document where its sections, speakers and marks begin and end; linear in its length.
 
-    Args:
-        document: The document.
-        outline: Of its present text.
-        prefix: Of the ids of its places, another for each document of a page.
-        marks: What is cited and matched in it.
-        most_chars: Of its text.
+    `prefix` begins the ids of its places, another for each document of a page; `marks` are what is cited and matched.
     """
-    text = document.content[:most_chars]
+    text = document.content[:MAX_CHARS]
     listed = [section for section in list_sections(outline) if section.node.char_start < max(1, len(text))]
     shown = listed[:MAX_SECTIONS]
     stretches = list(_cut_stretches(text, outline.passages, prefix, shown, marks))

@@ -7,10 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate, pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from legal_rag.agent.passages import CourtAnswer, answer_to_quashed
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction
@@ -61,8 +60,8 @@ CUT = "\n\n[…]\n\n"  # between passages of a document that is not shown whole
 SIGNS: Mapping[str, str] = {"verified": "✓", "relocated": "↷", "supported": "≈", "unverified": "?"}
 NOT_THE_COURT = frozenset({"party", "lower_court", "censured"})
 # Noncharacters of Unicode as internal marks: those in the answer itself are replaced.
-MARK, BREAK = "\ufdd0", "\ufdd1"
-REPLACED = str.maketrans({MARK: "\ufffd", BREAK: "\ufffd"})
+MARK, BREAK, OPENED, CLOSED = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+REPLACED = dict.fromkeys(map(ord, (MARK, BREAK, OPENED, CLOSED)), "\ufffd")
 PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # of what is not Markdown, in brackets as a marker is
 MENTIONED = re.compile(r"\[Source(?: non vérifiée)?: ([^\n]{1,200}?)(?:, chars \d+-\d+)?\]")
 MARKER = Markup(
@@ -78,7 +77,6 @@ LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
 SPACES = ("\u00a0", "\u202f", " ", "")  # between guillemets and what they hold
 # A passage as `legal_rag.agent.evidence` writes it: number and title, then the quotation.
 QUOTED_PASSAGE = re.compile(rf"^(\d{{1,4}}\. [^\n]+)\n((?:\[…\] )?\[{MARK}\d+{MARK}\][^\n]*)$", re.MULTILINE)
-TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
 
 
@@ -136,10 +134,8 @@ class Decision(NamedTuple):
 def render_answer(prediction: Prediction, corpus: Library | None = None) -> str:
     """Render an answer as a French HTML page that loads nothing from elsewhere.
 
-    Args:
-        prediction: The answer.
-        corpus: The index that it was answered from; with it the page shows whole decisions with their outlines, and
-            who speaks in them; without, the passages found.
+    With the corpus that it is from, the page shows whole decisions with their outlines, and who speaks in them;
+    without, the passages found.
     """
     script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
@@ -237,19 +233,27 @@ class _AnswerWriter:
         written: list[Markup] = []
         done = 0
         for passage in QUOTED_PASSAGE.finditer(placed):
-            title, quote = map(self._fill_placeholders, passage.groups())
-            written += self._write_blocks(placed[done : passage.start()])
+            title, quote = (self._fill_placeholders(escape(part)) for part in passage.groups())
+            written.append(self._render(placed[done : passage.start()]))
             written.append(Markup("<h3>{}</h3>\n<blockquote>{}</blockquote>\n").format(title, quote))
             done = passage.end()
-        return Markup("").join([*written, *self._write_blocks(placed[done:])])
+        return Markup("").join([*written, self._render(placed[done:])])
 
     def sentence(self, text: str, *, markdown: bool = True) -> Markup:
         """Write a sentence that may name documents; a model's, in Markdown, or ours."""
         placed = MENTIONED.sub(self._replace_mention, self._markers.sub(self._replace_marker, self._hold_quotes(text)))
-        if not markdown:
-            return self._fill_placeholders(placed)
-        (inline,) = _markdown_parser().parseInline(placed)
-        return Markup("").join(self._write_inline(inline.children or []))
+        return self._render(placed, inline=True) if markdown else self._fill_placeholders(escape(placed))
+
+    def _render(self, text: str, *, inline: bool = False) -> Markup:
+        parser = _markdown_parser()
+        tokens = parser.parseInline(text) if inline else parser.parse(text)
+        for token in tokens:
+            _mark_analyses(token.children or [])
+            if token.tag.startswith("h") and token.tag != "hr":
+                token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+            token.attrs = {name: value for name, value in token.attrs.items() if name == "start"}
+        # It escapes all text, and no rule that is enabled writes an address.
+        return self._fill_placeholders(Markup(parser.renderer.render(tokens, parser.options, {})))  # noqa: S704
 
     def _hold_quotes(self, text: str) -> str:
         """Put placeholders for passages cited word for word: nothing in them is Markdown or a marker."""
@@ -281,42 +285,11 @@ class _AnswerWriter:
         mention = self._mentions.get(match[1])
         return self._hold(mention) if mention else match.group()
 
-    def _write_blocks(self, text: str) -> Iterator[Markup]:
-        for token in _markdown_parser().parse(text):
-            if token.type == "inline":
-                yield from self._write_inline(token.children or [])
-            elif token.type == "hr":
-                yield Markup("<hr>\n")
-            elif token.tag in TAGS and not token.hidden:
-                yield _write_tag(token)
-
-    def _write_inline(self, tokens: Sequence["Token"]) -> Iterator[Markup]:
-        texts = ["\n" if token.type in ("softbreak", "hardbreak") else token.content for token in tokens]
-        analyses, at = _find_analyses("".join(texts)), 0
-        for token, text in zip(tokens, texts, strict=True):
-            if token.tag in TAGS:
-                yield _write_tag(token)
-            yield from self._write_piece(text, analyses, at)
-            at += len(text)
-
-    def _write_piece(self, text: str, analyses: Sequence[Span], start: int) -> Iterator[Markup]:
-        """Write a piece of a block that starts at `start`; `analyses` are spans of the block's text."""
-        done = 0
-        for first, last in analyses[bisect_right(analyses, start, key=itemgetter(1)) :]:
-            begin, end = max(first - start, 0), min(last - start, len(text))
-            if begin >= end:
-                break
-            yield self._fill_placeholders(text[done:begin])
-            yield Markup('<span class="analysis">{}</span>').format(self._fill_placeholders(text[begin:end]))
-            done = end
-        yield self._fill_placeholders(text[done:])
-
-    def _fill_placeholders(self, text: str) -> Markup:
-        written, done = [], 0
-        for match in PLACEHOLDER.finditer(text):
-            written += [_tag_analyses(text[done : match.start()]), self._held[int(match[1])]]
-            done = match.end()
-        return Markup("").join([*written, _tag_analyses(text[done:])])
+    def _fill_placeholders(self, html: Markup) -> Markup:
+        written: list[Markup | str] = []
+        for place, part in enumerate(PLACEHOLDER.split(html)):
+            written.append(self._held[int(part)] if place % 2 else _tag_analyses(part))
+        return Markup("").join(map(Markup, written))
 
 
 def _quotations_on_one_line(text: str) -> str:
@@ -334,13 +307,28 @@ def _quotations_on_one_line(text: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _tag_analyses(text: str) -> Markup:
-    tag = Markup('<span class="tag">Analyse</span>')
-    return tag.join(_with_breaks(part.replace(BREAK, "\n")) for part in ANALYSIS.split(text))
+def _tag_analyses(html: str) -> str:
+    html = ANALYSIS.sub('<span class="tag">Analyse</span>', html)
+    return html.replace(BREAK, "<br>\n").replace(OPENED, '<span class="analysis">').replace(CLOSED, "</span>")
 
 
 def _with_breaks(text: str) -> Markup:
     return Markup("<br>\n").join(LINE_BREAKS.split(text))
+
+
+def _mark_analyses(tokens: Sequence["Token"]) -> None:
+    """Put marks around what is analysis in the texts of a block, within each text: none crosses a tag."""
+    texts = ["\n" if token.type in ("softbreak", "hardbreak") else token.content for token in tokens]
+    spans, at = _find_analyses("".join(texts)), 0
+    for token, text in zip(tokens, texts, strict=True):
+        pieces, done = [], 0
+        for start, end in ((max(start - at, 0), min(end - at, len(text))) for start, end in spans):
+            if start < end:
+                pieces += [text[done:start], OPENED, text[start:end], CLOSED]
+                done = end
+        if done:
+            token.content = "".join([*pieces, text[done:]])
+        at += len(text)
 
 
 def _find_analyses(text: str) -> list[Span]:
@@ -361,18 +349,11 @@ def _find_analyses(text: str) -> list[Span]:
     return spans
 
 
-def _write_tag(token: "Token") -> Markup:
-    tag = f"h{min(6, int(token.tag[1]) + 2)}" if token.tag[0] == "h" else token.tag
-    first = token.attrGet("start") if token.nesting == 1 and tag == "ol" else None
-    start = f' start="{int(first)}"' if first is not None else ""
-    return Markup("</{}>" if token.nesting < 0 else "<{}{}>").format(tag, Markup(start))  # noqa: S704 - a number
-
-
 @cache
 def _markdown_parser() -> Any:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES))
+    return MarkdownIt("zero", {"html": False, "breaks": True, "xhtmlOut": False}).enable(list(RULES))
 
 
 class ShownText:
@@ -428,7 +409,6 @@ def _collect_decisions(
 
 
 def _load_document(doc_id: str, known: CitedDocument | Passage | None, corpus: Library | None) -> Document:
-    """Return a document; if the corpus lacks it or there is none, its known metadata without text."""
     if corpus is not None:
         with suppress(LookupError):  # of an answer saved before the document was removed
             return corpus.document(doc_id)
@@ -468,7 +448,6 @@ def _make_note(number: int, citation: Citation, decision: Decision, anchors: Con
 
 
 def _answer_to(citation: Citation, decision: Decision) -> CourtAnswer | None:
-    """Return what the court answers to the quashed reasoning that a citation quotes."""
     is_shown = decision.text.place(citation.char_start, citation.quote[:MAX_PASSAGE]) is not None
     if not (citation.censured and decision.whole and is_shown):
         return None
@@ -541,7 +520,6 @@ def _cut_question(question: str, words: Sequence[tuple[Span, TextPiece]]) -> lis
 
 
 def _link_document(an_id: str, mentions: Mapping[str, Markup]) -> Markup:
-    """Name the document of an id, a document's or a chunk's, by its legal citation."""
     doc_id = an_id
     if an_id not in mentions:
         with suppress(ValueError):
@@ -564,7 +542,6 @@ def _receipt_rows(prediction: Prediction) -> list[dict[str, Any]]:
 
 
 def _step_inputs(step: Event) -> list[tuple[str, Any]]:
-    """Return the inputs of a step by name, a tool's arguments among them."""
     chosen = step.input.get("arguments")
     flat = {**step.input, **chosen} if isinstance(chosen, Mapping) else step.input
     return [

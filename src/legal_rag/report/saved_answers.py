@@ -152,7 +152,6 @@ def _summary_or_none(file: Path) -> SavedAnswerSummary | None:
 
 
 def _read_answer(file: Path) -> tuple[str, Prediction]:
-    """Return when an answer was saved, and the answer."""
     try:
         value: Any = json.loads(file.read_text(encoding="utf-8"))
         version = value["format_version"]
