@@ -7,9 +7,7 @@ from .export import export_json as export_json
 from .graph import Edge as Edge
 from .graph import Episode as Episode
 from .graph import KnowledgeGraph as KnowledgeGraph
-from .graph import Mention as Mention
 from .graph import Node as Node
-from .graph import Treatment as Treatment
 from .page import render_graph as render_graph
 from .page import view_graph as view_graph
 from .store import fill_graph as fill_graph

@@ -97,25 +97,6 @@ class Episode(NamedTuple):
     recorded: str
 
 
-class Mention(NamedTuple):
-    """An occurrence, in a document that was read, of a name from an answer."""
-
-    doc_id: str  # empty if no document has it
-    char_start: int  # characters of its content; -1 if only a column has it, or nothing
-    char_end: int
-    confidence: float  # the model's own, 0 to 1
-    description: str  # the model's own words
-    answer_id: str
-    recorded: str  # ISO 8601, UTC
-
-
-class Treatment(NamedTuple):
-    """How later decisions treat a decision, as far as the texts of the Library show."""
-
-    citing: int  # documents
-    rulings: list[Edge]  # that overrule, uphold, follow, distinguish or interpret it
-
-
 class NodeLookupError(LookupError):
     """A name matches no node, or several."""
 
@@ -206,8 +187,7 @@ class KnowledgeGraph:
             raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")
         if direction not in ("out", "in", "both"):
             raise ValueError(f"direction must be 'out', 'in' or 'both', got {direction!r}")
-        node = self._resolve_node(node)
-        keys = self._numbers_of_node(node)
+        keys = self._numbers_of([self._resolve_node(node).key])
         edges: list[Edge] = []
         for column, side in (("from_key", "out"), ("to_key", "in")):
             if direction in (side, "both"):
@@ -220,10 +200,9 @@ class KnowledgeGraph:
         return self.neighbours(node, types=CITING_TYPES, direction="in", most=most)
 
     @_in_one_state
-    def treatment(self, node: Node | str) -> Treatment:
-        """Return which later decisions overrule, uphold or follow a decision, and how many cite it."""
-        node = self._resolve_node(node)
-        return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
+    def rulings(self, node: Node | str) -> list[Edge]:
+        """Return the edges from the later decisions that overrule, uphold, follow, distinguish or interpret one."""
+        return self.neighbours(node, types=RULING_TYPES, direction="in")
 
     @_in_one_state
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
@@ -256,20 +235,6 @@ class KnowledgeGraph:
             )
             for decision, context, status, lessons, named, *rest in rows
         ]
-
-    @_in_one_state
-    def mentions(self, node: Node | str) -> list[Mention]:
-        """Return the occurrences of a node's names from answers in the documents read, latest answers first."""
-        node = self._resolve_node(node)
-        sql = f"""
-            SELECT COALESCE(d.id, ''), CASE WHEN d.id IS NULL THEN -1 ELSE m.char_start END,
-                CASE WHEN d.id IS NULL THEN -1 ELSE m.char_end END, m.confidence, m.description, s.answer_id, s.recorded
-            FROM mentions AS m JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = m.text_key
-            LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
-            WHERE m.node_key IN (SELECT value FROM json_each(?)) ORDER BY s.recorded DESC, m.rowid
-        """  # noqa: S608
-        keys = self._numbers_of_node(node)
-        return [Mention(*row) for row in self._select(sql, _json(keys))]
 
     def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
         """Open the graph to record one answer, whose names are searched in the documents read; see `AnswerRecorder`."""
@@ -339,10 +304,6 @@ class KnowledgeGraph:
     def _resolve_node(self, node: Node | str) -> Node:
         return self.find(node) if isinstance(node, str) else node
 
-    def _numbers_of_node(self, node: Node) -> list[int]:
-        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return [number for (number,) in self._select(sql, _json(self._same_keys([node.key])[node.key]))]
-
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
         return list(dict.fromkeys([DOCUMENT + name, name, *(node.key for node in named if node)]))
@@ -376,22 +337,22 @@ class KnowledgeGraph:
             names += [near for (near,) in self._select(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
         return difflib.get_close_matches(name, names, n=NEAR_NAMES, cutoff=0.5)
 
-    def _same_keys(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """Return all keys equivalent to each key: a document's own and those by which others cite it."""
-        unique = list(dict.fromkeys(keys))
-        documents = {key: [key.removeprefix(DOCUMENT)] for key in unique if key.startswith(DOCUMENT)}
-        held = self._owners_of_keys([key for key in unique if is_reference(key)])
+    def _numbers_of(self, keys: Iterable[str]) -> dict[int, str]:
+        """Map the numbers of nodes to these keys: a document has its own node, and those by which others cite it."""
+        same = {key: key for key in keys}
+        documents = {key: [key.removeprefix(DOCUMENT)] for key in same if key.startswith(DOCUMENT)}
+        held = self._owners_of_keys([key for key in same if is_reference(key)])
         documents |= {key: holders for key, holders in held.items() if len(holders) == 1 or key.startswith("article:")}
         sql = f"""
             SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value
             AND {self._present}
         """  # noqa: S608
         owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
-        same: dict[str, list[str]] = {}
-        for key in unique:
-            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, ()))]
-            same[key] = list(dict.fromkeys([key, *names]))
-        return same
+        for key, doc_ids in documents.items():
+            for doc_id in doc_ids:
+                same |= dict.fromkeys((DOCUMENT + doc_id, *owned.get(doc_id, ())), key)
+        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return {number: same[key] for number, key in self._select(sql, _json(same))}
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
         """Return how often each document, an id by key, is cited by keys that it alone has; versions of an article
@@ -503,7 +464,7 @@ class _Paths:
         return self._reached[0].keys() & self._reached[1].keys()
 
     def _expand(self, side: int) -> list[str]:
-        reached, numbers = self._reached[side], self._frontier_numbers(self._frontiers[side])
+        reached, numbers = self._reached[side], self._graph._numbers_of(self._frontiers[side])
         new: dict[str, tuple[str, Any]] = {}
         for near, column in enumerate(("from_key", "to_key")):
             rows = self._graph._edge_rows(numbers, column, (), (TEXT,), MOST_EXPANDED)
@@ -519,11 +480,6 @@ class _Paths:
         """Exclude hubs, and nodes whose only edge is the one just followed."""
         degree = self._degrees.get(key, 0)
         return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
-
-    def _frontier_numbers(self, frontier: Sequence[str]) -> dict[int, str]:
-        owner = {alias: key for key, aliases in self._graph._same_keys(frontier).items() for alias in aliases}
-        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return {number: owner[key] for number, key in self._graph._select(sql, _json(owner))}
 
     def _read_keys(self, numbers: Collection[int]) -> None:
         """Cache the keys of nodes (the document's where a node represents one) and their degrees."""
