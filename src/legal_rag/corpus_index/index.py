@@ -28,7 +28,7 @@ from legal_rag.extraction.lookup import (
 )
 from legal_rag.law import find_dates
 from legal_rag.law.keys import all_reference_keys
-from legal_rag.library.filters import Filters, UnsupportedFilterError
+from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
@@ -279,10 +279,6 @@ class CorpusIndex:
         in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
         values = [name_term(kind + WORD, [word]) for kind in _KINDS for word in words]
         return self._holding(" UNION ".join([in_kind] * len(_KINDS)), *values)
-
-    def find(self, filters: Filters) -> list[str]:
-        """Return the ids of the documents that match filters; see `Library.ids`."""
-        return self.library.ids(filters)
 
     def citing(self, name: str) -> list[str]:
         """Return the ids of the documents that cite an article or a decision; see `Library.ids_citing`."""
