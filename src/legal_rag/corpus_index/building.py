@@ -188,7 +188,6 @@ def _present_keys(store: Path, commit: int) -> tuple[list[int], list[int]]:
 
 
 def _open_to_write(path: Path) -> sqlite3.Connection:
-    """Open an index for writing; create its tables in a new file."""
     connection = connect_to_write(path)
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         schema = (files("legal_rag.corpus_index") / "schema.sql").read_text("utf-8")
@@ -276,7 +275,6 @@ def _find_clusters(connection: sqlite3.Connection, statistics: TermStatistics, s
 
 
 def _keyword_vectors(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, float]]]:
-    """Stream keys with weighted keywords of all documents, in order."""
     query = """
         SELECT document_key, term, weight FROM documents LEFT JOIN keywords USING (document_key)
         ORDER BY document_key, term
@@ -450,7 +448,6 @@ def _add_documents(connection: sqlite3.Connection, store: Path, commit: int) -> 
 
 
 def _write_totals(connection: sqlite3.Connection, commit: int) -> None:
-    """Write the commit's totals: the previous totals plus the changes."""
     before = "SELECT documents, chars FROM totals WHERE at_commit = ?"
     changed = "SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents"
     documents, chars = connection.execute(before, (commit - 1,)).fetchone()

@@ -125,7 +125,6 @@ def _k_means(rows: Any, n: int) -> np.ndarray:
 
 
 def _distinct_label(terms: Iterable[str], taken: set[str], cluster: int) -> str:
-    """Join terms until the label is unique."""
     label: list[str] = []
     for term in terms:
         label.append(term)

@@ -330,7 +330,6 @@ class CorpusIndex:
         return self._ids_where("document_key IN (SELECT value FROM json_each(?))", json.dumps(list(keys)))
 
     def _ids_where(self, condition: str, *values: Any) -> list[str]:
-        """Return the ids of the documents that meet a condition in SQL, in indexing order."""
         return self._fetch_column(f"SELECT id FROM present WHERE {condition} ORDER BY document_key", *values)  # noqa: S608
 
     def _require_key(self, doc_id: str) -> int:
@@ -419,7 +418,6 @@ def _group(rows: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
 
 
 def _entity_terms(text: str) -> Iterator[str]:
-    """Yield the index terms that a query for an entity may mean."""
     yield text
     for day in find_dates(text):
         yield f"date:{day.value.isoformat()}"

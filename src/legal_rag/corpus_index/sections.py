@@ -143,7 +143,6 @@ class _SectionSummaries:
         return node.summary or self._official(node) or self._reply(node) or self._extract(node)
 
     def unasked(self, node: TreeNode) -> str:
-        """Return the summary of a section without one, if no model is used."""
         return self._official(node) or self._extract(node)
 
     def is_lacking(self, node: TreeNode) -> bool:
@@ -196,7 +195,6 @@ class _SectionSummaries:
         return self._document.content[node.heading[1] : node.char_end].strip()
 
     def _lead_text(self, node: TreeNode) -> str:
-        """Return the text of a section before its first subsection."""
         end = node.children[0].char_start if node.children else node.char_end
         return self._document.content[node.heading[1] : end].strip()
 
@@ -249,7 +247,6 @@ class _Entities:
         self._starts = [entity["char_start"] for entity in self._sorted]
 
     def names(self, node: TreeNode) -> list[str]:
-        """Return the distinct entities inside a section, in text order."""
         first, behind = bisect_left(self._starts, node.char_start), bisect_left(self._starts, node.char_end)
         inside = [entity for entity in self._sorted[first:behind] if entity["char_end"] <= node.char_end]
         return list(dict.fromkeys(" ".join(entity["extraction_text"].split()) for entity in inside))

@@ -128,7 +128,6 @@ class _DocumentReader:
         self._is_cancelled = threading.Event()
 
     def read(self, asking: AskPiece) -> list[list[Extraction]]:
-        """Return what the model extracts from each piece, in order."""
         pieces = [self._text[slice(*span)] for span in self.spans]
         # The contexts carry the deadline.
         tasks = [(contextvars.copy_context(), number, piece) for number, piece in enumerate(pieces)]

@@ -119,7 +119,6 @@ def _graphml_parts(items: Items) -> Iterator[str]:
 
 
 def _graphml_data(element: str, names: Iterable[str], values: Mapping[str, Any]) -> str:
-    """Return the data of a node or an edge; empty texts are omitted."""
     texts = {name: escape(_NOT_XML.sub("\ufffd", str(values[name]))) for name in names}
     return "".join(f'<data key="{element}_{name}">{text}</data>' for name, text in texts.items() if text)
 

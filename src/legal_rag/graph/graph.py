@@ -37,7 +37,7 @@ _SELECT_EDGES = """
     SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
         e.confidence, COALESCE(s.answer_id, ''), s.recorded
     FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
-    LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {present}
+    LEFT JOIN present AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash
     WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
 """
 _SELECT_EPISODES = """
@@ -129,11 +129,12 @@ class KnowledgeGraph:
         if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed during creation
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
         self._connections = ThreadConnections(self._file, self._connect_graph, answers)
-        self._present = present_at(library.commit, "d")
 
     def _connect_graph(self) -> sqlite3.Connection:
         connection = read_graph(self._file, corpus=self.library.path / STORE)
         self.library.check_unchanged()
+        present = present_at(self.library.commit)
+        connection.execute(f"CREATE TEMP VIEW present AS SELECT * FROM corpus.documents WHERE {present}")  # noqa: S608
         return connection
 
     @_in_one_state
@@ -281,7 +282,7 @@ class KnowledgeGraph:
 
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
         """Stream the edges, one per source (two answers that state the same give two), with one batch in memory."""
-        sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
+        sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))")
         for rows in self._stream_rows(sql, supports):
             yield from self._edges(rows)
 
@@ -293,8 +294,7 @@ class KnowledgeGraph:
     def _is_present(self, table: str) -> str:
         """Build the SQL condition that an edge's or a mention's text, if it has one, is in the corpus."""
         return f"""({table}.text_key IS NULL OR EXISTS (
-            SELECT 1 FROM texts AS t JOIN corpus.documents AS d
-            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+            SELECT 1 FROM texts AS t JOIN present AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash
             WHERE t.text_key = {table}.text_key
         ))"""  # noqa: S608
 
@@ -343,10 +343,7 @@ class KnowledgeGraph:
         documents = {key: [key.removeprefix(DOCUMENT)] for key in same if key.startswith(DOCUMENT)}
         held = self._owners_of_keys([key for key in same if is_reference(key)])
         documents |= {key: holders for key, holders in held.items() if len(holders) == 1 or key.startswith("article:")}
-        sql = f"""
-            SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value
-            AND {self._present}
-        """  # noqa: S608
+        sql = "SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN present AS d ON d.id = value"
         owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
         for key, doc_ids in documents.items():
             for doc_id in doc_ids:
@@ -355,9 +352,7 @@ class KnowledgeGraph:
         return {number: same[key] for number, key in self._select(sql, _json(same))}
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
-        """Return how often each document, an id by key, is cited by keys that it alone has; versions of an article
-        share theirs.
-        """
+        """Return, by document, how often each key that it alone has is cited; versions of an article share theirs."""
         sql = """
             SELECT value, n.term, nodes.cited
             FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
@@ -373,10 +368,10 @@ class KnowledgeGraph:
 
     def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
         """Return the documents that have each key as their own; none for "RG" numbers, which courts share."""
-        sql = f"""
+        sql = """
             SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
-            ON n.term = value AND n.own CROSS JOIN corpus.documents AS d USING (document_key) WHERE {self._present}
-        """  # noqa: S608
+            ON n.term = value AND n.own CROSS JOIN present AS d USING (document_key)
+        """
         holders: dict[str, list[str]] = defaultdict(list)
         for key, doc_id in self._select(sql, _json([key for key in keys if not key.startswith("rg:")])):
             holders[key].append(doc_id)
@@ -389,7 +384,7 @@ class KnowledgeGraph:
         where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
         values = (_json(numbers), _json(sorted(supports)), *named, most)
-        select = _SELECT_EDGES.format(where, present=self._present)
+        select = _SELECT_EDGES.format(where)
         return self._select(f"{select} ORDER BY e.{column}, e.type LIMIT ?", *values)
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
@@ -418,7 +413,7 @@ class KnowledgeGraph:
         sql = f"""
             SELECT d.document_key, d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution,
                 COALESCE(n.type, 'document')
-            FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
+            FROM json_each(?) JOIN present AS d ON d.id = value
             LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
         """  # noqa: S608
         rows = self._select(sql, _json(doc_ids))

@@ -259,7 +259,6 @@ def _unescaped_value(tag: _Tag, attribute: str) -> str:
 
 
 def _to_text(written: str) -> str:
-    """Put a text on one line, unescaped, without invisible characters, cut to `TEXT_CHARS`."""
     text = _ESCAPE.sub(lambda match: _ESCAPED[match[0]], written)
     return " ".join(_UNSEEN.sub("", text).split())[:TEXT_CHARS].strip()
 
@@ -279,7 +278,6 @@ def _read_choice(tag: _Tag, known: Iterable[str], attribute: str) -> str:
 
 
 def _read_confidence(tag: _Tag) -> float:
-    """Parse a number or a percentage as a confidence from 0 to 1."""
     if not (number := _NUMBER.fullmatch(_to_text(tag.values.get("confidence", "1.0")))):
         raise ValueError("no usable confidence")
     return min(1.0, max(0.0, float(number[1].replace(",", ".")) / (100 if number[2] else 1)))
