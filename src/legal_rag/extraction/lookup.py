@@ -282,7 +282,7 @@ def entities_like(
 def _weigh_places(
     counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
 ) -> tuple[dict[int, dict[int, float]], float]:
-    """Weigh the question's words by document key and place, the rarest if they are many; return the weight of the rest."""
+    """Weigh a question's words, the rarest of many, by document key and place; also return the weight of the rest."""
     places_like: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     left, missed = MAX_LOOKED_UP, 0.0
     for word in sorted(counts, key=lambda word: counts[word]):

@@ -1,13 +1,13 @@
 from .answers import AnswerRecorder as AnswerRecorder
 from .answers import add_answer as add_answer
 from .answers import remove_answer as remove_answer
-from .export import ExportCounts as ExportCounts
-from .export import export_graphml as export_graphml
-from .export import export_json as export_json
 from .graph import Edge as Edge
 from .graph import Episode as Episode
+from .graph import ExportCounts as ExportCounts
 from .graph import KnowledgeGraph as KnowledgeGraph
 from .graph import Node as Node
+from .graph import export_graphml as export_graphml
+from .graph import export_json as export_json
 from .page import render_graph as render_graph
 from .page import view_graph as view_graph
 from .store import fill_graph as fill_graph

@@ -377,7 +377,7 @@ class _Text:
         return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._unaccented[start:place])[-1].strip())[::-1]
 
     def _find_words(self, words: Sequence[str], *, is_name: bool) -> Iterator[Span]:
-        """Find words in sequence, accents and case aside, only small words between them; never half of a double name."""
+        """Find words in sequence, accents and case aside, small words between them; never half of a double name."""
         hyphens = r"\-‐‑" if is_name else ""
         letters = _BETWEEN.join(f"{re.escape(word)}{'' if is_name else '[sx]?'}" for word in words)
         pattern = re.compile(rf"(?<![\w{hyphens}]){letters}(?![\w{hyphens}])")
