@@ -54,6 +54,7 @@ _SELECT_EPISODES = """
 
 Returned = TypeVar("Returned")
 Direction = Literal["out", "in", "both"]
+Step = tuple[str, tuple[Any, ...]]  # of a path: the key before, the row of the edge
 
 
 @displayed
@@ -230,8 +231,22 @@ class KnowledgeGraph:
         Nodes of more than `HUB_DEGREE` edges may join two others, but are not searched through; of several chains of
         one length, the one that meets in the node with the fewest edges. Raises as `find` does.
         """
-        ends = [self._resolve_node(node) for node in (first, second)]
-        return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
+        ends = [self._resolve_node(node).key for node in (first, second)]
+        # For each end: how each key was reached, as (key before, row of the edge).
+        reached: list[dict[str, Step | None]] = [{end: None} for end in ends]
+        frontiers = [[end] for end in ends]
+        degrees: dict[str, int] = {}
+        for _ in range(most_hops):
+            open_sides = [side for side in (0, 1) if frontiers[side]]
+            if reached[0].keys() & reached[1].keys() or not open_sides:
+                break
+            side = min(open_sides, key=lambda side: len(frontiers[side]))
+            frontiers[side] = self._expand_path(frontiers[side], reached[side], degrees)
+        meeting = min(reached[0].keys() & reached[1].keys(), key=lambda key: (degrees.get(key, 0), key), default=None)
+        if meeting is None:
+            return []
+        before, after = (list(_steps_back(steps, meeting)) for steps in reached)
+        return self._edges([*reversed(before), *after])
 
     @_in_one_state
     def episodes(self) -> list[Episode]:
@@ -400,6 +415,33 @@ class KnowledgeGraph:
         nodes = self._nodes({key for row in rows for key in row[:2]})
         return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
 
+    def _expand_path(
+        self, frontier: Sequence[str], reached: dict[str, Step | None], degrees: dict[str, int]
+    ) -> list[str]:
+        """Add the keys one edge away to those reached, and return those to search on from.
+
+        Hubs are not, nor nodes whose only edge is the one just followed.
+        """
+        numbers, new = self._numbers_of(frontier), dict[str, Step | None]()
+        for near, column in enumerate(("from_key", "to_key")):
+            rows = self._edge_rows(numbers, column, (), (TEXT,), MOST_EXPANDED)
+            far = self._keys_and_degrees({row[1 - near] for row in rows})
+            for row in rows:
+                key, degree = far[row[1 - near]]
+                degrees[key] = max(degree, degrees.get(key, 0))
+                if key not in reached and key not in new:
+                    new[key] = numbers[row[near]], row
+        reached |= new
+        return [key for key in new if degrees[key] <= HUB_DEGREE and (degrees[key] != 1 or key.startswith(DOCUMENT))]
+
+    def _keys_and_degrees(self, numbers: Collection[int]) -> dict[int, tuple[str, int]]:
+        """Return the keys of nodes (the document's where a node represents one) and their degrees."""
+        sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
+        rows = self._select(sql, _json(numbers))
+        held = self._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
+        single = {key: DOCUMENT + doc_ids[0] for key, doc_ids in held.items() if len(doc_ids) == 1}
+        return {number: (single.get(key, key), degree) for number, key, degree in rows}
+
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""
         sql = "SELECT node_key, key, type, name, cited FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
@@ -441,68 +483,11 @@ class KnowledgeGraph:
         }
 
 
-class _Paths:
-    """Breadth-first search from both ends, over the keys of documents."""
-
-    def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
-        self._graph = graph
-        # For each end: how each key was reached, as (key before, row of the edge).
-        self._reached: list[dict[str, tuple[str, Any]]] = [{first: ("", None)}, {second: ("", None)}]
-        self._frontiers = [[first], [second]]
-        self._degrees: dict[str, int] = {}
-        self._keys: dict[int, str] = {}  # of the nodes seen
-
-    def search(self, most_hops: int) -> list[tuple[Any, ...]]:
-        for _ in range(most_hops):
-            open_sides = [side for side in (0, 1) if self._frontiers[side]]
-            if self._meeting_keys or not open_sides:
-                break
-            side = min(open_sides, key=lambda side: len(self._frontiers[side]))
-            self._frontiers[side] = self._expand(side)
-        meeting = self._meeting_keys
-        return self._chain(min(meeting, key=lambda key: (self._degrees.get(key, 0), key))) if meeting else []
-
-    @property
-    def _meeting_keys(self) -> set[str]:
-        return self._reached[0].keys() & self._reached[1].keys()
-
-    def _expand(self, side: int) -> list[str]:
-        reached, numbers = self._reached[side], self._graph._numbers_of(self._frontiers[side])
-        new: dict[str, tuple[str, Any]] = {}
-        for near, column in enumerate(("from_key", "to_key")):
-            rows = self._graph._edge_rows(numbers, column, (), (TEXT,), MOST_EXPANDED)
-            self._read_keys({row[1 - near] for row in rows} - self._keys.keys())
-            for row in rows:
-                key = self._keys[row[1 - near]]
-                if key not in reached and key not in new:
-                    new[key] = (numbers[row[near]], row)
-        reached |= new
-        return [key for key in new if self._leads_on(key)]
-
-    def _leads_on(self, key: str) -> bool:
-        """Exclude hubs, and nodes whose only edge is the one just followed."""
-        degree = self._degrees.get(key, 0)
-        return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
-
-    def _read_keys(self, numbers: Collection[int]) -> None:
-        """Cache the keys of nodes (the document's where a node represents one) and their degrees."""
-        sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        rows = self._graph._select(sql, _json(numbers))
-        held = self._graph._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
-        for number, key, degree in rows:
-            documents = held.get(key, [])
-            self._keys[number] = node_key = DOCUMENT + documents[0] if len(documents) == 1 else key
-            self._degrees[node_key] = max(degree, self._degrees.get(node_key, 0))
-
-    def _chain(self, meeting: str) -> list[tuple[Any, ...]]:
-        before: list[tuple[Any, ...]] = []
-        after: list[tuple[Any, ...]] = []
-        for reached, edges in zip(self._reached, (before, after), strict=True):
-            key = meeting
-            while (step := reached[key])[1] is not None:
-                key, edge = step
-                edges.append(edge)
-        return [*reversed(before), *after]
+def _steps_back(reached: Mapping[str, Step | None], key: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the edges that lead back from a key to an end of a path."""
+    while step := reached[key]:
+        key, row = step
+        yield row
 
 
 def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:
