@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from legal_rag.corpus_index.clusters import MAX_CLUSTERS, Centres, fit_centres, n_clusters
+from legal_rag.corpus_index.building import MAX_CLUSTERS, Centres, fit_centres, n_clusters
 from legal_rag.corpus_index.keywords import TermCounter, keywords_of, read_terms
 
 LEASES = [{"bail": 3.0, "preneur": 2.0, "conge": weight} for weight in (0.5, 1.0, 1.5, 2.0)]

@@ -17,7 +17,7 @@ from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.extraction import ExtractionSettings
 from legal_rag.extraction.schemas import RULES
 from legal_rag.indexer import IndexConfig, build_index, extract_library
-from legal_rag.library import Filters, Library
+from legal_rag.library import Library
 
 CANDIDATE = """Le candidat n'a pas déposé son compte de campagne dans le délai de deux mois. La commission nationale
 des comptes de campagne a saisi le Conseil. Le compte de campagne d'un candidat doit être présenté par un expert.
@@ -180,11 +180,8 @@ def test_entities_cannot_be_asked_for_before_they_are_extracted_and_then_by_an_i
     assert index.entity("Lever") == ["B1"]
 
 
-def test_dates_and_filters_lead_to_documents_without_an_encoder(index):
+def test_dates_lead_to_documents(index):
     assert index.date_index == {"1997-10-23": ["E1"], "1998-02-12": ["E2", "B1"]}
-    assert index.find(Filters(juridiction="Cour de cassation")) == ["B1"]
-    assert index.find(Filters(date_from="1998-01-01")) == ["E2", "B1"]
-    assert index.find(Filters()) == index.document_ids()
 
 
 def test_clusters_and_topics_divide_the_documents(index):

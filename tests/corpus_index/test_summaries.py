@@ -189,11 +189,6 @@ def test_hostile_texts_have_summaries_of_bounded_length(text):
     assert 0 < len(summary) <= MAX_CHARS
 
 
-def test_terms_of_another_text_are_refused():
-    with pytest.raises(ValueError, match="zip"):
-        extractive_summary(LETTER, terms=read_terms("le bail"))
-
-
 @pytest.mark.shared
 def test_the_summaries_of_real_decisions_are_verbatim_and_say_what_was_decided(shared_decisions):
     documents = shared_decisions[::20]

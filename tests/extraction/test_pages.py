@@ -12,13 +12,12 @@ from itertools import combinations, islice
 import pytest
 from support import html_pages
 
-from legal_rag.base.html import safe_json
 from legal_rag.base.text import printable
 from legal_rag.corpus import read_documents
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction import ExtractionResult, ExtractionStore, outputs, view_entities
 from legal_rag.extraction.entities import CLASSES, LABELS, ExtractedDocument, rule_entity
-from legal_rag.extraction.outputs import PageLink, colours, page_parts, write_outputs
+from legal_rag.extraction.outputs import colours, page_parts, write_outputs
 from legal_rag.extraction.rules import find_entities
 from legal_rag.extraction.store import Recipe
 from legal_rag.law.citation import legal_citation
@@ -120,28 +119,6 @@ def test_the_scripts_never_read_text_as_markup():
     for name in ("folding.js", "page.js", "index.js"):
         script = files("legal_rag.extraction").joinpath("templates", name).read_text("utf-8")
         assert re.findall(dangerous, script) == []
-
-
-def test_links_are_asked_for_after_the_last_document():
-    order = []
-
-    def items():
-        order.append("documents")
-        yield EMPTY_ITEM
-        order.append("end")
-
-    def links():
-        order.append("links")
-        yield PageLink("0002.html", "Page suivante")
-
-    assert '<a href="0002.html">Page suivante</a>' in "".join(page_parts(items(), links()))
-    assert order == ["documents", "end", "links"]
-
-
-@pytest.mark.parametrize("text", ["</script>", "<!--", "<ſcript"])
-def test_json_in_a_page_holds_no_angle_bracket(text):
-    assert "<" not in safe_json([text])
-    assert json.loads(safe_json([text])) == [text]
 
 
 @pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)

@@ -12,7 +12,7 @@ from support.graph_cases import with_answer
 from support.html_pages import ATTACKS
 
 from legal_rag.graph import ExtractedEntity, ExtractedRelationship, ExtractionResult, KnowledgeGraph
-from legal_rag.graph.export import EXPORTS, export_graphml, export_json
+from legal_rag.graph.graph import EXPORTS, export_graphml, export_json
 from legal_rag.graph.names import Named
 from legal_rag.graph.store import SUPPORTS, GraphWriter
 from legal_rag.indexer import remove_documents

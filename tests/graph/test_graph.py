@@ -129,8 +129,8 @@ def test_who_cites_a_decision_or_an_article_and_how_one_below_was_treated(graph)
     assert told(graph.citing("16-22.168")) == {("doc:CASS1", "cites", "doc:CASS0")}
     assert {edge.source.doc_id for edge in graph.citing("L. 1152-1 du code du travail")} == {"CASS0", "CASS1"}
     below = next(edge.target for edge in graph.neighbours("CASS1") if edge.type == "overrules")
-    assert told(graph.treatment(below).rulings) == {("doc:CASS1", "overrules", below.key)}
-    assert graph.treatment("CASS0").citing == 1
+    assert told(graph.rulings(below)) == {("doc:CASS1", "overrules", below.key)}
+    assert graph.find("CASS0").cited == 1
 
 
 def test_the_most_cited_articles_come_first(graph):
@@ -168,7 +168,7 @@ def test_what_an_answer_says_unsupported_is_in_no_default_query(own):
     graph = KnowledgeGraph(own)
     assert told(graph.neighbours("CASS0")) == before
     assert graph.citing("CASS1") == []
-    assert graph.treatment("CASS1").rulings == []
+    assert graph.rulings("CASS1") == []
     assert told(graph.neighbours("CASS1", supports=("none",))) == {
         ("doc:CASS0", kind, "doc:CASS1") for kind in ("overrules", "cites")
     }

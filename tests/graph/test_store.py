@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 from support.killable import Killable
-from support.small_graphs import APPEAL, CASSATION, DECISIONS, EARLIER, QPC, library_of
+from support.small_graphs import CASSATION, DECISIONS, EARLIER, library_of
 
 from legal_rag.extraction import ExtractionSettings
 from legal_rag.extraction.schemas import RULES
@@ -123,22 +123,6 @@ def test_a_graph_filled_in_two_parts_after_an_interruption_is_the_same(library, 
     assert_counts_are_right(library.path)
     assert fill(library) == len(DECISIONS) - 2
     assert edges(library.path) == wanted
-
-
-def test_the_edges_of_an_interrupted_document_are_all_there_or_none(library, monkeypatch):
-    (library.path / GRAPH).unlink()
-    real, calls = GraphWriter.edge, []
-
-    def interrupted(self, *arguments, **named):
-        calls.append(1)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return real(self, *arguments, **named)
-
-    monkeypatch.setattr(GraphWriter, "edge", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fill(library)
-    assert edges(library.path) == []
 
 
 def test_an_index_of_a_part_and_then_the_rest_has_the_graph_of_the_whole(tmp_path, tiny_encoder, built):
@@ -325,9 +309,3 @@ def test_a_writer_keeps_first_names_and_numbers_and_counts_an_edge_once(library)
     assert rows(library.path, named)[:2] == [(number, "Premier"), (first, "Premier")]
     assert [name for _, name in rows(library.path, named)] == ["Premier", "Premier", "?"]
     assert_counts_are_right(library.path)
-
-
-@pytest.mark.parametrize("row", [APPEAL, QPC])
-def test_a_library_of_one_decision_has_its_edges_alone(tmp_path, tiny_encoder, row, built):
-    library = library_of(tmp_path, [row], tiny_encoder)
-    assert edges(library.path) == [one for one in edges(built) if one[4] == row["id"]]

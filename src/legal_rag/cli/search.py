@@ -296,7 +296,7 @@ def most_cited_command(node_type: str, k: int, place: Place) -> None:
 @all_option
 def export_graph_command(file: str, place: Place, with_all: bool) -> None:
     """Write the graph into FILE: .json, or .graphml (Gephi, networkx, yEd, Neo4j)."""
-    from legal_rag.graph.export import EXPORTS
+    from legal_rag.graph.graph import EXPORTS
     from legal_rag.graph.store import SUPPORTS
 
     form = Path(file).suffix.lstrip(".").lower()

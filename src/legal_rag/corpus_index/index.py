@@ -28,7 +28,7 @@ from legal_rag.extraction.lookup import (
 )
 from legal_rag.law import find_dates
 from legal_rag.law.keys import all_reference_keys
-from legal_rag.library.filters import Filters, UnsupportedFilterError
+from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
@@ -50,8 +50,8 @@ SELECT_ENTRIES = """
     SELECT i.document_key, i.id, d.extra, EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key),
            r.title, r.date, r.author, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
            d.juridiction, d.formation, d.solution, i.cluster
-    FROM main.documents AS i JOIN corpus.documents AS d USING (document_key)
-    LEFT JOIN model_records AS r USING (document_key)
+    FROM present AS i JOIN corpus.documents AS d USING (document_key)
+    LEFT JOIN model_records AS r USING (document_key) WHERE i.id IN (SELECT value FROM json_each(?))
 """
 NO_RECORDS = "CREATE TEMP TABLE model_records (document_key INTEGER PRIMARY KEY, title, date, author)"
 
@@ -109,7 +109,6 @@ class CorpusIndex:
         if not self.path.is_file():
             raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
         self._entities = library.path / ENTITIES
-        self._present = present_at(library.commit, "i")
         self._connections = ThreadConnections(self.path, self._open_connection, self._is_usable)
         self.meta: Mapping[str, Any] = {}
         _ = self._connection  # raises here if the file is damaged
@@ -149,10 +148,7 @@ class CorpusIndex:
     @property
     def keyword_index(self) -> dict[str, list[str]]:
         """Document ids by keyword as shown, its most frequent surface form; `keyword` finds other forms as well."""
-        query = f"""
-            SELECT k.shown, i.id FROM keywords AS k JOIN main.documents AS i USING (document_key)
-            WHERE {self._present} ORDER BY k.shown, i.document_key
-        """  # noqa: S608
+        query = "SELECT shown, id FROM keywords JOIN present USING (document_key) ORDER BY shown, document_key"
         return _group(self._fetch_rows(query))
 
     @property
@@ -160,11 +156,11 @@ class CorpusIndex:
         """Document ids by entity term (`partie:lever`, `date:1993-05-12`); `entity` finds them as people write them."""
         if self.library.entity_store is None:
             return {}
-        query = f"""
-            SELECT DISTINCT t.term, i.id FROM entities.terms AS t JOIN main.documents AS i ON i.id = t.doc_id
+        query = """
+            SELECT DISTINCT t.term, i.id FROM entities.terms AS t JOIN present AS i ON i.id = t.doc_id
             JOIN entities.held AS h ON h.doc_id = i.id AND h.content_hash = i.content_hash
-            WHERE {self._present} ORDER BY t.term, i.document_key
-        """  # noqa: S608
+            ORDER BY t.term, i.document_key
+        """
         return _group(self._fetch_rows(query))
 
     @property
@@ -180,8 +176,7 @@ class CorpusIndex:
     @property
     def clusters(self) -> dict[int, list[str]]:
         """Document ids by cluster."""
-        query = f"SELECT cluster, id FROM main.documents AS i WHERE {self._present} ORDER BY document_key"  # noqa: S608
-        members = _group(self._fetch_rows(query))
+        members = _group(self._fetch_rows("SELECT cluster, id FROM present ORDER BY document_key"))
         return {
             cluster: members.get(cluster, [])
             for cluster in self._fetch_column("SELECT cluster FROM clusters ORDER BY 1")
@@ -196,8 +191,7 @@ class CorpusIndex:
     @property
     def links(self) -> dict[str, list[str]]:
         """By document id, the ids of the documents of the corpus that it cites; `cites` reads one."""
-        query = f"SELECT document_key, id FROM main.documents AS i WHERE {self._present} ORDER BY document_key"  # noqa: S608
-        ids = dict(self._fetch_rows(query))
+        ids = dict(self._fetch_rows("SELECT document_key, id FROM present ORDER BY document_key"))
         cited: dict[str, list[str]] = {doc_id: [] for doc_id in ids.values()}
         for link in self.library.citation_links().links_from(ids):
             cited[ids[link.citing]].append(ids[link.cited])
@@ -205,13 +199,12 @@ class CorpusIndex:
 
     def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Return ids in indexing order."""
-        query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key LIMIT ? OFFSET ?"  # noqa: S608
+        query = "SELECT id FROM present ORDER BY document_key LIMIT ? OFFSET ?"
         return self._fetch_column(query, -1 if limit is None else limit, offset)
 
     def last_id(self) -> str | None:
         """Return the id of the last document; None for an empty Library."""
-        query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key DESC LIMIT 1"  # noqa: S608
-        return next(iter(self._fetch_column(query)), None)
+        return next(iter(self._fetch_column("SELECT id FROM present ORDER BY document_key DESC LIMIT 1")), None)
 
     def document_meta(self, doc_id: str) -> DocumentMeta:
         """Return the entry of a document; KeyError if there is no such document."""
@@ -230,21 +223,14 @@ class CorpusIndex:
 
     def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
         """Stream ids with their summaries, in indexing order; unknown ids are skipped."""
-        query = f"""
-            SELECT id, summary FROM main.documents AS i WHERE {self._present}
-            AND id IN (SELECT value FROM json_each(?)) ORDER BY document_key
-        """  # noqa: S608
+        query = "SELECT id, summary FROM present WHERE id IN (SELECT value FROM json_each(?)) ORDER BY document_key"
         # Ids in any order take one query: each batch would be in order, but not all of them.
         batches = _in_batches(self.document_ids(limit)) if doc_ids is None else [list(doc_ids)]
         yield from islice((row for batch in batches for row in self._fetch_rows(query, json.dumps(batch))), limit)
 
     def summary_sources(self) -> dict[str, int]:
         """Count documents by the source of their summary: `official`, `extractive`, or a model's id."""
-        query = f"""
-            SELECT summary_source, COUNT(*) FROM main.documents AS i WHERE {self._present}
-            GROUP BY summary_source ORDER BY summary_source
-        """  # noqa: S608
-        return dict(self._fetch_rows(query))
+        return dict(self._fetch_rows("SELECT summary_source, COUNT(*) FROM present GROUP BY 1 ORDER BY 1"))
 
     def keyword(self, text: str) -> list[str]:
         """Return the ids of the documents that have all words of `text` among their keywords, in indexing order.
@@ -279,10 +265,6 @@ class CorpusIndex:
         in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
         values = [name_term(kind + WORD, [word]) for kind in _KINDS for word in words]
         return self._holding(" UNION ".join([in_kind] * len(_KINDS)), *values)
-
-    def find(self, filters: Filters) -> list[str]:
-        """Return the ids of the documents that match filters; see `Library.ids`."""
-        return self.library.ids(filters)
 
     def citing(self, name: str) -> list[str]:
         """Return the ids of the documents that cite an article or a decision; see `Library.ids_citing`."""
@@ -328,8 +310,7 @@ class CorpusIndex:
         return read_statistics(self._connection, read_terms(document.content).counts)
 
     def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
-        where = f"WHERE i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
-        rows = self._fetch_rows(f"{SELECT_ENTRIES} {where}", json.dumps(list(doc_ids)))
+        rows = self._fetch_rows(SELECT_ENTRIES, json.dumps(list(doc_ids)))
         query = """
             SELECT document_key, shown FROM keywords WHERE document_key IN (SELECT value FROM json_each(?))
             ORDER BY document_key, place
@@ -342,20 +323,17 @@ class CorpusIndex:
 
     def _holding(self, doc_ids: str, *values: Any) -> list[str]:
         """Filter document ids, selected in SQL, by presence at the commit with the text that was extracted."""
-        held = "EXISTS (SELECT 1 FROM entities.held AS h WHERE h.doc_id = i.id AND h.content_hash = i.content_hash)"
+        held = "EXISTS (SELECT 1 FROM entities.held AS h WHERE h.doc_id = id AND h.content_hash = present.content_hash)"
         return self._ids_where(f"id IN ({doc_ids}) AND {held}", *values)
 
     def _ids_by_key(self, keys: Iterable[int]) -> list[str]:
         return self._ids_where("document_key IN (SELECT value FROM json_each(?))", json.dumps(list(keys)))
 
     def _ids_where(self, condition: str, *values: Any) -> list[str]:
-        """Return the ids of the documents that meet a condition in SQL, in indexing order."""
-        query = f"SELECT id FROM main.documents AS i WHERE {condition} AND {self._present} ORDER BY document_key"  # noqa: S608
-        return self._fetch_column(query, *values)
+        return self._fetch_column(f"SELECT id FROM present WHERE {condition} ORDER BY document_key", *values)  # noqa: S608
 
     def _require_key(self, doc_id: str) -> int:
-        query = f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}"  # noqa: S608
-        row = self._fetch_one(query, str(doc_id))
+        row = self._fetch_one("SELECT document_key FROM present WHERE id = ?", str(doc_id))
         if row is None:
             raise KeyError(f"no document {doc_id!r} (the nearest is {self.library.nearest_id(parameter(doc_id))!r})")
         return int(row[0])
@@ -374,6 +352,8 @@ class CorpusIndex:
         self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'model_records'").fetchone():
             connection.execute(NO_RECORDS)
+        view = f"CREATE TEMP VIEW present AS SELECT * FROM main.documents WHERE {present_at(library.commit)}"  # noqa: S608
+        connection.execute(view)
         return connection
 
     def _is_usable(self, connection: sqlite3.Connection) -> bool:
@@ -438,7 +418,6 @@ def _group(rows: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
 
 
 def _entity_terms(text: str) -> Iterator[str]:
-    """Yield the index terms that a query for an entity may mean."""
     yield text
     for day in find_dates(text):
         yield f"date:{day.value.isoformat()}"

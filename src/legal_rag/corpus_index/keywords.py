@@ -228,8 +228,6 @@ def _is_in_capitals(text: str) -> bool:
 
 
 class _PairCounter:
-    """Counts the words and pairs of a text, line by line."""
-
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self._shown: dict[str, str] = {}
@@ -402,7 +400,6 @@ def _split_term(term: str) -> list[str]:
 
 
 def _weigh_candidates(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
-    """Return candidate keywords of a text as (negated weight, term)."""
     n, frequencies = statistics.n_documents, statistics.frequencies
     few = n < FEW_DOCUMENTS
     common = math.inf if few else n * COMMON_SHARE

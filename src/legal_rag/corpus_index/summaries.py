@@ -262,7 +262,6 @@ def _score_span(span: Span, words: list[Word], weights: Mapping[str, float]) -> 
 
 
 def _claims(text: str) -> list[Span]:
-    """Return the spans of a party's claims, up to the court's answer."""
     claims: list[Span] = []
     for start in (match.start() for match in _CLAIM.finditer(text)):
         if not claims or start >= claims[-1][1]:
@@ -304,7 +303,6 @@ def _sum_weights(terms: Iterable[str], weights: Mapping[str, float]) -> float:
 
 
 def _cut_sentence(text: str, span: Span, most: int) -> _Piece:
-    """Shorten a sentence to `most` characters, after a word if possible."""
     start, end = span
     if end - start <= most:
         return _Piece(start, end, "")

@@ -43,7 +43,7 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.base.text import fold_text, storable
 from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus_index.index import DocumentMeta
-from legal_rag.corpus_index.sections import SectionContents, contents_of
+from legal_rag.corpus_index.sections import DocumentIndex, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
 from legal_rag.deep_read.map_reduce import WORKERS, answer_each, map_in_threads
 from legal_rag.deep_read.prompts import error_text
@@ -192,7 +192,7 @@ class MultiDocREPL:
         filters = self._filters(asked, doc_ids)
         with self._event("search", "find_documents", **asked) as ids:
             with search_errors(self._search_refusal(filters)):
-                matching_ids = self._once(("filters", filters), lambda: self.corpus.find(filters))
+                matching_ids = self._once(("filters", filters), lambda: self.library.ids(filters))
             ids += matching_ids
         return matching_ids
 
@@ -526,7 +526,7 @@ class MultiDocREPL:
             return NOT_FOUND
         return NO_ENTITIES if self.library.entity_store is None else NO_SUCH_ENTITIES
 
-    def _contents_of(self, sent: object) -> SectionContents:
+    def _contents_of(self, sent: object) -> DocumentIndex:
         return contents_of(outline_of(self.library, self._id(sent)))
 
     def _document(self, sent: object) -> Document:

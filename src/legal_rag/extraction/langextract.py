@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from legal_rag.base.text import Folded, Span, find_exact, find_folded, fold, fold_text, is_whole
 from legal_rag.extraction.entities import Alignment, Entity, ExtractionResult, in_order
 from legal_rag.extraction.schemas import KEY_VARIABLE, ExtractionSettings, Schema
+from legal_rag.law.sentences import split_sentences
 from legal_rag.llm import HOPELESS, ROUTER, ModelError, Throttle, ask, endpoint_of, is_reasoning, json_in
 
 SMALLEST_PIECE = 200  # characters; pieces shorter than twice that are not halved
@@ -128,7 +129,6 @@ class _DocumentReader:
         self._is_cancelled = threading.Event()
 
     def read(self, asking: AskPiece) -> list[list[Extraction]]:
-        """Return what the model extracts from each piece, in order."""
         pieces = [self._text[slice(*span)] for span in self.spans]
         # The contexts carry the deadline.
         tasks = [(contextvars.copy_context(), number, piece) for number, piece in enumerate(pieces)]
@@ -179,17 +179,13 @@ def _overlaps_any(entity: Entity, others: list[Entity]) -> bool:
 
 
 def _halves(piece: str) -> tuple[str, str] | None:
-    """Split a piece at the line, sentence or word end nearest its middle; None if it is too short."""
+    """Split a piece at the sentence or line nearest its middle; None if it is too short."""
     if len(piece) < 2 * SMALLEST_PIECE:
         return None
-    middle, least = len(piece) // 2, len(piece) // 4
-    for sign in ("\n", ". ", " ; ", " "):
-        before, after = piece.rfind(sign, least, middle), piece.find(sign, middle, len(piece) - least)
-        cuts = [at + len(sign) for at in (before, after) if at >= 0]
-        if cuts:
-            cut = min(cuts, key=lambda at: abs(at - middle))
-            return piece[:cut], piece[cut:]
-    return piece[:middle], piece[middle:]
+    middle = len(piece) // 2
+    starts = (start for start, _ in split_sentences(piece) if start)
+    cut = min(starts, key=lambda start: abs(start - middle), default=middle)
+    return piece[:cut], piece[cut:]
 
 
 class Piece:

@@ -282,9 +282,7 @@ def entities_like(
 def _weigh_places(
     counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
 ) -> tuple[dict[int, dict[int, float]], float]:
-    """Weigh the question's words in each entity, by document key and place; of many, the rarest words, and the weight
-    of the others.
-    """
+    """Weigh a question's words, the rarest of many, by document key and place; also return the weight of the rest."""
     places_like: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     left, missed = MAX_LOOKED_UP, 0.0
     for word in sorted(counts, key=lambda word: counts[word]):
@@ -354,7 +352,6 @@ def _first_found(terms: Sequence[str], store: "ExtractionStore") -> WantedFact |
 
 
 def _days_and_sums(question: str) -> list[str]:
-    """Return the terms of dates and sums, except the date in a law's name."""
     dates = [day for day in find_dates(question) if not _LAW.search(question, 0, day.start)]
     return [f"date:{day.value.isoformat()}" for day in dates] + amount_terms(question)
 

@@ -141,7 +141,6 @@ def person_name(text: str, start: int) -> Name | None:
 
 
 def _read_name_words(text: str, start: int, most: int) -> Name | None:
-    """Read up to `most` words of a name: first names, particles, surname."""
     at = end = start
     surname, anonymous = "", False
     for _ in range(most):

@@ -323,7 +323,6 @@ class _Ahead:
         self.next = next(self._items, None)
 
     def take_page(self, listed: Listed) -> Iterator[ExtractedDocument]:
-        """Yield the documents of one page, appending each to `listed`."""
         characters = 0
         while self.next is not None and len(listed) < PAGE_DOCUMENTS:
             item = self.next
@@ -360,7 +359,6 @@ def _navigation_links(number: int, ahead: _Ahead) -> Iterator[PageLink]:
 
 
 def _index_parts(pages: Sequence[Listed]) -> Iterator[str]:
-    """Stream the index page over several pages as text."""
     n_documents = sum(map(len, pages))
     n_entities = sum(n for listed in pages for *_, n in listed)
     rows = [

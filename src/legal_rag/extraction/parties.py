@@ -426,8 +426,6 @@ def _outermost(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
 
 
 class _Lead(NamedTuple):
-    """Title or legal form at the start of a lawyer's name."""
-
     start: int  # characters
     end: int
     kind: str  # 'firm', 'other' (a company or cabinet), 'master' or 'person'

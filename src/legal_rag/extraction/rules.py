@@ -185,7 +185,6 @@ def find_rules(text: str | Reading) -> list[Entity]:
 
 
 def _rule_attributes(text: str, timed: list[LegalDuration], paid: list[LegalAmount]) -> Iterator[tuple[str, str]]:
-    """Yield the attributes of a rule: its first duration and its first sum."""
     for duration in timed[:1]:
         yield "duration", text[duration.start : duration.end]
         yield "value", f"{duration.value.normalize():f}"
@@ -198,7 +197,6 @@ def _rule_attributes(text: str, timed: list[LegalDuration], paid: list[LegalAmou
 
 
 def _subject(text: str, start: int, end: int) -> tuple[str, str] | None:
-    """Return the class and the first subject of a sentence, in lower case."""
     match = _subjects().search(text, start, end)
     if match is None:
         return None

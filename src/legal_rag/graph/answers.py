@@ -195,7 +195,6 @@ class AnswerRecorder:
         return unsupported
 
     def _ends_among(self, *ends: Named) -> "list[_Text]":
-        """Return the texts of the ends that are documents but were not read."""
         seen = {text.document.id for text in self._texts}
         ids = (end.key.removeprefix(DOCUMENT) for end in ends if end.key.startswith(DOCUMENT))
         return [_Text(self._library.document(doc_id), self._library) for doc_id in ids if doc_id not in seen]
@@ -278,7 +277,6 @@ class _Text:
         return _spans_of((identifier_node(ref), (ref.start, ref.end)) for ref in refs)
 
     def fact(self, first: Named, second: Named, edge_type: str) -> GraphFact | None:
-        """Return the fact of this text that equals the edge, if any."""
         edge_types = ("cites", "applies") if edge_type == "cites" else (edge_type,)
         for fact in self._facts:
             if fact.type in edge_types and self._is_end(first, fact.source) and self._is_end(second, fact.target):
@@ -312,7 +310,6 @@ class _Text:
         return None
 
     def person(self, name: str) -> Named | None:
-        """Return the party or counsel of this document that a name means, if it is unambiguous."""
         person = person_node("party", name, self.document.id)
         named = {end.key: end for fact in self._facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
         if person is None or person.key in named:
@@ -379,9 +376,7 @@ class _Text:
         return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._unaccented[start:place])[-1].strip())[::-1]
 
     def _find_words(self, words: Sequence[str], *, is_name: bool) -> Iterator[Span]:
-        """Find words in sequence, ignoring accents and case, with only small words between them; never half of a double
-        name.
-        """
+        """Find words in sequence, accents and case aside, small words between them; never half of a double name."""
         hyphens = r"\-‐‑" if is_name else ""
         letters = _BETWEEN.join(f"{re.escape(word)}{'' if is_name else '[sx]?'}" for word in words)
         pattern = re.compile(rf"(?<![\w{hyphens}]){letters}(?![\w{hyphens}])")

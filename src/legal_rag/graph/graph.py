@@ -1,20 +1,23 @@
-"""Read the knowledge graph of a Library at one commit: neighbours, paths, citing documents, episodes."""
+"""Read the knowledge graph of a Library at one commit: neighbours, paths, episodes, exports as JSON and GraphML."""
 
 import difflib
 import json
 import logging
+import re
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from xml.sax.saxutils import escape
 
-from legal_rag.base.html import displayed
+from legal_rag.base.files import written_whole
+from legal_rag.base.html import displayed, plain_json
 from legal_rag.base.sqlite import ThreadConnections, answers
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
-from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, read_graph
+from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import present_at
@@ -29,15 +32,19 @@ HUB_DEGREE = 200  # edges; larger nodes (a court, a code) may join two others bu
 MOST_EXPANDED = 500  # edges of one step of a path, in each direction
 MOST_HOPS = 6
 NEAR_NAMES = 5  # in a message
+FORMAT, VERSION = "legal_rag.graph", 1  # of `graph.json`
+GRAPHML = "http://graphml.graphdrawing.org/xmlns"
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9:.\-]")
+_GRAPHML_TYPES = {int: "int", float: "double", str: "string"}
 CITING_TYPES = ("cites", "applies")
 RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
-# Types that exclude each other between one source and one target.
 
 _SELECT_EDGES = """
     SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
         e.confidence, COALESCE(s.answer_id, ''), s.recorded
     FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
-    LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {present}
+    LEFT JOIN present AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash
     WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
 """
 _SELECT_EPISODES = """
@@ -46,6 +53,7 @@ _SELECT_EPISODES = """
 
 Returned = TypeVar("Returned")
 Direction = Literal["out", "in", "both"]
+Step = tuple[str, tuple[Any, ...]]  # of a path: the key before, the row of the edge
 
 
 @displayed
@@ -97,25 +105,6 @@ class Episode(NamedTuple):
     recorded: str
 
 
-class Mention(NamedTuple):
-    """An occurrence, in a document that was read, of a name from an answer."""
-
-    doc_id: str  # empty if no document has it
-    char_start: int  # characters of its content; -1 if only a column has it, or nothing
-    char_end: int
-    confidence: float  # the model's own, 0 to 1
-    description: str  # the model's own words
-    answer_id: str
-    recorded: str  # ISO 8601, UTC
-
-
-class Treatment(NamedTuple):
-    """How later decisions treat a decision, as far as the texts of the Library show."""
-
-    citing: int  # documents
-    rulings: list[Edge]  # that overrule, uphold, follow, distinguish or interpret it
-
-
 class NodeLookupError(LookupError):
     """A name matches no node, or several."""
 
@@ -148,11 +137,12 @@ class KnowledgeGraph:
         if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed during creation
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
         self._connections = ThreadConnections(self._file, self._connect_graph, answers)
-        self._present = present_at(library.commit, "d")
 
     def _connect_graph(self) -> sqlite3.Connection:
         connection = read_graph(self._file, corpus=self.library.path / STORE)
         self.library.check_unchanged()
+        present = present_at(self.library.commit)
+        connection.execute(f"CREATE TEMP VIEW present AS SELECT * FROM corpus.documents WHERE {present}")  # noqa: S608
         return connection
 
     @_in_one_state
@@ -206,8 +196,7 @@ class KnowledgeGraph:
             raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")
         if direction not in ("out", "in", "both"):
             raise ValueError(f"direction must be 'out', 'in' or 'both', got {direction!r}")
-        node = self._resolve_node(node)
-        keys = self._numbers_of_node(node)
+        keys = self._numbers_of([self._resolve_node(node).key])
         edges: list[Edge] = []
         for column, side in (("from_key", "out"), ("to_key", "in")):
             if direction in (side, "both"):
@@ -220,10 +209,9 @@ class KnowledgeGraph:
         return self.neighbours(node, types=CITING_TYPES, direction="in", most=most)
 
     @_in_one_state
-    def treatment(self, node: Node | str) -> Treatment:
-        """Return which later decisions overrule, uphold or follow a decision, and how many cite it."""
-        node = self._resolve_node(node)
-        return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
+    def rulings(self, node: Node | str) -> list[Edge]:
+        """Return the edges from the later decisions that overrule, uphold, follow, distinguish or interpret one."""
+        return self.neighbours(node, types=RULING_TYPES, direction="in")
 
     @_in_one_state
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
@@ -242,8 +230,22 @@ class KnowledgeGraph:
         Nodes of more than `HUB_DEGREE` edges may join two others, but are not searched through; of several chains of
         one length, the one that meets in the node with the fewest edges. Raises as `find` does.
         """
-        ends = [self._resolve_node(node) for node in (first, second)]
-        return self._edges(_Paths(self, *(end.key for end in ends)).search(most_hops))
+        ends = [self._resolve_node(node).key for node in (first, second)]
+        # For each end: how each key was reached, as (key before, row of the edge).
+        reached: list[dict[str, Step | None]] = [{end: None} for end in ends]
+        frontiers = [[end] for end in ends]
+        degrees: dict[str, int] = {}
+        for _ in range(most_hops):
+            open_sides = [side for side in (0, 1) if frontiers[side]]
+            if reached[0].keys() & reached[1].keys() or not open_sides:
+                break
+            side = min(open_sides, key=lambda side: len(frontiers[side]))
+            frontiers[side] = self._expand_path(frontiers[side], reached[side], degrees)
+        meeting = min(reached[0].keys() & reached[1].keys(), key=lambda key: (degrees.get(key, 0), key), default=None)
+        if meeting is None:
+            return []
+        before, after = (list(_steps_back(steps, meeting)) for steps in reached)
+        return self._edges([*reversed(before), *after])
 
     @_in_one_state
     def episodes(self) -> list[Episode]:
@@ -256,20 +258,6 @@ class KnowledgeGraph:
             )
             for decision, context, status, lessons, named, *rest in rows
         ]
-
-    @_in_one_state
-    def mentions(self, node: Node | str) -> list[Mention]:
-        """Return the occurrences of a node's names from answers in the documents read, latest answers first."""
-        node = self._resolve_node(node)
-        sql = f"""
-            SELECT COALESCE(d.id, ''), CASE WHEN d.id IS NULL THEN -1 ELSE m.char_start END,
-                CASE WHEN d.id IS NULL THEN -1 ELSE m.char_end END, m.confidence, m.description, s.answer_id, s.recorded
-            FROM mentions AS m JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = m.text_key
-            LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
-            WHERE m.node_key IN (SELECT value FROM json_each(?)) ORDER BY s.recorded DESC, m.rowid
-        """  # noqa: S608
-        keys = self._numbers_of_node(node)
-        return [Mention(*row) for row in self._select(sql, _json(keys))]
 
     def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
         """Open the graph to record one answer, whose names are searched in the documents read; see `AnswerRecorder`."""
@@ -316,7 +304,7 @@ class KnowledgeGraph:
 
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
         """Stream the edges, one per source (two answers that state the same give two), with one batch in memory."""
-        sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
+        sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))")
         for rows in self._stream_rows(sql, supports):
             yield from self._edges(rows)
 
@@ -328,8 +316,7 @@ class KnowledgeGraph:
     def _is_present(self, table: str) -> str:
         """Build the SQL condition that an edge's or a mention's text, if it has one, is in the corpus."""
         return f"""({table}.text_key IS NULL OR EXISTS (
-            SELECT 1 FROM texts AS t JOIN corpus.documents AS d
-            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+            SELECT 1 FROM texts AS t JOIN present AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash
             WHERE t.text_key = {table}.text_key
         ))"""  # noqa: S608
 
@@ -338,10 +325,6 @@ class KnowledgeGraph:
 
     def _resolve_node(self, node: Node | str) -> Node:
         return self.find(node) if isinstance(node, str) else node
-
-    def _numbers_of_node(self, node: Node) -> list[int]:
-        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return [number for (number,) in self._select(sql, _json(self._same_keys([node.key])[node.key]))]
 
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
@@ -376,27 +359,22 @@ class KnowledgeGraph:
             names += [near for (near,) in self._select(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
         return difflib.get_close_matches(name, names, n=NEAR_NAMES, cutoff=0.5)
 
-    def _same_keys(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """Return all keys equivalent to each key: a document's own and those by which others cite it."""
-        unique = list(dict.fromkeys(keys))
-        documents = {key: [key.removeprefix(DOCUMENT)] for key in unique if key.startswith(DOCUMENT)}
-        held = self._owners_of_keys([key for key in unique if is_reference(key)])
+    def _numbers_of(self, keys: Iterable[str]) -> dict[int, str]:
+        """Map the numbers of nodes to these keys: a document has its own node, and those by which others cite it."""
+        same = {key: key for key in keys}
+        documents = {key: [key.removeprefix(DOCUMENT)] for key in same if key.startswith(DOCUMENT)}
+        held = self._owners_of_keys([key for key in same if is_reference(key)])
         documents |= {key: holders for key, holders in held.items() if len(holders) == 1 or key.startswith("article:")}
-        sql = f"""
-            SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value
-            AND {self._present}
-        """  # noqa: S608
+        sql = "SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN present AS d ON d.id = value"
         owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
-        same: dict[str, list[str]] = {}
-        for key in unique:
-            names = [name for doc_id in documents.get(key, []) for name in (DOCUMENT + doc_id, *owned.get(doc_id, ()))]
-            same[key] = list(dict.fromkeys([key, *names]))
-        return same
+        for key, doc_ids in documents.items():
+            for doc_id in doc_ids:
+                same |= dict.fromkeys((DOCUMENT + doc_id, *owned.get(doc_id, ())), key)
+        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return {number: same[key] for number, key in self._select(sql, _json(same))}
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
-        """Return how often each document, an id by key, is cited by keys that it alone has; versions of an article
-        share theirs.
-        """
+        """Return, by document, how often each key that it alone has is cited; versions of an article share theirs."""
         sql = """
             SELECT value, n.term, nodes.cited
             FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
@@ -412,10 +390,10 @@ class KnowledgeGraph:
 
     def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
         """Return the documents that have each key as their own; none for "RG" numbers, which courts share."""
-        sql = f"""
+        sql = """
             SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
-            ON n.term = value AND n.own CROSS JOIN corpus.documents AS d USING (document_key) WHERE {self._present}
-        """  # noqa: S608
+            ON n.term = value AND n.own CROSS JOIN present AS d USING (document_key)
+        """
         holders: dict[str, list[str]] = defaultdict(list)
         for key, doc_id in self._select(sql, _json([key for key in keys if not key.startswith("rg:")])):
             holders[key].append(doc_id)
@@ -428,13 +406,40 @@ class KnowledgeGraph:
         where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
         values = (_json(numbers), _json(sorted(supports)), *named, most)
-        select = _SELECT_EDGES.format(where, present=self._present)
+        select = _SELECT_EDGES.format(where)
         return self._select(f"{select} ORDER BY e.{column}, e.type LIMIT ?", *values)
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
         rows = list(rows)
         nodes = self._nodes({key for row in rows for key in row[:2]})
         return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
+
+    def _expand_path(
+        self, frontier: Sequence[str], reached: dict[str, Step | None], degrees: dict[str, int]
+    ) -> list[str]:
+        """Add the keys one edge away to those reached, and return those to search on from.
+
+        Hubs are not, nor nodes whose only edge is the one just followed.
+        """
+        numbers, new = self._numbers_of(frontier), dict[str, Step | None]()
+        for near, column in enumerate(("from_key", "to_key")):
+            rows = self._edge_rows(numbers, column, (), (TEXT,), MOST_EXPANDED)
+            far = self._keys_and_degrees({row[1 - near] for row in rows})
+            for row in rows:
+                key, degree = far[row[1 - near]]
+                degrees[key] = max(degree, degrees.get(key, 0))
+                if key not in reached and key not in new:
+                    new[key] = numbers[row[near]], row
+        reached |= new
+        return [key for key in new if degrees[key] <= HUB_DEGREE and (degrees[key] != 1 or key.startswith(DOCUMENT))]
+
+    def _keys_and_degrees(self, numbers: Collection[int]) -> dict[int, tuple[str, int]]:
+        """Return the keys of nodes (the document's where a node represents one) and their degrees."""
+        sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
+        rows = self._select(sql, _json(numbers))
+        held = self._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
+        single = {key: DOCUMENT + doc_ids[0] for key, doc_ids in held.items() if len(doc_ids) == 1}
+        return {number: (single.get(key, key), degree) for number, key, degree in rows}
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""
@@ -457,7 +462,7 @@ class KnowledgeGraph:
         sql = f"""
             SELECT d.document_key, d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution,
                 COALESCE(n.type, 'document')
-            FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
+            FROM json_each(?) JOIN present AS d ON d.id = value
             LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
         """  # noqa: S608
         rows = self._select(sql, _json(doc_ids))
@@ -477,73 +482,11 @@ class KnowledgeGraph:
         }
 
 
-class _Paths:
-    """Breadth-first search from both ends, over the keys of documents."""
-
-    def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
-        self._graph = graph
-        # For each end: how each key was reached, as (key before, row of the edge).
-        self._reached: list[dict[str, tuple[str, Any]]] = [{first: ("", None)}, {second: ("", None)}]
-        self._frontiers = [[first], [second]]
-        self._degrees: dict[str, int] = {}
-        self._keys: dict[int, str] = {}  # of the nodes seen
-
-    def search(self, most_hops: int) -> list[tuple[Any, ...]]:
-        for _ in range(most_hops):
-            open_sides = [side for side in (0, 1) if self._frontiers[side]]
-            if self._meeting_keys or not open_sides:
-                break
-            side = min(open_sides, key=lambda side: len(self._frontiers[side]))
-            self._frontiers[side] = self._expand(side)
-        meeting = self._meeting_keys
-        return self._chain(min(meeting, key=lambda key: (self._degrees.get(key, 0), key))) if meeting else []
-
-    @property
-    def _meeting_keys(self) -> set[str]:
-        return self._reached[0].keys() & self._reached[1].keys()
-
-    def _expand(self, side: int) -> list[str]:
-        reached, numbers = self._reached[side], self._frontier_numbers(self._frontiers[side])
-        new: dict[str, tuple[str, Any]] = {}
-        for near, column in enumerate(("from_key", "to_key")):
-            rows = self._graph._edge_rows(numbers, column, (), (TEXT,), MOST_EXPANDED)
-            self._read_keys({row[1 - near] for row in rows} - self._keys.keys())
-            for row in rows:
-                key = self._keys[row[1 - near]]
-                if key not in reached and key not in new:
-                    new[key] = (numbers[row[near]], row)
-        reached |= new
-        return [key for key in new if self._leads_on(key)]
-
-    def _leads_on(self, key: str) -> bool:
-        """Exclude hubs, and nodes whose only edge is the one just followed."""
-        degree = self._degrees.get(key, 0)
-        return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
-
-    def _frontier_numbers(self, frontier: Sequence[str]) -> dict[int, str]:
-        owner = {alias: key for key, aliases in self._graph._same_keys(frontier).items() for alias in aliases}
-        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        return {number: owner[key] for number, key in self._graph._select(sql, _json(owner))}
-
-    def _read_keys(self, numbers: Collection[int]) -> None:
-        """Cache the keys of nodes (the document's where a node represents one) and their degrees."""
-        sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
-        rows = self._graph._select(sql, _json(numbers))
-        held = self._graph._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
-        for number, key, degree in rows:
-            documents = held.get(key, [])
-            self._keys[number] = node_key = DOCUMENT + documents[0] if len(documents) == 1 else key
-            self._degrees[node_key] = max(degree, self._degrees.get(node_key, 0))
-
-    def _chain(self, meeting: str) -> list[tuple[Any, ...]]:
-        before: list[tuple[Any, ...]] = []
-        after: list[tuple[Any, ...]] = []
-        for reached, edges in zip(self._reached, (before, after), strict=True):
-            key = meeting
-            while (step := reached[key])[1] is not None:
-                key, edge = step
-                edges.append(edge)
-        return [*reversed(before), *after]
+def _steps_back(reached: Mapping[str, Step | None], key: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the edges that lead back from a key to an end of a path."""
+    while step := reached[key]:
+        key, row = step
+        yield row
 
 
 def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:
@@ -560,3 +503,112 @@ def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:
 
 def _json(values: Iterable[Any]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
+
+
+Target = str | Path | IO[str]
+
+
+class ExportCounts(NamedTuple):
+    """Numbers of exported items."""
+
+    nodes: int = 0
+    edges: int = 0
+    episodes: int = 0
+
+
+def export_json(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
+    """Write a graph, in its state at the start, as JSON; see docs/graph.md for the format. Writers wait for the end.
+
+    The target is a path, replaced once all is written, or an open text file. `supports` selects edges: 'text' for
+    facts, 'stated' for claims of models, 'none' for unsupported claims; ValueError for others.
+    """
+    head = {"format": FORMAT, "version": VERSION, "commit": graph.library.commit, "supports": sorted(supports)}
+    return _export(graph, target, supports, lambda items: _json_parts(head, items))
+
+
+def export_graphml(graph: KnowledgeGraph, target: Target, supports: Collection[str] = (TEXT,)) -> ExportCounts:
+    """Write a graph as GraphML, without episodes; characters that XML 1.0 forbids become U+FFFD. See `export_json`."""
+    return _export(graph, target, supports, _graphml_parts)
+
+
+# By the suffix of the file.
+EXPORTS: Mapping[str, Callable[[KnowledgeGraph, Target, Collection[str]], ExportCounts]] = {
+    "json": export_json,
+    "graphml": export_graphml,
+}
+
+Items = Mapping[str, Iterator[dict[str, Any]]]  # values of nodes, edges, episodes
+
+
+def _export(
+    graph: KnowledgeGraph, target: Target, supports: Collection[str], parts: Callable[[Items], Iterable[str]]
+) -> ExportCounts:
+    if unknown := sorted(set(supports) - set(SUPPORTS)):
+        raise ValueError(f"no support {unknown[0]!r} (expected some of {', '.join(SUPPORTS)})")
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, values: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for value in values:
+            counts[name] += 1
+            yield value
+
+    with graph.unchanging():
+        items = {
+            "nodes": counted("nodes", (node._asdict() for node in graph.iter_nodes(supports))),
+            "edges": counted("edges", map(_values_of_edge, graph.iter_edges(supports))),
+            "episodes": counted("episodes", map(_values_of_episode, graph.episodes())),
+        }
+        if not isinstance(target, str | Path):
+            target.writelines(parts(items))
+        else:
+            with written_whole(Path(target).expanduser()) as file:
+                file.writelines(part.encode() for part in parts(items))
+    return ExportCounts(**counts)
+
+
+def _values_of_edge(edge: Edge) -> dict[str, Any]:
+    return {**edge._asdict(), "source": edge.source.key, "target": edge.target.key}
+
+
+def _values_of_episode(episode: Episode) -> dict[str, Any]:
+    return {**episode._asdict(), "nodes": [node.key for node in episode.nodes]}
+
+
+def _json_parts(head: dict[str, Any], items: Items) -> Iterator[str]:
+    yield plain_json(head)[:-1]
+    for name, values in items.items():
+        yield f',\n"{name}": ['
+        for number, value in enumerate(values):
+            yield f"{',' * (number > 0)}\n{plain_json(value)}"
+        yield "\n]"
+    yield "\n}\n"
+
+
+def _graphml_parts(items: Items) -> Iterator[str]:
+    yield f'<?xml version="1.0" encoding="utf-8"?>\n<graphml xmlns="{GRAPHML}">\n'
+    fields: dict[str, list[str]] = {}
+    for element, values_type in (("node", Node), ("edge", Edge)):
+        types = {name: kind for name, kind in values_type.__annotations__.items() if kind in _GRAPHML_TYPES}
+        fields[element] = [*types, "label"]
+        for name, kind in {**types, "label": str}.items():
+            named = f'attr.name="{name}" attr.type="{_GRAPHML_TYPES[kind]}"'
+            yield f'<key id="{element}_{name}" for="{element}" {named}/>\n'
+    yield '<graph id="G" edgedefault="directed">\n'
+    for node in items["nodes"]:
+        node["label"] = NODE_TYPES.get(node["type"], node["type"])
+        yield f'<node id="{_xml_id(node["key"])}">{_graphml_data("node", fields["node"], node)}</node>\n'
+    for edge in items["edges"]:
+        edge["label"] = EDGE_TYPES.get(edge["type"], edge["type"])
+        ends = f'source="{_xml_id(edge["source"])}" target="{_xml_id(edge["target"])}"'
+        yield f"<edge {ends}>{_graphml_data('edge', fields['edge'], edge)}</edge>\n"
+    yield "</graph></graphml>\n"
+
+
+def _graphml_data(element: str, names: Iterable[str], values: Mapping[str, Any]) -> str:
+    texts = {name: escape(_NOT_XML.sub("\ufffd", str(values[name]))) for name in names}
+    return "".join(f'<data key="{element}_{name}">{text}</data>' for name, text in texts.items() if text)
+
+
+def _xml_id(key: str) -> str:
+    """Encode a key as an XML name token, injectively."""
+    return _NOT_IN_ID.sub(lambda match: f"_{ord(match[0]):x}_", key)

@@ -80,7 +80,7 @@ def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False
         node,
         name_of(graph, node),
         of(TEXT),
-        graph.treatment(node).rulings,
+        graph.rulings(node),
         of(STATED) if with_all else [],
         of(UNSUPPORTED) if with_all else [],
         most,

@@ -228,10 +228,8 @@ class GraphWriter:
 def graph_parts(
     folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False
 ) -> Iterator[list[LibraryPart]]:
-    """Open the edges that a store's documents and their entities (by default those in `folder`) lack; drop those of
+    """Open the edges that a store's documents and their entities lack (`anew`: all but those of answers); drop those of
     others.
-
-    With `anew`, the stored edges are rebuilt too, except those of answers.
     """
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
@@ -263,8 +261,6 @@ def add_to_graph(folder: Path, store: Path) -> None:
 
 
 def _text_part(writer: GraphWriter) -> LibraryPart:
-    """The edges from texts."""
-
     def put(rows: Iterable[tuple[str, str, list[GraphFact]]]) -> None:
         with writer.transaction():
             for doc_id, content_hash, facts in rows:
@@ -314,9 +310,7 @@ def count_unlinked(folder: Path, store: Path) -> int:
 
 
 def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
-    """Yield the problems of a graph, if there is one: damage, spans outside their text; `present` is that of
-    `present_at`.
-    """
+    """Yield the problems of a graph, if there is one: damage, spans outside their text."""
     if not (folder / GRAPH).is_file():
         return
     try:
@@ -444,9 +438,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
-    """Open a graph read-only, with a document store as `corpus`; sqlite3.DatabaseError if it is missing, damaged or no
-    graph.
-    """
+    """Open a graph read-only, with a store as `corpus`; sqlite3.DatabaseError if it is missing, damaged or no graph."""
     connection = connect_to_read(path) if corpus is None else connect_to_read(path, corpus=corpus)
     try:
         _check_schema(connection)

@@ -37,7 +37,6 @@ NAME_CHARS = 300  # of a name; longer ones are skipped
 TEXT_CHARS = 1000  # of a description, a context, a lesson; longer ones are cut
 TAG_CHARS = 3000  # longer tags are treated as unterminated
 MOST_ATTRIBUTES = 8  # of one tag
-MOST_CHILDREN = 50  # lessons and names of one episode
 OWNED_CHARS = {"entity": 1000, "relationship": 1000, "episode": 5000}  # characters before the closing tag
 MARK = "\ufdd1"  # placeholder for a removed tag, a noncharacter; removed from the input
 
@@ -247,7 +246,7 @@ def _parse_episode(tag: _Tag) -> ExtractedEpisode:
     except ValueError:
         logger.debug("episode of unknown status %r: taken for %s", tag.values.get("status"), DEFAULT_STATUS)
         status = DEFAULT_STATUS
-    parts = iter(_CHILD.split(tag.content, 2 * MOST_CHILDREN)[1:])  # an unclosed child ends before the next
+    parts = iter(_CHILD.split(tag.content)[1:])  # an unclosed child ends before the next
     inner = [(name.lower(), _to_text(_ANY_TAG.sub(" ", text))) for name, text in zip(parts, parts, strict=True) if name]
     lessons = tuple(text for name, text in inner if text and name == "lesson")
     names = tuple(text for name, text in inner if name == "entity" and 0 < len(text) <= NAME_CHARS)
@@ -259,7 +258,6 @@ def _unescaped_value(tag: _Tag, attribute: str) -> str:
 
 
 def _to_text(written: str) -> str:
-    """Put a text on one line, unescaped, without invisible characters, cut to `TEXT_CHARS`."""
     text = _ESCAPE.sub(lambda match: _ESCAPED[match[0]], written)
     return " ".join(_UNSEEN.sub("", text).split())[:TEXT_CHARS].strip()
 
@@ -279,7 +277,6 @@ def _read_choice(tag: _Tag, known: Iterable[str], attribute: str) -> str:
 
 
 def _read_confidence(tag: _Tag) -> float:
-    """Parse a number or a percentage as a confidence from 0 to 1."""
     if not (number := _NUMBER.fullmatch(_to_text(tag.values.get("confidence", "1.0")))):
         raise ValueError("no usable confidence")
     return min(1.0, max(0.0, float(number[1].replace(",", ".")) / (100 if number[2] else 1)))
