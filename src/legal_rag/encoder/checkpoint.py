@@ -54,15 +54,9 @@ class Overrides(NamedTuple):
 def load_checkpoint(
     name: str, overrides: Overrides, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> ColbertCheckpoint:
-    """Load a checkpoint, in float32 on the CPU.
+    """Load a checkpoint, a folder or a hub id, which is downloaded if need be, in float32 on the CPU.
 
     Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed.
-
-    Args:
-        name: A folder, or a hub id, which is downloaded if need be.
-        overrides: Settings in place of the checkpoint's.
-        revision: Of a hub id.
-        trust_remote_code: Run code that comes with the checkpoint.
 
     Raises:
         FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.

@@ -80,9 +80,8 @@ class EncoderIdentity:
     def config(self, *, trust_remote_code: bool = False) -> EncoderConfig:
         """Return the settings that rebuild this encoder.
 
-        Args:
-            trust_remote_code: Run code that comes with the model. The manifest's own value is ignored: an index may
-                come from anyone, so only its reader can allow that.
+        The manifest's own `trust_remote_code` is ignored: an index may come from anyone, so only its reader can allow
+        that.
         """
         values = asdict(self) | {"trust_remote_code": trust_remote_code}
         del values["dim"]
@@ -157,13 +156,9 @@ def bundled_encoder() -> "ColbertEncoder":
 
 
 def build_encoder(config: EncoderConfig | str = AUTO) -> "ColbertEncoder":
-    """Load an encoder.
+    """Load an encoder by its settings or name: 'auto', 'bundled', 'bundled-128', a folder or a hub id.
 
-    Args:
-        config: Settings, or a name: 'auto', 'bundled', 'bundled-128', a hub id (downloaded if need be), a folder.
-
-    Raises:
-        FileNotFoundError: If the name is neither a folder nor a model on a reachable hub.
+    FileNotFoundError if the name is neither a folder nor a model on a reachable hub, where it is downloaded if need be.
     """
     return ColbertEncoder(EncoderConfig(name=config) if isinstance(config, str) else config)
 
@@ -176,14 +171,10 @@ def load_encoder(
     trust_remote_code: bool = False,
     documents: bool = False,
 ) -> Encoder:
-    """Load the encoder that an index was built with.
+    """Load the encoder that an index was built with, by its manifest; `path` is the index folder, for messages.
 
-    Args:
-        manifest: The index's manifest.
-        path: The index folder, for messages.
-        encoder: An encoder already loaded, which is only checked.
-        trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
-        documents: See `check_encoder`.
+    An `encoder` already loaded is only checked; for `documents` see `check_encoder`. An index cannot allow code of its
+    encoder to run: `trust_remote_code` does.
 
     Raises:
         FileNotFoundError: If the encoder is neither a folder nor on a reachable hub.
@@ -261,11 +252,7 @@ class ColbertEncoder:
         return [tokens.vectors for tokens in self.query_tokens(texts)]
 
     def query_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Encode queries, with the offsets of their tokens.
-
-        Raises:
-            ValueError: If a query is empty or would be truncated.
-        """
+        """Encode queries, with the offsets of their tokens; ValueError if one is empty or would be truncated."""
         for text in texts:
             check_text(text)
         encodings = self._tokens.encode(texts, "query")

