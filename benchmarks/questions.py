@@ -44,7 +44,7 @@ def main() -> None:
         index(arguments.data, folder, max(arguments.documents, *memory))
         print(f"{'model':10} {'strategy':17} {'kept':>5} {'requests':>8} {'a pair kept':>11} {'overhead':>9}")
         for model in ("forgetful", "stubborn"):
-            for strategy in ("refine", "best-of-n", "refine+best-of-n"):
+            for strategy in ("refine", "best-of-n"):
                 found = run(folder, model, arguments.seconds, arguments.documents, strategy)
                 each = found["requests"] / found["accepted"]
                 line = f"{found['accepted']:5} {found['requests']:8} {each:11.2f} {found['overhead_ms']:6.1f} ms"

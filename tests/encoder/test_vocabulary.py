@@ -38,7 +38,7 @@ def expected(whole, text):
 
 
 def test_decisions_are_cut_as_the_whole_vocabulary_cuts_them_and_a_question_reads_few(folder, whole, sample_rows):
-    for row in sample_rows:
+    for row in sample_rows[:20]:
         text = "passage: " + row["content"][:2000]
         assert cut(UnigramSubset(folder), text) == expected(whole, text)
     subset = UnigramSubset(folder)
@@ -46,7 +46,7 @@ def test_decisions_are_cut_as_the_whole_vocabulary_cuts_them_and_a_question_read
     assert subset.tokenizer().get_vocab_size() < 500
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(texts=st.lists(TEXTS, max_size=3))
 def test_any_text_is_cut_as_the_whole_vocabulary_cuts_it(folder, whole, texts):
     subset = UnigramSubset(folder)
@@ -54,11 +54,10 @@ def test_any_text_is_cut_as_the_whole_vocabulary_cuts_it(folder, whole, texts):
         assert cut(subset, text) == expected(whole, text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "<unk>", "a<s>b un</s> arrêt <pad>", "\ue000\ue001 x\ue000", "\u2581\u2581a", "\0"]
-)
-def test_unknown_characters_and_special_tokens_keep_their_ids(folder, whole, text):
-    assert cut(UnigramSubset(folder), text) == expected(whole, text)
+def test_unknown_characters_and_special_tokens_keep_their_ids(folder, whole):
+    subset = UnigramSubset(folder)
+    for text in ("", "\ue000\ue001 x\ue000", "\u2581\u2581a", "\0", "a<s>b un</s> arrêt <pad> <unk>"):
+        assert cut(subset, text) == expected(whole, text)
 
 
 def test_many_words_load_the_whole_vocabulary_and_earlier_encodings_stay_valid(folder, whole, monkeypatch, sample_rows):

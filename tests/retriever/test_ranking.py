@@ -1,6 +1,7 @@
 """Modes of ranking, and what a question names."""
 
 import unicodedata
+from itertools import product
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_a_decision_named_by_its_number_comes_first(retriever, tiny_library, mod
     numbered = [(doc_id, own_keys(tiny_library.document(doc_id))) for doc_id in tiny_library]
     numbered = [(doc_id, names) for doc_id, names in numbered if names]
     assert len(numbered) > 20
-    for _, names in numbered:
+    for _, names in numbered[::4]:
         kind, _, value = names[0].partition(":")
         question = f"Que décide l'arrêt {'n°' if kind == 'number' else kind.upper()} {value} sur l'intérêt à agir ?"
         hits = retriever.search(question, 3, mode=mode, by_document=True)
@@ -129,15 +130,14 @@ def test_texts_that_nearly_repeat_one_another_are_told_and_diverse_hits_do_not(r
     assert deduplicate_near_duplicates([hit.text for hit in hits]) == list(range(30))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_named_decision_is_found_though_its_text_shares_no_word_with_the_question(tiny_encoder, tmp_path, mode):
+def test_a_named_decision_is_found_though_its_text_shares_no_word_with_the_question(tiny_encoder, tmp_path):
     rows = [
         {"id": "nommé", "number": "16-86.735", "content": "La chambre rejette cette demande."},
         {"id": "autre", "number": "15-10.000", "content": "Le pourvoi est formé contre un arrêt."},
     ]
     build_index(IndexConfig(source=rows, index_folder=str(tmp_path)), tiny_encoder)
     retriever = Retriever(Library.open(tmp_path), tiny_encoder)
-    for question in ("pourvoi n° 16-86.735", "pourvoi R 16-86735"):
+    for mode, question in product(MODES, ("pourvoi n° 16-86.735", "pourvoi R 16-86735")):
         assert retriever.search(question, 2, mode=mode)[0].doc_id == "nommé"
 
 

@@ -68,6 +68,12 @@ def retriever(library, tiny_encoder):
     return build_retriever(library, tiny_encoder)
 
 
+@pytest.fixture
+def copied(library, tmp_path):
+    """A copy of the Library, to be changed."""
+    return shutil.copytree(library.path, tmp_path / library.path.name)
+
+
 def names(*chosen):
     """Return a reasoner that names these sections."""
     return lambda question, outlines: [ChosenNode(*one) for one in chosen]
@@ -226,68 +232,50 @@ def test_no_more_results_than_asked_for_come_back(library, tiny_encoder):
             provider.retrieve(question)
 
 
-def test_the_health_check_says_which_parts_there_are_and_entities_by_speaker_need_outlines(
-    retriever, library, tmp_path
-):
+def test_the_health_check_says_which_parts_there_are_and_entities_by_speaker_need_outlines(retriever, copied):
     without, whole = StructuredProvider(retriever), StructuredProvider(retriever, names())
     assert without.health_check().missing == ("model",)
     assert whole.health_check().missing == ()
     assert whole.health_check().entities
-    copied = Library(shutil.copytree(library.path, tmp_path / "copy"))
-    (copied.path / OUTLINES).unlink()
+    (copied / OUTLINES).unlink()
     with pytest.raises(ValueError, match="no outlines in"):
-        copied.entities_like(QUESTION, 5, Filters(speaker="court"))
+        Library(copied).entities_like(QUESTION, 5, Filters(speaker="court"))
 
 
-def test_without_entities_and_outlines_the_chunks_are_found(tiny_encoder, tmp_path):
-    config = IndexConfig(source=ROWS, index_folder=str(tmp_path))
-    build_index(config, tiny_encoder)
-    (open_index(config).path / OUTLINES).unlink()
-    library = open_index(config)
-    provider = StructuredProvider(build_retriever(library, tiny_encoder))
+def test_without_entities_and_outlines_the_chunks_are_found_and_damaged_entities_are_passed_over(
+    tiny_encoder, copied, caplog
+):
+    for name in ("entities.sqlite", OUTLINES):
+        (copied / name).unlink()
+    provider = StructuredProvider(build_retriever(Library(copied), tiny_encoder))
     assert provider.health_check().missing == ("entities", "outlines", "model")
     found = provider.retrieve(QUESTION, 5)
-    assert_sound(found, library, 5)
+    assert_sound(found, provider.corpus, 5)
     assert {one.source for one in found} == {"chunk"}
-
-
-def test_damaged_entities_are_passed_over_with_a_warning(tiny_encoder, tmp_path, caplog):
-    config = IndexConfig(source=ROWS, index_folder=str(tmp_path))
-    build_index(config, tiny_encoder)
-    (open_index(config).path / "entities.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    library = open_index(config)
-    provider = StructuredProvider(build_retriever(library, tiny_encoder))
+    (copied / "entities.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    provider = StructuredProvider(build_retriever(Library(copied), tiny_encoder))
     assert not provider.health_check().entities
     assert {one.source for one in provider.retrieve(QUESTION, 5)} == {"chunk"}
     assert "cannot be read" in caplog.text
 
 
-def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the_next_extraction(
-    tiny_encoder, tmp_path
-):
-    settings = ExtractionSettings(schema_name="regulation")
-    config = IndexConfig(source=ROWS, index_folder=str(tmp_path))
-    build_index(config, tiny_encoder)
-    extract_library(open_index(config), settings)
-    store = open_index(config).entity_store
+def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the_next_extraction(copied):
+    settings, store = ExtractionSettings(schema_name="regulation"), Library(copied).entity_store
     with store._store_transaction() as connection:
         connection.execute("DROP TABLE words")
         connection.execute("DROP TABLE worded")
-    assert open_index(config).entities_like(QUESTION) == []
-    (plan,) = plan_rebuild(open_index(config), ["entities"], settings)
+    assert Library(copied).entities_like(QUESTION) == []
+    (plan,) = plan_rebuild(Library(copied), ["entities"], settings)
     assert plan.documents == store.count_lacking_words() == len(ROWS)
-    extract_library(open_index(config), settings)
-    assert open_index(config).entities_like(QUESTION)[0].doc_id == "L3141-3"
+    extract_library(Library(copied), settings)
+    assert Library(copied).entities_like(QUESTION)[0].doc_id == "L3141-3"
     assert store.count_lacking_words() == 0
 
 
-def test_entities_of_a_removed_document_are_not_found(tiny_encoder, tmp_path):
-    config = IndexConfig(source=ROWS, index_folder=str(tmp_path))
-    build_index(config, tiny_encoder)
-    extract_library(open_index(config), ExtractionSettings(schema_name="regulation"))
-    before = open_index(config)
-    remove_documents(["L3141-3"], config.index_folder)
-    assert "L3141-3" not in {one.doc_id for one in open_index(config).entities_like(QUESTION)}
+def test_entities_of_a_removed_document_are_not_found(copied):
+    before = Library(copied)
+    remove_documents(["L3141-3"], copied.parent)
+    assert "L3141-3" not in {one.doc_id for one in Library(copied).entities_like(QUESTION)}
     assert "L3141-3" not in {one.doc_id for one in before.entities_like(QUESTION)}
 
 

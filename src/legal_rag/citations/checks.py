@@ -67,12 +67,7 @@ class CitationChecker:
     """Checks claims against documents."""
 
     def __init__(self, sources: SourceTexts, searched: Sequence[str]) -> None:
-        """Take the documents.
-
-        Args:
-            sources: All of them.
-            searched: Ids of those searched for a quotation that is not where its marker says.
-        """
+        """Take documents, and the ids of those `searched` for a quotation that is not where its marker says."""
         self._sources, self._searched = sources, searched
 
     def check(self, claim: Claim, references: Sequence[MarkedReference]) -> list[Citation]:
@@ -315,16 +310,10 @@ INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
 def _check_surroundings(
     claim: Claim, source: SourceText, places: Sequence[Span], cited: Span, others: Sequence[SourceText] = ()
 ) -> tuple[str, ...] | None:
-    """Check the words around the quotations of a claim against the document quoted.
+    """Check the words around the quotations of a claim, whose spans in `source` are `places`.
 
-    Only a closed set is checked: what contradicts the decision, and what it cannot confirm.
-
-    Args:
-        claim: One with quotations.
-        source: The document quoted.
-        places: Spans of its quotations in the document.
-        cited: The passage that the claim points to.
-        others: Documents that the rest of the sentence quotes: facts about them are theirs.
+    Only a closed set is checked: what contradicts the decision, and what it cannot confirm. `cited` is the passage that
+    the claim points to; the rest of the sentence quotes `others`, and facts about them are theirs.
 
     Returns:
         Warnings, French sentences; None if the words contradict the decision.

@@ -77,13 +77,9 @@ class Enrichment:
     def __init__(
         self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], seen: Container[str] | None = None
     ) -> None:
-        """Take an answer.
+        """Take an answer without its markers; documents; ids `searched` for quotations without a correct marker.
 
-        Args:
-            marked: The answer, its markers taken out.
-            sources: The documents.
-            searched: Ids of those searched for quotations without a correct marker.
-            seen: Ids of those whose citations may hold; None is all.
+        `seen` are the ids of documents whose citations may hold; None is all.
         """
         self._seen = seen
         self._marked, self._plain = marked, read_plain(marked.plain)
@@ -245,14 +241,14 @@ class CitationEnricher:
         seen: Container[str] | None = None,
         bears_out: Callable[[str, str], str | None] = lambda before, name: None,
     ) -> EnrichedResponse:
-        """Check an answer.
+        """Check an answer, with markers in any usual spelling.
 
         A marker is checked against its document; a quotation without one, or whose marker is wrong, is searched for in
         the documents that were read. A marker is added only to a sentence that quotes word for word, where all of its
         quotations stand in one of these documents only.
 
         Args:
-            text: The answer, with markers in any usual spelling.
+            text: The answer.
             read: Ids of the documents that the agent read, searched in this order; None takes those that the answer
                 cites, or, of a mapping, all.
             seen: Ids of the documents of which the model was shown anything: a citation of another one is not verified,

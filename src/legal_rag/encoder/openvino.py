@@ -35,6 +35,7 @@ QUESTION_CHARACTERS = slice(300, 380)
 # Share of the activations' scale moved into the weights before both are rounded (SmoothQuant's alpha, Xiao et al.,
 # 2023). nncf's own 0.95 gave a mean cosine with float32 of 0.993 on questions, this one 0.999.
 SMOOTHING = 0.75
+EPSILON = 1e-12  # of the layer norms
 PROJECTION = "projection"  # the node that quantisation leaves as it is
 
 
@@ -79,16 +80,12 @@ class Conversion(NamedTuple):
 
 def convert_bundled(bundled: BundledModel) -> Conversion:
     """Build the bundled encoder's graph from its weights, without torch."""
-    graph = build_bert(bundled.weights, bundled.words, n_heads=bundled.n_heads, projection=bundled.projection)
+    graph = build_bert(bundled.weights, bundled.words, n_heads=bundled.shape["heads"], projection=bundled.projection)
     return Conversion(Tokens(WholeVocabulary(bundled.tokenizer), bundled.settings), graph)
 
 
 def convert_checkpoint(checkpoint: "ColbertCheckpoint") -> Conversion:
-    """Trace a checkpoint's transformer and projection.
-
-    Raises:
-        OpenVinoError: If OpenVINO cannot convert them.
-    """
+    """Trace a checkpoint's transformer and projection; OpenVinoError if OpenVINO cannot convert them."""
     try:
         return Conversion(checkpoint.tokens, _trace_body(checkpoint.body), _trace_head(checkpoint))
     except Exception as error:  # tracing runs the model's own code and two libraries: anything can come
@@ -227,7 +224,6 @@ def build_bert(
     words: WordTable,
     *,
     n_heads: int,
-    epsilon: float = 1e-12,
     projection: np.ndarray | None = None,
 ) -> Any:
     """Build the graph of a BERT encoder (Devlin et al., 2019; exact GELU, layer norms after each block).
@@ -236,20 +232,19 @@ def build_bert(
         weights: float32 arrays under their names in transformers' `BertModel`, word embeddings excepted.
         words: The word embeddings.
         n_heads: Attention heads of a layer.
-        epsilon: Of the layer norms.
         projection: Shape (dim, hidden): maps the last hidden states to token vectors; None leaves them.
 
     Returns:
         An `openvino.Model`: `input_ids` and `attention_mask`, (n_texts, n_tokens), int64, to token vectors, float32,
         (n_texts, n_tokens, dim), not normalised.
     """
-    return _Graph(weights, n_heads, epsilon).build(words, projection)
+    return _Graph(weights, n_heads).build(words, projection)
 
 
 class _Graph:
-    def __init__(self, weights: Mapping[str, np.ndarray], n_heads: int, epsilon: float) -> None:
+    def __init__(self, weights: Mapping[str, np.ndarray], n_heads: int) -> None:
         self._op: Any = import_openvino().opset15
-        self._weights, self._n_heads, self._epsilon = weights, n_heads, epsilon
+        self._weights, self._n_heads = weights, n_heads
 
     def build(self, words: WordTable, projection: np.ndarray | None) -> Any:
         op = self._op
@@ -307,7 +302,7 @@ class _Graph:
         return self._op.add(product, _f32(self._weights[f"{name}.bias"]))
 
     def _norm(self, states: Any, name: str) -> Any:
-        normal = self._op.mvn(states, _i64([-1]), True, self._epsilon, "inside_sqrt")
+        normal = self._op.mvn(states, _i64([-1]), True, EPSILON, "inside_sqrt")
         scaled = self._op.multiply(normal, _f32(self._weights[f"{name}.weight"]))
         return self._op.add(scaled, _f32(self._weights[f"{name}.bias"]))
 

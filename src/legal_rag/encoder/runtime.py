@@ -56,18 +56,11 @@ def give_back_memory() -> None:
 
 
 def compile_model(model: Any, *, kept_in: Path | None = None) -> Any:
-    """Compile a model for this processor.
+    """Compile a model, the path of a converted one or an `openvino.Model`, for this processor.
 
-    Args:
-        model: The path of a converted model, or an `openvino.Model`.
-        kept_in: A folder for the compiled graph, without the weights, from which the next process loads the model at
-            `model` in a third of the time; unused where it cannot be made.
-
-    Returns:
-        OpenVINO's compiled model.
-
-    Raises:
-        OpenVinoError: If the file is damaged, or OpenVINO does not run here.
+    `kept_in` is a folder for the compiled graph, without the weights, from which the next process loads the model in a
+    third of the time; unused where it cannot be made. OpenVinoError if the file is damaged, or OpenVINO does not run
+    here.
     """
     try:
         # What is not int8 is computed in the processor's fastest precision.

@@ -78,10 +78,9 @@ def batch_query(
     mode: Mode | None = None,
     filters: Filters | None = None,
 ) -> Run:
-    """Rank at most `k` documents for each question; questions are encoded and searched in batches.
+    """Rank at most `k` documents for each question, encoded and searched in batches.
 
-    Raises:
-        ValueError: If a question is empty or longer than the encoder reads; the message names it.
+    A question that is empty or longer than the encoder reads is a ValueError that names it.
     """
     for query in queries:
         try:
@@ -322,11 +321,7 @@ def _why_absent(doc_id: str, corpus: Any) -> str:
 
 
 def plot_runs(qrels: Qrels, runs: Mapping[str, Run]) -> "Plot":
-    """Draw how recall grows with depth, and how many questions have their first hit at which rank, for each run.
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Draw how recall grows with depth, and how many questions have their first hit at which rank, for each run."""
     require("matplotlib")
     from matplotlib.figure import Figure as Plot
 

@@ -70,11 +70,7 @@ class Ranker:
         self._open_vectors, self._searchable = open_vectors, searchable
 
     def checked(self, mode: str | None) -> Mode:
-        """Return a mode that the corpus is indexed for; None takes the best available.
-
-        Raises:
-            ValueError: If there is no such mode, or it needs an index that the corpus does not have.
-        """
+        """Return a mode that the corpus is indexed for, else ValueError; None takes the best available."""
         if mode is None:
             mode = "hybrid" if self._searchable else "bm25+rerank"
         if mode not in MODES:
@@ -245,11 +241,7 @@ def propagate_citations(
 
     Each of the best `CITING_DOCUMENTS` passes on its score above the last of them, in equal parts to all that it cites.
     The gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
-
-    Args:
-        scores: Of documents, by key.
-        links: From them.
-        shares: By link name, the share of all documents that cite it; in [0, 1].
+    `scores` are of documents, by key; `shares` say, by link name, what share of all documents cites it.
 
     Returns:
         Positive gains by key, in the unit of the scores.
@@ -284,14 +276,8 @@ def idf_weighted_query(
 ) -> np.ndarray:
     """Scale a question's token vectors by IDF; drop those of stop words, punctuation and special tokens.
 
-    A token weighs the square root of its word's inverse document frequency; weights have mean 1. Rows of the encoder's
-    query expansion weigh 1.
-
-    Args:
-        question: The question.
-        vectors: Shape (n_rows, dim), unit rows.
-        offsets: Shape (n_rows, 2): their character spans, see `TokenVectors`.
-        rarity: Returns the inverse document frequency of a word, 0 for a stop word.
+    A token weighs the square root of its word's inverse document frequency, as `rarity` gives it (0: a stop word);
+    weights have mean 1. Rows of the encoder's query expansion weigh 1. See `TokenVectors` for `vectors` and `offsets`.
 
     Returns:
         Shape (n_kept, dim), at most n_rows; `vectors` unchanged where no word counts.

@@ -90,7 +90,7 @@ class Retriever:
             encoder: The one its index was made with; None loads the one that the manifest names, when first needed.
             settings: How thorough searches are.
             shards: The corpus's shards, if they are open already, e.g. in Ray actors.
-            trust_remote_code: Run code that comes with the encoder loaded; an index cannot allow it by itself.
+            trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
         """
         self.corpus, self._encoder, self._shards = corpus, encoder, shards
         self._settings = settings or SearchSettings()
@@ -102,12 +102,7 @@ class Retriever:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that the index was made with, loaded on first use unless it was given.
-
-        Raises:
-            FileNotFoundError: If it cannot be found.
-            ValueError: If the manifest does not name it.
-        """
+        """The encoder that the index was made with, loaded on first use; see `load_encoder` for what is raised."""
         with self._lock:
             if self._encoder is None:
                 manifest, path = self.corpus.manifest, self.corpus.path
@@ -151,12 +146,7 @@ class Retriever:
         return bool(self.corpus.manifest["plaid"]["n_bits"])
 
     def load(self) -> None:
-        """Load encoder and shards now, at once: compiling the encoder leaves Python's lock to numba.
-
-        Raises:
-            FileNotFoundError: If the encoder cannot be found.
-            ValueError: If the manifest does not name it, or a shard is damaged.
-        """
+        """Load encoder and shards now, at once: compiling the encoder leaves Python's lock to numba."""
         with self._lock:
             if self._encoder is None and self._has_plaid:
                 with ThreadPoolExecutor(1) as other:
@@ -224,14 +214,14 @@ class Retriever:
         Args:
             query: The question.
             k: How many hits at most.
-            mode: 'hybrid', 'colbert', 'bm25' or 'bm25+rerank'; None takes the first that the corpus is indexed for.
+            mode: One of `MODES`; None takes the first that the corpus is indexed for.
             filters: Restrict the search to documents that pass them.
             by_document: Count documents: each appears once, by its best chunk.
             diverse: Leave out near-duplicates of a chunk ranked above.
 
         Raises:
-            ValueError: If the question is empty or, unless BM25 alone ranks, longer than the encoder reads, k is below
-                1, or the corpus is not indexed for the mode.
+            ValueError: If the question is empty or, unless BM25 alone ranks, too long for the encoder, or the corpus is
+                not indexed for the mode.
         """
         return self.search_batch([query], k, mode=mode, filters=filters, by_document=by_document, diverse=diverse)[0]
 
@@ -265,14 +255,9 @@ class Retriever:
     def document_tokens(self, doc_id: str, near: int = 0) -> TokenVectors:
         """Return the token vectors of a document, with their characters in its content, in order.
 
-        As stored in the index; re-encoded where the index cannot return them or has pooled them.
-
-        Args:
-            doc_id: The document.
-            near: Of a document of more than `CHUNKS_READ` chunks, those nearest to this character are read.
-
-        Raises:
-            LookupError: If there is no such document.
+        As stored in the index; re-encoded where the index cannot return them or has pooled them. Of a document of more
+        than `CHUNKS_READ` chunks, those nearest to the character `near` are read. LookupError if there is no such
+        document.
         """
         positions = self.corpus.positions(Filters(doc_ids=(doc_id,)))
         places = [(shard, int(row)) for shard, rows in enumerate(positions) for row in rows]
@@ -349,7 +334,7 @@ def build_retriever(
     settings: SearchSettings | None = None,
     trust_remote_code: bool = False,
 ) -> Retriever:
-    """Make a corpus searchable with the encoder that its index was made with.
+    """Make a corpus, or the Library in a folder, searchable with the encoder that its index was made with.
 
     Args:
         corpus: A Library, or its folder.
@@ -393,14 +378,9 @@ class RayRetriever(Retriever):
         settings: SearchSettings | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        """Start the actors; see `build_retriever` for the other arguments and for what it raises.
+        """Start `n_actors` at most, one per shard at most; see `build_retriever` for the other arguments.
 
-        Args:
-            n_actors: How many hold the shards; at most one per shard is started.
-            address: The cluster's, as for `ray.init`; None takes the one `RAY_ADDRESS` names, or this machine alone.
-
-        Raises:
-            ValueError: If `n_actors` is below 1, a shard is damaged, or Ray is not installed.
+        `address` is the cluster's, as for `ray.init`; None takes the one `RAY_ADDRESS` names, or this machine alone.
         """
         from legal_rag.library.ray import RayShards
 

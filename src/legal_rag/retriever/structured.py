@@ -107,10 +107,8 @@ class StructuredProvider:
     def __init__(self, retriever: Retriever, reasoner: Reasoner | None = None, mode: Mode | None = None) -> None:
         """Combine the parts of a retriever's corpus.
 
-        Args:
-            retriever: Searches the chunks.
-            reasoner: Asks a model, see `legal_rag.agent.outlines`; None skips the outlines.
-            mode: How chunks are ranked; see `Retriever.search`.
+        `reasoner` asks a model, see `legal_rag.agent.outlines`; None skips the outlines. `mode` ranks the chunks, see
+        `Retriever.search`.
         """
         self.retriever, self.reasoner, self._mode = retriever, reasoner, mode
 
@@ -130,12 +128,7 @@ class StructuredProvider:
         )
 
     def retrieve(self, question: str, top_k: int = 5, filters: Filters | None = None) -> list[StructuredResult]:
-        """Return the spans that answer a question best, by all parts that are present.
-
-        Args:
-            question: The question.
-            top_k: How many at most.
-            filters: That all results pass.
+        """Return the `top_k` spans at most that answer a question best, by all parts that are present.
 
         Raises:
             ValueError: As `Retriever.search` does.

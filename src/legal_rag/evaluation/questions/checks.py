@@ -23,7 +23,7 @@ from legal_rag.base.text import (
 from legal_rag.corpus.files import is_french
 from legal_rag.library.bm25 import lexical_words
 
-STRATEGIES: Final = ("refine", "best-of-n", "refine+best-of-n")
+STRATEGIES: Final = ("refine", "best-of-n")
 WORKERS: Final = 8  # requests to a model under way at once; changes nothing in what is kept
 LOWEST_THRESHOLD: Final = 0.5  # exclusive: what is not grounded, not French or out of form is never kept
 

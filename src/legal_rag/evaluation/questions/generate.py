@@ -74,23 +74,22 @@ def generate_questions(
     Args:
         library: An open Library, or its folder; or `SourceDocuments` of a source that has no index.
         lm: A language model; None makes questions of official summaries.
-        limit: How many documents, drawn at random; None takes all.
-        doc_ids: Draw among these documents; empty for all.
-        seed: See `QuestionSettings`.
+        limit: How many documents, drawn at random among `doc_ids` if there are any; None takes all.
+        doc_ids: See `limit`.
+        seed: See `QuestionSettings`, as for further `settings`.
         workers: Requests to the model under way at once.
         output: The dataset's folder; one begun before is resumed.
         requests_per_minute: To the model, at most.
         retriever: For `must_retrieve` and `hard_negatives`; None opens the Library's.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
-        settings: Further ones of `QuestionSettings`.
+        settings: Further ones.
 
     Raises:
-        ValueError: If a setting is out of range or needs an index, the folder was begun with others or holds something
-            else where a dataset's files go, or another process works on it.
+        ValueError: If a setting is out of range or needs an index, or the folder was begun with others or holds
+            something else.
         LookupError: If there is no document of one of `doc_ids`.
-        MissingExtraError: If pyarrow is not installed.
-        ConnectionError: If the first requests do not reach the model, it refuses every request, or it fails on too
-            many documents in a row. What is finished is kept: the same call resumes.
+        ConnectionError: If the model is not reached, refuses, or fails on too many documents in a row. What is finished
+            is kept: the same call resumes.
     """
     library = Library(Path(library).expanduser()) if isinstance(library, str | Path) else library
     config = QuestionSettings(seed=seed, **settings)

@@ -10,7 +10,7 @@ from typing import Literal
 import dspy
 
 from legal_rag.corpus.chunking import draw_window
-from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
+from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, tidy
 from legal_rag.evaluation.questions.dataset import CheckpointRecord, Documents, make_row, usage_columns
 from legal_rag.llm import (
     UNLIMITED,
@@ -25,8 +25,6 @@ from legal_rag.llm import (
     lm_of,
     model_of,
 )
-
-GROUNDED = 0.8  # `span_grounding_reward` of an answer that is in the text
 
 
 class FullQAExtraction(dspy.Signature):
@@ -48,42 +46,18 @@ class FullQAExtraction(dspy.Signature):
     language: Literal["français"] = dspy.OutputField(desc="La langue de sortie - toujours français", default="français")
 
 
-class GroundedPredict(dspy.Module):
-    """The best of several tries by grounding, as one step, which `dspy.Refine` can give advice on.
-
-    Refine looks for each step of a trace among the module's own predictors; BestOfN runs copies of them.
-    """
-
-    def __init__(self, tries: int) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(FullQAExtraction)
-        self.tries = tries
-
-    def forward(self, context: str) -> dspy.Prediction:
-        """Ask until an answer is found in the text; ValueError if no reply could be read."""
-        best = dspy.BestOfN(self.predict, self.tries, span_grounding_reward, GROUNDED, fail_count=2 * self.tries)
-        with dspy.context(trace=[]):
-            reply = best(context=context)
-        if reply is None:
-            raise ValueError("no reply could be read")
-        dspy.settings.trace.append((self.predict, {"context": context}, reply))
-        return reply
-
-
 class Writer:
     """A strategy of asking, shared by threads: each call works on copies.
 
     'refine' tells the model after each try what to do better (`dspy.Refine`), which takes another request; 'best-of-n'
-    only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best of several tries by grounding.
+    only tries again (`dspy.BestOfN`).
     """
 
     def __init__(self, settings: QuestionSettings) -> None:
-        """Take from the settings `strategy`, `tries` of each of the two, and `threshold` of `qa_reward`."""
-        tries = settings.tries
-        nested = settings.strategy == "refine+best-of-n"
-        module: dspy.Module = GroundedPredict(tries) if nested else dspy.Predict(FullQAExtraction)
-        repeat = dspy.BestOfN if settings.strategy == "best-of-n" else dspy.Refine
-        self._module = repeat(module, tries, qa_reward, threshold=settings.threshold, fail_count=2 * tries)
+        """Take from the settings `strategy`, `tries`, and `threshold` of `qa_reward`."""
+        repeat, tries = dspy.BestOfN if settings.strategy == "best-of-n" else dspy.Refine, settings.tries
+        predict = dspy.Predict(FullQAExtraction)
+        self._module = repeat(predict, tries, qa_reward, threshold=settings.threshold, fail_count=2 * tries)
 
     def __call__(self, context: str, lm: dspy.BaseLM) -> dspy.Prediction | None:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
@@ -111,10 +85,7 @@ def question_prompt(context: str) -> str:
 
 def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
     """Return the most requests for one document: for pairs, and for advice (`dspy.Refine`)."""
-    tries = settings.tries
-    if settings.strategy == "best-of-n":
-        return tries, 0
-    return (tries if settings.strategy == "refine" else tries * tries), tries - 1
+    return settings.tries, 0 if settings.strategy == "best-of-n" else settings.tries - 1
 
 
 class ModelQuestions:
