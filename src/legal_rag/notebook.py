@@ -136,10 +136,11 @@ def build(
         ValueError: If no document is left, a column or a setting is unknown, or the folder holds something else.
     """
     from legal_rag.encoder.encoder import EncoderConfig
+    from legal_rag.extraction.schemas import ExtractionSettings
     from legal_rag.indexer.build import build_index
 
     config = _config(source, index, settings, encoder=EncoderConfig(name=encoder), limit=limit)
-    build_index(config)
+    build_index(config, extraction=ExtractionSettings() if entities else None)
     return _complete(open(index), entities=entities)
 
 

@@ -105,11 +105,9 @@ def index_command(place: Place, **settings: Any) -> None:
 
         report = build_index_on_ray(cfg, workers=settings["workers"])
     else:
-        from legal_rag.extraction.schemas import RULES
         from legal_rag.indexer.build import build_index
 
-        by_rules = settings["extract"] is not False and extraction.model_id == RULES
-        report = build_index(cfg, extraction=extraction if by_rules else None)
+        report = build_index(cfg, extraction=None if settings["extract"] is False else extraction)
     _print_index_report(place, report)
     if settings["extract"] is not False:
         extract_after_index(place.open(), extraction, keep_models=settings["extract_model"] is None)

@@ -57,8 +57,8 @@ def build_index(
     """Build a Library from a source; it replaces an existing one when it is complete.
 
     A build that was killed is resumed by the next one with the same settings, and gives the same index. `encoder` is a
-    loaded one, instead of the one `cfg` names. With `extraction`, by rules, entities are extracted too, unless the
-    Library that is replaced has any, which are kept.
+    loaded one, instead of the one `cfg` names. Where `extraction` is by rules and the Library that is replaced has no
+    entities, they are extracted while documents are read; see also `extract_library`.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.
@@ -220,7 +220,7 @@ def finish_build(
     earlier = library_path(cfg)
     with Stopwatch(report.seconds).timed("parts"), ExitStack() as opened:
         others = []
-        if extraction and not (earlier / ENTITIES).is_file():
+        if extraction and extraction.model_id == RULES and not (earlier / ENTITIES).is_file():
             others.append(opened.enter_context(entity_part(scratch, extraction)))
         manifest = finish_library(scratch, manifest, store.n_shards, parts, earlier=earlier, others=others)
     report.tokens = manifest["counts"]["tokens"]

@@ -264,7 +264,9 @@ class Packer:
         if vectors.ndim != 2 or vectors.shape[1] != table.shape[1]:
             raise ValueError(f"token vectors of shape {vectors.shape} do not fit a codebook of dim {table.shape[1]}")
         rows = self._nearest.rows(vectors)
-        buckets = np.searchsorted(self._cutoffs, vectors - table[rows]).astype(np.uint8)
+        residuals, buckets = vectors - table[rows], np.zeros(vectors.shape, dtype=np.uint8)
+        for cutoff in self._cutoffs:
+            buckets += residuals > cutoff
         return self._numbers[rows], pack_buckets(buckets, self._n_bits)
 
 

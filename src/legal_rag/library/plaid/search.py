@@ -384,10 +384,11 @@ class MappedShard:
             codes = part.codes[rows].astype(np.int64)
             if len(codes) and not 0 <= codes.min() <= codes.max() < len(codebook.centroids):
                 raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
-            residuals = codebook.residuals[part.residuals[rows]].reshape(len(codes), self.dim)
-            vectors = residuals + codebook.centroids[codes]
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            blocks.append(vectors / np.maximum(lengths, np.float32(1e-12)))
+            vectors = codebook.residuals[part.residuals[rows]].reshape(len(codes), self.dim)
+            vectors += codebook.centroids[codes]
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            vectors /= np.maximum(lengths, np.float32(1e-12))[:, None]
+            blocks.append(vectors)
         return np.concatenate(blocks)
 
 
