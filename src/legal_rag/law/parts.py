@@ -14,7 +14,8 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 from legal_rag.base.text import Span, read_words, words_of
-from legal_rag.law.outcomes import Operative, operative_part
+from legal_rag.law.outcomes import Operative
+from legal_rag.law.reading import Reading, read
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
 from legal_rag.law.words import letters_of, phrases, spelt
 
@@ -128,12 +129,12 @@ def _split_lines(text: str) -> Iterator[Span]:
         yield start, end
 
 
-def _part_of_each(text: str, lines: Sequence[Span], is_own_reason: Callable[[str], bool]) -> list[PartKind]:
-    """Return the main part of each line of a decision; `is_own_reason` says whether a reason is the court's own."""
-    operative = operative_part(text)
+def _part_of_each(reading: Reading, lines: Sequence[Span]) -> list[PartKind]:
+    """Return the main part of each line of a decision."""
+    text, operative = reading.text, reading.operative
     ruling, annex = _ruling(text, lines, operative)
     before = [text[start:end] for start, end in lines[:ruling]]
-    opened = _account(before, bool(operative and operative.in_articles), is_own_reason)
+    opened = _account(before, bool(operative and operative.in_articles))
     opened = {0: "header", **opened, ruling: "ruling", annex: "annex"}
     parts: list[PartKind] = []
     for number in range(len(lines)):
@@ -211,7 +212,7 @@ def _has_formula(text: str, line: Span, formula: re.Pattern[str] = _FORMULA) -> 
     return formula.search(text, start, min(end, start + _FORMULA_WITHIN)) is not None
 
 
-def _account(words: Sequence[str], by_council: bool, is_own_reason: Callable[[str], bool]) -> dict[int, PartKind]:
+def _account(words: Sequence[str], by_council: bool) -> dict[int, PartKind]:
     """Return which of the lines before the ruling open the statement, the claims and the reasons."""
 
     def first(*tests: Callable[[str], object], after: int = -1, before: int | None = None) -> int | None:
@@ -229,9 +230,9 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: Callable[[st
     statement = account if titled is None or is_earlier else titled
     after = -1 if statement is None else statement
     if reasons is None:
-        reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
+        reasons = first(_FIRST_NUMBER.match, _is_own_reason, after=after)
     elif is_vague:  # reasons that begin without a heading may have some further on
-        own_reasons = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
+        own_reasons = first(_is_own_reason, after=after, before=reasons)
         reasons = reasons if own_reasons is None else own_reasons
     if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
         reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
@@ -253,24 +254,31 @@ def _is_reason(words: str) -> bool:
     return _REASON.match(words) is not None and not _OF_THE_PROCEDURE.search(words[:300])
 
 
-def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
+def _is_own_reason(words: str) -> bool:
+    """Is a line a reason of the court's own?"""
+    return _is_reason(words) and _paragraph_speaker(words, "reasons", "court") == "court"
+
+
+def read_paragraphs(text: str | Reading, zones: object = None) -> list[Paragraph]:
     """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
     Other texts have neither parts nor speakers. The `zones` of a record of the Cour de cassation's Judilibre, lists of
     {"start", "end"} in characters by the names in `_ZONES`, give the main parts if they fit the text.
     """
+    reading = read(text)
+    text = reading.text
     lines = list(_split_lines(text))
     parts = _part_of_zones(zones, lines, len(text))
     if parts is None:
         parts = []
         if _is_decision(text, lines):
-            parts = _part_of_each(text, lines, lambda words: _paragraph_speaker(words, "reasons", "court") == "court")
+            parts = _part_of_each(reading, lines)
         if not {"reasons", "ruling"} & set(parts):
             return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
     censured = _censured(text, lines, parts, speakers)
-    read = zip(lines, parts, speakers, strict=True)
-    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(read)]
+    attributed = zip(lines, parts, speakers, strict=True)
+    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(attributed)]
 
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
