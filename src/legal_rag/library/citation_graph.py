@@ -84,7 +84,7 @@ class CitationLinks:
         """Return the documents that cite a key and have one of some outcomes.
 
         Args:
-            term: A key of `legal_rag.law.keys.cited_keys`.
+            term: A key of `legal_rag.law.keys.document_keys`.
             solutions: As their sources write them.
             most: Citing documents examined, those indexed last.
         """
