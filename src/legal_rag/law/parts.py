@@ -16,6 +16,7 @@ from typing import Literal
 from legal_rag.base.text import Span, read_words, words_of
 from legal_rag.law.outcomes import Operative
 from legal_rag.law.reading import Reading, read
+from legal_rag.law.scanning import Around
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
 from legal_rag.law.words import letters_of, phrases, spelt
 
@@ -27,6 +28,11 @@ def cues(*names: str) -> str:
     """Return one pattern of the alternatives in some lists; a blank in them is any white space."""
     phrases = [phrase for name in names for phrase in read_words("legal_rag.law", "cues.toml")[name]]
     return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
+
+
+def _around(name: str, before: int, after: int, flags: int = re.IGNORECASE) -> Around:
+    """Make a pattern of a list of cues that is tried around its words: see `Around`."""
+    return Around(cues(name), read_words("legal_rag.law", "cues.toml")[f"{name}_words"], before, after, flags)
 
 
 class _Opening:
@@ -90,7 +96,7 @@ _REASON = re.compile(rf"{_NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
 _CONCLUDES = re.compile(cues("concludes"))
-_QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
+_QUASHES = _around("quashes", 80, 60)
 _COURT_NAMED, _COURT_TOLD = re.compile(cues("court_named")), re.compile(cues("court_told"))
 _PLEADS, _COURT_FORM = re.compile(cues("pleads")), re.compile(rf"{_REASON.pattern}|(?:Vu|VU)\b", re.IGNORECASE)
 _HEAD_CHARS = 4000  # in which a court is named: a summary may precede its name
@@ -290,7 +296,8 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
 
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
-_EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
+_EXPERT = re.compile(cues("experts"), re.IGNORECASE)
+_CHARGES = _around("charges", 60, 60)
 _JUDGES = rf"(?i:\b{cues('judges')}\b)"
 _RETAINS = re.compile(
     rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
@@ -311,7 +318,7 @@ _WHEREAS = re.compile(
     r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
 )
 _APPROVES = re.compile(cues("approves"), re.IGNORECASE)
-_COURT_HOLDS = re.compile(cues("court_holds"))
+_COURT_HOLDS = _around("court_holds", 40, 250, flags=0)
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
 _GOES_ON = re.compile(rf"\W*{_NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
 _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
@@ -541,7 +548,7 @@ def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speak
     """
     censured: set[int] = set()
     for number, line in enumerate(lines):
-        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
+        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text[slice(*line)]):
             for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
                 if not _is_held_below(text, lines[before], parts[before], speakers[before]):
                     break
@@ -555,4 +562,4 @@ def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speak
 def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:
     if part != "reasons" or speaker not in ("court", "lower_court"):
         return False
-    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text, *line))
+    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text[slice(*line)]))
