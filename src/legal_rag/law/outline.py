@@ -101,7 +101,6 @@ class _Run:
 
 
 def _numbered_marks(text: str) -> list[Mark]:
-    """Return the marks of a text's numbered lines, in order."""
     lines: dict[Shape, list[_NumberedLine]] = defaultdict(list)
     matches = list(_NUMBERED.finditer(text))
     for match in matches if not _is_dense(len(matches), text) else []:
@@ -465,8 +464,6 @@ def build_tree(text: str | Reading) -> TreeNode:
 
 @dataclass
 class _Draft:
-    """A section under construction."""
-
     mark: Mark
     rank: int
     end: int = 0

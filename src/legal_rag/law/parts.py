@@ -136,7 +136,6 @@ def _split_lines(text: str) -> Iterator[Span]:
 
 
 def _part_of_each(reading: Reading, lines: Sequence[Span]) -> list[PartKind]:
-    """Return the main part of each line of a decision."""
     text, operative = reading.text, reading.operative
     ruling, annex = _ruling(text, lines, operative)
     before = [text[start:end] for start, end in lines[:ruling]]
@@ -195,7 +194,6 @@ def _has_courts_form(text: str, line: Span) -> bool:
 
 
 def _is_inside_quotation(text: str, start: int) -> bool:
-    """Is a quotation still open at `start`?"""
     near = max(0, start - _QUOTE_CHARS)
     return text.rfind("«", near, start) > text.rfind("»", near, start)
 
@@ -261,7 +259,6 @@ def _is_reason(words: str) -> bool:
 
 
 def _is_own_reason(words: str) -> bool:
-    """Is a line a reason of the court's own?"""
     return _is_reason(words) and _paragraph_speaker(words, "reasons", "court") == "court"
 
 

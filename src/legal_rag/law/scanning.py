@@ -149,7 +149,6 @@ def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
 
 @cache
 def _with_case(words: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
-    """Return words, and whether each matches any case."""
     return tuple((word, word == word.lower()) for word in words)
 
 
