@@ -106,33 +106,14 @@ def test_characters_that_cannot_be_stored_become_replacement_characters(text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "<" * 25_000,
-        "&" * 25_000,
-        "<br" * 25_000,
-        "<br " * 25_000,
-        "mot<br/>" * 25_000,
-        "<!--" * 25_000,
-        "<!-- x -->" * 25_000,
-        "<p>mot</p>" * 25_000,
-        "<div>" * 25_000,
-        "<script>" * 25_000,
-        "<script><style>" * 12_500,
-        "<td>mot</td>" * 25_000,
-        '<a b="' * 25_000,
-        "<a " + '="' * 25_000,
-        "<a " + "= " * 25_000 + "'",
-        "&" + "amp;" * 25_000,
-        "<" * 25_000 + "b>" * 25_000,
-        "<p>" + "\n " * 25_000,
-    ],
-    ids=lambda text: text[:12].strip(),
+    "unit",
+    ["<", "&", "<br ", "mot<br/>", "<!--", "<!-- x -->", "<p>mot</p>", "<script>", "<script><style>", '<a b="', "\n "],
 )
-def test_a_hostile_text_takes_linear_time(text):
+def test_a_hostile_text_takes_linear_time(unit):
     started = time.process_time()
-    clean_text(text)
-    assert time.process_time() - started < 2  # a quadratic pattern takes many
+    for text in ("<p>" + unit * 25_000, "<a " + unit * 25_000 + "'"):
+        clean_text(text)
+    assert time.process_time() - started < 4  # a quadratic pattern takes many
 
 
 class Pair(NamedTuple):

@@ -147,17 +147,6 @@ def test_chunks_of_all_real_decisions_are_sound(shared_decisions, bundled):
         assert_sound(chunks, document.content, used, bundled.count_tokens)
 
 
-def assert_sound_on_decisions(documents, encoder):
-    config, overlapping = ChunkConfig(), ChunkConfig(chunk_tokens=128, overlap_tokens=32, header_on="every")
-    n_documents = 0
-    for n_documents, document in enumerate(documents, start=1):
-        used = config if n_documents % 2 else overlapping
-        chunker = build_chunker(used, encoder.count_tokens, encoder.identity.document_length)
-        chunks = chunk_document(document.content, document.id, document.title, document.decision_date, chunker)
-        assert_sound(chunks, document.content, used, encoder.count_tokens)
-    return n_documents
-
-
 def chunk_texts(content, title="", date="", columns=None, **settings):
     chunker = build_chunker(ChunkConfig(**settings), count_tokens)
     return [item.header + item.text for item in chunk_document(content, "A", title, date, chunker, columns=columns)]
@@ -242,8 +231,8 @@ def test_a_word_too_long_is_cut_and_loses_nothing_and_the_limit_is_never_more_th
 
 def test_a_text_of_nothing_but_short_lines_is_chunked_in_reasonable_time():
     started = time.perf_counter()
-    assert len(chunk_texts("mot\n" * 100_000)) > 100
-    assert time.perf_counter() - started < 30
+    assert len(chunk_texts("mot\n" * 30_000)) > 50
+    assert time.perf_counter() - started < 10
 
 
 def test_words_are_counted_as_the_bundled_encoder_counts_whole_sentences(bundled, sample_rows):
@@ -294,19 +283,19 @@ def test_chunks_do_not_depend_on_how_much_is_read_at_once(monkeypatch, sample_ro
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 1_000_000,
-        "jugement," * 100_000,
-        "." * 1_000_000,
-        ". " * 100_000,
-        "a\u00a0" * 200_000,
-        "la cour " * 100_000,
+        "a" * 300_000,
+        "jugement," * 30_000,
+        "." * 300_000,
+        ". " * 30_000,
+        "a\u00a0" * 60_000,
+        "la cour " * 30_000,
     ],
     ids=lambda text: repr(text[:4]),
 )
 def test_a_hostile_text_is_chunked_in_linear_time(text):
     started = time.perf_counter()
     chunks = chunk_texts(text, chunk_tokens=511)
-    assert time.perf_counter() - started < 20  # a quadratic step takes minutes
+    assert time.perf_counter() - started < 8  # a quadratic step takes minutes
     assert len("".join("".join(chunks).split())) == len("".join(text.split()))
 
 

@@ -8,7 +8,7 @@ import pytest
 from legal_rag.corpus import Document
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.courts import words_of_value
-from legal_rag.law.keys import cited_keys, own_keys
+from legal_rag.law.keys import document_keys, own_keys
 from legal_rag.library import Filters
 from legal_rag.library.filters import fitting
 from legal_rag.retriever import Retriever
@@ -137,7 +137,7 @@ def test_days_bound_the_decision_s_own_date_both_included(library):
 
 def test_an_article_is_searched_in_what_is_cited_and_a_number_in_what_is_one_s_own(library):
     documents = list(library.documents())
-    cited = {one.id: {term for term in cited_keys(one) if term.startswith("article:")} for one in documents}
+    cited = {one.id: {term for term in document_keys(one) if term.startswith("article:")} for one in documents}
     terms = sorted({term for some in cited.values() for term in some if " " not in term})
     for term in random.Random(3).sample(terms, 20):
         value = term.removeprefix("article:")
@@ -223,4 +223,4 @@ def test_a_decision_keeps_its_own_number_and_cites_what_its_official_summary_cit
     article = Document(id="b", content="", title="Code du travail, article L1152-1", extra={"number": "L1152-1"})
     assert "article:L1152-1" in own_keys(article)
     summed_up = Document(id="a", content="Sur le moyen unique.", summary="Article L. 1152-1 du code du travail.")
-    assert "article:L1152-1 code du travail" in cited_keys(summed_up)
+    assert "article:L1152-1 code du travail" in document_keys(summed_up)

@@ -168,8 +168,6 @@ class ThreadConnections:
 
 
 class _HeldConnection:
-    """A thread's connection, and the process that opened it."""
-
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection, self.process = connection, os.getpid()
 

@@ -375,8 +375,8 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
 def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
     """Split a text, or a span of it, into windows of similar size that cover it, at line breaks, sentences or blanks.
 
-    A window has at most `most` characters and shares `overlap`, a quarter of `most` or less, to twice as many with the
-    next. A blank text has none.
+    A window has at most `most` characters and shares `overlap` to twice as many with the next; `overlap` is at most a
+    quarter of `most`. A blank text has none.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, got {most}")

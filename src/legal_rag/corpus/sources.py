@@ -89,7 +89,6 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
 
 
 def _close_after(rows: Callable[["ReaderProcess"], Records]) -> Records:
-    """Stream rows from a reader process, and close it afterwards."""
     with closing(ReaderProcess()) as process:
         yield from rows(process)
 

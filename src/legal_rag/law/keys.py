@@ -95,20 +95,12 @@ def _bare_articles(text: str) -> list[Identifier]:
     return find_identifiers(f"article {text}")
 
 
-def cited_keys(document: DocumentLike) -> list[str]:
-    """Return the relaxed and canonical keys of what a document cites in its text, summary or law column."""
-    return _cited_keys(cited_identifiers(document))
-
-
 def document_keys(document: DocumentLike) -> dict[str, bool]:
-    """Return a document's `cited_keys` and `own_keys`, and whether each is its own."""
+    """Return the relaxed and canonical keys of what a document cites and is, and whether each is its own."""
     own_identifiers = _own_identifiers(document)
-    cited = _cited_keys(_cited_identifiers(document, own_identifiers))
-    return dict.fromkeys(cited, False) | dict.fromkeys(_both_keys(own_identifiers), True)
-
-
-def _cited_keys(names: Iterable[Identifier]) -> list[str]:
-    return list(dict.fromkeys(term for name in names for term in (_relaxed(name), canonical_key(name))))
+    cited = _cited_identifiers(document, own_identifiers)
+    keys = dict.fromkeys((key for name in cited for key in (_relaxed(name), canonical_key(name))), False)
+    return keys | dict.fromkeys(_both_keys(own_identifiers), True)
 
 
 def cited_identifiers(document: DocumentLike) -> list[Identifier]:

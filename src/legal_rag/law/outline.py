@@ -10,11 +10,11 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
-from legal_rag.law.outcomes import operative_part
-from legal_rag.law.parts import is_part_heading, main_parts, read_paragraphs
+from legal_rag.law.parts import is_part_heading, main_parts
+from legal_rag.law.reading import Reading, read
 from legal_rag.law.scanning import BLANK
 from legal_rag.law.sentences import split_sentences
-from legal_rag.law.tree import PART_TITLES, Kind, Paragraph, Part, TreeNode
+from legal_rag.law.tree import PART_TITLES, Kind, Part, TreeNode
 from legal_rag.law.words import HEADINGS, Heading, letters_of, spelt
 
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
@@ -101,7 +101,6 @@ class _Run:
 
 
 def _numbered_marks(text: str) -> list[Mark]:
-    """Return the marks of a text's numbered lines, in order."""
     lines: dict[Shape, list[_NumberedLine]] = defaultdict(list)
     matches = list(_NUMBERED.finditer(text))
     for match in matches if not _is_dense(len(matches), text) else []:
@@ -454,30 +453,29 @@ _BULLET_CHARS = 12  # or number, before a heading
 FRONT = "En-tête"  # title of the text before the first heading
 
 
-def build_tree(text: str, paragraphs: Sequence[Paragraph] | None = None) -> TreeNode:
+def build_tree(text: str | Reading) -> TreeNode:
     """Build a document's outline: a decision's main parts, headings, then numbers; long stretches in bounded pieces.
 
-    Linear in the length of any text, and deterministic. `paragraphs` are the text's `read_paragraphs`, if known.
+    Linear in the length of any text, and deterministic.
     """
-    parts = main_parts(read_paragraphs(text) if paragraphs is None else paragraphs, len(text))
-    return _make_node(text, _nest_marks(_all_marks(text, parts), len(text)), 0, count())
+    reading = read(text)
+    return _make_node(reading.text, _nest_marks(_all_marks(reading), len(reading.text)), 0, count())
 
 
 @dataclass
 class _Draft:
-    """A section under construction."""
-
     mark: Mark
     rank: int
     end: int = 0
     children: list["_Draft"] = field(default_factory=list)
 
 
-def _all_marks(text: str, main: Sequence[Part]) -> list[Mark]:
+def _all_marks(reading: Reading) -> list[Mark]:
+    text = reading.text
     numbered = _numbered_marks(text)
     titled = _headings(text, numbered)
-    by_start = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
-    parts = [_main_part(text, part, by_start) for part in main]
+    by_start = {mark.start: mark for mark in (*_separated(text), *_closing(reading, titled), *titled, *numbered)}
+    parts = [_main_part(text, part, by_start) for part in main_parts(reading.paragraphs, len(text))]
     if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: one section for all of it is useless
         parts = []
     following = pairwise([*sorted([*parts, *by_start.values()], key=lambda mark: (mark.start, mark.rank)), _END])
@@ -501,9 +499,9 @@ def _separated(text: str) -> list[Mark]:
     return [] if _is_dense(len(starts), text) else [_part(text, start, len(text), WEAK) for start in starts]
 
 
-def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
+def _closing(reading: Reading, titled: list[Mark]) -> Iterator[Mark]:
     """Yield the mark of the text after the operative part, or of an agreement's last lines."""
-    part = operative_part(text)
+    text, part = reading.text, reading.operative
     match = _BEHIND_PART.match(text, part.end) if part else _SIGNED.search(text)
     articles = [mark.start for mark in titled if mark.rank == ARTICLE] if part and part.in_articles else []
     if match and max([*articles, -1]) < match.end() < len(text):

@@ -14,7 +14,9 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 from legal_rag.base.text import Span, read_words, words_of
-from legal_rag.law.outcomes import Operative, operative_part
+from legal_rag.law.outcomes import Operative
+from legal_rag.law.reading import Reading, read
+from legal_rag.law.scanning import Around
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
 from legal_rag.law.words import letters_of, phrases, spelt
 
@@ -26,6 +28,11 @@ def cues(*names: str) -> str:
     """Return one pattern of the alternatives in some lists; a blank in them is any white space."""
     phrases = [phrase for name in names for phrase in read_words("legal_rag.law", "cues.toml")[name]]
     return f"(?:{'|'.join(phrases)})".replace(" ", r"\s")
+
+
+def _around(name: str, before: int, after: int, flags: int = re.IGNORECASE) -> Around:
+    """Make a pattern of a list of cues that is tried around its words: see `Around`."""
+    return Around(cues(name), read_words("legal_rag.law", "cues.toml")[f"{name}_words"], before, after, flags)
 
 
 class _Opening:
@@ -89,7 +96,7 @@ _REASON = re.compile(rf"{_NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
 _CONCLUDES = re.compile(cues("concludes"))
-_QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
+_QUASHES = _around("quashes", 80, 60)
 _COURT_NAMED, _COURT_TOLD = re.compile(cues("court_named")), re.compile(cues("court_told"))
 _PLEADS, _COURT_FORM = re.compile(cues("pleads")), re.compile(rf"{_REASON.pattern}|(?:Vu|VU)\b", re.IGNORECASE)
 _HEAD_CHARS = 4000  # in which a court is named: a summary may precede its name
@@ -128,12 +135,11 @@ def _split_lines(text: str) -> Iterator[Span]:
         yield start, end
 
 
-def _part_of_each(text: str, lines: Sequence[Span], is_own_reason: Callable[[str], bool]) -> list[PartKind]:
-    """Return the main part of each line of a decision; `is_own_reason` says whether a reason is the court's own."""
-    operative = operative_part(text)
+def _part_of_each(reading: Reading, lines: Sequence[Span]) -> list[PartKind]:
+    text, operative = reading.text, reading.operative
     ruling, annex = _ruling(text, lines, operative)
     before = [text[start:end] for start, end in lines[:ruling]]
-    opened = _account(before, bool(operative and operative.in_articles), is_own_reason)
+    opened = _account(before, bool(operative and operative.in_articles))
     opened = {0: "header", **opened, ruling: "ruling", annex: "annex"}
     parts: list[PartKind] = []
     for number in range(len(lines)):
@@ -188,7 +194,6 @@ def _has_courts_form(text: str, line: Span) -> bool:
 
 
 def _is_inside_quotation(text: str, start: int) -> bool:
-    """Is a quotation still open at `start`?"""
     near = max(0, start - _QUOTE_CHARS)
     return text.rfind("«", near, start) > text.rfind("»", near, start)
 
@@ -211,7 +216,7 @@ def _has_formula(text: str, line: Span, formula: re.Pattern[str] = _FORMULA) -> 
     return formula.search(text, start, min(end, start + _FORMULA_WITHIN)) is not None
 
 
-def _account(words: Sequence[str], by_council: bool, is_own_reason: Callable[[str], bool]) -> dict[int, PartKind]:
+def _account(words: Sequence[str], by_council: bool) -> dict[int, PartKind]:
     """Return which of the lines before the ruling open the statement, the claims and the reasons."""
 
     def first(*tests: Callable[[str], object], after: int = -1, before: int | None = None) -> int | None:
@@ -229,9 +234,9 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: Callable[[st
     statement = account if titled is None or is_earlier else titled
     after = -1 if statement is None else statement
     if reasons is None:
-        reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
+        reasons = first(_FIRST_NUMBER.match, _is_own_reason, after=after)
     elif is_vague:  # reasons that begin without a heading may have some further on
-        own_reasons = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
+        own_reasons = first(_is_own_reason, after=after, before=reasons)
         reasons = reasons if own_reasons is None else own_reasons
     if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
         reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
@@ -253,24 +258,30 @@ def _is_reason(words: str) -> bool:
     return _REASON.match(words) is not None and not _OF_THE_PROCEDURE.search(words[:300])
 
 
-def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
+def _is_own_reason(words: str) -> bool:
+    return _is_reason(words) and _paragraph_speaker(words, "reasons", "court") == "court"
+
+
+def read_paragraphs(text: str | Reading, zones: object = None) -> list[Paragraph]:
     """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
     Other texts have neither parts nor speakers. The `zones` of a record of the Cour de cassation's Judilibre, lists of
     {"start", "end"} in characters by the names in `_ZONES`, give the main parts if they fit the text.
     """
+    reading = read(text)
+    text = reading.text
     lines = list(_split_lines(text))
     parts = _part_of_zones(zones, lines, len(text))
     if parts is None:
         parts = []
         if _is_decision(text, lines):
-            parts = _part_of_each(text, lines, lambda words: _paragraph_speaker(words, "reasons", "court") == "court")
+            parts = _part_of_each(reading, lines)
         if not {"reasons", "ruling"} & set(parts):
             return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
     censured = _censured(text, lines, parts, speakers)
-    read = zip(lines, parts, speakers, strict=True)
-    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(read)]
+    attributed = zip(lines, parts, speakers, strict=True)
+    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(attributed)]
 
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
@@ -282,7 +293,8 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
 
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
-_EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
+_EXPERT = re.compile(cues("experts"), re.IGNORECASE)
+_CHARGES = _around("charges", 60, 60)
 _JUDGES = rf"(?i:\b{cues('judges')}\b)"
 _RETAINS = re.compile(
     rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
@@ -303,7 +315,7 @@ _WHEREAS = re.compile(
     r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
 )
 _APPROVES = re.compile(cues("approves"), re.IGNORECASE)
-_COURT_HOLDS = re.compile(cues("court_holds"))
+_COURT_HOLDS = _around("court_holds", 40, 250, flags=0)
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
 _GOES_ON = re.compile(rf"\W*{_NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
 _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
@@ -533,7 +545,7 @@ def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speak
     """
     censured: set[int] = set()
     for number, line in enumerate(lines):
-        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
+        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text[slice(*line)]):
             for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
                 if not _is_held_below(text, lines[before], parts[before], speakers[before]):
                     break
@@ -547,4 +559,4 @@ def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speak
 def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:
     if part != "reasons" or speaker not in ("court", "lower_court"):
         return False
-    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text, *line))
+    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text[slice(*line)]))

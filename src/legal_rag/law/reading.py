@@ -62,14 +62,14 @@ class Reading:
         """Its paragraphs, with who speaks in each."""
         from legal_rag.law.parts import read_paragraphs
 
-        return read_paragraphs(self.text, self._zones)
+        return read_paragraphs(self, self._zones)
 
     @cached_property
     def tree(self) -> TreeNode:
         """Its outline."""
         from legal_rag.law.outline import build_tree
 
-        return build_tree(self.text, self.paragraphs)
+        return build_tree(self)
 
     @cached_property
     def statements(self) -> list[Span]:

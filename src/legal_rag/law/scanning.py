@@ -66,6 +66,10 @@ class Scan:
         lower = lowered(text)
         return self.pattern.finditer(text) if lower is None else self._scan(text, lower)
 
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match."""
+        return next(self.finditer(text), None)
+
     def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
         return self.pattern.finditer(text)
 
@@ -145,7 +149,6 @@ def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
 
 @cache
 def _with_case(words: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
-    """Return words, and whether each matches any case."""
     return tuple((word, word == word.lower()) for word in words)
 
 
