@@ -45,9 +45,10 @@ from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.sections import DocumentIndex, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
-from legal_rag.deep_read.map_reduce import WORKERS, answer_each, map_in_threads
-from legal_rag.deep_read.prompts import error_text
+from legal_rag.deep_read.map_reduce import answer_each, map_in_threads
+from legal_rag.deep_read.prompts import SAMPLES, error_text
 from legal_rag.deep_read.receipts import Receipts
+from legal_rag.deep_read.settings import WORKERS
 from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.lookup import class_named
@@ -87,7 +88,6 @@ FUNCTION_NAMES = tuple(
     """.split()
 )
 DESCRIBED_BY_RLMS = frozenset({"llm_query", "llm_query_batched"})
-SAMPLES = 20  # summaries among the values
 MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
 DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
 MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached

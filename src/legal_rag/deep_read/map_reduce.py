@@ -39,6 +39,7 @@ from legal_rag.deep_read.prompts import (
     map_reduce_notice,
     unread_text,
 )
+from legal_rag.deep_read.settings import WORKERS
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.library import Library
 from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, json_in
@@ -46,7 +47,6 @@ from legal_rag.llm import HOPELESS, BudgetExceededError, ModelError, TextModel, 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-WORKERS = 8  # calls at once
 AHEAD = 8  # windows under way, waiting or done, for each worker: a slow one holds up as many at most
 TOOL = "lecture"  # what events call it
 MAX_NAMED = 5  # documents that a notice names

@@ -34,7 +34,6 @@ MAX_ERRORS = 5  # turns in a row without a program that runs
 MAX_SHOWN_VARIABLES = 40
 MAX_RECEIPTS_SHOWN = 8  # after one block
 MAX_ANSWER = 200_000  # characters
-MAX_NAME = 200  # characters of a variable
 NO_CODE = "Votre réponse ne contient aucun programme. Écrivez un bloc ```repl … ``` ; finissez par FINAL(réponse)."
 LAST_TURN = (
     "Vous n'avez plus de tour. Écrivez maintenant, en français et sans programme, la réponse finale d'après ce que vous"
@@ -320,7 +319,7 @@ class ProgramEnvironment:
             self.final, self.is_final = "" if value is None else value, True
 
     def _take_variable(self, name: Any) -> None:
-        if isinstance(name, str) and len(name) <= MAX_NAME and name.isidentifier():
+        if isinstance(name, str) and name.isidentifier():
             self._variable = name
         else:
             self._take_final(name)

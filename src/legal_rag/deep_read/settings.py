@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from legal_rag.llm import Budget
 
 PlanName = Literal["auto", "rlm", "map"]
+WORKERS = 8  # calls of the sub-model at once
 # Default of one read: a hundred decisions questioned and the programs around them. A hundred drawn from 4,097
 # take 100 calls of 530,000 characters in all (median), the hundred longest in 129 of 3.6 million.
 DEEP_READ_BUDGET = Budget(model_calls=400, tokens=2_000_000, seconds=1800.0)
@@ -33,7 +34,7 @@ class DeepReadSettings:
     plan: PlanName = "auto"  # rlm: programs; map: map-reduce; auto: map if no program was written
     limits: Limits = field(default_factory=Limits)  # of each program
     instructions: str = ""  # a user's own, in French
-    workers: int = 8  # questions to the sub-model at once
+    workers: int = WORKERS
     map_documents: int = 20  # read by map-reduce where none are named: those ranked first
 
     def __post_init__(self) -> None:
