@@ -153,7 +153,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
     numbers = {citation: number for number, citation in enumerate(dict.fromkeys(citations), start=1)}
     decisions = _collect_decisions(prediction, numbers, evidence, corpus)
     heat_of = _heat_scale(evidence)
-    views = {doc_id: _view_decision(decision, prediction.question, heat_of) for doc_id, decision in decisions.items()}
+    views = {doc_id: _view_decision(decision, heat_of) for doc_id, decision in decisions.items()}
     anchors = {anchor for view in views.values() for anchor in view.anchors}
     notes = [_make_note(number, citation, decisions[citation.doc_id], anchors) for citation, number in numbers.items()]
     mentions = {doc_id: MENTION.format(item.prefix, item.cited_as.text) for doc_id, item in decisions.items()}
@@ -421,7 +421,7 @@ def _with_surroundings(passage: Passage) -> tuple[int, str]:
     return passage.char_start - len(passage.before), passage.before + passage.text + passage.after
 
 
-def _view_decision(decision: Decision, question: str, heat_of: Callable[[float], int]) -> DocumentView:
+def _view_decision(decision: Decision, heat_of: Callable[[float], int]) -> DocumentView:
     marks: list[TextMark] = []
     for number, citation in decision.citations:
         quote = citation.quote[:MAX_PASSAGE]
@@ -430,7 +430,7 @@ def _view_decision(decision: Decision, question: str, heat_of: Callable[[float],
     for rank, passage in decision.passages:
         if (place := decision.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
             marks.append(TextMark(f"passage-{rank}", place, place))
-            for n, _, (start, end), similarity in _shown_matches(passage, question):
+            for n, _, (start, end), similarity in _shown_matches(passage):
                 heat = heat_of(similarity)
                 marks.append(TextMark(f"word-{rank}-{n}", place + start, place + end, heat=heat))
     return view_document(
@@ -458,12 +458,11 @@ def _heat_scale(evidence: Iterable[Passage]) -> Callable[[float], int]:
     return lambda value: 1 + min(HEATS - 1, int(HEATS * (value - low) / spread)) if spread > 0 else HEATS
 
 
-def _shown_matches(passage: Passage, question: str) -> Iterator[tuple[int, Span, Span, float]]:
-    length = min(len(passage.text), MAX_PASSAGE)
+def _shown_matches(passage: Passage) -> Iterator[tuple[int, Span, Span, float]]:
     for n, match in enumerate(passage.matches[:MAX_MATCHES]):
         asked = (match.query_start, match.query_end)
         span = (match.char_start - passage.char_start, match.char_end - passage.char_start)
-        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= span[0] < span[1] <= length:
+        if span[1] <= MAX_PASSAGE:
             yield n, asked, span, match.similarity
 
 
@@ -477,7 +476,7 @@ def _evidence_row(
     anchors: Container[str],
 ) -> EvidenceRow:
     words: list[tuple[Span, TextPiece]] = []
-    for n, asked, span, similarity in _shown_matches(passage, question):
+    for n, asked, span, similarity in _shown_matches(passage):
         pair = f"« {question[slice(*asked)][:80]} » → « {passage.text[slice(*span)][:80]} »"
         place, title = f"word-{rank}-{n}", f"{pair} : {french_decimal(similarity)}"
         words.append((asked, TextPiece("", place if place in anchors else "", heat_of(similarity), title)))
