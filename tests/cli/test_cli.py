@@ -38,7 +38,10 @@ def test_index_says_which_other_index_it_replaces(tmp_path, tiny_model_folder, c
     lines = []
     for name in ("a", "b"):
         argv = ["index", "--source", str(tmp_path / f"{name}.jsonl"), "--index-folder", str(tmp_path)]
-        assert main([*argv, "--encoder", str(tiny_model_folder), "--no-extract", "--no-corpus-index"]) == 0
+        assert (
+            main([*argv, "--encoder", str(tiny_model_folder), "--n-bits", "0", "--no-extract", "--no-corpus-index"])
+            == 0
+        )
         lines += [line for line in capfd.readouterr().err.splitlines() if "--index-name NAME" in line]
     place = tmp_path / "legal_french_index"
     said = ": replaced when the new index is complete (--index-name NAME for another)"
