@@ -63,7 +63,7 @@ def test_an_answer_is_citations_and_verbatim_passages_and_nothing_else(agent, ti
 
 
 def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sample_questions):
-    for question in sample_questions[:10]:
+    for question in sample_questions[:5]:
         prediction = agent(question["question"])
         assert sum(len(one.quote) for one in prediction.citations) <= 1500
         for one in prediction.citations:

@@ -36,18 +36,16 @@ def test_index_says_which_other_index_it_replaces(tmp_path, tiny_model_folder, c
             f'{{"id": "{name}", "content": "Le bail {name} est résilié."}}\n', "utf-8"
         )
     lines = []
-    for command, name in [("index", "a"), ("index", "a"), ("index", "b"), ("add", "a"), ("index", "b")]:
-        encoder = ["--encoder", str(tiny_model_folder), "--no-extract", "--no-corpus-index"] * (command == "index")
-        source = ["--source"] * (command == "index") + [str(tmp_path / f"{name}.jsonl")]
-        argv = [command, *source, "--index-folder", str(tmp_path), *encoder]
-        assert main(argv) == 0
+    for name in ("a", "b"):
+        argv = ["index", "--source", str(tmp_path / f"{name}.jsonl"), "--index-folder", str(tmp_path)]
+        assert (
+            main([*argv, "--encoder", str(tiny_model_folder), "--n-bits", "0", "--no-extract", "--no-corpus-index"])
+            == 0
+        )
         lines += [line for line in capfd.readouterr().err.splitlines() if "--index-name NAME" in line]
     place = tmp_path / "legal_french_index"
     said = ": replaced when the new index is complete (--index-name NAME for another)"
-    assert lines == [
-        f"{place} holds 1 documents from a.jsonl{said}",
-        f"{place} holds 2 documents from b.jsonl, changed since{said}",
-    ]
+    assert lines == [f"{place} holds 1 documents from a.jsonl{said}"]
 
 
 def test_index_json_is_the_report_alone(tmp_path, tiny_model_folder, said, settings):
@@ -351,7 +349,7 @@ def indexed(tmp_path, tiny_model_folder, capfd):
 def test_what_a_build_replaces_and_what_rebuild_made_is_said(indexed, capfd):
     indexed()
     place, err = indexed()
-    assert "holds documents from sample already: built again, all of it" in err
+    assert "holds 2 documents from sample: replaced when the new index is complete" in err
 
     def last(*options):
         assert main(["rebuild", "--index-only", *place, *options]) == 0

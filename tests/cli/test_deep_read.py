@@ -131,7 +131,7 @@ def test_documents_named_that_have_no_entities_are_extracted_by_rules_before_the
     assert (library.entity_store, "extracting" in capfd.readouterr().err) == (None, False)
     assert main(asked) == 0
     lines = capfd.readouterr().err.splitlines()
-    assert lines[0] == "extracting 1 documents first, by rules"
+    assert lines[0] == "extracting 1 documents, by rules"
     assert "entities in the 1 documents, by rules" in lines[-2]
     assert lines[-1].startswith("Lecture approfondie (1 décision)")
     assert list(library.entity_store.held_ids()) == [first]
@@ -150,7 +150,7 @@ def test_the_whole_corpus_is_extracted_only_where_that_is_asked_for(own, model, 
     assert library.entity_store is None
     assert main([*asked, "--extract"]) == 0
     assert library.entity_store.held_count() == 60
-    assert "extracting 60 documents first, by rules" in capfd.readouterr().err
+    assert "extracting 60 documents, by rules" in capfd.readouterr().err
 
 
 def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, model, capfd, monkeypatch, settings):
@@ -165,7 +165,7 @@ def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, m
         assert main([*file, "deep-read", QUESTION, *place, *model("FINAL([1])"), "--doc-id", doc_id, *how]) == 0
         requests = len(server.prompts)
     err = capfd.readouterr().err
-    assert f"extracting 1 documents first, by m, about {-(-len(text) // 2000)} requests" in err
+    assert f"extracting 1 documents, by m, about {-(-len(text) // 2000)} requests" in err
     assert requests >= len(text) // 2000
     assert [one["extraction_text"] for one in library.entities_of(doc_id)] == [number]
     assert KEY not in err

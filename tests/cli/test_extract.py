@@ -323,6 +323,7 @@ def test_search_filters_by_entities(place, said, refused):
 
 def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder, said, capfd):
     argv = ["index", "--source", "sample", "--limit", "2", "--encoder", tiny_model_folder, "--index-folder", tmp_path]
+    argv += ["--n-bits", "0", "--no-corpus-index"]
     assert said(*argv, "--no-extract").startswith("2 documents, ")
     assert Library.open(tmp_path).entity_store is None
     assert main(list(map(str, argv))) == 0

@@ -74,7 +74,6 @@ EXAMPLES = {
     "article": "« L. 1152-1 du code du travail »",
     "entites": "« partie=Société Lever »",
 }
-_EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for name in (key, label)}
 
 
 def bounded(refuse: Callable[[str], str] | None = None, **bounds: Bound) -> Callable[[Function], Function]:
@@ -235,27 +234,19 @@ def find_node(sent: object, graph: KnowledgeGraph) -> Node:
         try:
             return graph.find(find_document(resolve_id(sent, graph.library), graph.library).id)
         except LookupError:
-            raise LookupError(_node_problem(named, error)) from error
-
-
-def _node_problem(named: str, error: NodeLookupError) -> str:
-    problem = "Plusieurs noms répondent" if error.is_ambiguous else "Aucun nom du graphe ne répond"
-    listed = " ; ".join(printed(name[:SHOWN_CHARS]) for name in error.names)
-    near = f" ({'précisez' if error.is_ambiguous else 'noms proches'} : {listed})" if listed else ""
-    return f"{problem} à « {printed(named[:SHOWN_CHARS])} »{near}."
+            problem = "Plusieurs noms répondent" if error.is_ambiguous else "Aucun nom du graphe ne répond"
+            listed = " ; ".join(printed(name[:SHOWN_CHARS]) for name in error.names)
+            near = f" ({'précisez' if error.is_ambiguous else 'noms proches'} : {listed})" if listed else ""
+            raise LookupError(f"{problem} à « {printed(named[:SHOWN_CHARS])} »{near}.") from error
 
 
 def edge_type_of(sent: object) -> str:
-    """Return the type of edges that a text means, by its name or its French label; empty for none.
-
-    Raises:
-        ValueError: If there is no such type; the French message lists them.
-    """
-    named = text_of(sent)[:LONGEST_CONDITION].strip(AROUND)
-    if named and fold_text(named) not in _EDGE_TYPES:
+    """Return the type of edges that a text names, '' for none; ValueError in French, with those there are."""
+    named = text_of(sent)[:LONGEST_CONDITION].strip(AROUND).casefold()
+    if named and named not in EDGE_TYPES:
         listed = ", ".join(EDGE_TYPES)
         raise ValueError(f"« {printed(named[:SHOWN_CHARS])} » n'est pas un genre de lien (il y a : {listed})")
-    return _EDGE_TYPES.get(fold_text(named), "")
+    return named
 
 
 def document_id(sent: object, corpus: Library) -> str:

@@ -125,7 +125,7 @@ class _Tools:
         asked = {"start": start} if start else {}
         with self._log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
             try:
-                document = find_document(resolve_id(chunk_id, self._corpus), self._corpus)
+                document = self._document(chunk_id)
                 first = whole_number("start", start, 0, most=len(document.content))
             except LookupError as error:
                 return as_data(str(error.args[0]))
@@ -168,7 +168,7 @@ class _Tools:
         """
         with self._log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
             try:
-                document = find_document(resolve_id(doc_id_or_chunk_id, self._corpus), self._corpus)
+                document = self._document(doc_id_or_chunk_id)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
@@ -238,9 +238,11 @@ class _Tools:
         return KnowledgeGraph(self._corpus)
 
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
-        document = find_document(resolve_id(doc_id, self._corpus), self._corpus)
-        tree = outline_of(self._corpus, document.id)
-        return document, find_section(text_of(section), tree)
+        document = self._document(doc_id)
+        return document, find_section(text_of(section), outline_of(self._corpus, document.id))
+
+    def _document(self, identifier: object) -> Document:
+        return find_document(resolve_id(identifier, self._corpus), self._corpus)
 
     def _search_corpus(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""

@@ -46,7 +46,7 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "trace": ("ask", "Show a deep read turn by turn.", "trace.jsonl --html trace.html"),
     "graph": ("search", "Show, search and export the graph of decisions, articles and parties.", "show 'article 1240'"),
     "answers": ("ask", "List, show or delete saved answers.", ""),
-    "extract": ("extract", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
+    "extract": ("library", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
 }

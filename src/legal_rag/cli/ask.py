@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.agent.replies import TagSettings
-from legal_rag.cli.extract import extract_after_answer, extract_before_reading
 from legal_rag.cli.options import (
     Place,
     budget_of,
@@ -115,7 +114,10 @@ def ask_command(
     write_papers(prediction, papers, library)
     keep_answer(prediction, store)
     if extract or (extract is None and extraction.api_key):
-        extract_after_answer(library, [citation.doc_id for citation in prediction.citations], extraction)
+        from legal_rag.cli.library import extract_missing
+
+        cited = [citation.doc_id for citation in prediction.citations]
+        extract_missing(library, cited, extraction, "documents cited")
 
 
 def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
@@ -257,7 +259,9 @@ def deep_read_command(
     how = {name: options[name] for name in ("seed", "cache")}
     lm = language_model(options, **how)
     if extract or (extract is None and doc_ids and lm):
-        extract_before_reading(library, doc_ids, extraction)
+        from legal_rag.cli.library import extract_missing
+
+        extract_missing(library, doc_ids or None, extraction)
     if lm is None:
         prediction = _evidence(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:

@@ -1,12 +1,13 @@
-"""Commands on an index: build, extend, compact, check, describe."""
+"""Commands on an index: build, extend, compact, check, describe; extract entities."""
 
+import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.extract import extract_after_index, print_losses, print_missing_ids
 from legal_rag.cli.options import (
     Place,
     column_options,
@@ -23,6 +24,7 @@ from legal_rag.cli.options import (
     print_json,
     read_options,
     reading_options,
+    source_option,
     source_options,
     trust_option,
 )
@@ -40,10 +42,11 @@ from legal_rag.indexer.config import (
     IndexReport,
     RebuiltPart,
     read_ids,
-    source_label,
 )
 
 if TYPE_CHECKING:
+    from legal_rag.extraction.schemas import ExtractionSettings
+    from legal_rag.indexer.entities import ExtractReport
     from legal_rag.llm import ChatModel
 
 
@@ -51,6 +54,8 @@ CHUNKS, INDEX, ENCODER = ChunkConfig(), IndexConfig(), EncoderConfig()
 # By which the cost of requests for entities or summaries is estimated.
 TOKEN_CHARS = 3.5  # characters of a decision in a token
 PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of a reply
+DEFAULT_OUTPUT = "entities"  # the folder for what was extracted without a Library
+LISTED_IDS = 5  # in a message
 summaries_option = click.option("--summaries", metavar="MODEL", help="A model that summarises what has no summary.")
 
 
@@ -99,7 +104,7 @@ def index_command(place: Place, **settings: Any) -> None:
         name = cfg.encoder.name
         why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
         note(f"encoder: {name} ({why})")
-    _announce_replacement(place, cfg)
+    _announce_replacement(place)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
 
@@ -115,19 +120,13 @@ def index_command(place: Place, **settings: Any) -> None:
         place.suggest("ask 'QUESTION'")
 
 
-def _announce_replacement(place: Place, cfg: IndexConfig) -> None:
+def _announce_replacement(place: Place) -> None:
     try:
         library = place.open()
     except (OSError, ValueError):  # none, or a damaged one, which a build repairs
         return
-    source, changed = library.manifest["source"]["name"], bool(library.manifest["updates"])
-    if source == source_label(cfg) and not changed:
-        note(f"{library.path} holds documents from {source} already: built again, all of it")
-        return
-    note(
-        f"{library.path} holds {library.n_documents} documents from {source}{', changed since' * changed}:"
-        " replaced when the new index is complete (--index-name NAME for another)"
-    )
+    held = f"{library.n_documents} documents from {library.manifest['source']['name']}"
+    note(f"{library.path} holds {held}: replaced when the new index is complete (--index-name NAME for another)")
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
@@ -462,7 +461,7 @@ def import_pylate_command(folder: str, place: Place, **settings: Any) -> None:
         index_folder=place.index_folder,
         index_name=place.index_name,
     )
-    _announce_replacement(place, cfg)
+    _announce_replacement(place)
     _print_index_report(place, import_pylate(folder, cfg))
     if not place.as_json:
         place.suggest("ask 'QUESTION'")
@@ -507,3 +506,114 @@ def _build_summary_model(name: str, api_base: str | None, *, checked: bool = Tru
         raise click.ClickException(problem)
     # a summary for every document is what was asked for
     return ChatModel(model_of(lm), UsageTracker(UNLIMITED))
+
+
+@click.command("extract")
+@place_options
+@source_option
+@source_options
+@extract_options
+@click.option("--output", help=f"Folder for the files; else the Library's own, or, with --source, ./{DEFAULT_OUTPUT}.")
+@click.option("--view", is_flag=True, help="Open the page of all entities in the browser.")
+def extract_command(source: str | None, output: str | None, view: bool, place: Place, **options: Any) -> int:
+    """Extract grounded entities: parties, dates, amounts, articles… of a Library's documents, or of a source's.
+
+    Without --extract-model, Gemini extracts where there is a key for it, else rules do. A run that was stopped
+    is resumed by the same command.
+    """
+    from legal_rag.indexer.config import IndexConfig
+    from legal_rag.indexer.entities import extract_library, extract_source
+
+    settings = extraction_settings(options)
+    if source is not None:
+        cfg = IndexConfig(source=source, **read_options(options))
+        report = extract_source(cfg, settings, output or DEFAULT_OUTPUT)
+    else:
+        if options["limit"] is not None or options["ids_file"] is not None:
+            raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")
+        # What a model was paid for is not redone by rules, unless these are asked for.
+        keep_models = options["extract_model"] is None
+        report = extract_library(place.open(), settings, output, keep_models=keep_models)
+    folder = Path(report.files[0]).parent
+    place.show(report.to_json(), f"{report.entities} entities in {count(report.documents, 'document')}: {folder}")
+    if not place.as_json:
+        note(f"page: {_html_page(report)}")
+    _print_limits_of_rules(report)
+    print_losses(report)
+    if view:
+        from legal_rag.extraction.outputs import view_entities
+
+        view_entities(folder)
+    return 1 if report.failed else 0
+
+
+def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_models: bool) -> None:
+    """Extract missing entities of a new Library's documents; see `legal_rag.indexer.extract_library`."""
+    from legal_rag.indexer.entities import extract_library
+
+    report = extract_library(library, settings, keep_models=keep_models)
+    counts = f"{report.entities} entities in {report.documents} documents, by {report.model}, {report.seconds:.1f} s"
+    note(f"{counts}; page: {_html_page(report)}")
+    print_losses(report)
+
+
+def _print_limits_of_rules(report: "ExtractReport") -> None:
+    """Say which classes the rules looked for, where those are not the whole schema."""
+    from legal_rag.extraction.rules import classes_found
+    from legal_rag.extraction.schemas import AUTO, RULES, get_schema
+
+    if report.model != RULES or report.schema == AUTO:
+        return
+    schema = get_schema(report.schema)
+    names = classes_found(schema)
+    if len(names) < len(schema.classes):
+        looked = f"looked for {len(names)} of the {len(schema.classes)} classes of {schema.name!r}: {', '.join(names)}"
+        note(f"the rules know decisions and regulations; they {looked} (a model finds all: --extract-model)")
+
+
+def _html_page(report: "ExtractReport") -> str:
+    return next(file for file in report.files if file.endswith(".html"))
+
+
+def extract_missing(
+    library: Any, doc_ids: Sequence[str] | None, settings: "ExtractionSettings", what: str = "documents"
+) -> None:
+    """Extract entities of those of some documents, or of all, that have none, after printing what it costs.
+
+    A failure is only a message.
+    """
+    from legal_rag.indexer.entities import complete_documents, missing_entities
+
+    try:
+        missing, requests = missing_entities(library, doc_ids, settings)
+        if not missing:
+            return
+        cost = f", about {requests} requests" if requests else ""
+        note(f"extracting {len(missing)} {what}, by {settings.model_id}{cost}")
+        report = complete_documents(library, missing, settings)
+    except (ValueError, OSError, sqlite3.DatabaseError) as error:
+        note(f"the {what} were not extracted: {error}")
+        return
+    note(f"{report.entities} entities in the {report.documents} {what}, by {report.model}")
+    print_losses(report)
+
+
+def print_missing_ids(missing: Sequence[str]) -> None:
+    """Say which ids of an ids file have no document."""
+    if missing:
+        listed = ", ".join(missing[:LISTED_IDS])
+        note(f"{len(missing)} ids of the ids file were not found, or not readable: {listed}")
+
+
+def print_losses(report: "ExtractReport") -> None:
+    """Say which documents were not extracted, or not whole."""
+    if report.bad_records:
+        note(f"{count(report.bad_records, 'record')} left out")
+    print_missing_ids(report.missing_ids)
+    if report.with_gaps:
+        ids = ", ".join(report.with_gaps[:LISTED_IDS])
+        note(f"{len(report.with_gaps)} documents not read whole: {ids} (the same command asks again)")
+    for doc_id, why in list(report.failed.items())[:LISTED_IDS]:
+        note(f"{doc_id} was not extracted: {why}")
+    if len(report.failed) > LISTED_IDS:
+        note(f"{len(report.failed)} documents in all were not extracted (the same command tries again)")

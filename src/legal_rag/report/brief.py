@@ -11,11 +11,10 @@ from legal_rag.agent.prediction import Prediction
 from legal_rag.base.html import french_number
 from legal_rag.base.text import normalized
 from legal_rag.citations.checks import Citation
-from legal_rag.citations.markers import format_marker
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.scanning import NO_BREAK
 from legal_rag.library.library import Library
-from legal_rag.report.lines import STATUS_WORDS, printable_lines
+from legal_rag.report.lines import STATUS_WORDS, marker_of, printable_lines
 
 QUOTE_CHARS = 1500  # of a passage in the table of sources
 KEY_CHARS = 60  # of a BibTeX key, without its number
@@ -41,8 +40,7 @@ class _NumberedSource:
     def checked(self) -> str:
         """The result of its check, in French, with the speaker and the warnings."""
         place = f"caractères {french_number(self.citation.char_start)} à {french_number(self.citation.char_end)}"
-        # Older answers have no field of warnings.
-        details = (self.citation.said_by, place, *getattr(self.citation, "warnings", ()))
+        details = (self.citation.said_by, place, *self.citation.warnings)
         return " ; ".join(filter(None, (STATUS_WORDS[self.citation.status], *details)))
 
 
@@ -55,15 +53,15 @@ def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
 
     sources = _number_sources(prediction, corpus)
     document = docx.Document()
-    document.core_properties.title = _clean(prediction.question)[:200]
-    document.add_heading(_clean(prediction.question), 1)
+    document.core_properties.title = printable_lines(prediction.question)[:200]
+    document.add_heading(printable_lines(prediction.question), 1)
     if prediction.notice:
-        document.add_paragraph().add_run(_clean(prediction.notice)).italic = True
+        document.add_paragraph().add_run(printable_lines(prediction.notice)).italic = True
     _BodyWriter(document, sources).write(_replace_markers(prediction.answer, sources))
     if prediction.ungrounded_claims:
         document.add_heading("Affirmations qu'aucune citation n'appuie", 2)
         for claim in prediction.ungrounded_claims:
-            document.add_paragraph(_clean(claim), "List Bullet")
+            document.add_paragraph(printable_lines(claim), "List Bullet")
     if sources:
         document.add_heading("Sources", 2)
         _add_table(document, sources.values())
@@ -90,10 +88,7 @@ def _number_sources(prediction: Prediction, corpus: Library | None) -> dict[str,
     for citation in prediction.citations:
         if citation.doc_id not in cited:
             cited[citation.doc_id] = _cite_document(citation.doc_id, known, corpus)
-        marker = format_marker(
-            citation.doc_id, citation.char_start, citation.char_end, verified=citation.status != "unverified"
-        )
-        sources.setdefault(marker, _NumberedSource(len(sources) + 1, citation, cited[citation.doc_id]))
+        sources.setdefault(marker_of(citation), _NumberedSource(len(sources) + 1, citation, cited[citation.doc_id]))
     return sources
 
 
@@ -112,10 +107,6 @@ def _replace_markers(answer: str, sources: Mapping[str, _NumberedSource]) -> str
         return answer
     markers = "|".join(map(re.escape, sorted(sources, key=len)))  # an id may hold brackets: the shortest one first
     return re.sub(rf"[ \u00a0]?({markers})", lambda match: f"\ue000{sources[match[1]].number}\ue001", answer)
-
-
-def _clean(text: str) -> str:
-    return printable_lines(text)
 
 
 class _BodyWriter:
@@ -160,7 +151,7 @@ class _BodyWriter:
                 if place % 2:
                     self._add_reference(paragraph, self._sources[int(part)])
                 elif part:
-                    run = paragraph.add_run(_clean(part))
+                    run = paragraph.add_run(printable_lines(part))
                     run.bold, run.italic = bold > 0 or None, italic > 0 or None
 
     def _add_reference(self, paragraph: Any, source: _NumberedSource) -> None:
@@ -185,7 +176,7 @@ def _add_cited(paragraph: Any, cited: LegalCitation) -> None:
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
 
-    run = paragraph.add_run(_clean(cited.text))
+    run = paragraph.add_run(printable_lines(cited.text))
     if cited.links:
         link = OxmlElement("w:hyperlink")
         link.set(
@@ -204,11 +195,11 @@ def _add_table(document: Any, sources: Iterable[_NumberedSource]) -> None:
         cell.paragraphs[0].add_run(head).bold = True
     for source in sources:
         number, decision, passage, checked = table.add_row().cells
-        number.text, checked.text = str(source.number), _clean(source.checked)
+        number.text, checked.text = str(source.number), printable_lines(source.checked)
         _add_cited(decision.paragraphs[0], source.cited)
         if source.cited.name:
-            decision.paragraphs[0].add_run(_clean(f", {source.cited.name}"))
-        quote = " ".join(_clean(source.citation.quote).split())
+            decision.paragraphs[0].add_run(printable_lines(f", {source.cited.name}"))
+        quote = " ".join(printable_lines(source.citation.quote).split())
         passage.text = (
             f"«{NO_BREAK}{quote[:QUOTE_CHARS]}{' […]' if len(quote) > QUOTE_CHARS else ''}{NO_BREAK}»" if quote else ""
         )

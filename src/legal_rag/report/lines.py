@@ -68,11 +68,15 @@ def graph_line(taken: AnswerFacts) -> str:
 def warning_lines(citations: Iterable[Citation]) -> list[str]:
     """Return a line for each citation that carries a warning: « ⚠ [Source: A, chars 3-9] : … »."""
     return [
-        f"⚠ {format_marker(cited.doc_id, cited.char_start, cited.char_end, verified=cited.status != 'unverified')} :"
-        f" {in_one_line(' '.join(cited.warnings), 1000)}"
+        f"⚠ {marker_of(cited)} : {in_one_line(' '.join(cited.warnings), 1000)}"
         for cited in dict.fromkeys(citations)
         if cited.warnings
     ]
+
+
+def marker_of(cited: Citation) -> str:
+    """Write a citation's marker as it stands in the answer."""
+    return format_marker(cited.doc_id, cited.char_start, cited.char_end, verified=cited.status != "unverified")
 
 
 def french_seconds(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -24,7 +24,6 @@ from legal_rag.base.html import (
 )
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
-from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.law.citation import LegalCitation, legal_citation, legal_date
@@ -32,7 +31,7 @@ from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, whole_outline_of
-from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status
+from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status, marker_of
 from legal_rag.report.outline import (
     HEATS,
     VOICES_IN_FRENCH,
@@ -153,8 +152,8 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
     evidence = prediction.evidence[:MAX_SHOWN]
     numbers = {citation: number for number, citation in enumerate(dict.fromkeys(citations), start=1)}
     decisions = _collect_decisions(prediction, numbers, evidence, corpus)
-    heats = _Heats(evidence)
-    views = {doc_id: _view_decision(decision, prediction.question, heats) for doc_id, decision in decisions.items()}
+    heat_of = _heat_scale(evidence)
+    views = {doc_id: _view_decision(decision, heat_of) for doc_id, decision in decisions.items()}
     anchors = {anchor for view in views.values() for anchor in view.anchors}
     notes = [_make_note(number, citation, decisions[citation.doc_id], anchors) for citation, number in numbers.items()]
     mentions = {doc_id: MENTION.format(item.prefix, item.cited_as.text) for doc_id, item in decisions.items()}
@@ -170,7 +169,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
         "written": writer.written,
         "notes": {note.number: note for note in notes},
         "rows": [
-            _evidence_row(rank, prediction.question, passage, decisions[passage.doc_id], notes, heats, anchors)
+            _evidence_row(rank, prediction.question, passage, decisions[passage.doc_id], notes, heat_of, anchors)
             for rank, passage in enumerate(evidence, start=1)
         ],
         "answers": {number: _answer_to(citation, decisions[citation.doc_id]) for citation, number in numbers.items()},
@@ -218,10 +217,7 @@ class _AnswerWriter:
         self._quotes = sorted(quotes, key=len, reverse=True)
         self._waiting: dict[str, list[Citation]] = {}
         for citation in citations:
-            marker = format_marker(
-                citation.doc_id, citation.char_start, citation.char_end, verified=citation.status != "unverified"
-            )
-            self._waiting.setdefault(marker.translate(REPLACED), []).append(citation)
+            self._waiting.setdefault(marker_of(citation).translate(REPLACED), []).append(citation)
         # An id may hold brackets: the shortest marker first.
         self._markers = re.compile("|".join(map(re.escape, sorted(self._waiting, key=len))) or "(?!)")
         self.written: set[int] = set()  # numbers of the notes whose first marker is in the answer
@@ -425,7 +421,7 @@ def _with_surroundings(passage: Passage) -> tuple[int, str]:
     return passage.char_start - len(passage.before), passage.before + passage.text + passage.after
 
 
-def _view_decision(decision: Decision, question: str, heats: "_Heats") -> DocumentView:
+def _view_decision(decision: Decision, heat_of: Callable[[float], int]) -> DocumentView:
     marks: list[TextMark] = []
     for number, citation in decision.citations:
         quote = citation.quote[:MAX_PASSAGE]
@@ -434,8 +430,8 @@ def _view_decision(decision: Decision, question: str, heats: "_Heats") -> Docume
     for rank, passage in decision.passages:
         if (place := decision.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
             marks.append(TextMark(f"passage-{rank}", place, place))
-            for n, _, (start, end), similarity in _shown_matches(passage, question):
-                heat = heats.of(similarity)
+            for n, _, (start, end), similarity in _shown_matches(passage):
+                heat = heat_of(similarity)
                 marks.append(TextMark(f"word-{rank}-{n}", place + start, place + end, heat=heat))
     return view_document(
         replace(decision.document, content=decision.text.text), decision.outline, decision.prefix, marks
@@ -454,25 +450,19 @@ def _answer_to(citation: Citation, decision: Decision) -> CourtAnswer | None:
     return answer_to_quashed(citation.char_start, decision.document.content, decision.outline.passages)
 
 
-class _Heats:
-    """Degrees of similarity, from the page's lowest to its highest: encoders differ in both."""
-
-    def __init__(self, evidence: Iterable[Passage]) -> None:
-        similarities = [match.similarity for passage in evidence for match in passage.matches[:MAX_MATCHES]]
-        self._low, self._high = min(similarities, default=0.0), max(similarities, default=0.0)
-
-    def of(self, similarity: float) -> int:
-        """Return the degree of a similarity, 1 to `HEATS`."""
-        spread = self._high - self._low
-        return 1 + min(HEATS - 1, int(HEATS * (similarity - self._low) / spread)) if spread > 0 else HEATS
+def _heat_scale(evidence: Iterable[Passage]) -> Callable[[float], int]:
+    """Return what gives a similarity's degree, 1 to `HEATS`, between the page's lowest and highest: encoders differ."""
+    similarities = [match.similarity for passage in evidence for match in passage.matches[:MAX_MATCHES]]
+    low = min(similarities, default=0.0)
+    spread = max(similarities, default=0.0) - low
+    return lambda value: 1 + min(HEATS - 1, int(HEATS * (value - low) / spread)) if spread > 0 else HEATS
 
 
-def _shown_matches(passage: Passage, question: str) -> Iterator[tuple[int, Span, Span, float]]:
-    length = min(len(passage.text), MAX_PASSAGE)
+def _shown_matches(passage: Passage) -> Iterator[tuple[int, Span, Span, float]]:
     for n, match in enumerate(passage.matches[:MAX_MATCHES]):
         asked = (match.query_start, match.query_end)
         span = (match.char_start - passage.char_start, match.char_end - passage.char_start)
-        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= span[0] < span[1] <= length:
+        if span[1] <= MAX_PASSAGE:
             yield n, asked, span, match.similarity
 
 
@@ -482,14 +472,14 @@ def _evidence_row(
     passage: Passage,
     decision: Decision,
     notes: Iterable[Note],
-    heats: _Heats,
+    heat_of: Callable[[float], int],
     anchors: Container[str],
 ) -> EvidenceRow:
     words: list[tuple[Span, TextPiece]] = []
-    for n, asked, span, similarity in _shown_matches(passage, question):
+    for n, asked, span, similarity in _shown_matches(passage):
         pair = f"« {question[slice(*asked)][:80]} » → « {passage.text[slice(*span)][:80]} »"
         place, title = f"word-{rank}-{n}", f"{pair} : {french_decimal(similarity)}"
-        words.append((asked, TextPiece("", place if place in anchors else "", heats.of(similarity), title)))
+        words.append((asked, TextPiece("", place if place in anchors else "", heat_of(similarity), title)))
     place = f"passage-{rank}"
     paragraphs: list[Paragraph] = []
     if decision.whole and place in anchors:
