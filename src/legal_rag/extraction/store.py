@@ -171,7 +171,7 @@ class ExtractionStore:
 
     def held_ids(self) -> Iterator[str]:
         """Yield the ids of the extracted documents, sorted."""
-        return (doc_id for (doc_id,) in self._query_store("SELECT doc_id FROM held ORDER BY doc_id"))
+        return (doc_id for doc_id, *_ in self.held_keys())
 
     def held_keys(self, doc_ids: Iterable[str] | None = None) -> Iterator[tuple[str, str, str]]:
         """Yield id, content hash and recipe key of the extracted documents, all or some, in order of id."""
@@ -182,8 +182,7 @@ class ExtractionStore:
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
         """Return the content hash of each document when it was extracted."""
-        sql = "SELECT doc_id, content_hash FROM held WHERE doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
-        return dict(self._query_store(sql, json.dumps(list(doc_ids))))
+        return {doc_id: content_hash for doc_id, content_hash, _ in self.held_keys(doc_ids)}
 
     def held_count(self) -> int:
         """Return the number of extracted documents."""
