@@ -83,9 +83,7 @@ def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tu
 
 
 def wanted_entity(condition: str) -> WantedEntity:
-    """Parse a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'; ValueError for
-    others.
-    """
+    """Parse a condition such as 'partie=Société Lever' or 'montant=1 000 francs'; ValueError for others."""
     written, sign, value = (part.strip() for part in condition.partition("="))
     if not (written and sign and value):
         raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")

@@ -127,9 +127,7 @@ def _in_one_state(method: Callable[..., Returned]) -> Callable[..., Returned]:
 
 
 class KnowledgeGraph:
-    """Thread-safe, read-only view of a Library's graph, if it has one; edges whose text is not in the corpus are
-    hidden.
-    """
+    """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are hidden."""
 
     def __init__(self, corpus: Library | str | Path) -> None:
         library = Library(corpus) if isinstance(corpus, str | Path) else corpus

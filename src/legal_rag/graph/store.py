@@ -228,9 +228,7 @@ class GraphWriter:
 def graph_parts(
     folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False
 ) -> Iterator[list[LibraryPart]]:
-    """Open the edges that a store's documents and their entities lack (`anew`: all but those of answers); drop those of
-    others.
-    """
+    """Open the edges that documents and entities lack (`anew`: all but those of answers); drop those of others."""
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
