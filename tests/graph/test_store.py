@@ -125,6 +125,22 @@ def test_a_graph_filled_in_two_parts_after_an_interruption_is_the_same(library, 
     assert edges(library.path) == wanted
 
 
+def test_the_edges_of_an_interrupted_document_are_all_there_or_none(library, monkeypatch):
+    (library.path / GRAPH).unlink()
+    real, calls = GraphWriter.edge, []
+
+    def interrupted(self, *arguments, **named):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(self, *arguments, **named)
+
+    monkeypatch.setattr(GraphWriter, "edge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fill(library)
+    assert edges(library.path) == []
+
+
 def test_an_index_of_a_part_and_then_the_rest_has_the_graph_of_the_whole(tmp_path, tiny_encoder, built):
     folder = str(tmp_path)
     library_of(folder, DECISIONS[:2], tiny_encoder)

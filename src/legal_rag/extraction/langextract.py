@@ -257,7 +257,7 @@ class Grounded:
 
 
 def extractions_of(reply: str) -> list[Extraction]:
-    """Parse a reply, a list of items `{class: text, class_attributes: {…}}`; malformed items are dropped."""
+    """Parse the well-formed items `{class: text, class_attributes: {…}}` of a reply; or UnreadableExtractionError."""
     value = json_in(reply, repair=False)
     if isinstance(value, dict):
         value = value.get(EXTRACTIONS)

@@ -17,6 +17,7 @@ from legal_rag.base.html import (
     own_style,
     page_template,
 )
+from legal_rag.base.text import printable
 from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, KnowledgeGraph, Node
 from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
@@ -168,9 +169,7 @@ def _clip(text: str, most: int = NAME_CHARS) -> str:
 
 
 def _to_line(text: str) -> str:
-    """Put a text on one line and replace bidirectional controls; no-break spaces are kept."""
-    inner = "".join(char if char.isprintable() or char.isspace() else "\ufffd" for char in text)
-    return _BLANKS.sub(" ", inner)
+    return _BLANKS.sub(" ", printable(text))  # no-break spaces are kept
 
 
 class NodeLink(NamedTuple):
