@@ -101,18 +101,14 @@ def class_named(written: str) -> str:
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
 
 
-def search_words(text: str) -> list[str]:
-    """Return the distinct search words of a text: folded, singular, without function words."""
-    return list(_search_words(text))
-
-
 @lru_cache(CACHED)
-def _search_words(text: str) -> tuple[str, ...]:
+def search_words(text: str) -> tuple[str, ...]:
+    """Return the distinct search words of a text: folded, singular, without function words."""
     words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
     return tuple(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
 
 
-def search_words_of(entity: Entity) -> list[str]:
+def search_words_of(entity: Entity) -> tuple[str, ...]:
     """Return the search words of an entity: of its class, its attributes and its text."""
     name = entity["extraction_class"]
     label = classes.LABELS.get(name, name)

@@ -28,6 +28,7 @@ from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
 from legal_rag.graph.names import Named
+from legal_rag.graph.types import ExtractedEpisode
 from legal_rag.library.checksums import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
@@ -155,19 +156,17 @@ class GraphWriter:
     def edge(
         self,
         source_key: int,
-        ends: tuple[Named, Named],
-        edge_type: str,
-        place: tuple[int | None, int, int],
+        fact: GraphFact,
+        text_key: int | None,
         *,
         support: str = TEXT,
-        n: int = 1,
         confidence: float = 1.0,
-        detail: str = "",
         of_text: bool = False,
     ) -> None:
         """Add an edge, `of_text` if a text names its ends; a duplicate within one source is ignored."""
-        first, second = (self.node(end, of_text=of_text) for end in ends)
-        row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
+        first, second = (self.node(end, of_text=of_text) for end in (fact.source, fact.target))
+        place = (text_key, fact.start, fact.end, fact.n)
+        row = (first, fact.type, second, source_key, support, *place, confidence, fact.detail)
         self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
     def mention(
@@ -177,11 +176,11 @@ class GraphWriter:
         row = (self.node(named), source_key, *place, confidence, description)
         self.connection.execute("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def episode(
-        self, source_key: int, decision: str, context: str, status: str, lessons: str, named: Iterable[Named]
-    ) -> None:
-        """Store an episode of an answer; `lessons` is a JSON list."""
-        row = (source_key, decision, context, status, lessons, json.dumps([self.node(node) for node in named]))
+    def episode(self, source_key: int, episode: ExtractedEpisode, named: Iterable[Named]) -> None:
+        """Store an episode of an answer, about some nodes."""
+        lessons = json.dumps(episode.lessons, ensure_ascii=False)
+        nodes = json.dumps([self.node(node) for node in named])
+        row = (source_key, episode.decision, episode.context, episode.status, lessons, nodes)
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
@@ -190,8 +189,7 @@ class GraphWriter:
         text_key = self.text(doc_id, content_hash)
         source_key = self.source(kind, text_key, made_by)
         for fact in facts:
-            ends, place = (fact.source, fact.target), (text_key, fact.start, fact.end)
-            self.edge(source_key, ends, fact.type, place, n=fact.n, detail=fact.detail, of_text=True)
+            self.edge(source_key, fact, text_key, of_text=True)
 
     def delete_sources(self, select: str, *values: object) -> int:
         """Delete the sources that a query selects and everything that came from them; return how many."""
