@@ -168,7 +168,7 @@ def fill_index(
             known = unfinished if pool else statistics
             describing = LibraryPart(keys, partial(_describe_stored, known), partial(_put_rows, connection))
             bring_up_to_date(store, [describing], "Describing", pool=pool, batch=batch_size)
-        if earlier is not None:
+        if earlier is not None and earlier.is_file():
             copy_model_texts(connection, earlier)
         if sub_llm is not None:
             _ask_for_records(connection, store, sub_llm)
