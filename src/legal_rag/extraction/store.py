@@ -6,7 +6,7 @@ import sqlite3
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +94,7 @@ class ExtractionStore:
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
         """Save a complete result; ValueError for another."""
-        with self._store_transaction() as connection:
+        with transaction(self._connections.get()) as connection:
             _put_result(connection, text_hash(text), recipe, result)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
@@ -209,12 +209,9 @@ class ExtractionStore:
         connection.execute("PRAGMA synchronous=NORMAL")  # survives a kill; a power cut may cost the last seconds
         return connection
 
-    def _store_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return transaction(self._connections.get())
-
     @contextmanager
     def _writing_words(self) -> Iterator[sqlite3.Connection]:
-        with self._store_transaction() as connection:
+        with transaction(self._connections.get()) as connection:
             for statement in _WORDS_SCHEMA:
                 connection.execute(statement)
             yield connection
