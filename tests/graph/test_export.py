@@ -12,6 +12,7 @@ from support.graph_cases import with_answer
 from support.html_pages import ATTACKS
 
 from legal_rag.graph import ExtractedEntity, ExtractedRelationship, ExtractionResult, KnowledgeGraph
+from legal_rag.graph.facts import GraphFact
 from legal_rag.graph.graph import EXPORTS, export_graphml, export_json
 from legal_rag.graph.names import Named
 from legal_rag.graph.store import SUPPORTS, GraphWriter
@@ -40,7 +41,7 @@ def add_edges(path, count, name="Nœud"):
         text, source = writer.connection.execute("SELECT text_key, source_key FROM sources LIMIT 1").fetchone()
         for number in range(count):
             ends = Named("doc:LYON", "decision", "LYON"), Named(f"term:{number}", "concept", f"{name} {number}")
-            writer.edge(source, ends, "related_to", (text, 0, 1))
+            writer.edge(source, GraphFact(*ends, "related_to", 0, 1), text)
 
 
 def test_json_holds_each_node_once_and_the_place_of_each_edge(graph):

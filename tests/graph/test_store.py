@@ -23,6 +23,7 @@ from legal_rag.graph import (
     remove_answer,
 )
 from legal_rag.graph import store as graph_store
+from legal_rag.graph.facts import GraphFact
 from legal_rag.graph.names import Named, document_node, term_node
 from legal_rag.graph.store import GRAPH, GraphWriter, copy_graph, count_unlinked, graph_problems
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, remove_documents
@@ -125,6 +126,22 @@ def test_a_graph_filled_in_two_parts_after_an_interruption_is_the_same(library, 
     assert edges(library.path) == wanted
 
 
+def test_the_edges_of_an_interrupted_document_are_all_there_or_none(library, monkeypatch):
+    (library.path / GRAPH).unlink()
+    real, calls = GraphWriter.edge, []
+
+    def interrupted(self, *arguments, **named):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(self, *arguments, **named)
+
+    monkeypatch.setattr(GraphWriter, "edge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fill(library)
+    assert edges(library.path) == []
+
+
 def test_an_index_of_a_part_and_then_the_rest_has_the_graph_of_the_whole(tmp_path, tiny_encoder, built):
     folder = str(tmp_path)
     library_of(folder, DECISIONS[:2], tiny_encoder)
@@ -220,7 +237,7 @@ def _change_a_source(library, rng, *, drop, step):
             source = writer.source("text", key, "test")
             for number in range(rng.randrange(4)):
                 ends = document_node("CASS1"), term_node("concept", f"notion {rng.randrange(step + 1)}")
-                writer.edge(source, ends, rng.choice(("cites", "related_to")), (key, 0, number + 1))
+                writer.edge(source, GraphFact(*ends, rng.choice(("cites", "related_to")), 0, number + 1), key)
     finally:
         writer.close()
 
@@ -304,7 +321,7 @@ def test_a_writer_keeps_first_names_and_numbers_and_counts_an_edge_once(library)
             writer.node(Named("term:\ud800", "concept", "\ud800"))
             source = writer.source("text", 1, "test")
             for _ in range(3):
-                writer.edge(source, (document_node("CASS1"), document_node("CASS1")), "cites", (1, 0, 1))
+                writer.edge(source, GraphFact(document_node("CASS1"), document_node("CASS1"), "cites", 0, 1), 1)
     named = "SELECT node_key, name FROM nodes WHERE key IN ('term:lost', 'term:x', 'term:?') ORDER BY node_key"
     assert rows(library.path, named)[:2] == [(number, "Premier"), (first, "Premier")]
     assert [name for _, name in rows(library.path, named)] == ["Premier", "Premier", "?"]

@@ -12,6 +12,7 @@ from legal_rag.graph import (
     ExtractionResult,
     add_answer,
 )
+from legal_rag.graph.facts import GraphFact
 from legal_rag.graph.names import Named, document_node
 from legal_rag.graph.store import GraphWriter
 from legal_rag.indexer import IndexConfig, build_index
@@ -98,7 +99,7 @@ def with_stated(
     with closing(GraphWriter(copy.path / "graph.sqlite")) as writer, writer.transaction():
         source = writer.source("answer", None, "1", "a2")
         for first, edge_type, second in edges:
-            place = (writer.text(first, copy.document(first).content_hash), 0, 17)
+            text_key = writer.text(first, copy.document(first).content_hash)
             ends = document_node(first), document_node(second) if isinstance(second, str) else second
-            writer.edge(source, ends, edge_type, place, support=support, detail=detail)
+            writer.edge(source, GraphFact(*ends, edge_type, 0, 17, detail=detail), text_key, support=support)
     return copy

@@ -168,7 +168,7 @@ def fill_index(
             known = unfinished if pool else statistics
             describing = LibraryPart(keys, partial(_describe_stored, known), partial(_put_rows, connection))
             bring_up_to_date(store, [describing], "Describing", pool=pool, batch=batch_size)
-        if earlier is not None:
+        if earlier is not None and earlier.is_file():
             copy_model_texts(connection, earlier)
         if sub_llm is not None:
             _ask_for_records(connection, store, sub_llm)
@@ -405,9 +405,7 @@ class Centres:
         return best if scores[best] > 0 else None
 
     def labels(self, shown: Mapping[str, str]) -> list[str]:
-        """Return each cluster's topic, all different, in surface forms: the terms that distinguish it best from the
-        others.
-        """
+        """Return each cluster's topic, all different: the terms, as shown, that tell it best from the others."""
         labels: list[str] = []
         for cluster in range(len(self.matrix)):
             terms = (shown.get(term, term) for term in self._distinctive(cluster))
@@ -536,8 +534,8 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _delete_uncommitted_rows(connection: sqlite3.Connection, commit: int) -> None:
+    last = _last_before(connection, commit)
     for table in KEYED_TABLES:
-        last = _last_before(connection, commit)
         connection.execute(f"DELETE FROM {table} WHERE document_key > ?", (last,))  # noqa: S608
     connection.execute("UPDATE main.documents SET removed = NULL WHERE removed >= ?", (commit,))
     connection.execute("DELETE FROM totals WHERE at_commit >= ?", (commit,))
@@ -599,31 +597,29 @@ def index_problems(library: Library) -> Iterator[str]:
                 yield str(error)
                 return
             read_centres(connection)
-            yield from _document_problems(connection, library.commit)
-            yield from _total_problems(connection, library.commit)
+            yield from (
+                f"{CORPUS_INDEX}: {problem} ({REBUILD})" for problem in _row_problems(connection, library.commit)
+            )
     except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
         yield f"{CORPUS_INDEX}: {error} ({REBUILD})"
 
 
-def _document_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
-    """Compare the documents with the store's, and look for rows without a document."""
-    indexed = f"SELECT document_key, id FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
-    stored = f"SELECT document_key, id FROM corpus.documents AS d WHERE {present_at(commit, 'd')}"  # noqa: S608
-    for what, query in (
-        ("is missing", f"{stored} EXCEPT {indexed} LIMIT 1"),
-        ("is not in the Library", f"{indexed} EXCEPT {stored} LIMIT 1"),
-    ):
-        for _, doc_id in connection.execute(query):
-            yield f"{CORPUS_INDEX}: document {doc_id!r} {what} ({REBUILD})"
+def _row_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
+    """Compare the documents with the store's, the totals with the documents, and look for rows without a document."""
+    indexed, stored = (
+        f"SELECT document_key, id FROM {file}.documents WHERE {present_at(commit)}"  # noqa: S608
+        for file in ("main", "corpus")
+    )
+    for _, doc_id in connection.execute(f"{stored} EXCEPT {indexed} LIMIT 1"):
+        yield f"document {doc_id!r} is missing"
+    for _, doc_id in connection.execute(f"{indexed} EXCEPT {stored} LIMIT 1"):
+        yield f"document {doc_id!r} is not in the Library"
     for table in ("keywords", "postings", "sections"):
         query = f"SELECT 1 FROM {table} WHERE document_key NOT IN (SELECT document_key FROM main.documents) LIMIT 1"  # noqa: S608
         if connection.execute(query).fetchone():
-            yield f"{CORPUS_INDEX}: {table} without a document ({REBUILD})"
-
-
-def _total_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
+            yield f"{table} without a document"
     recorded = connection.execute("SELECT documents, chars FROM totals WHERE at_commit = ?", (commit,)).fetchone()
-    counted = f"SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
+    counted = f"SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents WHERE {present_at(commit)}"  # noqa: S608
     actual = connection.execute(counted).fetchone()
     if recorded != actual:
-        yield f"{CORPUS_INDEX}: records {recorded} documents and characters, holds {actual} ({REBUILD})"
+        yield f"records {recorded} documents and characters, holds {actual}"

@@ -50,9 +50,7 @@ class TooLongError(Exception):
 
 
 class ModelPieces:
-    """A model that is asked about pieces of any number of documents concurrently; ValueError if unknown or without a
-    key.
-    """
+    """A model, asked about pieces of any number of documents at once; ValueError if unknown or without a key."""
 
     def __init__(self, settings: ExtractionSettings, *, cache: bool = True) -> None:
         name, key = settings.model_id, settings.api_key or os.environ.get(KEY_VARIABLE) or None
@@ -259,9 +257,7 @@ class Grounded:
 
 
 def extractions_of(reply: str) -> list[Extraction]:
-    """Parse a reply, a list of items `{class: text, class_attributes: {…}}`, dropping malformed ones;
-    UnreadableExtractionError if it is no such list.
-    """
+    """Parse the well-formed items `{class: text, class_attributes: {…}}` of a reply; or UnreadableExtractionError."""
     value = json_in(reply, repair=False)
     if isinstance(value, dict):
         value = value.get(EXTRACTIONS)

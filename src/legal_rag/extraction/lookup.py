@@ -83,9 +83,7 @@ def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tu
 
 
 def wanted_entity(condition: str) -> WantedEntity:
-    """Parse a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'; ValueError for
-    others.
-    """
+    """Parse a condition such as 'partie=Société Lever' or 'montant=1 000 francs'; ValueError for others."""
     written, sign, value = (part.strip() for part in condition.partition("="))
     if not (written and sign and value):
         raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
@@ -103,18 +101,14 @@ def class_named(written: str) -> str:
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
 
 
-def search_words(text: str) -> list[str]:
-    """Return the distinct search words of a text: folded, singular, without function words."""
-    return list(_search_words(text))
-
-
 @lru_cache(CACHED)
-def _search_words(text: str) -> tuple[str, ...]:
+def search_words(text: str) -> tuple[str, ...]:
+    """Return the distinct search words of a text: folded, singular, without function words."""
     words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
     return tuple(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
 
 
-def search_words_of(entity: Entity) -> list[str]:
+def search_words_of(entity: Entity) -> tuple[str, ...]:
     """Return the search words of an entity: of its class, its attributes and its text."""
     name = entity["extraction_class"]
     label = classes.LABELS.get(name, name)

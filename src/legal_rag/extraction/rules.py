@@ -85,22 +85,18 @@ def classes_found(schema: Schema) -> list[str]:
 
 
 def entities_of_schema(text: str | Reading, schema: Schema) -> list[Entity]:
-    """Find the entities of a text in a schema's classes."""
-    reading = read(text)
-    entities = in_classes_of(find_entities(reading), schema) if _decisions_classes(schema) & set(schema.classes) else []
-    rules = find_rules(reading) if set(SUBJECTS) & set(schema.classes) else []
-    return in_order([*entities, *(rule for rule in rules if rule["extraction_class"] in schema.classes)])
+    """Find the entities of a text in a schema's classes; classes of the rules without an equivalent are dropped."""
+    reading, names = read(text), _RENAMED_CLASSES.get(schema.name, {})
+    entities: list[Entity] = []
+    if _decisions_classes(schema) & set(schema.classes):
+        entities = [entity | {"extraction_class": _renamed(names, entity)} for entity in find_entities(reading)]
+    if set(SUBJECTS) & set(schema.classes):
+        entities += find_rules(reading)
+    return in_order(entity for entity in entities if entity["extraction_class"] in schema.classes)
 
 
 def _decisions_classes(schema: Schema) -> set[str]:
     return {*classes.JURISPRUDENCE, *_RENAMED_CLASSES.get(schema.name, {}).values()}
-
-
-def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
-    """Rename the rules' classes to a schema's; drop those without an equivalent."""
-    names = _RENAMED_CLASSES.get(schema.name, {})
-    renamed = [entity | {"extraction_class": _renamed(names, entity)} for entity in entities]
-    return [entity for entity in renamed if entity["extraction_class"] in schema.classes]
 
 
 def _renamed(names: Mapping[str, str], entity: Entity) -> str:
@@ -113,7 +109,8 @@ def _number_entities(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]
         if case.kind == "ecli":
             yield rule_entity(classes.ECLI, text, case.start, case.end)
         else:
-            yield rule_entity(classes.NUMERO, text, _first_digit(text, case), _end_without_stop(text, case))
+            first_digit = next((i for i in range(case.start, case.end) if text[i].isdecimal()), case.start)
+            yield rule_entity(classes.NUMERO, text, first_digit, _end_without_stop(text, case))
     for match in _OWN_NUMBER.finditer(text):
         yield rule_entity(classes.NUMERO, text, *match.span("number"))
 
@@ -129,10 +126,6 @@ def _is_law(text: str, case: Identifier) -> bool:
     before_statute, behind_statute = _IN_STATUTES
     in_statutes = before_statute.search(before) and behind_statute.match(text, case.end)
     return bool(in_statutes or _ARTICLES_LETTER.search(before) or _OF_A_CODE.match(text, case.end))
-
-
-def _first_digit(text: str, case: Identifier) -> int:
-    return next((i for i in range(case.start, case.end) if text[i].isdecimal()), case.start)
 
 
 def _end_without_stop(text: str, case: Identifier) -> int:

@@ -6,7 +6,7 @@ import sqlite3
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +94,7 @@ class ExtractionStore:
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
         """Save a complete result; ValueError for another."""
-        with self._store_transaction() as connection:
+        with transaction(self._connections.get()) as connection:
             _put_result(connection, text_hash(text), recipe, result)
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
@@ -171,7 +171,7 @@ class ExtractionStore:
 
     def held_ids(self) -> Iterator[str]:
         """Yield the ids of the extracted documents, sorted."""
-        return (doc_id for (doc_id,) in self._query_store("SELECT doc_id FROM held ORDER BY doc_id"))
+        return (doc_id for doc_id, *_ in self.held_keys())
 
     def held_keys(self, doc_ids: Iterable[str] | None = None) -> Iterator[tuple[str, str, str]]:
         """Yield id, content hash and recipe key of the extracted documents, all or some, in order of id."""
@@ -182,8 +182,7 @@ class ExtractionStore:
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
         """Return the content hash of each document when it was extracted."""
-        sql = "SELECT doc_id, content_hash FROM held WHERE doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
-        return dict(self._query_store(sql, json.dumps(list(doc_ids))))
+        return {doc_id: content_hash for doc_id, content_hash, _ in self.held_keys(doc_ids)}
 
     def held_count(self) -> int:
         """Return the number of extracted documents."""
@@ -210,12 +209,9 @@ class ExtractionStore:
         connection.execute("PRAGMA synchronous=NORMAL")  # survives a kill; a power cut may cost the last seconds
         return connection
 
-    def _store_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return transaction(self._connections.get())
-
     @contextmanager
     def _writing_words(self) -> Iterator[sqlite3.Connection]:
-        with self._store_transaction() as connection:
+        with transaction(self._connections.get()) as connection:
             for statement in _WORDS_SCHEMA:
                 connection.execute(statement)
             yield connection

@@ -4,7 +4,6 @@ A model's claim becomes a fact only if the rules find the same in the text; if o
 kept and marked as the model's; everything else is stored separately as unsupported.
 """
 
-import json
 import re
 import sqlite3
 import unicodedata
@@ -138,9 +137,7 @@ class AnswerRecorder:
             standing = [self._save_entity(source, entity) for entity in self.tags.entities]
             supports = [self._save_relationship(source, relationship) for relationship in self.tags.relationships]
             for episode in self.tags.episodes:
-                named = filter(None, map(self._resolve_name, episode.entities))
-                lessons = json.dumps(episode.lessons, ensure_ascii=False)
-                self._writer.episode(source, episode.decision, episode.context, episode.status, lessons, named)
+                self._writer.episode(source, episode, filter(None, map(self._resolve_name, episode.entities)))
         return AnswerFacts(
             entities=sum(standing),
             facts=supports.count(TEXT),
@@ -171,9 +168,9 @@ class AnswerRecorder:
         if not ends[0] or not ends[1] or ends[0].key == ends[1].key:
             return None
         support, text, fact = self._support(ends[0], ends[1], edge.type)
-        place = (self._text_key(text.document) if text else None, fact.start, fact.end)
-        known = (fact.source, fact.target)
-        self._writer.edge(source, known, edge.type, place, support=support, confidence=edge.confidence)
+        fact = fact._replace(type=edge.type, n=1, detail="")
+        text_key = self._text_key(text.document) if text else None
+        self._writer.edge(source, fact, text_key, support=support, confidence=edge.confidence)
         return support
 
     def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, GraphFact]":

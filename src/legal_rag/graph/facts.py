@@ -121,9 +121,7 @@ def text_facts(document: Document) -> list[GraphFact]:
 
 
 def entity_facts(document: Document, entities: Iterable[Entity]) -> list[GraphFact]:
-    """Return the edges from entities: parties with a role, their counsel, statutes and their articles; not those of
-    codes.
-    """
+    """Return the edges from entities: parties with a role, their counsel, statutes and their articles."""
     node, text = node_of_document(document), document.content
     facts: dict[tuple[str, str, str], GraphFact] = {}
     kept = [

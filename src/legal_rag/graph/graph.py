@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import logging
 import re
 import sqlite3
 from collections import Counter, defaultdict
@@ -25,8 +24,8 @@ from legal_rag.library.store import present_at
 if TYPE_CHECKING:
     from legal_rag.graph.answers import AnswerRecorder
 
-logger = logging.getLogger(__name__)
-
+CITING_TYPES = ("cites", "applies")
+RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
 MOST_EDGES = 200  # default limit of a query
 HUB_DEGREE = 200  # edges; larger nodes (a court, a code) may join two others but are not searched through
 MOST_EXPANDED = 500  # edges of one step of a path, in each direction
@@ -37,8 +36,6 @@ GRAPHML = "http://graphml.graphdrawing.org/xmlns"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9:.\-]")
 _GRAPHML_TYPES = {int: "int", float: "double", str: "string"}
-CITING_TYPES = ("cites", "applies")
-RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
 
 _SELECT_EDGES = """
     SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
@@ -46,9 +43,6 @@ _SELECT_EDGES = """
     FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
     LEFT JOIN present AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash
     WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
-"""
-_SELECT_EPISODES = """
-    SELECT decision, context, status, lessons, nodes, answer_id, recorded FROM episodes JOIN sources USING (source_key)
 """
 
 Returned = TypeVar("Returned")
@@ -126,9 +120,7 @@ def _in_one_state(method: Callable[..., Returned]) -> Callable[..., Returned]:
 
 
 class KnowledgeGraph:
-    """Thread-safe, read-only view of a Library's graph, if it has one; edges whose text is not in the corpus are
-    hidden.
-    """
+    """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are hidden."""
 
     def __init__(self, corpus: Library | str | Path) -> None:
         library = Library(corpus) if isinstance(corpus, str | Path) else corpus
@@ -250,7 +242,11 @@ class KnowledgeGraph:
     @_in_one_state
     def episodes(self) -> list[Episode]:
         """Return the notes that models took on their answers, latest first."""
-        rows = self._select(f"{_SELECT_EPISODES} ORDER BY recorded DESC, episode_key")
+        sql = """
+            SELECT decision, context, status, lessons, nodes, answer_id, recorded
+            FROM episodes JOIN sources USING (source_key) ORDER BY recorded DESC, episode_key
+        """
+        rows = self._select(sql)
         nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
         return [
             Episode(

@@ -84,13 +84,13 @@ def document_node(doc_id: str, node_type: str = "decision") -> Named:
     return Named(DOCUMENT + doc_id, node_type, doc_id)
 
 
-def identifier_node(one: Identifier) -> Named:
+def identifier_node(identifier: Identifier) -> Named:
     """Build the node of a cited decision or article."""
-    if one.kind == "article":
-        code = one.code.removeprefix("nouveau ")  # the code de procédure civile was the new one until 2007
-        return Named(canonical_key(one._replace(code=code)), "article", _article_name(one.value, code))
-    key = relaxed_key(canonical_key(one)) if one.kind == "number" else canonical_key(one)
-    return Named(key, "decision", _decision_name(one))
+    if identifier.kind == "article":
+        code = identifier.code.removeprefix("nouveau ")  # the code de procédure civile was the new one until 2007
+        return Named(canonical_key(identifier._replace(code=code)), "article", _article_name(identifier.value, code))
+    key = canonical_key(identifier)
+    return Named(relaxed_key(key) if identifier.kind == "number" else key, "decision", _decision_name(identifier))
 
 
 def court_node(*written: str, within: str = "") -> Named | None:
@@ -344,7 +344,8 @@ def node_of(node_type: str, written: str, within: str = "") -> Named | None:
 def _identified(node_type: str, written: str) -> Named | None:
     """Return the decision or article that a name identifies by its number, if it is unique."""
     written = _FIRST.sub("article 1er", written)
-    refs = [ref for ref in identifiers_in(written, bare=node_type == "article") if is_of_type(ref, node_type)]
+    is_article = node_type == "article"
+    refs = [ref for ref in identifiers_in(written, bare=is_article) if (ref.kind == "article") == is_article]
     nodes = set(map(identifier_node, refs))
     if len({node.key for node in nodes}) != 1 or not is_named_by(written, refs):
         return None
@@ -356,11 +357,6 @@ def _identified(node_type: str, written: str) -> Named | None:
     if not texts and not _OF_SOME_TEXT.search(written):
         return named
     return article_of_statute(refs[0].value, statutes[0]) if len(statutes) == 1 else None
-
-
-def is_of_type(one: Identifier, node_type: str) -> bool:
-    """Tell whether a reference has the type, decision or article."""
-    return (one.kind == "article") == (node_type == "article")
 
 
 def is_named_by(written: str, found: Iterable[Identifier]) -> bool:

@@ -17,7 +17,8 @@ from legal_rag.base.html import (
     own_style,
     page_template,
 )
-from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, KnowledgeGraph, Node
+from legal_rag.base.text import printable
+from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, RULING_TYPES, Edge, KnowledgeGraph, Node
 from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
@@ -33,7 +34,6 @@ MAX_QUOTED = 500  # characters of that passage
 NAME_CHARS = 240  # displayed
 _BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_TREATED = ("overrules", "upholds", "follows", "distinguishes", "interprets")  # in the order of a report
 
 
 class PageQuotation(NamedTuple):
@@ -106,7 +106,7 @@ def treatment_in_french(node: Node, rulings: Iterable[Edge]) -> str:
     counts = Counter(edge.type for edge in rulings)
     treatments = [
         f"{REVERSED_EDGE_TYPES[kind].removeprefix('est ')} {_format_decisions(counts[kind])}"
-        for kind in _TREATED
+        for kind in RULING_TYPES
         if counts[kind]
     ]
     return ", ".join([*treatments, *([f"cité par {_format_decisions(node.cited)}"] if node.cited else [])])
@@ -168,9 +168,7 @@ def _clip(text: str, most: int = NAME_CHARS) -> str:
 
 
 def _to_line(text: str) -> str:
-    """Put a text on one line and replace bidirectional controls; no-break spaces are kept."""
-    inner = "".join(char if char.isprintable() or char.isspace() else "\ufffd" for char in text)
-    return _BLANKS.sub(" ", inner)
+    return _BLANKS.sub(" ", printable(text))  # no-break spaces are kept
 
 
 class NodeLink(NamedTuple):

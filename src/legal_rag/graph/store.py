@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from legal_rag.base.files import beside, sync
@@ -28,6 +29,7 @@ from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
 from legal_rag.graph.names import Named
+from legal_rag.graph.types import ExtractedEpisode
 from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
@@ -41,57 +43,6 @@ SUPPORTS = (TEXT, STATED, UNSUPPORTED)
 MAKE_COMMAND = "'legal-rag rebuild --only graph' makes it"
 # Reading a damaged file may raise any of these.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError)
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS texts (
-    text_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL, content_hash TEXT NOT NULL, UNIQUE (doc_id, content_hash)
-);
--- What edges come from: the text or the entities of a document, or an answer.
-CREATE TABLE IF NOT EXISTS sources (
-    source_key INTEGER PRIMARY KEY, kind TEXT NOT NULL, text_key INTEGER, answer_id TEXT UNIQUE,
-    made_by TEXT NOT NULL, recorded TEXT NOT NULL, UNIQUE (text_key, kind)
-);
-CREATE TABLE IF NOT EXISTS nodes (
-    node_key INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, type TEXT NOT NULL, name TEXT NOT NULL,
-    cited INTEGER NOT NULL DEFAULT 0, degree INTEGER NOT NULL DEFAULT 0 -- edges that a text supports
-);
-CREATE INDEX IF NOT EXISTS nodes_by_cited ON nodes (type, cited DESC) WHERE cited > 0;
-CREATE INDEX IF NOT EXISTS nodes_by_name ON nodes (name COLLATE NOCASE);
-CREATE TABLE IF NOT EXISTS edges (
-    from_key INTEGER NOT NULL, type TEXT NOT NULL, to_key INTEGER NOT NULL, source_key INTEGER NOT NULL,
-    support TEXT NOT NULL, text_key INTEGER, -- of the text that supports it
-    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, n INTEGER NOT NULL,
-    confidence REAL NOT NULL, detail TEXT NOT NULL,
-    PRIMARY KEY (from_key, type, to_key, source_key)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS edges_to ON edges (to_key, type);
-CREATE INDEX IF NOT EXISTS edges_by_source ON edges (source_key);
--- Where an answer's names stand in what was read; text_key is NULL where none does.
-CREATE TABLE IF NOT EXISTS mentions (
-    node_key INTEGER NOT NULL, source_key INTEGER NOT NULL, text_key INTEGER,
-    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, confidence REAL NOT NULL, description TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS mentions_by_node ON mentions (node_key);
-CREATE INDEX IF NOT EXISTS mentions_by_source ON mentions (source_key);
-CREATE TABLE IF NOT EXISTS episodes (
-    episode_key INTEGER PRIMARY KEY, source_key INTEGER NOT NULL, decision TEXT NOT NULL, context TEXT NOT NULL,
-    status TEXT NOT NULL, lessons TEXT NOT NULL, nodes TEXT NOT NULL -- JSON lists of texts, of node keys
-);
-CREATE INDEX IF NOT EXISTS episodes_by_source ON episodes (source_key);
--- An answer that repeats what a text says adds nothing to the counts.
-CREATE TRIGGER IF NOT EXISTS edge_added AFTER INSERT ON edges
-WHEN NEW.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE source_key = NEW.source_key) BEGIN
-    UPDATE nodes SET degree = degree + 1 WHERE node_key = NEW.from_key;
-    UPDATE nodes SET degree = degree + 1, cited = cited + (NEW.type IN ('cites', 'applies'))
-    WHERE node_key = NEW.to_key;
-END;
-CREATE TRIGGER IF NOT EXISTS edge_deleted AFTER DELETE ON edges
-WHEN OLD.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE source_key = OLD.source_key) BEGIN
-    UPDATE nodes SET degree = degree - 1 WHERE node_key = OLD.from_key;
-    UPDATE nodes SET degree = degree - 1, cited = cited - (OLD.type IN ('cites', 'applies'))
-    WHERE node_key = OLD.to_key;
-END;
-"""
-_CREATE = f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"  # atomic: a kill leaves nothing
 BY_TEXT, BY_ENTITIES, BY_ANSWER = "text", "entities", "answer"  # kinds of sources
 
 
@@ -155,19 +106,17 @@ class GraphWriter:
     def edge(
         self,
         source_key: int,
-        ends: tuple[Named, Named],
-        edge_type: str,
-        place: tuple[int | None, int, int],
+        fact: GraphFact,
+        text_key: int | None,
         *,
         support: str = TEXT,
-        n: int = 1,
         confidence: float = 1.0,
-        detail: str = "",
         of_text: bool = False,
     ) -> None:
         """Add an edge, `of_text` if a text names its ends; a duplicate within one source is ignored."""
-        first, second = (self.node(end, of_text=of_text) for end in ends)
-        row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
+        first, second = (self.node(end, of_text=of_text) for end in (fact.source, fact.target))
+        place = (text_key, fact.start, fact.end, fact.n)
+        row = (first, fact.type, second, source_key, support, *place, confidence, fact.detail)
         self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
     def mention(
@@ -177,11 +126,11 @@ class GraphWriter:
         row = (self.node(named), source_key, *place, confidence, description)
         self.connection.execute("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def episode(
-        self, source_key: int, decision: str, context: str, status: str, lessons: str, named: Iterable[Named]
-    ) -> None:
-        """Store an episode of an answer; `lessons` is a JSON list."""
-        row = (source_key, decision, context, status, lessons, json.dumps([self.node(node) for node in named]))
+    def episode(self, source_key: int, episode: ExtractedEpisode, named: Iterable[Named]) -> None:
+        """Store an episode of an answer, about some nodes."""
+        lessons = json.dumps(episode.lessons, ensure_ascii=False)
+        nodes = json.dumps([self.node(node) for node in named])
+        row = (source_key, episode.decision, episode.context, episode.status, lessons, nodes)
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
@@ -190,8 +139,7 @@ class GraphWriter:
         text_key = self.text(doc_id, content_hash)
         source_key = self.source(kind, text_key, made_by)
         for fact in facts:
-            ends, place = (fact.source, fact.target), (text_key, fact.start, fact.end)
-            self.edge(source_key, ends, fact.type, place, n=fact.n, detail=fact.detail, of_text=True)
+            self.edge(source_key, fact, text_key, of_text=True)
 
     def delete_sources(self, select: str, *values: object) -> int:
         """Delete the sources that a query selects and everything that came from them; return how many."""
@@ -228,9 +176,7 @@ class GraphWriter:
 def graph_parts(
     folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False
 ) -> Iterator[list[LibraryPart]]:
-    """Open the edges that a store's documents and their entities lack (`anew`: all but those of answers); drop those of
-    others.
-    """
+    """Open the edges that documents and entities lack (`anew`: all but those of answers); drop those of others."""
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
@@ -433,7 +379,7 @@ def _set_aside(path: Path) -> None:
 
 def _create(connection: sqlite3.Connection) -> None:
     if connection.execute(ANY_ROW).fetchone() is None:  # else the schema exists, and no lock is needed
-        connection.executescript(_CREATE)
+        connection.executescript(f"BEGIN IMMEDIATE; {_schema()} COMMIT;")  # atomic: a kill leaves nothing
     _check_schema(connection)
 
 
@@ -458,10 +404,14 @@ def _check_schema(connection: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError("its tables are not those of a graph")
 
 
+def _schema() -> str:
+    return (files("legal_rag.graph") / "schema.sql").read_text("utf-8")
+
+
 @cache
 def _expected_schema() -> frozenset[tuple[str, ...]]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(_SCHEMA)
+        connection.executescript(_schema())
         return _schema_of(connection)
 
 
