@@ -263,8 +263,6 @@ def test_the_bundled_encoders_are_what_the_table_says_which_the_documentation_sh
     shown = (ROOT / "docs" / "encoders.md").read_text("utf-8").splitlines()
     rows = [table_row(*one) for one in known_encoders().items()]
     assert [line for line in shown if line.startswith("| `")] == rows
-    lines = [line for one in known_encoders().items() for line in commands(*one)]
-    assert [line for line in shown if line.startswith("legal-rag ")] == lines
 
 
 def table_row(name, known):
@@ -277,15 +275,6 @@ def table_row(name, known):
     cells = [f"`{name}`", known["languages"], both("prefix", "prompt"), both("length"), known.get("dim", "own")]
     tested = "yes" if known["tested"] else "untested here"
     return f"| {' | '.join(map(str, cells))} | {known['licence']} | {tested} |"
-
-
-def commands(name, known):
-    index, trust = name.rpartition("/")[2], " --trust-remote-code" if known.get("own_code") else ""
-    return [
-        f"legal-rag index --source decisions.jsonl.gz --encoder {name} --index-name {index}{trust}",
-        f"legal-rag search --index-name {index}{trust} 'trouble anormal de voisinage'",
-        f"legal-rag evaluate --index-name {index}{trust} --queries questions.jsonl",
-    ]
 
 
 LOADED_WITH_A_BROKEN_TORCHVISION = """

@@ -77,12 +77,7 @@ def format_marker(doc_id: str, char_start: int, char_end: int, *, verified: bool
 
 
 def take_out_markers(text: str, resolve: Callable[[str], str | None]) -> MarkedText:
-    """Take the markers out of an answer.
-
-    Args:
-        text: The answer.
-        resolve: Returns the id of the document that a name refers to, or None.
-    """
+    """Take the markers out of an answer; `resolve` returns the id of the document that a name refers to, or None."""
     reader = _MarkerReader(resolve)
     text = without_hidden(text)
     for match in BRACKET_OR_TEXT.finditer(_normalise_brackets(text)):
@@ -260,9 +255,7 @@ def without_receipts(text: str) -> str:
 def check_receipts(text: str, bears_out: Callable[[str, str], str | None] = lambda before, name: None) -> str:
     """Write confirmed markers of receipts with the receipt's value, `[Calcul : r3 = 60]`, and mark the others.
 
-    Args:
-        text: As it will be shown.
-        bears_out: Returns the value of the receipt named ("r3") if the text before its marker ends in it, else None.
+    `bears_out` returns the value of the receipt named ("r3") if the text before its marker ends in it, else None.
     """
     plain, pieces, done = read_plain(text), [], 0
     for match in _RECEIPT.finditer(plain.text.translate(_SKELETON)):

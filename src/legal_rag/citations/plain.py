@@ -11,29 +11,7 @@ from typing import NamedTuple
 
 _BLANKS = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _HIDDEN = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-_MARKS = {
-    "„": "“",
-    "‟": "“",
-    "〝": "“",
-    "〞": "”",
-    "‛": "‘",
-    "＂": '"',
-    "〈": "‹",
-    "〉": "›",
-    "《": "«",
-    "》": "»",
-    "≪": "«",
-    "≫": "»",
-    "「": "“",
-    "」": "”",
-    "『": "“",
-    "』": "”",
-    "º": "°",
-    "№": "n°",
-    "ᵉ": "e",
-    "ʳ": "r",
-    "ᵃ": "a",
-}
+_MARKS = dict(zip("„‟〝〞‛＂〈〉《》≪≫「」『』ºᵉʳᵃ", '“““”‘"‹›«»«»“”“”°era', strict=True)) | {"№": "n°"}
 _HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
 _SPECIAL = rf"[{_BLANKS}{_HIDDEN}{''.join(_MARKS)}\uff01-\uff5e]|[^\x00-\x7f\W\D]"
 # Letters of other alphabets that look like Latin ones: they can hide a negation, or a marker's first word.

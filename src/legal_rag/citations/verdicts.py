@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from cachetools import LRUCache
@@ -459,11 +459,11 @@ class _Decisions:
     def near(self, stated: StatedDecision) -> Iterator[Nearest]:
         """Yield decisions close to a missing one: of its court and day, or one digit apart."""
         seen: set[str] = set()
-        for document, why in (
-            *self._near_by_joined_number(stated),
-            *self._near_by_day(stated),
-            *self._near_by_figure(stated),
-            *self._near_by_citing(stated),
+        for document, why in chain(
+            self._near_by_joined_number(stated),
+            self._near_by_day(stated),
+            self._near_by_figure(stated),
+            self._near_by_citing(stated),
         ):
             if document.id not in seen:
                 seen.add(document.id)

@@ -74,12 +74,10 @@ def cues_of(text: str) -> frozenset[str]:
 
 
 def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset()) -> bool:
-    """Does a source say what a claim does, in most of its words, denying what it denies and nothing else?
+    """Does a source, one or two neighbouring sentences, say what a claim does, in most of its words?
 
-    Args:
-        claim: A sentence, without what it says only about its source.
-        source: One or two neighbouring sentences.
-        known: Stems that the source need not have: of the decision's own court.
+    It must deny what the claim denies and nothing else. It need not have the stems `known`: of the decision's own
+    court.
     """
     claim_words, source_words = words_of_sentence(claim), words_of_sentence(source)
     telling = [at for at, word in enumerate(claim_words) if _is_telling(word) and word.stem not in known]

@@ -95,8 +95,7 @@ def convert_checkpoint(checkpoint: "ColbertCheckpoint") -> Conversion:
 def write_conversion(target: Path, conversion: Conversion) -> None:
     """Quantise a model and write it into the folder `target`, which appears only when complete.
 
-    Raises:
-        OpenVinoError: If nncf or OpenVINO cannot do that.
+    OpenVinoError if nncf or OpenVINO cannot do that.
     """
     with made_once(target) as scratch:
         try:

@@ -100,12 +100,10 @@ def batch_query(
 
 
 def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = None) -> Evaluation:
-    """Measure a run over all judged queries; a query without results counts 0, as with trec_eval's -c.
+    """Measure a run over all judged queries, of which there must be some.
 
-    Intervals are of the mean, by the bootstrap over queries (Efron; percentile method, fixed seed).
-
-    Raises:
-        ValueError: If there are no judgements.
+    A query without results counts 0, as with trec_eval's -c. Intervals are of the mean, by the bootstrap over queries
+    (Efron; percentile method, fixed seed).
     """
     import ir_measures
 
@@ -131,9 +129,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:
     """Compare two runs by each measure that both have, over the queries that both were measured on.
 
     The test exchanges the runs' values query by query at random (Fisher; Smucker, Allan and Carterette, 2007).
-
-    Raises:
-        ValueError: If they have no query in common.
+    ValueError if they have no query in common.
     """
     from scipy import stats
 

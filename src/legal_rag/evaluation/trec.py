@@ -34,13 +34,9 @@ class Query(NamedTuple):
 def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
     """Read questions and, where rows name a document, the answers they ask for.
 
-    Args:
-        source: A JSONL file, or a folder that `datasets` saved; `sample` is the questions in the package, where no
-            file has that name. A row has `qid` (or `id`), `question`, and perhaps `doc_id` and `model`.
-
-    Raises:
-        FileNotFoundError: If there is no such file or folder.
-        ValueError: If a row lacks its id or question, an id comes twice, or the file is not UTF-8.
+    `source` is a JSONL file, or a folder that `datasets` saved; `sample` is the questions in the package, where no file
+    has that name. A row has `qid` (or `id`), `question`, and perhaps `doc_id` and `model`. ValueError if a row lacks
+    its id or question, an id comes twice, or the file is not UTF-8.
     """
     queries: dict[str, Query] = {}
     qrels: Qrels = {}
@@ -63,12 +59,7 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Read judgements: lines `qid 0 doc_id relevance`.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a line has another form, or the file is not UTF-8.
-    """
+    """Read judgements, lines `qid 0 doc_id relevance`; ValueError if one has another form, or the file is not UTF-8."""
     from ir_measures import read_trec_qrels
 
     qrels: Qrels = {}
@@ -78,11 +69,9 @@ def read_qrels(path: str | Path) -> Qrels:
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a run: lines `qid Q0 doc_id rank score run_name`; as trec_eval does, in the order of scores alone.
+    """Read a run, lines `qid Q0 doc_id rank score run_name`; as trec_eval does, in the order of scores alone.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a line has another form, or the file is not UTF-8.
+    ValueError if a line has another form, or the file is not UTF-8.
     """
     from ir_measures import read_trec_run
 
@@ -215,9 +204,8 @@ def _trec_paths() -> list[Path]:
 def trec_eval(qrels: Qrels, run: Run) -> dict[str, float]:
     """Return trec_eval's means over all judged queries, under the names of our measures.
 
-    Raises:
-        FileNotFoundError: If no Python with pyserini is found; see `find_trec_python`.
-        OSError: If it prints no figures, such as without pyserini or a Java runtime.
+    FileNotFoundError if no Python with pyserini is found; OSError if it prints no figures, such as without a Java
+    runtime.
     """
     python = trec_python()
     with TemporaryDirectory() as folder:

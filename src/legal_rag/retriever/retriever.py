@@ -185,8 +185,7 @@ class Retriever:
     def query(self, text: str | EncodedQuery) -> EncodedQuery:
         """Check a question, so that searches need not check, parse or encode it again.
 
-        Raises:
-            ValueError: If it is empty, longer than the encoder reads, or not text.
+        ValueError if it is empty, longer than the encoder reads, or not text.
         """
         if isinstance(text, EncodedQuery):
             return text

@@ -131,10 +131,8 @@ def find_span(context: str, answer: str) -> Span | None:
     """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.base.text`).
 
     The first occurrence that neither begins nor ends within a word wins, else the first of all. Blanks and quotation
-    marks around the answer are ignored where the text has none.
-
-    Returns:
-        Start and end, end exclusive, or None: `context[start:end]` is the answer as the text writes it.
+    marks around the answer are ignored where the text has none. `context[start:end]` is the answer as the text writes
+    it; None if it is not there.
     """
     for variant in dict.fromkeys((answer, answer.strip(), answer.strip(MARGIN))):
         if not variant.strip():

@@ -88,11 +88,8 @@ def draw(
 ) -> list[tuple[str, T]]:
     """Draw `limit` pairs (None: all) of a document's id and anything, in their order, among `doc_ids` if there are any.
 
-    A lower limit draws some of the same. No more than `limit` pairs are held at a time.
-
-    Raises:
-        LookupError: If there is no pair of one of `doc_ids`.
-        ValueError: If `limit` is below 1.
+    A lower limit draws some of the same. No more than `limit` pairs are held at a time. LookupError if there is no pair
+    of one of `doc_ids`, ValueError if `limit` is below 1.
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
