@@ -417,7 +417,7 @@ def test_single_prompts_go_to_the_model_as_they_are(corpus):
 @pytest.mark.parametrize(
     ("place", "call"),
     [
-        ("corpus", lambda repl: repl.find_documents(solution="rejet")),
+        ("library", lambda repl: repl.find_documents(solution="rejet")),
         ("corpus", lambda repl: repl.documents_citing("01-43.927")),
         ("_words", lambda repl: repl.search_passages("bail", solution="rejet")),
         ("_words", lambda repl: repl.rank_documents("bail")),
@@ -427,7 +427,7 @@ def test_a_damaged_index_is_not_blamed_on_what_was_asked(repl, monkeypatch, capl
     def damaged(*arguments, **settings):
         raise ValueError("damaged index of words")
 
-    for name in ("find", "citing", "search"):
+    for name in ("ids", "citing", "search"):
         monkeypatch.setattr(getattr(repl, place), name, damaged, raising=False)
     with pytest.raises(ValueError, match="^Recherche impossible : l'index est endommagé"):
         call(repl)
