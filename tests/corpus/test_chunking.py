@@ -7,13 +7,12 @@ from itertools import pairwise
 
 import chonkie
 import pytest
-from chonkie.types import Sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, chunking, parse_chunk_id
-from legal_rag.corpus.chunking import PieceCounter, chunk_id, pack
+from legal_rag.corpus.chunking import PieceCounter, chunk_id
 from legal_rag.law import split_sentences
 
 OVERHEAD = 3
@@ -322,22 +321,6 @@ def test_an_encoder_that_leaves_no_room_and_no_chunker_are_errors():
         build_chunker(ChunkConfig(overlap_tokens=200), count_tokens, document_length=180)
     with pytest.raises(ValueError, match="needs a chunker"):
         chunk_document("texte", "A")
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.integers(0, 19))
-def test_sentences_are_packed_as_chonkie_packs_them(counts, overlap):
-    class Counted(chonkie.SentenceChunker):
-        def _prepare_sentences(self, text):
-            spans = [{"text": "x", "start_index": n, "end_index": n + 1} for n in range(len(counts))]
-            return [Sentence(**span, token_count=count) for span, count in zip(spans, counts, strict=True)]
-
-        def _create_chunk(self, sentences):
-            first, last = sentences[0].start_index, sentences[-1].end_index
-            return chonkie.Chunk(text="x", start_index=first, end_index=last, token_count=0)
-
-    chunks = Counted(chunk_size=20, chunk_overlap=overlap).chunk("x")
-    assert list(pack(counts, 20, overlap)) == [(chunk.start_index, chunk.end_index) for chunk in chunks]
 
 
 def test_a_chunker_of_chonkie_serves_with_its_own_limit(sample_rows):

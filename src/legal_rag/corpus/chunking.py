@@ -241,14 +241,16 @@ class PieceCounter:
 
 
 class Chunker:
-    """Packs French sentences into chunks as chonkie's `SentenceChunker` packs its own; for one thread.
+    """Packs French sentences into chunks by chonkie's `SentenceChunker`; for one thread.
 
     Sentences are counted word by word, and a chunk as the encoder does where the two may differ.
     """
 
     def __init__(self, config: ChunkConfig, count_tokens: TokenCounter, limit: int, overhead: int) -> None:
+        from legal_rag.corpus.sentence_chunker import SentencePacker
+
         self.config, self.count_tokens, self.limit, self.overhead = config, count_tokens, limit, overhead
-        self._pieces = PieceCounter(count_tokens, overhead)
+        self._pieces, self._packer = PieceCounter(count_tokens, overhead), SentencePacker()
 
     def spans(self, text: str, header: str = "", *, on_every_chunk: bool = False) -> list[Span]:
         """Return the chunks' offsets, without surrounding blanks; the header is encoded with the first, or with all."""
@@ -258,9 +260,9 @@ class Chunker:
         room = self.limit - self.overhead - reserved
         sentences, counts = zip(*self._bounded_sentences(text, room), strict=True)
         if on_every_chunk:
-            packed = pack(counts, room, self.config.overlap_tokens)
+            packed = self._packer.pack(counts, room, self.config.overlap_tokens)
         else:
-            packed = pack([counts[0] + reserved, *counts[1:]], room + reserved, self.config.overlap_tokens)
+            packed = self._packer.pack([counts[0] + reserved, *counts[1:]], room + reserved, self.config.overlap_tokens)
         spans = [(sentences[first][0], sentences[last - 1][1]) for first, last in packed]
         spans = _without_repeats(without_blanks(text, spans))
         return _without_repeats(list(self._within_limit(text, spans, header, on_every_chunk=on_every_chunk)))
@@ -281,26 +283,6 @@ class Chunker:
 
     def _exact_with(self, header: str) -> TokenCounter:
         return lambda texts: self._pieces.exact_counts([header + text for text in texts])
-
-
-def pack(counts: Sequence[int], most: int, overlap: int) -> Iterator[Span]:
-    """Group sentences, given their token counts, into chunks of at most `most`: yield the first and the last plus one.
-
-    A chunk repeats the last sentences of the one before, up to `overlap` tokens, one more for each sentence.
-    """
-    first = 0
-    while first < len(counts):
-        last, total = first + 1, counts[first]
-        while last < len(counts) and total + counts[last] <= most:
-            total += counts[last]
-            last += 1
-        yield first, last
-        if last == len(counts):
-            return
-        done, first, repeated = first, last, 0
-        while first - 1 > done and repeated + counts[first - 1] + 1 <= overlap:
-            first -= 1
-            repeated += counts[first] + 1
 
 
 def _halve(text: str, span: Span, count: int, most: int, count_all: TokenCounter) -> Iterator[tuple[Span, int]]:
