@@ -145,6 +145,22 @@ def test_somebodys_own_language_model_is_counted_too(retriever):
     assert (prediction.status, prediction.usage.calls, lm.history) == ("abstained", 2, [])
 
 
+def test_the_loop_is_a_dspy_program_whose_predictors_optimisers_see(retriever):
+    agent = LegalReActAgent(retriever, DummyLM([]), default_instructions())
+    assert [name for name, _ in agent.react.named_predictors()] == ["react", "extract.predict"]
+    searching = {"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "compte"}'}
+    finishing = {"next_tool_name": "finish", "next_tool_args": "{}"}
+    lm = DummyLM(
+        [{"next_thought": "Cherchons."} | searching, {"next_thought": "Assez."} | finishing, {"answer": "Oui."}]
+    )
+    with dspy.context(lm=lm, trace=[]):
+        prediction = agent.react(question=QUESTION)
+        traced = [predictor for predictor, _, _ in dspy.settings.trace]
+    assert prediction.answer == "Oui."
+    assert prediction.trajectory["tool_name_0"] == "search_legal_docs"
+    assert traced == [agent.react.react, agent.react.react, agent.react.extract.predict]
+
+
 def test_calls_of_one_run_are_not_counted_in_another_one(retriever):
     lm = DummyLM([{"answer": "un"}, {"answer": "deux"}])
     first, second = ModelCalls(lm, Budget()), ModelCalls(lm, Budget())

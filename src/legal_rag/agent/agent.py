@@ -139,7 +139,7 @@ class LegalReActAgent(Agent):
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # Only their descriptions are used: each answer has tools of its own, which write to its log.
         tools, asks_for_tags = self._build_tools(EventLog()), tags.single_pass_extraction_enabled
-        self.react = LegalReAct(instructions, tools, asks_for_tags=asks_for_tags)
+        self.react = LegalReAct(instructions, tools, budget.steps, asks_for_tags=asks_for_tags)
 
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         """Answer a question: by the model, or by the passages if it fails."""

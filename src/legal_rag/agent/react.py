@@ -1,9 +1,9 @@
-"""The ReAct loop: predictors of DSPy within budgets, tolerant parsing and forced answers."""
+"""The ReAct loop: a DSPy module with budgets, tolerant parsing and forced answers."""
 
 import json
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dspy
 
@@ -22,7 +22,7 @@ from legal_rag.agent.replies import (
 )
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
 from legal_rag.base.deadline import DeadlineError
-from legal_rag.llm import Completion, ModelCalls, ModelError, Reply
+from legal_rag.llm import Budget, Completion, ModelCalls, ModelError, Reply
 
 logger = logging.getLogger(__name__)
 
@@ -54,18 +54,22 @@ class Work(NamedTuple):
     last_thought: str = ""  # of the final step, if it reads like an answer; both may hold tags
 
 
-class LegalReAct:
+class LegalReAct(dspy.ReAct):
     """Think, call a tool, observe, repeat; then write the answer. Thread-safe."""
 
-    def __init__(self, instructions: str, tools: Sequence[Tool], *, asks_for_tags: bool = False) -> None:
-        """Build the predictors of steps and answer; `tools` have French docstrings.
+    def __init__(
+        self, instructions: str, tools: Sequence[Tool], max_iters: int = 10, *, asks_for_tags: bool = False
+    ) -> None:
+        """Build the predictors of steps and answer; `tools` have French docstrings, `max_iters` is for `forward`.
 
         With `asks_for_tags` the prompt for the answer describes the tags: they stay in the answers that `steps` and
         `write` return, and nowhere else.
         """
         self.asks_for_tags = asks_for_tags
+        super().__init__(dspy.Signature("question: str -> answer: str", instructions), list(tools), max_iters)
+        self.functions = {tool.__name__: tool for tool in tools}
         numbered = [f"({n}) {text}" for n, text in enumerate([*map(describe_tool, tools), FINISHING], start=1)]
-        # Names and arguments are text, not a Literal and a dict: `read_step` parses more forms.
+        # Names and arguments are text, where dspy.ReAct has a Literal and a dict: `read_step` parses more forms.
         steps = dspy.Signature(
             {"question": (str, dspy.InputField())}, f"{instructions}\n\n{STEPS.format(tools=chr(10).join(numbered))}"
         )
@@ -79,16 +83,32 @@ class LegalReAct:
         writing = dspy.Signature("question: str, trajectory: str -> answer: str", "\n\n".join(parts))
         self.extract = dspy.ChainOfThought(writing)
 
-    def steps(self, question: str, calls: ModelCalls, log: EventLog, tools: Sequence[Tool]) -> Steps[Work]:
+    def forward(self, **input_args: Any) -> "dspy.Prediction":
+        """Answer with DSPy's configured model, keeping its trace for optimisers."""
+        budget = Budget(steps=input_args.pop("max_iters", self.max_iters))
+        calls = ModelCalls(self.react.lm or dspy.settings.lm, budget, keeps_trace=True)
+        steps = self.steps(input_args["question"], calls, EventLog())
+        try:
+            while True:
+                next(steps)
+        except StopIteration as end:
+            work: Work = end.value
+        answer = work.answer or self.write(input_args["question"], work.trajectory, calls).text
+        answer = clean_answer(without_tags(answer)) if self.asks_for_tags else answer
+        return dspy.Prediction(trajectory=work.trajectory.as_fields(), answer=answer)
+
+    def steps(
+        self, question: str, calls: ModelCalls, log: EventLog, tools: Sequence[Tool] | None = None
+    ) -> Steps[Work]:
         """Take steps until the model finishes, answers, is stuck, or has used up the budget's steps.
 
-        The tools are those of one answer, which write to its log.
+        `tools` replace the loop's own, under the same names: those of one answer write to its log.
 
         Raises:
             BudgetExceededError: If a limit other than that of steps is reached.
             ModelError: If the model fails, or its replies are empty or cannot be parsed and nothing was found.
         """
-        loop = _Loop({tool.__name__: tool for tool in tools}, log.trajectory)
+        loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
         while calls.tracker.take_step():
             reply = self._ask_within_context(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)

@@ -261,8 +261,10 @@ class Reply(NamedTuple):
 class ModelCalls:
     """Calls of predictors for one answer, within a budget."""
 
-    def __init__(self, lm: "dspy.BaseLM", budget: Budget) -> None:
-        """Start the budget's clock."""
+    def __init__(self, lm: "dspy.BaseLM", budget: Budget, *, keeps_trace: bool = False) -> None:
+        """Start the budget's clock; `keeps_trace` leaves DSPy's trace to the caller, for optimisers."""
+        # A trace per call is dropped with it: DSPy's would hold every prompt.
+        self._settings: dict[str, Any] = {} if keeps_trace else {"trace": []}
         self.tracker = UsageTracker(budget)
         self.seconds = 0.0  # of all calls, failed ones included
         self._replied = (Usage(), 0.0)  # usage and seconds at the last reply
@@ -274,8 +276,7 @@ class ModelCalls:
         started = time.perf_counter()
         fields: dict[str, str] | None = None
         try:
-            # A trace per call is dropped with it: DSPy's would hold every prompt.
-            with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, trace=[]):
+            with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, **self._settings):
                 prediction = predictor(lm=self._lm, **inputs)
                 fields = {name: str(value or "") for name, value in prediction.items()}
         except AdapterParseError:
