@@ -379,9 +379,7 @@ class LibraryUpdate:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
         with ExitStack() as opened:
-            parts = []
-            if shards:
-                parts.append(opened.enter_context(word_part(self.path, store, first_shard=shards[0])))
+            parts = [opened.enter_context(word_part(self.path, store, first_shard=len(self.manifest["shards"])))]
             if (self.path / OUTLINES).is_file():
                 parts.append(opened.enter_context(outline_part(self.path, store, keep_others=True)))
             bring_up_to_date(store, parts)
