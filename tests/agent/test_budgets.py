@@ -150,9 +150,8 @@ def test_the_loop_is_a_dspy_program_whose_predictors_optimisers_see(retriever):
     assert [name for name, _ in agent.react.named_predictors()] == ["react", "extract.predict"]
     searching = {"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "compte"}'}
     finishing = {"next_tool_name": "finish", "next_tool_args": "{}"}
-    lm = DummyLM(
-        [{"next_thought": "Cherchons."} | searching, {"next_thought": "Assez."} | finishing, {"answer": "Oui."}]
-    )
+    steps = [{"next_thought": "Cherchons."} | searching, {"next_thought": "Assez."} | finishing]
+    lm = DummyLM([*steps, {"reasoning": "Lu.", "answer": "Oui."}])
     with dspy.context(lm=lm, trace=[]):
         prediction = agent.react(question=QUESTION)
         traced = [predictor for predictor, _, _ in dspy.settings.trace]
