@@ -4,6 +4,8 @@ import gzip
 import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 from support.scripted_server import Reply, ScriptedServer, fields
@@ -261,9 +263,8 @@ def test_without_entities_and_outlines_the_chunks_are_found_and_damaged_entities
 
 def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the_next_extraction(copied):
     settings, store = ExtractionSettings(schema_name="regulation"), Library(copied).entity_store
-    with store._store_transaction() as connection:
-        connection.execute("DROP TABLE words")
-        connection.execute("DROP TABLE worded")
+    with closing(sqlite3.connect(copied / "entities.sqlite")) as connection:
+        connection.executescript("DROP TABLE words; DROP TABLE worded;")
     assert Library(copied).entities_like(QUESTION) == []
     (plan,) = plan_rebuild(Library(copied), ["entities"], settings)
     assert plan.documents == store.count_lacking_words() == len(ROWS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legal_rag import llm
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.passages import sentence_runs
@@ -50,9 +51,7 @@ from legal_rag.llm import (
     Completion,
     ModelError,
     UsageTracker,
-    build_language_model,
     has_endpoint,
-    model_of,
     price_of,
 )
 from legal_rag.retriever.retriever import Retriever
@@ -136,8 +135,8 @@ def deep_read(
         question=storable(question.strip()),
         doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
         index=CorpusIndex.open(library),
-        root=ChatModel(model_of(lm), tracker),
-        sub=ChatModel(model_of(sub_lm or lm), tracker),
+        root=ChatModel(llm.model_of(lm), tracker),
+        sub=ChatModel(llm.model_of(sub_lm or lm), tracker),
         tracker=tracker,
         settings=settings,
         retriever=retriever,
@@ -172,7 +171,7 @@ def deep_read_library(
     """
     opened = library if isinstance(library, Library) else Library(library)
     return deep_read(
-        question, doc_ids, library=opened, lm=lm or build_language_model(model, api_key, api_base), **settings
+        question, doc_ids, library=opened, lm=lm or llm.build_language_model(model, api_key, api_base), **settings
     )
 
 
@@ -641,7 +640,7 @@ class MultiDocRLM:
 
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        sub_llm = ChatModel(model_of(self._require_models()[1]), UsageTracker(UNLIMITED)) if by_model else None
+        sub_llm = ChatModel(llm.model_of(self._require_models()[1]), UsageTracker(UNLIMITED)) if by_model else None
         if (self.corpus_path / MANIFEST).is_file():
             if save_path is not None:
                 raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
@@ -684,7 +683,7 @@ class MultiDocRLM:
         Those that call a model use the sub-model, as in programs, and raise ValueError if no model is configured.
         """
         models = self._build_root_and_sub()
-        sub = ChatModel(model_of(models[1]), UsageTracker(self._budget)) if models else None
+        sub = ChatModel(llm.model_of(models[1]), UsageTracker(self._budget)) if models else None
         retriever = Retriever(self.library)
         return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
 
@@ -742,7 +741,7 @@ class MultiDocRLM:
         if isinstance(root, str | None) and not has_endpoint(*endpoint, root):
             return None
         named = (root, sub or root)
-        first, second = (build_language_model(lm, *endpoint) if isinstance(lm, str | None) else lm for lm in named)
+        first, second = (llm.build_language_model(lm, *endpoint) if isinstance(lm, str | None) else lm for lm in named)
         return first, second
 
     def _require_models(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
