@@ -3,7 +3,7 @@
 import pytest
 
 from legal_rag.extraction.entities import outcome_of
-from legal_rag.law.courts import court_of
+from legal_rag.law.courts import level_of
 from legal_rag.law.outcomes import Outcome, kinds_of
 
 
@@ -44,7 +44,7 @@ def test_some_outcomes_are_opposite(one, other, opposite):
     assert (outcomes[0].opposes(outcomes[1]), outcomes[1].opposes(outcomes[0])) == (opposite, opposite)
 
 
-def test_what_a_court_of_appeal_says_of_single_claims_is_not_its_outcome():
+def test_what_a_level_of_appeal_says_of_single_claims_is_not_its_outcome():
     text = "Motifs.\nPAR CES MOTIFS :\nConfirme le jugement ;\nRejette la demande de sursis ;\nCondamne M. X..."
     expected = Outcome(frozenset({"confirmation"}), "confirmation")
-    assert outcome_of("", court_of("Cour d'appel d'Agen", ""), text, None) == expected
+    assert outcome_of("", level_of("Cour d'appel d'Agen", ""), text, None) == expected

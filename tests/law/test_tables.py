@@ -5,7 +5,7 @@ import pytest
 from legal_rag.corpus.documents import Document
 from legal_rag.law.articles import find_abbreviated_articles
 from legal_rag.law.citation import LegalCitation, legal_citation
-from legal_rag.law.courts import court_of, find_named_courts, parse_court, words_of_value
+from legal_rag.law.courts import find_named_courts, level_of, parse_court, words_of_value
 from legal_rag.law.scanning import read_table
 
 CITATION, COURTS = read_table("citation.toml"), read_table("courts.toml")
@@ -31,9 +31,7 @@ def test_a_court_is_found_compared_cited_and_ranked(row):
         assert cite(juridiction=text).court.startswith(row["cite"])
     for form in (*row.get("short", ()), *filter(None, [row.get("cite")])):
         assert words <= words_of_value(f"{form} Lyon")
-    assert court_of(text, "") == tuple(row.get("rank", ["", "", 5]))
-    for formation, rank in row.get("above", {}).items():
-        assert court_of(text, formation).rank == rank
+    assert level_of(text, "") == row.get("level", "")
 
 
 @rows(COURTS["chambers"])

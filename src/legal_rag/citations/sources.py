@@ -20,7 +20,7 @@ from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import outcome_of
 from legal_rag.law import read
-from legal_rag.law.courts import court_of, find_courts, find_formations, words_of_value
+from legal_rag.law.courts import find_courts, find_formations, level_of, words_of_value
 from legal_rag.law.outcomes import Outcome
 from legal_rag.law.reading import read_letterhead
 from legal_rag.law.sentences import split_sentences
@@ -139,7 +139,7 @@ class SourceText:
     @cached_property
     def outcome(self) -> Outcome:
         """How the decision ended, by its metadata, else by its ruling."""
-        return outcome_of(self.own.solution, court_of(self.own.court, "", self.own.title), self.content, None)
+        return outcome_of(self.own.solution, level_of(self.own.court, "", self.own.title), self.content, None)
 
     @cached_property
     def passages(self) -> Sequence[Paragraph]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from legal_rag.corpus.documents import Document
-from legal_rag.law.courts import CourtRank
+from legal_rag.law.courts import Level
 from legal_rag.law.outcomes import Outcome, kinds_of, kinds_of_case, operative_part, solutions, statements
 
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
@@ -122,7 +122,7 @@ WORKING_TIME_RULE = "WorkingTimeRule"
 BENEFIT_RULE = "BenefitRule"
 
 
-def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[Entity] | None) -> Outcome:
+def outcome_of(solution: str, level: Level, text: str, entities: Iterable[Entity] | None) -> Outcome:
     """Read a decision's outcome from the source's own term (`solution`), else its entities, else its text."""
     if solution.strip():
         return Outcome(kinds_of(solution), solution.strip())
@@ -132,5 +132,5 @@ def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[En
     words = words or [item["extraction_text"].split()[0] for item in known if item["extraction_class"] == DISPOSITIF]
     if not words and (part := operative_part(text)):
         words = [text[start:end] for start, end in solutions(text, part, statements(text, part))]
-    kinds = kinds_of_case(words, court.level)
+    kinds = kinds_of_case(words, level)
     return Outcome(kinds, " et ".join(sorted(kinds)))

@@ -40,7 +40,7 @@ from legal_rag.extraction.entities import (
     entity_order,
     outcome_of,
 )
-from legal_rag.law.courts import court_of
+from legal_rag.law.courts import level_of
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
 PAGES = "entities_pages"  # folder, if there are several pages
@@ -383,8 +383,8 @@ def _page_name(number: int) -> str:
 
 def _document_values(item: ExtractedDocument) -> dict[str, Any]:
     document = item.document or Document(id=item.doc_id, content=item.content, title=item.title)
-    court = court_of(document.juridiction, document.formation, document.title)
-    outcome = outcome_of(document.solution, court, document.content, item.entities).words
+    level = level_of(document.juridiction, document.formation, document.title)
+    outcome = outcome_of(document.solution, level, document.content, item.entities).words
     # What a page filters by: court as cited, ISO 8601 date, outcome.
     facets = document.citation.court, document.citation.date, outcome[:1].upper() + outcome[1:]
     entities = list(map(_entity_values, sorted(item.entities, key=entity_order)))

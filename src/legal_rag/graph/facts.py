@@ -27,7 +27,7 @@ from legal_rag.graph.names import (
 )
 from legal_rag.law import Identifier, find_courts, find_dates, find_identifiers
 from legal_rag.law.citation import is_article, legal_date
-from legal_rag.law.courts import SHORT_CHAMBER, court_of, words_of_value
+from legal_rag.law.courts import SHORT_CHAMBER, level_of, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
 from legal_rag.law.scanning import Around
@@ -234,8 +234,8 @@ def _decision_below(document: Document, node: Named, document_keys: set[str]) ->
     if len(attacked) != 1 or len(days) != 1:  # several decisions were attacked
         return
     ((below, span),) = attacked.values()
-    court = court_of(document.juridiction, document.formation, document.title)
-    outcome = outcome_of(document.solution, court, document.content, None)
+    level = level_of(document.juridiction, document.formation, document.title)
+    outcome = outcome_of(document.solution, level, document.content, None)
     if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds <= _MAINTAINED):
         kind = "overrules" if outcome.kinds <= _REVERSED else "upholds"
         yield GraphFact(node, below, kind, *span, detail=outcome.words)

@@ -1,7 +1,7 @@
 """Courts and their chambers: found, abbreviated or in full, compared and ranked; `courts.toml` has a row for each."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -305,28 +305,10 @@ def parse_court(name: str) -> CourtName:
     )
 
 
-class CourtRank(NamedTuple):
-    """A court, or a formation of one, in its hierarchy."""
-
-    order: str  # 'constitutionnel', 'judiciaire', 'administratif' or 'conflits'; empty if unknown
-    level: Level
-    rank: int  # 0 for the highest, within its order
+_LEVELS = [(court.words, row["level"]) for court, row in zip(COURTS, _TABLES["courts"], strict=True) if "level" in row]
 
 
-def _ranks() -> Iterator[tuple[frozenset[str], CourtRank]]:
-    for court, row in zip(COURTS, _TABLES["courts"], strict=True):
-        if "rank" in row:
-            order, level, rank = row["rank"]
-            for formation, above in row.get("above", {}).items():
-                yield court.words | {formation}, CourtRank(order, level, above)
-            yield court.words, CourtRank(order, level, rank)
-
-
-_RANKS = list(_ranks())
-UNKNOWN = CourtRank("", "", 5)
-
-
-def court_of(juridiction: str, formation: str, title: str = "") -> CourtRank:
-    """Return the court of a decision, from its title where `juridiction` is blank."""
+def level_of(juridiction: str, formation: str, title: str = "") -> Level:
+    """Return the level of a decision's court, empty if unknown; from its title where `juridiction` is blank."""
     words = words_of_value(f"{juridiction} {formation}") if juridiction.strip() else words_of_value(title)
-    return next((court for named, court in _RANKS if named <= words), UNKNOWN)
+    return next((level for court, level in _LEVELS if court <= words), "")
