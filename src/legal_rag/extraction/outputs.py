@@ -296,6 +296,16 @@ class PageLink(NamedTuple):
 Listed = list[tuple[str, str, int]]  # id, title and number of entities of each document of a page
 
 
+class _PageRow(NamedTuple):
+    """What the index page says of a page."""
+
+    first: str  # title or id of its first document
+    last: str
+    n_documents: int
+    n_entities: int
+    listed: str  # its documents as JSON; empty beyond `LISTED_DOCUMENTS`
+
+
 def page_parts(items: Iterable[ExtractedDocument], links: Iterable[PageLink] = (), note: str = "") -> Iterator[str]:
     """Stream a page of documents as text, with a note on top; `links` is read after the last document."""
     named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
@@ -336,15 +346,20 @@ class _Ahead:
             self.next = next(self._items, None)
 
 
-def _write_pages(folder: Path, items: Iterable[ExtractedDocument]) -> list[Listed]:
+def _write_pages(folder: Path, items: Iterable[ExtractedDocument]) -> list[_PageRow]:
     """Write documents as browser-sized pages into an empty folder; return what each lists, of one page at least."""
-    pages: list[Listed] = []
-    ahead = _Ahead(items)
-    while not pages or ahead.next is not None:
-        pages.append([])
-        parts = page_parts(ahead.take_page(pages[-1]), _navigation_links(len(pages), ahead))
-        _write_parts(folder / _page_name(len(pages)), parts)
-    return pages
+    rows: list[_PageRow] = []
+    ahead, n_documents = _Ahead(items), 0
+    while not rows or ahead.next is not None:
+        listed: Listed = []
+        number = len(rows) + 1
+        parts = page_parts(ahead.take_page(listed), _navigation_links(number, ahead))
+        _write_parts(folder / _page_name(number), parts)
+        n_documents += len(listed)
+        first, last = [title or doc_id for doc_id, title, _ in (*listed[:1], *listed[-1:])] or ["", ""]
+        data = safe_json(listed) if n_documents <= LISTED_DOCUMENTS else ""
+        rows.append(_PageRow(first, last, len(listed), sum(n for *_, n in listed), data))
+    return rows
 
 
 def _navigation_links(number: int, ahead: _Ahead) -> Iterator[PageLink]:
@@ -358,20 +373,19 @@ def _navigation_links(number: int, ahead: _Ahead) -> Iterator[PageLink]:
         yield PageLink(_page_name(number + 1), "Page suivante")
 
 
-def _index_parts(pages: Sequence[Listed]) -> Iterator[str]:
-    n_documents = sum(map(len, pages))
-    n_entities = sum(n for listed in pages for *_, n in listed)
+def _index_parts(pages: Sequence[_PageRow]) -> Iterator[str]:
+    n_documents, n_entities = sum(row.n_documents for row in pages), sum(row.n_entities for row in pages)
     rows = [
         {
             "address": f"{PAGES}/{_page_name(number)}",
             "number": number,
-            "first": listed[0][1] or listed[0][0],
-            "last": listed[-1][1] or listed[-1][0],
-            "documents": french_number(len(listed)),
-            "entities": french_number(sum(n for *_, n in listed)),
-            "data": safe_json(listed) if n_documents <= LISTED_DOCUMENTS else "",
+            "first": row.first,
+            "last": row.last,
+            "documents": french_number(row.n_documents),
+            "entities": french_number(row.n_entities),
+            "data": row.listed if n_documents <= LISTED_DOCUMENTS else "",
         }
-        for number, listed in enumerate(pages, start=1)
+        for number, row in enumerate(pages, start=1)
     ]
     summary = "{} documents, {} entités, {} pages".format(*map(french_number, (n_documents, n_entities, len(pages))))
     yield from page_template(PACKAGE, "index.html.j2").generate(**_page_values("index.js"), summary=summary, pages=rows)
