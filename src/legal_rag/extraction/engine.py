@@ -24,6 +24,7 @@ from legal_rag.extraction.schemas import (
 )
 from legal_rag.extraction.store import ExtractionStore, Recipe
 from legal_rag.law import Reading
+from legal_rag.law.scanning import tables_version
 
 if TYPE_CHECKING:
     from legal_rag.extraction.langextract import ModelPieces
@@ -200,7 +201,7 @@ class Extractor:
         return Recipe(
             schema_name=schema.name,
             schema_version=schema.version,
-            model_id=f"{RULES}-{RULES_VERSION}" if by_rules else self.settings.model_id,
+            model_id=f"{RULES}-{RULES_VERSION}.{tables_version():08x}" if by_rules else self.settings.model_id,
             passes=self.settings.passes,
             prompt_hash="" if by_rules else hashlib.sha256(schema.prompt.encode()).hexdigest(),
             max_char_buffer=0 if by_rules else self.settings.max_char_buffer,

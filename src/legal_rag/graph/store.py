@@ -30,6 +30,7 @@ from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.graph.types import ExtractedEpisode
+from legal_rag.law.scanning import tables_version
 from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_date
 
@@ -356,7 +357,7 @@ INSERT INTO main.episodes (source_key, decision, context, status, lessons, nodes
         ON n.node_key = about.value
     ) FROM copied_episodes AS e ORDER BY episode_key
 """
-_RULES = str(RULES_VERSION)
+_RULES = f"{RULES_VERSION}.{tables_version():08x}"
 
 
 def _open_or_replace(path: Path) -> sqlite3.Connection:

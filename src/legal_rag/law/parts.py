@@ -86,7 +86,8 @@ _FORMULA_OF_REASONS = re.compile(spelt(["MOTIFS"]), re.IGNORECASE)
 _FORMULA = re.compile(rf"{spelt(['MOTIFS', 'DÉCIDE'])}|{spelt(['ORDONNE'])}\s?:\Z", re.IGNORECASE)
 _FORMULA_WITHIN = 120  # characters of a line
 _ANNEX = re.compile(cues("annexes"))
-_ON_THE_MERITS = re.compile(rf"\bmoyens?\b|\A\W*{spelt(['MOTIFS', 'SUR CE', 'SUR QUOI', 'DISCUSSION'])}", re.IGNORECASE)
+_OPENS_REASONS = spelt(phrase for kind in ("anywhere", "sentence") for phrase in phrases(part="reasons", inline=kind))
+_ON_THE_MERITS = re.compile(rf"\bmoyens?\b|\A\W*{_OPENS_REASONS}", re.IGNORECASE)
 _MOTIFS = re.compile(
     rf"{_BEFORE_HEADING}(?:{spelt(['MOTIFS'])}(?![\w'’])|(?i:{spelt(['SUR CE', 'SUR QUOI'])})\s?[:,]?\s*\Z)"
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
+from zlib import crc32
 
 from legal_rag.base.deadline import check
 from legal_rag.base.text import Span, find_exact
@@ -38,6 +39,13 @@ def read_table(name: str) -> dict[str, Any]:
         if isinstance(row, dict) and "cite" in row:
             row["cite"] = row["cite"].replace("_", NO_BREAK)
     return tables
+
+
+@cache
+def tables_version() -> int:
+    """Return a number of 32 bits for what the tables of this folder say: what was made by others is made anew."""
+    tables = sorted((file.name, file.read_bytes()) for file in files("legal_rag.law").iterdir() if ".toml" in file.name)
+    return crc32(b"".join(content for _, content in tables))
 
 
 def short_form(form: str) -> str:

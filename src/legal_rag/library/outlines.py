@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from legal_rag.base.files import beside, sync
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
+from legal_rag.law.scanning import tables_version
 from legal_rag.law.tree import Paragraph, TreeNode, section_titles
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
 from legal_rag.library.manifest import record_checksums
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OUTLINES = "outlines.sqlite"
-RULES_VERSION = 6  # of the rules that make outlines; those of another version are remade
+RULES_VERSION = (6 << 32) + tables_version()  # of rules and tables of law: outlines of others are made anew
 BY_RULES = ""
 BATCH = 200  # documents stored in one transaction
 LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it
