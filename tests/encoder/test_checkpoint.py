@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub import constants
-from pylate.models import ColBERT
 from safetensors.torch import load_file, save_file
 from support import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-from transformers import XmodConfig, XmodModel
 
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 from legal_rag.encoder.encoder import EncoderConfig, _source_key
@@ -42,6 +40,8 @@ def vectors(folder, texts, kind, **overrides):
 
 
 def pylates_vectors(folder, texts, kind, **overrides):
+    from pylate.models import ColBERT  # seconds, in one worker only
+
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = ColBERT(str(folder), device="cpu", **overrides)
@@ -235,6 +235,8 @@ def test_jinas_markers_are_those_of_its_card_and_not_of_its_metadata(downloaded,
 
 
 def test_the_french_adapters_of_colbert_xm_are_switched_on(downloaded, folder):
+    from transformers import XmodConfig, XmodModel
+
     own = json.loads((folder / "config.json").read_text())
     names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
     languages = {"languages": ["en_XX", "fr_XX"], "default_language": "en_XX"}

@@ -9,7 +9,6 @@ import pytest
 import torch
 from huggingface_hub import constants
 from safetensors.numpy import load_file, save_file
-from transformers import BertConfig, BertModel
 
 from legal_rag.base.files import cache_folder
 from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
@@ -86,6 +85,8 @@ def test_the_graph_built_from_the_weights_gives_the_checkpoints_vectors(name, te
 
 
 def test_a_graph_gives_what_transformers_bert_gives(monkeypatch):
+    from transformers import BertConfig, BertModel
+
     monkeypatch.setattr(runtime, "PRECISION", "f32")
     shape = BertConfig(
         vocab_size=50,

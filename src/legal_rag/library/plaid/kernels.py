@@ -69,7 +69,7 @@ def _make_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @njit(nogil=True, cache=True)
-def max_sim(
+def score_passages(
     codes: np.ndarray,
     residuals: np.ndarray,
     starts: np.ndarray,

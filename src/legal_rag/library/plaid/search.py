@@ -506,7 +506,7 @@ def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[n
 
     def work(numbered: tuple[int, Job]) -> None:
         i, job = numbered
-        shards[i].run(kernels.max_sim, wanted[i], job, codebook.tables, prepared, scores[i][job[1] : job[2]])
+        shards[i].run(kernels.score_passages, wanted[i], job, codebook.tables, prepared, scores[i][job[1] : job[2]])
 
     _run_jobs(work, jobs)
     return scores
