@@ -10,14 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-IMPORTED = [
-    "chonkie",
-    "datasets",
-    "dspy",
-    "legal_rag.cli",
-    "legal_rag.indexer.build",
-    "openvino",
-]
+# Not OpenVINO, whose telemetry starts a thread: caught by a fork amid an import, it would leave the process waiting.
+IMPORTED = ["chonkie", "datasets", "dspy", "legal_rag.cli", "legal_rag.indexer.build"]
 N_DOCUMENTS = 15  # of a build that is cut off
 ATTEMPTS = 6  # to start a process
 LONGEST_S = 240  # a process that stands still says where, and ends
@@ -45,6 +39,9 @@ class Killable:
 
     def wait_until_ready(self) -> None:
         """Wait for it to say so; an EOFError if it ends before."""
+        if not self._ready.poll(LONGEST_S):
+            self._process.kill()
+            raise TimeoutError(f"the process is not ready after {LONGEST_S} s")
         self._ready.recv()
 
     def is_running(self) -> bool:
