@@ -58,9 +58,8 @@ class SearchableLibrary(Library):
         """Return the agent that `ask` asks, made once for the same settings; see `legal_rag.agent.build_agent`."""
         from legal_rag.agent.agent import build_agent
 
-        asked = [
-            os.environ.get(f"GENERATOR_{name}") for name in ("MODEL_ID", "API_BASE", "API_KEY")
-        ]  # may be set later
+        # These may be set later.
+        asked = [os.environ.get(f"GENERATOR_{name}") for name in ("MODEL_ID", "API_BASE", "API_KEY")]
         key = repr((model, asked, sorted(settings.items())))
         if key not in self._agents:
             self._agents[key] = build_agent(self, model=model, encoder=self.retriever.encoder, **settings)

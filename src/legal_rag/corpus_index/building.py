@@ -154,7 +154,7 @@ def fill_index(
     store, unfinished = folder / STORE, beside(folder / CORPUS_INDEX, "building")
     for leftover in (unfinished, *(unfinished.with_name(unfinished.name + suffix) for suffix in ("-wal", "-shm"))):
         leftover.unlink(missing_ok=True)
-    keys, sampled = _present_keys(store, commit)
+    keys, sampled = _keys_and_sample(store, commit)
     with closing(_open_to_write(unfinished)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")  # lets the other processes read meanwhile
         connection.execute("PRAGMA synchronous=OFF")
@@ -187,7 +187,7 @@ def fill_index(
     record_checksums(folder, CORPUS_INDEX)
 
 
-def _present_keys(store: Path, commit: int) -> tuple[list[int], list[int]]:
+def _keys_and_sample(store: Path, commit: int) -> tuple[list[int], list[int]]:
     """Return the keys of the documents present at a commit, ascending, and of those in the sample."""
     present = f"FROM documents WHERE {present_at(commit)}"
     with closing(connect_to_read(store)) as connection:

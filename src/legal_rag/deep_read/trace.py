@@ -308,11 +308,9 @@ def _turn_measures(turn: Iteration) -> str:
 
 def _calls_measures(calls: Sequence[TracedCall]) -> str:
     """Sum calls up; they overlap, so their durations add up to more than the elapsed time."""
-    usage, seconds = (
-        _usage_of(calls),
-        f"{_format_duration(sum(call.seconds or 0.0 for call in calls))} en durées cumulées",
-    )
-    return _join_measures([french_number(len(calls)) + _free_and_failed(calls), seconds, _format_tokens(usage)])
+    n_calls = french_number(len(calls)) + _free_and_failed(calls)
+    seconds = f"{_format_duration(sum(call.seconds or 0.0 for call in calls))} en durées cumulées"
+    return _join_measures([n_calls, seconds, _format_tokens(_usage_of(calls))])
 
 
 def _call_measures(call: TracedCall) -> str:

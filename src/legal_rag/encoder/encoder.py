@@ -370,9 +370,7 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
     """Load the converted model from the cache, converting it on first use; lengths may differ from its own."""
     folder = _converted(name, config, cache)
     recorded = read_conversion(folder)
-    settings = replace(
-        recorded, **{key: value for key, value in config.overrides._asdict().items() if value is not None}
-    )
+    settings = replace(recorded, **config.overrides.given())
     if (settings.query_prefix, settings.document_prefix) != (recorded.query_prefix, recorded.document_prefix):
         raise OpenVinoError(f"marker tokens other than its own change the embedding table of {name}")
     check_lengths(settings)
