@@ -3,7 +3,6 @@
 Results go to stdout, messages to stderr. An expected error is one line and status 1; a bug keeps its traceback.
 """
 
-import gc
 import logging
 import os
 import re
@@ -157,7 +156,6 @@ def printable_streams() -> Iterator[None]:
 
 def run() -> NoReturn:
     """Run the command line and leave the process with its status."""
-    gc.set_threshold(100_000, 50, 100)  # reading texts makes many small objects, hardly any in cycles: a tenth faster
     sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
     sys.exit(main())
 
