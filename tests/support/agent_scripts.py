@@ -3,48 +3,50 @@
 import re
 from collections.abc import Callable
 
-from support.scripted_server import Reply, Script, fields, step
+from support.scripted_server import Reply, Script, answer, step
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 SEARCHED = "compte de campagne dépôt délai"
-OBSERVED = re.compile(r"\[Source: ([^,\]]+), chars (\d+)-(\d+)\]\n« (.{80})", re.DOTALL)
+OBSERVED = re.compile(r"Décision (\S+) : [^\n]*\n\[(P\d+)\] (?:\([^)]*\) )?([^\n]{80})")
+FINISHING = "Écrivez maintenant la réponse"
+STEPPED = "J'appelle "  # in a step of the model's
+FIRST = re.compile(r"\nQuestion : [^\n]*\Z")  # ends the prompt for the first step
 
 Answering = str | Reply | Callable[[str], Reply]  # the same whatever the prompt, or by the prompt
 
 
-def first_passage(prompt: str) -> tuple[str, int, int, str]:
-    """Take the first passage that a tool showed: its id, offsets, and how it begins."""
-    doc_id, start, end, text = OBSERVED.search(prompt).groups()
-    return doc_id, int(start), int(end), text.rsplit(" ", 1)[0]
+def first_passage(prompt: str) -> tuple[str, str, str]:
+    """Take the first passage that a tool showed: its document's id, its name, and how it begins."""
+    doc_id, name, text = OBSERVED.search(prompt).groups()
+    return doc_id, name, text.rsplit(" ", 1)[0]
 
 
 def quotation(prompt: str) -> str:
     """Answer with the beginning of the first passage found, and where it stands."""
-    doc_id, start, end, text = first_passage(prompt)
-    return f"Le texte dit : « {text} » [Source: {doc_id}, chars {start}-{end}]."
+    _, name, text = first_passage(prompt)
+    return f"Le texte dit : « {text} » [{name}]."
 
 
 def wants_step(prompt: str) -> bool:
-    """Tell whether a step is asked for, not the answer."""
-    return "[[ ## next_tool_name ## ]]" in prompt
+    """Tell whether a step is asked for, not the answer alone."""
+    return FINISHING not in prompt and "Votre réponse n" not in prompt and "Votre réponse était vide" not in prompt
 
 
 def sound(prompt: str, attempt: int = 0) -> Reply:
-    """Search until something is found, finish, and quote it."""
+    """Search once, finish, and quote what was found."""
     if not wants_step(prompt):
-        return fields(reasoning="Lu.", answer=quotation(prompt))
-    return step("finish") if OBSERVED.search(prompt) else step("search_legal_docs", query=SEARCHED, k=3)
+        return answer(quotation(prompt))
+    return step("finish") if STEPPED in prompt else step("search_legal_docs", query=SEARCHED, k=3)
 
 
 def diligent(prompt: str, attempt: int) -> Reply:
     """Search, read, finish, and quote what was read."""
     if not wants_step(prompt):
-        return fields(reasoning="Lu.", answer=quotation(prompt))
-    if "observation_0" not in prompt:
+        return answer(quotation(prompt))
+    steps = prompt.count(STEPPED)
+    if not steps:
         return step("search_legal_docs", query=SEARCHED, k=3)
-    if "observation_1" not in prompt:
-        return step("lookup_chunk", chunk_id=f"{first_passage(prompt)[0]}-0", context_chunks=1)
-    return step("finish")
+    return step("lookup_legal_doc", id=first_passage(prompt)[0]) if steps == 1 else step("finish")
 
 
 def always(reply: Answering) -> Script:
@@ -56,8 +58,7 @@ def at_first(reply: Answering) -> Script:
     """Reply so to the first question for a step, and be sound from then on."""
 
     def script(prompt: str, attempt: int) -> Reply:
-        is_first = wants_step(prompt) and "[[ ## observation_0 ## ]]" not in prompt
-        return _reply(reply, prompt) if is_first else sound(prompt)
+        return _reply(reply, prompt) if FIRST.search(prompt) else sound(prompt)
 
     return script
 
@@ -69,7 +70,7 @@ def in_steps(reply: Answering) -> Script:
 
 def after_searching(reply: Answering) -> Script:
     """Search soundly; reply so to all that comes after."""
-    return lambda prompt, attempt: _reply(reply, prompt) if OBSERVED.search(prompt) else sound(prompt)
+    return lambda prompt, attempt: _reply(reply, prompt) if STEPPED in prompt else sound(prompt)
 
 
 def in_writing(reply: Answering) -> Script:

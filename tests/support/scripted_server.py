@@ -81,7 +81,12 @@ def fields(**values: Any) -> Reply:
 
 def step(tool: str, **arguments: Any) -> Reply:
     """Reply with one ReAct step."""
-    return fields(next_thought=f"J'appelle {tool}.", next_tool_name=tool, next_tool_args=arguments)
+    return Reply(json.dumps({"thought": f"J'appelle {tool}.", "tool": tool, **arguments}))
+
+
+def answer(text: str, *evidence: str) -> Reply:
+    """Reply with an answer, and the names of the pieces it rests on."""
+    return Reply(json.dumps({"evidence": evidence, "answer": text}))
 
 
 def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:

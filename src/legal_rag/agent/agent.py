@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,10 @@ from legal_rag.agent.prediction import (
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.replies import TagSettings, take_tags
+from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
+from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.files import is_french_answer
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.graph.answers import add_answer
@@ -34,7 +36,7 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriev
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.react import Work
+    from legal_rag.agent.react import LegalReAct, Work
     from legal_rag.llm import ModelCalls
 
 logger = logging.getLogger(__name__)
@@ -44,11 +46,11 @@ ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, UsageTracker | None]
 
 DEFAULT_BUDGET = Budget()
 DEFAULT_TAGS = TagSettings()
+LARGE_WINDOW = 16_000  # tokens of a context from which on all tools are told of, and tags asked for
+READ_SHARE, CHARS_PER_TOKEN = 0.2, 3.3  # of a smaller context, read at once; of French
 CUT_OFF = "La réponse du modèle a été coupée avant la fin"
-WRITE_AGAIN = "Votre réponse était vide. Écrivez la réponse à la question, avec ses citations."
-WRITE_IN_FRENCH = (
-    "Votre réponse n'était pas en français. Récrivez-la entièrement en français, avec les mêmes citations."
-)
+WRITE_AGAIN = f"Votre réponse était vide. Écrivez la réponse à la question : {ANSWER_FORM}."
+WRITE_IN_FRENCH = f"Votre réponse n'était pas en français. Récrivez-la entièrement en français : {ANSWER_FORM}."
 
 
 def build_agent(
@@ -65,7 +67,8 @@ def build_agent(
     trust_remote_code: bool = False,
     extra_tools: Sequence[ToolFactory] = (),
     search_k: int = SEARCH_K,
-    single_pass_extraction_enabled: bool = DEFAULT_TAGS.single_pass_extraction_enabled,
+    tools: Sequence[str] | None = None,
+    single_pass_extraction_enabled: bool | None = DEFAULT_TAGS.single_pass_extraction_enabled,
     extraction_confidence_threshold: float = DEFAULT_TAGS.extraction_confidence_threshold,
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
@@ -82,11 +85,13 @@ def build_agent(
         budget: Limits of each answer of the ReAct agent.
         match_words: Fill in the passages' `matches` for reports: up to two seconds more on two cores.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
-        search_k: Passages that a search of the model gives, unless it asks for another number.
+        search_k: Passages that a search gives, unless the model asks for another number.
+        tools: Names of the tools that the model has beside searching and reading; None is all of them for a context of
+            `LARGE_WINDOW` tokens or one of unknown size, and none for a smaller one.
 
     Raises:
-        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, or the
-            threshold is not from 0 to 1.
+        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, the
+            threshold is not from 0 to 1, or there is no tool of a name.
     """
     tags = TagSettings(
         single_pass_extraction_enabled=single_pass_extraction_enabled,
@@ -110,6 +115,7 @@ def build_agent(
         match_words=match_words,
         extra_tools=extra_tools,
         search_k=search_k,
+        tools=tools,
         tags=tags,
     )
 
@@ -128,18 +134,47 @@ class LegalReActAgent(Agent):
         match_words: bool = True,
         extra_tools: Sequence[ToolFactory] = (),
         search_k: int = SEARCH_K,
+        tools: Sequence[str] | None = None,
         tags: TagSettings = DEFAULT_TAGS,
     ) -> None:
         """Configure an agent over a retriever; `evidence` is the fallback, the rest as for `build_agent`."""
+        super().__init__(retriever)
+        self.lm, self._instructions, self._budget, self._match_words = lm, instructions, budget, match_words
+        self._extra_tools, self._search_k, self._tool_names, self._tags = tuple(extra_tools), search_k, tools, tags
+        self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
+        known = [tool.__name__ for tool in self._all_tools(EventLog())]
+        if unknown := sorted(set(tools or ()) - set(known)):
+            raise ValueError(f"no tool named {', '.join(map(repr, unknown))} (there are: {', '.join(known)})")
+
+    @cached_property
+    def react(self) -> "LegalReAct":
+        """The loop; made at the first answer, when the model's server is asked how much it takes."""
         from legal_rag.agent.react import LegalReAct
 
-        super().__init__(retriever)
-        self.lm, self._budget, self._match_words = lm, budget, match_words
-        self._extra_tools, self._search_k, self._tags = tuple(extra_tools), search_k, tags
-        self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
-        # Only their descriptions are used: each answer has tools of its own, which write to its log.
-        tools, asks_for_tags = self._build_tools(EventLog()), tags.single_pass_extraction_enabled
-        self.react = LegalReAct(instructions, tools, budget.steps, asks_for_tags=asks_for_tags)
+        # Only the descriptions of these tools are used: each answer has tools of its own, which write to its log.
+        tools = self._build_tools(EventLog())
+        return LegalReAct(
+            self._instructions,
+            tools,
+            self._budget.steps,
+            asks_for_tags=self._asks_for_tags,
+            with_options=self._is_roomy,
+        )
+
+    @cached_property
+    def _window(self) -> int | None:
+        from legal_rag.llm import model_of, window_of
+
+        return window_of(model_of(self.lm))
+
+    @property
+    def _is_roomy(self) -> bool:
+        return self._window is None or self._window >= LARGE_WINDOW
+
+    @property
+    def _asks_for_tags(self) -> bool:
+        asked = self._tags.single_pass_extraction_enabled
+        return self._is_roomy if asked is None else asked
 
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         """Answer a question: by the model, or by the passages if it fails."""
@@ -150,7 +185,7 @@ class LegalReActAgent(Agent):
         failure: Status
         try:
             work = yield from self.react.steps(query.text, calls, log, tools)
-            draft, extraction = self._write_draft(query.text, work, calls)
+            draft, extraction = self._write_draft(query.text, work, calls, log)
             prediction = yield from self._check_citations(query, log, calls, work, draft)
             return self._record_tags(prediction, extraction, log.sources)
         except BudgetExceededError as error:
@@ -171,18 +206,33 @@ class LegalReActAgent(Agent):
         )
 
     def _build_tools(self, log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
-        """Return the tools for one answer: they write to its log, and extra ones are charged to its tracker."""
-        extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
-        return [*build_tools(self._retriever.corpus, self._retriever, log, self._search_k), *filter(None, extra)]
+        """Return the tools for one answer: searching and reading, and others by name or where there is room."""
+        window = self._window or LARGE_WINDOW
+        read_chars = READ_CHARS if self._is_roomy else int(window * READ_SHARE * CHARS_PER_TOKEN)
+        tools = self._all_tools(log, tracker, read_chars)
+        if self._tool_names is None and self._is_roomy:
+            return tools
+        return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
 
-    def _write_draft(self, question: str, work: "Work", calls: "ModelCalls") -> tuple[Completion, ExtractionResult]:
+    def _all_tools(
+        self, log: EventLog, tracker: UsageTracker | None = None, read_chars: int = READ_CHARS
+    ) -> list[Callable[..., str]]:
+        """Return the tools that write to a log; extra ones are charged to its tracker."""
+        extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
+        own = build_tools(self._retriever.corpus, self._retriever, log, self._search_k, read_chars)
+        return [*own, *filter(None, extra)]
+
+    def _write_draft(
+        self, question: str, work: "Work", calls: "ModelCalls", log: EventLog
+    ) -> tuple[Completion, ExtractionResult]:
         """Have the answer written, and rewritten once for each kind of problem; return it with its parsed tags."""
-        written = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
-        draft, extraction = self._strip_tags(written)
+        written = self.react.draft(question, work, calls, log.pieces)
+        draft, extraction = self._strip_tags(written.completion)
         requests: list[str] = []
         while (request := _request_for(draft.text)) and request not in requests:
             requests.append(request)
-            again = self.react.write(question, work.trajectory, calls, request)
+            written = self.react.draft(question, work, calls, log.pieces, request)
+            again = written.completion
             usage, seconds = draft.usage.plus(again.usage), draft.seconds + again.seconds
             draft, extraction = self._strip_tags(again._replace(usage=usage, seconds=seconds))
         if request == WRITE_AGAIN and work.last_thought:
@@ -190,10 +240,10 @@ class LegalReActAgent(Agent):
             request = _request_for(draft.text) and request
         if request:
             raise ModelError("empty") if request == WRITE_AGAIN else ModelError("unreadable", reason=NOT_FRENCH)
-        return draft, extraction
+        return draft._replace(text=log.pieces.cite(draft.text, written.evidence)), extraction
 
     def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:
-        if not self._tags.single_pass_extraction_enabled:
+        if not self._asks_for_tags:
             return draft, ExtractionResult()
         from legal_rag.agent.replies import clean_answer
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from legal_rag.agent.passages import complete_evidence, located, warning_of_censured
+from legal_rag.agent.pieces import Pieces
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.base.text import json_safe
@@ -35,6 +36,7 @@ class EventLog:
         self.passages: dict[str, Passage] = {}
         self.documents: dict[str, CitedDocument] = {}
         self.trajectory = Trajectory()
+        self.pieces = Pieces()  # shown to the model
 
     @contextmanager
     def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:

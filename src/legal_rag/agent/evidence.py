@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.agent.event_log import Agent, EventLog, Steps
-from legal_rag.agent.passages import WeighedPassage, choose_passages, is_cut, weigh_documents
+from legal_rag.agent.passages import WeighedPassage, choose_passages, deviations, is_cut, weigh_documents
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.base.files import cache_folder, write_whole
@@ -142,11 +142,9 @@ class EvidenceAgent(Agent):
         documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
         contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
-        # Only hybrid scores are in standard deviations; else each rank counts as one.
-        is_hybrid = self._retriever.default_mode == "hybrid"
-        scores = [hit.score if is_hybrid else -float(hit.rank) for hit in hits]
+        chosen = choose_passages(weighed, deviations(hits, self._retriever), PASSAGES_QUOTED, QUOTED_CHARS)
         lines, citations, quoted = [INTRODUCTION], [], []
-        for rank, (of, passage) in enumerate(choose_passages(weighed, scores, PASSAGES_QUOTED, QUOTED_CHARS), start=1):
+        for rank, (of, passage) in enumerate(chosen, start=1):
             hit, quote = hits[of], contents[of][passage.start : passage.end]
             lines += [SEE_ALSO] if rank == 2 else []
             lines.append(_format_quotation(rank, documents[of], passage))

@@ -25,7 +25,7 @@ from legal_rag.law.tree import Paragraph, PartKind, Speaker, section_titles
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, passages_in, whole_outline_of
 from legal_rag.retriever.ranking import WORD
-from legal_rag.retriever.retriever import EncodedQuery, SearchHit
+from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 SURROUNDINGS = 200  # characters shown on either side of a passage or citation
 BEST_MATCHED = 3  # passages whose words are matched with the question's
@@ -92,9 +92,13 @@ def weigh_documents(
 
 
 def choose_passages(
-    weighed: Sequence[Sequence[WeighedPassage]], scores: Sequence[float], most: int, chars: int
+    weighed: Sequence[Sequence[WeighedPassage]],
+    scores: Sequence[float],
+    most: int,
+    chars: int,
+    margin: float = MARGIN,
 ) -> list[tuple[int, WeighedPassage]]:
-    """Choose the passages to quote: the one with the highest weight, then those within `MARGIN` of it.
+    """Choose the passages to quote: the one with the highest weight, then those within `margin` of it.
 
     A passage's weight is lowered by the gap between its document's score and the best one. Reasoning that the court
     quashes is not chosen, unless there is nothing else.
@@ -114,12 +118,17 @@ def choose_passages(
     eligible = [entry for entry in ranked if not entry[2].paragraph.censured] or ranked
     chosen: list[tuple[int, WeighedPassage]] = []
     for worth, n, passage in eligible:
-        is_worth = worth >= eligible[0][0] - MARGIN and passage.end - passage.start >= LEAST_CHARS
+        is_worth = worth >= eligible[0][0] - margin and passage.end - passage.start >= LEAST_CHARS
         has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + passage.end - passage.start <= chars
         is_apart = all(n != m or passage.end <= c.start or c.end <= passage.start for m, c in chosen)
         if not chosen or (is_worth and has_room and is_apart):
             chosen.append((n, passage))
     return chosen
+
+
+def deviations(hits: Sequence[SearchHit], retriever: Retriever) -> list[float]:
+    """Return the hits' scores in standard deviations: those of hybrid search are, else each rank counts as one."""
+    return [hit.score if retriever.default_mode == "hybrid" else -float(hit.rank) for hit in hits]
 
 
 def is_cut(content: str, passage: WeighedPassage) -> tuple[bool, bool]:

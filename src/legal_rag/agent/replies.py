@@ -1,14 +1,21 @@
-"""What a model writes: steps (thought, tool, arguments), answers, and tags in them for the knowledge graph."""
+"""What a model writes: steps (a tool's arguments, or the answer), their forms, and tags for the knowledge graph.
+
+A step is one JSON object whose fields say what it is: `{"query": "…"}` searches, `{"id": "…"}` reads a decision,
+`{"evidence": ["P3"], "answer": "…"}` answers. Small models choose wrongly between names of tools, not between fields;
+only the further tools are named (`{"tool": "get_outline", "id": "…"}`). Other usual forms are read as well.
+"""
 
 import difflib
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import starmap
 from typing import Any, NamedTuple
 
+from legal_rag.agent.tool_arguments import FILTERS
 from legal_rag.base.text import normalized
 from legal_rag.graph.tags import parse_extraction_tags
 from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractionResult
@@ -19,23 +26,40 @@ UNNAMED = ""  # name of a positional argument
 MAX_ANSWER_CHARS = 50_000  # far above any answer; a runaway model may write millions
 MAX_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
 MAX_SHOWN_CHARS = 100  # of a model's text, quoted back to it
+MAX_IDS = 50  # of documents, in a schema: the last ones seen
+MAX_EVIDENCE = 3  # pieces beside an answer
+BY_FIELDS = ("search_legal_docs", "lookup_legal_doc")  # tools whose steps are known by their fields
+ANSWER_FORM = '{"evidence": […], "answer": "…"}'
+ANSWERING = (
+    "la réponse, et avant elle les numéros des passages qui la prouvent ; si rien ne répond à la question, evidence est"
+    " vide et answer est « Aucun passage pertinent »"
+)
+_STRING = {"type": "string"}
+_TYPES: dict[Any, dict[str, Any]] = {int: {"type": "integer"}, dict: {"type": "object"}}
 CLOSE = 0.75  # difflib ratio from which a name matches another
 
 Tool = Callable[..., str]
 
-# Other names that steps written as JSON have for DSPy's fields, by preference; and what wraps such a step.
+# Other names of a step's fields, by preference; and what wraps such a step.
 FIELDS = {
-    "next_thought": "next_thought thought reasoning pensee raisonnement",
-    "next_tool_name": "next_tool_name tool_name tool action name function outil",
-    "next_tool_args": "next_tool_args tool_args args arguments action_input parameters input tool_input",
+    "thought": "thought next_thought reasoning pensee raisonnement",
+    "tool": "tool next_tool_name tool_name action name function outil",
+    "arguments": "arguments next_tool_args tool_args args action_input parameters input tool_input",
     "answer": "answer final_answer reponse reponse_finale response",
+    "evidence": "evidence preuves preuve sources passages",
 }
 WRAPPERS = "tool_calls steps actions function action tool"
 FINISHING = "fin terminer termine end done stop final final_answer answer repondre reponse reponse_finale conclure"
 _FENCE = re.compile(r"^\s*`{3,}[\w-]*\s*\n?(.*?)\n?\s*(?:`{3,}\s*)?$", re.DOTALL)
 _FENCE_LINE = re.compile(r"^[ \t]*`{3,}[ \t]*$", re.MULTILINE)
-_MARKER = re.compile(r"\[\s*Sources?\b", re.IGNORECASE)
-_FIELD_MARK = re.compile(r"\[\[ ?## ?\w+ ?## ?\]\]")
+_MARKER = re.compile(r"\[\s*(?:Sources?\b|P\s?\d)", re.IGNORECASE)
+_FIELD_MARK = re.compile(r"\[\[ ?## ?(\w+) ?## ?\]\]")
+# Calls as some families of models write them, whatever they are asked for.
+_NAMED_CALL = re.compile(
+    r"<function=(?P<name>[\w.-]{1,80})>|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]{1,80})\s*(?:\[CALL_ID\]\s*[\w-]{1,80}\s*)?\[ARGS\]"
+)
+_PARAMETER = re.compile(r"<parameter=([\w.-]{1,80})>\s*(.*?)\s*</parameter>", re.DOTALL)
+_CALL_MARK = re.compile(r"</?tool_call>|\[TOOL_CALLS\]|<\|?tool_call\|?>|<\|python_tag\|>")
 _FENCED_BLOCK = re.compile(
     r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)*+"
     r"(?:(?![ \t]*(?:```|~~~))[^\n]++\Z)?)(?:[ \t]*(?P=mark)[ \t]*$|\Z)",
@@ -51,23 +75,33 @@ class Step(NamedTuple):
     tool: str  # one of the tools, or `FINISH`; empty if none is recognised
     arguments: dict[str, Any]
     answer: str = ""  # instead of a step, or with `FINISH`
+    evidence: tuple[str, ...] = ()  # names of the pieces that the answer rests on
     problem: str = ""  # in French, for the model: why no tool can be called
     remark: str = ""  # in French: parameters left out of the call
 
 
-def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, Tool]) -> Step:
-    """Parse a step from the fields of DSPy's signature or, if these could not be parsed (None), from the raw reply."""
-    step_fields = _fields_in(fields or _json_object(text))
-    thought, name = step_fields.get("next_thought", ""), step_fields.get("next_tool_name", "")
-    tool, arguments = match_tool(name, tools), read_arguments(step_fields.get("next_tool_args"))
-    if tool == FINISH:
-        return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(step_fields))
+def read_step(text: str, tools: Mapping[str, Tool]) -> Step:
+    """Parse a step from a reply, in the form asked for or in another usual one."""
+    fields, rest = _step_fields(_object_in(text))
+    thought, name = str(fields["thought"] or ""), str(fields["tool"] or "")
+    arguments = read_arguments(fields["arguments"]) or rest
+    tool = match_tool(name, tools) if name else _tool_taking(arguments, tools)
+    answer = _answer_in(arguments) or _answer_in(fields)
+    if tool == FINISH or (answer and not tool):
+        evidence = _names_in(fields["evidence"] or arguments.get("evidence"))
+        return Step(thought, FINISH, arguments, clean_answer(answer), evidence)
     if not tool:
-        answer = _clear_answer(step_fields) or clean_answer("" if fields else text, only_clear=True)
-        problem = f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». Outils : {_list_tool_names(tools)}."
-        shown = thought or ("" if answer else text[:MAX_SHOWN_CHARS])
-        return Step(shown, "", arguments, answer, problem if name else expected_form(tools))
+        answer = clean_answer(text, only_clear=True)
+        problem = f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». " if name else ""
+        return Step(thought, "", arguments, answer, problem=problem + expected_form(tools))
     return _fitted(thought, tool, arguments, tools[tool])
+
+
+def read_answer(text: str) -> tuple[str, tuple[str, ...]]:
+    """Parse a reply to the request for the answer: the answer, and the names of the pieces that it rests on."""
+    fields, rest = _step_fields(_object_in(text))
+    evidence = _names_in(fields["evidence"])
+    return clean_answer(_answer_in(fields) or _answer_in(read_arguments(fields["arguments"]) or rest) or text), evidence
 
 
 def clean_answer(text: str, *, only_clear: bool = False) -> str:
@@ -77,19 +111,53 @@ def clean_answer(text: str, *, only_clear: bool = False) -> str:
     """
     text = _unfenced(text[:MAX_ANSWER_CHARS].strip())
     if text.startswith("{"):
-        text = _fields_in(_json_object(text)).get("answer") or text
+        text = _answer_in(_step_fields(json_object(text))[0]) or text
     text = _LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip()
     return text if not only_clear or _is_clearly_answer(text) else ""
+
+
+def forms_of(tools: Mapping[str, Tool], *, with_options: bool = False) -> str:
+    """Return the forms of a step, one a line, each with what it does, in French.
+
+    What the tools say of their optional parameters, from their second paragraph on, is part of it `with_options`.
+    """
+    lines = [f"- {ANSWER_FORM} : {ANSWERING}"]
+    for name, tool in tools.items():
+        about = inspect.getdoc(tool) or ""
+        about = " ".join((about if with_options else about.partition("\n\n")[0]).split())
+        lines.append(f"- {_form_of(name, tool)} : {about}")
+    return "\n".join(lines)
+
+
+def step_schema(tools: Mapping[str, Tool], doc_ids: Sequence[str], pieces: Sequence[str], *, with_options: bool) -> Any:
+    """Return the JSON Schema of a step: the ids and the names of pieces seen are the only ones it can hold."""
+    ids = {"enum": list(doc_ids)[-MAX_IDS:]} if doc_ids else _STRING
+    forms = [answer_schema(pieces)]
+    for name, tool in tools.items():
+        properties: dict[str, Any] = {} if name in BY_FIELDS else {"tool": {"const": name}}
+        parameters = inspect.signature(tool).parameters.values()
+        required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+        for parameter in parameters:
+            if with_options or parameter.name in required:
+                properties[parameter.name] = (
+                    ids if parameter.name == "id" else _TYPES.get(parameter.annotation, _STRING)
+                )
+        forms.append(_object_schema(properties, [*(set(properties) & {"tool"}), *required]))
+    return {"anyOf": forms}
+
+
+def answer_schema(pieces: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON Schema of an answer that rests on some of the pieces shown."""
+    names = {"enum": list(pieces)} if pieces else _STRING
+    evidence = {"type": "array", "items": names, "maxItems": MAX_EVIDENCE if pieces else 0}
+    return _object_schema({"evidence": evidence, "answer": _STRING}, ["evidence", "answer"])
 
 
 def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
     """Explain the form of a step to a model, in French."""
     cut = "Votre réponse a été coupée avant la fin : soyez plus bref. " if cut_off else ""
-    return (
-        f"{cut}Cette étape est illisible. Écrivez exactement trois champs : [[ ## next_thought ## ]] suivi de votre "
-        f"raisonnement, [[ ## next_tool_name ## ]] suivi d'un nom parmi {_list_tool_names(tools)}, puis "
-        '[[ ## next_tool_args ## ]] suivi d\'un objet JSON, par exemple {"query": "délai de recours"}.'
-    )
+    forms = ", ".join([ANSWER_FORM, *starmap(_form_of, tools.items())])
+    return f"{cut}Écrivez un seul objet JSON, sans rien autour, d'une de ces formes : {forms}."
 
 
 def match_tool(name: str, tools: Iterable[str]) -> str:
@@ -129,7 +197,7 @@ def read_arguments(written: object) -> dict[str, Any]:
 def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return arguments under a tool's parameter names, the unknown names, and the required parameters that are missing.
 
-    Values become text for parameters of type str. The first argument of an unknown name takes the place of a required
+    Values become text for parameters of type str; filters of a search may stand beside its query. The first argument of an unknown name takes the place of a required
     parameter that is missing.
     """
     parameters = inspect.signature(tool).parameters
@@ -140,6 +208,8 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> tuple[dict[str, A
         free = [parameter for parameter in parameters if parameter not in values]
         if close := difflib.get_close_matches(folded_key(name)[:100], free, n=1, cutoff=CLOSE):
             values[close[0]] = given.pop(name)
+    if "filters" in parameters and (filters := {name: given.pop(name) for name in FILTERS if name in given}):
+        values["filters"] = {**(values["filters"] if isinstance(values.get("filters"), dict) else {}), **filters}
     for name in required:
         if name not in values and given:
             values[name] = given.pop(next(iter(given)))
@@ -149,17 +219,12 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> tuple[dict[str, A
     return values, list(given), [name for name in required if name not in values]
 
 
-def describe_tool(tool: Tool) -> str:
-    """Return a tool's name, parameters and French docstring, for a model to read."""
-    parameters = ", ".join(map(str, inspect.signature(tool).parameters.values()))
-    return f"{tool.__name__}({parameters}) : {inspect.getdoc(tool) or ''}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class TagSettings:
     """Settings of an answer's tags: whether they are asked for, and which count."""
 
-    single_pass_extraction_enabled: bool = True  # else the prompt does not mention them, and the answer is left as is
+    # None is for contexts of `LARGE_WINDOW` tokens; else the prompt does not mention them, the answer is left as is
+    single_pass_extraction_enabled: bool | None = None
     extraction_confidence_threshold: float = 0.7  # 0 to 1; entities and relationships below it are dropped
 
     def __post_init__(self) -> None:
@@ -195,43 +260,77 @@ def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Too
     values, unknown, missing = fit_arguments(arguments, function)
     problem = remark = ""
     if missing:
-        example = json.dumps(dict.fromkeys(missing, "…"), ensure_ascii=False)
-        problem = f"Appel incomplet : {tool} a besoin de {', '.join(missing)}. Forme attendue : {example}."
+        problem = f"Il manque {', '.join(missing)}. Écrivez un seul objet JSON : {_form_of(tool, function)}."
     if unknown:
         shown = ", ".join(name[:MAX_SHOWN_CHARS] or "(sans nom)" for name in unknown[:5])
-        remark = f"(Paramètres inconnus de {tool}, ignorés : {shown}.)\n"
+        remark = f"(Paramètres inconnus, ignorés : {shown}.)\n"
     return Step(thought, tool, values, problem=problem, remark=remark)
 
 
-def _list_tool_names(tools: Mapping[str, Tool]) -> str:
-    return ", ".join((*tools, FINISH))
+def _form_of(name: str, tool: Tool) -> str:
+    parameters = inspect.signature(tool).parameters.values()
+    required = [f'"{parameter.name}": "…"' for parameter in parameters if parameter.default is parameter.empty]
+    named = [] if name in BY_FIELDS else [f'"tool": "{name}"']
+    return f"{{{', '.join([*named, *required])}}}"
 
 
-def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a step's fields under DSPy's names, unwrapped; of a list of steps, the first."""
+def _object_schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _tool_taking(arguments: Mapping[str, Any], tools: Mapping[str, Tool]) -> str:
+    """Return the first tool whose required parameters are all given; empty if there is none."""
+    for name, tool in tools.items():
+        parameters = inspect.signature(tool).parameters.values()
+        if all(parameter.name in arguments for parameter in parameters if parameter.default is parameter.empty):
+            return name
+    return ""
+
+
+def _object_in(text: str) -> dict[str, Any]:
+    """Return a reply as one object: fields between DSPy's marks, a call as models' templates write it, or JSON."""
+    if marks := list(_FIELD_MARK.finditer(text)):
+        ends = [*(mark.start() for mark in marks[1:]), len(text)]
+        fields = [(mark[1], text[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
+        return dict(reversed(fields))  # the first of a name counts
+    if call := _NAMED_CALL.search(text):
+        rest = text[call.end() :]
+        parameters = dict(_PARAMETER.findall(rest))
+        return {"tool": call["name"] or call["mistral"], "arguments": parameters or json_object(rest)}
+    return json_object(_CALL_MARK.sub("", text))
+
+
+def _step_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a step's fields under our names (None where missing), unwrapped, and the rest; of several, the first."""
     folded = {folded_key(str(name)): value for name, value in values.items()}
     for name in WRAPPERS.split():
         inner = folded.get(name)
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, dict):
-            return _fields_in({key: value for key, value in folded.items() if key != name} | inner)
+            return _step_fields({key: value for key, value in folded.items() if key != name} | inner)
     fields: dict[str, Any] = {}
     for field, names in FIELDS.items():
-        given = (folded.get(name) for name in names.split())
-        if field == "next_tool_args":
-            fields[field] = next((value for value in given if value is not None), None)
-        elif texts := [text.strip() for text in given if isinstance(text, str) and text.strip()]:
-            fields[field] = texts[0]
-    return fields
+        given = (folded[name] for name in names.split() if name in folded)
+        texts = (value.strip() if isinstance(value, str) else value for value in given)
+        fields[field] = next((value for value in texts if value not in ("", None)), None)
+    known = " ".join(FIELDS.values()).split()
+    return fields, {str(name): value for name, value in values.items() if folded_key(str(name)) not in known}
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def json_object(text: str) -> dict[str, Any]:
+    """Return the first JSON object of a text, of a list of objects the first; empty without any."""
     value = json_in(text[text.find("{") :]) if "{" in text else None
     return value if isinstance(value, dict) else {}
 
 
-def _clear_answer(values: Mapping[str, Any]) -> str:
-    return clean_answer(str(_fields_in(values).get("answer") or values.get(UNNAMED) or ""), only_clear=True)
+def _answer_in(values: Mapping[str, Any]) -> str:
+    answer = values.get("answer") or values.get(UNNAMED)
+    return answer if isinstance(answer, str) else ""
+
+
+def _names_in(value: Any) -> tuple[str, ...]:
+    names = re.findall(r"P\s?\d{1,4}", str(value or ""), re.IGNORECASE)
+    return tuple(dict.fromkeys(name.upper().replace(" ", "") for name in names))
 
 
 def _is_clearly_answer(text: str) -> bool:

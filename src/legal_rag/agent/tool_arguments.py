@@ -43,7 +43,7 @@ PATTERN = Bound(2000)  # a regular expression
 TEXT, TEXTS = Bound(1_000_000), Bound(1_000_000, 2000, listed=16_000_000)  # that a model reads
 # By the parameter's name; all others are names.
 BOUNDS = {
-    "doc_id": ID, "chunk_id": ID, "doc_id_or_chunk_id": ID, "doc_ids": IDS,
+    "id": ID, "doc_id": ID, "chunk_id": ID, "doc_id_or_chunk_id": ID, "doc_ids": IDS,
     "documents": IDS, "part": IDS, "whole": IDS, "value": IDS,
     "query": QUESTION, "question": QUESTION, "prompt_description": QUESTION, "entites": QUESTION,
     "pattern": PATTERN, "prompt": TEXT, "prompts": TEXTS,
@@ -324,9 +324,10 @@ def question_of(query: object) -> str:
     return text
 
 
-def asked_filters(arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return the filters among a function's arguments that are not empty, as texts."""
-    return {name: text for name in FILTERS if (text := text_of(arguments[name]))}
+def asked_filters(given: object) -> dict[str, str]:
+    """Return the filters in an object that are not empty, as texts."""
+    given = given if isinstance(given, Mapping) else {}
+    return {name: text for name in FILTERS if (text := text_of(given.get(name)))}
 
 
 def filters_of(asked: Mapping[str, str]) -> Filters:

@@ -1,4 +1,4 @@
-"""Outputs of tools: passages marked as data, and the trajectory that shows them to the model."""
+"""Outputs of tools: passages marked as data, and the trajectory that keeps them for the model."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from legal_rag.agent.pieces import Pieces
 from legal_rag.base.text import storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import Window
@@ -34,9 +35,10 @@ MAX_ARGUMENT_CHARS = 1000
 LEAST_CHARS = 400  # of a shortened observation
 CUT_IN_FRENCH = "(observation abrégée : {} phrases sur {}, les plus proches de la question)"
 CUT = re.compile(r"\n\(observation abrégée : \d+ phrases sur \d+, les plus proches de la question\)")
-FRAME = re.compile(r"</?extrait>|\d+\. \S+, score |\[Source: ")
+FRAME = re.compile(r"</?extrait>|Décision (?:\S+ )?: |\[Source: ")
+PIECE = re.compile(r"^\[P\d+\] ", re.MULTILINE)
 # Structure of prompts: DSPy's field marks, and the marks of chat templates.
-_STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\])", re.IGNORECASE)
+_STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\]|TOOL_CALLS\])", re.IGNORECASE)
 _LOOK_ALIKES = {"[": "⟦", "<": "‹"}
 
 
@@ -63,9 +65,10 @@ class Trajectory:
         self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self, question: str) -> bool:
-        """Halve each observation to the sentences closest to the question; return whether any was shortened."""
+        """Cut observations to half the length of the longest, to what is closest to the question; was any cut?"""
         before = [turn.observation for turn in self.turns]
-        after = [relevant_part(text, question, max(LEAST_CHARS, len(text) // 2)) for text in before]
+        most = max(LEAST_CHARS, max(map(len, before), default=0) // 2)
+        after = [relevant_part(text, question, most) for text in before]
         self.turns = [replace(turn, observation=text) for turn, text in zip(self.turns, after, strict=True)]
         return after != before
 
@@ -79,23 +82,19 @@ class Trajectory:
             fields[f"observation_{index}"] = turn.observation
         return fields
 
-    def __str__(self) -> str:
-        lines = []
-        for name, value in self.as_fields().items():
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-            lines.append(f"[[ ## {name} ## ]]\n{without_marks(text)}")
-        return "\n\n".join(lines)
-
 
 def relevant_part(text: str, question: str, most: int) -> str:
     """Keep the sentences of a text that are closest to a question, in its order, with a line that says so.
 
-    Sentences are ranked by the question's words in them, rare ones first; marks of passages and sources go before.
+    Sentences are ranked by the question's words in them, rare ones first; marks of passages and sources go before. A
+    numbered piece is one sentence: what is left of it without its number would be taken for another's.
     """
     if len(text) <= most:
         return text
     text = CUT.sub("", text)
     sentences = [text[start:end] for start, end in split_sentences(text)]
+    if PIECE.search(text):
+        sentences = text.splitlines(keepends=True)
     terms = frozenset(lexical_words(question))
     words = [terms.intersection(lexical_words(sentence)) for sentence in sentences]
     n_with = Counter(word for in_sentence in words for word in in_sentence)
@@ -124,12 +123,11 @@ def block(text: str) -> str:
     return f"<extrait>\n{as_data(text)}\n</extrait>"
 
 
-def hit_text(hit: SearchHit, document: Document, spoken: str = "") -> str:
-    """Write one search result: its document's citation, its marker, the speakers and an excerpt."""
-    marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
+def hit_text(hit: SearchHit, document: Document) -> str:
+    """Write one search result: its document's citation, its marker and an excerpt."""
     excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut_at_word(hit.text, EXCERPT_CHARS)
     head = f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {legal_citation(document).plain}"
-    return "\n".join(filter(None, [head, spoken, marker, f"« {excerpt} »"]))
+    return "\n".join([head, format_marker(hit.doc_id, hit.char_start, hit.char_end), f"« {excerpt} »"])
 
 
 def passages_text(document: Document, chunks: Iterable[StoredChunk], requested: StoredChunk) -> list[str]:
@@ -147,14 +145,10 @@ def document_text(document: Document, score: float | None = None) -> str:
     return f"{_head(document, score)}\n\n{document.content}"
 
 
-def window_text(document: Document, window: Window) -> str:
-    """Write a window of a decision: its position, then its pieces, each after its offsets."""
-    pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
-    text = "\n".join([_head(document, most=FIELD_CHARS), *pieces])
-    whole = len(document.content)
-    where = f"Caractères {window.start} à {window.end} sur {whole}"
-    rest = f" ; la suite : start={window.end}" if window.end < whole else " ; fin de la décision"
-    return f"{where}{rest}.\n{block(text)}"
+def window_text(document: Document, window: Window, pieces: Pieces) -> str:
+    """Write a window of a decision: the decision's metadata, then the window's pieces, one a line after its name."""
+    lines = (pieces.show(document, start, end) for start, end in window.pieces)
+    return "\n".join([_head(document, most=FIELD_CHARS), *lines])
 
 
 def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:
@@ -166,7 +160,7 @@ def entities_text(document: Document, entities: Sequence[Entity], classes: Seque
         return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
     lines = [_entity_line(document.id, entity) for entity in kept[:MAX_ENTITIES]]
     rest = len(kept) - len(lines)
-    more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
+    more = [f"[{rest} autres éléments : précisez classes.]"] if rest else []
     return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])
 
 
@@ -189,7 +183,7 @@ def edges_text(node: Node, edges: Sequence[Edge], *, more: bool = False) -> str:
 
 
 def _edge_line(edge: Edge, centre: Node) -> str:
-    detail = f" ({_shorten_line(edge.detail, ENTITY_CHARS)})" if edge.detail else ""
+    detail = f" ({shorten_line(edge.detail, ENTITY_CHARS)})" if edge.detail else ""
     in_text = edge.char_start >= 0
     place = format_marker(edge.doc_id, edge.char_start, edge.char_end) if in_text else f"[notice de {edge.doc_id}]"
     source, target = (_node_text(end, centre) for end in (edge.source, edge.target))
@@ -201,13 +195,13 @@ def _node_text(node: Node, centre: Node | None = None) -> str:
     if centre and (node.key == centre.key or (node.doc_id and node.doc_id == centre.doc_id)):
         return CENTRE
     doc_id = f" ({node.doc_id})" if node.doc_id and node.doc_id != node.name else ""
-    return _shorten_line(node.name, ENTITY_CHARS) + doc_id
+    return shorten_line(node.name, ENTITY_CHARS) + doc_id
 
 
 def _entity_line(doc_id: str, entity: Entity) -> str:
     attributes = ", ".join(f"{name} : {value}" for name, value in entity["attributes"].items())[:ENTITY_CHARS]
     marker = format_marker(doc_id, entity["char_start"], entity["char_end"])
-    shown = _shorten_line(entity["extraction_text"], ENTITY_CHARS)
+    shown = shorten_line(entity["extraction_text"], ENTITY_CHARS)
     return f"- {entity['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
 
 
@@ -224,10 +218,11 @@ def _head(document: Document, score: float | None = None, most: int | None = Non
         "Droit appliqué": " ; ".join(document.applied_laws),
         "Score": "" if score is None else f"{score:.2f}",
     }
-    return "\n".join(f"{name} : {_shorten_line(text, most) if most else text}" for name, text in known.items() if text)
+    return "\n".join(f"{name} : {shorten_line(text, most) if most else text}" for name, text in known.items() if text)
 
 
-def _shorten_line(text: str, most: int) -> str:
+def shorten_line(text: str, most: int) -> str:
+    """Return a text on one line, cut at a word to at most `most` characters and a mark of the cut."""
     line = " ".join(text.split())
     return line if len(line) <= most else _cut_at_word(line, most)
 

@@ -1,11 +1,14 @@
 """The agent's tools over an index: search, read, look up entities, outlines and sections, graph."""
 
-from collections.abc import Callable, Iterable
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.outlines import outline_text
-from legal_rag.agent.passages import spoken_in
+from legal_rag.agent.passages import choose_passages, deviations, weigh_documents
 from legal_rag.agent.tool_arguments import (
     asked_filters,
     bounded,
@@ -29,42 +32,48 @@ from legal_rag.agent.tool_outputs import (
     edges_text,
     entities_text,
     facts_around,
-    hit_text,
-    passages_text,
+    shorten_line,
     window_text,
 )
-from legal_rag.corpus.chunking import READ_CHARS, window_at
-from legal_rag.corpus.chunking import chunk_id as format_chunk_id
+from legal_rag.base.text import fold_text
+from legal_rag.corpus.chunking import READ_CHARS, window_at, window_number, windows_of
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.graph.store import GRAPH
+from legal_rag.law.citation import legal_citation
 from legal_rag.law.tree import TreeNode
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of
-from legal_rag.retriever.retriever import Retriever, SearchHit
+from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.structured import DocumentOutline
 
-MAX_HITS, MAX_NEIGHBOURS = 50, 5  # of one call
+MAX_HITS = 50  # passages that one search shows
 SEARCH_K = 5  # passages of a search
-NO_GRAPH = "Ce corpus n'a pas de graphe : cherchez avec search_legal_docs."
+PASSAGE_CHARS = 210  # of a passage on the average; the longest has `passages.PASSAGE_CHARS`
+HEAD_CHARS = 100  # of a decision's citation above its passages
+LEAST_DOCUMENTS = 3  # that a search weighs the passages of: the right one is first among them nearly always
+NO_GRAPH = "Ce corpus n'a pas de graphe : cherchez avec query."
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
 def build_tools(
-    corpus: Library, retriever: Retriever, log: EventLog | None = None, search_k: int = SEARCH_K
+    corpus: Library,
+    retriever: Retriever,
+    log: EventLog | None = None,
+    search_k: int = SEARCH_K,
+    read_chars: int = READ_CHARS,
 ) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
-    A search that does not say how many passages it wants gets `search_k`. Where there is a knowledge graph, a tool asks
-    it.
+    A search that does not say how many passages it wants gets `search_k`; at most `read_chars` characters of a document
+    are read at once. Where there is a knowledge graph, a tool asks it.
     """
-    tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k)
+    tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k, read_chars)
     has_graph = (corpus.path / GRAPH).is_file()
     return [
         tools.search_legal_docs,
         tools.lookup_legal_doc,
-        tools.lookup_chunk,
         tools.lookup_entities,
         tools.get_outline,
         tools.read_section,
@@ -73,102 +82,75 @@ def build_tools(
 
 
 class _Tools:
-    def __init__(self, corpus: Library, retriever: Retriever, log: EventLog, search_k: int) -> None:
-        self._corpus, self._retriever, self._log, self._search_k = corpus, retriever, log, search_k
+    """Tools for one answer: a repeated call goes on where the last one ended."""
+
+    def __init__(self, corpus: Library, retriever: Retriever, log: EventLog, search_k: int, read_chars: int) -> None:
+        self._corpus, self._retriever, self._log = corpus, retriever, log
+        self._search_k, self._read_chars = search_k, read_chars
+        self._searched = Counter[tuple[str, ...]]()  # times, by words and filters
+        self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
 
     @bounded(refused)
-    def search_legal_docs(
-        self,
-        query: str,
-        k: int | None = None,
-        juridiction: str = "",
-        formation: str = "",
-        solution: str = "",
-        date_from: str = "",
-        date_to: str = "",
-        number: str = "",
-        article: str = "",
-        entites: str = "",
-    ) -> str:
-        """Cherche dans le corpus les passages les plus proches d'une question en français.
+    def search_legal_docs(self, query: str, filters: dict[str, Any] | None = None, k: int | None = None) -> str:
+        """d'autres mots à chercher dans le corpus, si les passages ne suffisent pas.
 
-        Donne au plus k passages (1 à 50 ; sans k, le nombre habituel), du plus proche au moins proche : identifiant du
-        passage, score, décision, position dans la décision, extrait. Reformulez la question avec les mots du droit si
-        rien ne convient.
-        Filtres facultatifs : juridiction (« Cass. soc. », « CA Lyon »), formation (« chambre sociale »), solution
-        (« rejet »), date_from et date_to (« 2023 », « 8 novembre 2023 »), number (numéro ou ECLI de la décision),
-        article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
-        « partie=Société Lever ; date=12 mai 1993 ; montant=1 000 francs »).
+        filters, facultatif : un objet avec juridiction, formation, solution, date_from, date_to, number, article ou
+        entites ; k : combien de passages.
         """
-        asked = asked_filters(locals())
+        asked = asked_filters(filters)
         k = self._search_k if k is None else k
         with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
-                hits = self._search_corpus(query, k, asked)
+                n_passages = whole_number("k", k, self._search_k, 1, MAX_HITS)
+                parsed = self._parse(query)
+                hits = self._search(parsed, n_passages, asked)
+                without = self._search(parsed, n_passages, {}) if asked else []
             except ValueError as error:
-                return f"{error}."
-            ids += [hit.chunk_id for hit in hits]
+                return f"Recherche impossible : {error}."
+            ids += [hit.chunk_id for hit in hits or without]
+        lost = [hit for hit in without if hit.doc_id not in {hit.doc_id for hit in hits}]
+        if not hits:
+            remark = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux.\n" * bool(lost)
+            hits, lost = lost, []
+        else:
+            remark = "Sans ces filtres viendraient aussi : " * bool(lost)
+            remark += " ; ".join(self._head(hit.doc_id) for hit in lost) + ".\n" * bool(lost)
         for hit in hits:
             self._log.saw(hit)
-        nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
-        texts = (hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus)) for hit in hits)
-        return _join_blocks(texts) or nothing
+        return as_data(remark) + self._show(parsed, hits, n_passages)
 
     @bounded(refused)
-    def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:
-        """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.
+    def lookup_legal_doc(self, id: str, part: int | None = None) -> str:
+        """une décision à lire, par son identifiant.
 
-        chunk_id est l'identifiant d'un passage ou d'une décision, par exemple JURITEXT000007022836-0. La réponse dit où
-        se trouve la partie lue et quel start donne la suite. Chaque morceau suit sa position : « [chars 800-1420] » se
-        cite [Source: JURITEXT000007022836, chars 800-1420].
+        part, facultatif : quelle partie d'une longue.
         """
-        asked = {"start": start} if start else {}
-        with self._log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
+        asked = {} if part is None else {"part": part}
+        with self._log.record("read", "lookup_legal_doc", id=id, **asked) as ids:
             try:
-                document = self._document(chunk_id)
-                first = whole_number("start", start, 0, most=len(document.content))
+                document, place = self._place(id)
+                windows = windows_of(document.content, self._read_chars)
+                default = self._next_parts.get(document.id) or window_number(windows, place)
+                number = whole_number("part", part, default, 1, most=len(windows))
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            if first >= len(document.content):
-                return f"Rien à lire : la décision {document.id} a {len(document.content)} caractères."
             ids.append(document.id)
         self._log.read(document)
-        return window_text(document, window_at(document.content, first))
+        self._next_parts[document.id] = number % len(windows) + 1
+        where = f"Partie {number} sur {len(windows)}.\n" if len(windows) > 1 else ""
+        return where + block(window_text(document, windows[number - 1], self._log.pieces))
 
     @bounded(refused)
-    def lookup_chunk(self, chunk_id: str, context_chunks: int = 1) -> str:
-        """Donne un passage avec ceux qui l'entourent, et la position exacte de chacun pour le citer.
+    def lookup_entities(self, id: str, classes: str = "") -> str:
+        """ses parties, avocats, dates, montants, articles, sa solution.
 
-        chunk_id est l'identifiant d'un passage ; context_chunks, le nombre de voisins de chaque côté (0 à 5).
+        classes, facultatif, en choisit.
         """
-        with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
+        with self._log.record("read", "lookup_entities", id=id, classes=classes) as ids:
             try:
-                around = whole_number("context_chunks", context_chunks, 1, most=MAX_NEIGHBOURS)
-                asked, chunks = find_chunks(resolve_id(chunk_id, self._corpus), around, self._corpus)
-            except LookupError as error:
-                return as_data(str(error.args[0]))
-            except ValueError as error:
-                return f"Lecture impossible : {error}."
-            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
-        document = self._corpus.document(asked.doc_id)
-        self._log.read(document)
-        if len(chunks[0].text) > READ_CHARS:  # in an imported index, a passage may be the whole document
-            return window_text(document, window_at(document.content))
-        return _join_blocks(passages_text(document, chunks, asked))
-
-    @bounded(refused)
-    def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:
-        """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
-
-        Parties, avocats, juridiction, dates, numéros, montants, délais, articles cités, solution, etc.
-        doc_id_or_chunk_id est l'identifiant d'une décision ou d'un passage ; classes, facultatif, n'en garde que
-        certaines, séparées par des virgules : « partie, montant ».
-        """
-        with self._log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
-            try:
-                document = self._document(doc_id_or_chunk_id)
+                document = self._document(id)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
@@ -176,46 +158,39 @@ class _Tools:
         return entities_text(document, entities_of(document, self._corpus), parts_of(text_of(classes, ","), ","))
 
     @bounded(refused)
-    def get_outline(self, doc_id: str, section: str = "") -> str:
-        """Donne le plan d'une décision ou d'un texte : ses sections, chacune avec son identifiant et son titre.
+    def get_outline(self, id: str, section: str = "") -> str:
+        """son plan : numéros et titres des sections.
 
-        doc_id est l'identifiant d'une décision ou d'un passage ; section, facultatif, n'ouvre que cette section. Le
-        signe (+12) dit que douze sections ne sont pas montrées : redemandez le plan de la section qui le porte.
+        section, facultatif, n'ouvre que celle-ci.
         """
         asked = {"section": section} if section else {}
-        with self._log.record("read", "get_outline", doc_id=doc_id, **asked) as ids:
+        with self._log.record("read", "get_outline", id=id, **asked) as ids:
             try:
-                document, node = self._section(doc_id, section)
+                document, node = self._section(id, section)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
         return block(outline_text(DocumentOutline(document.id, document.title, node)))
 
     @bounded(refused)
-    def read_section(self, doc_id: str, section: str) -> str:
-        """Lit une section d'une décision ou d'un texte, ou, si elle est longue, son début.
-
-        doc_id est l'identifiant d'une décision ou d'un passage ; section, l'identifiant (« 0003 ») ou le titre d'une
-        section que get_outline a donnée. Chaque morceau suit sa position : « [chars 800-1420] » se cite [Source:
-        JURITEXT000007022836, chars 800-1420]. lookup_legal_doc lit la suite à partir du start indiqué.
-        """
-        with self._log.record("read", "read_section", doc_id=doc_id, section=section) as ids:
+    def read_section(self, id: str, section: str) -> str:
+        """une section, par numéro ou titre."""
+        with self._log.record("read", "read_section", id=id, section=section) as ids:
             try:
-                document, node = self._section(doc_id, section)
+                document, node = self._section(id, section)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
         self._log.read(document)
-        return window_text(document, window_at(document.content[: node.char_end], node.char_start))
+        window = window_at(document.content[: node.char_end], node.char_start, self._read_chars)
+        return block(window_text(document, window, self._log.pieces))
 
     @bounded(refused)
     def graph_neighbours(self, name: str, type: str = "") -> str:
-        """Donne les liens connus autour d'une décision, d'un article, d'une juridiction ou d'une partie.
+        """qui cite ou casse une décision, ce qu'elle applique, qui l'a rendue.
 
-        Qui cite ou casse une décision, ce qu'elle applique, qui l'a rendue, qui y est partie : un lien par ligne, avec
-        la place du texte qui le montre. name est un identifiant, un numéro, un article (« article 1240 du code
-        civil ») ou un nom ; type, facultatif, ne garde qu'un genre : cites, applies, overrules, upholds, decided_by,
-        party_to.
+        name : identifiant, numéro, article avec son code, ou nom ; type, facultatif : cites, applies, overrules,
+        upholds, decided_by, party_to.
         """
         with self._log.record("search", "graph_neighbours", name=name, type=type) as ids:
             try:
@@ -244,23 +219,61 @@ class _Tools:
     def _document(self, identifier: object) -> Document:
         return find_document(resolve_id(identifier, self._corpus), self._corpus)
 
-    def _search_corpus(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
-        """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
+    def _place(self, identifier: object) -> tuple[Document, int]:
+        """Return the document that an id means, and where to read: at the passage it names, or the first one shown."""
+        resolved = resolve_id(identifier, self._corpus)
+        document = find_document(resolved, self._corpus)
+        if resolved.strip() != document.id:
+            return document, find_chunks(resolved, 0, self._corpus)[0].char_start
+        piece = self._log.pieces.first_of(document.id)
+        return document, piece.char_start if piece else 0
+
+    def _parse(self, query: object) -> EncodedQuery:
+        text = question_of(query)
         try:
-            text, filters = question_of(query), filters_of(asked)
-            n_hits = whole_number("k", k, self._search_k, 1, MAX_HITS)
-        except ValueError as error:
-            raise ValueError(f"Recherche impossible : {error}") from error
-        try:
-            parsed = self._retriever.query(text)
+            return self._retriever.query(text)
         except ValueError as error:  # the encoder's message is not for the model
-            raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
-        with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
-            return self._retriever.search(parsed, n_hits, filters=filters)
+            raise ValueError(TOO_LONG) from error
 
+    def _search(self, query: EncodedQuery, n_passages: int, asked: dict[str, str]) -> list[SearchHit]:
+        """Return the best documents, after those that the same search gave before.
 
-def _join_blocks(texts: Iterable[str]) -> str:
-    return "\n".join(map(block, texts))
+        ValueError with a French sentence if a filter is invalid, or the index fails.
+        """
+        filters, n_documents = filters_of(asked), max(LEAST_DOCUMENTS, n_passages // 2)
+        call = (fold_text(query.text), *asked.items())
+        before, self._searched[call] = self._searched[call] * n_documents, self._searched[call] + 1
+        with search_errors("ce corpus n'a pas de quoi appliquer ces filtres"):
+            hits = self._retriever.search(query, before + n_documents, by_document=True, filters=filters)
+        return hits[before:]
+
+    def _show(self, query: EncodedQuery, hits: Sequence[SearchHit], n_passages: int) -> str:
+        """Write documents, each with those of its passages that are among the best of all and were not shown yet."""
+        if not hits:
+            return "Aucun autre passage trouvé."
+        documents = [self._corpus.document(hit.doc_id) for hit in hits]
+        read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
+        texts = [(document.content, tokens) for document, tokens in zip(documents, read, strict=True)]
+        weighed = weigh_documents(query.tokens, texts, [document.extra.get("zones") for document in documents])
+        pieces = self._log.pieces
+        new = [
+            [passage for passage in passages if not pieces.is_shown(document.id, passage.start, passage.end)]
+            for document, passages in zip(documents, weighed, strict=True)
+        ]
+        scores, chars = deviations(hits, self._retriever), n_passages * PASSAGE_CHARS
+        chosen = choose_passages(new, scores, n_passages, chars, margin=math.inf)
+        lines = []
+        for number, document in enumerate(documents):
+            lines.append(self._head(document.id))
+            for _, (start, end, paragraph, _) in sorted(
+                (entry for entry in chosen if entry[0] == number), key=lambda entry: entry[1].start
+            ):
+                speaker = paragraph.in_french if paragraph.speaker in ("party", "lower_court") else ""
+                lines.append(pieces.show(document, start, end, speaker))
+        return block("\n".join(lines))
+
+    def _head(self, doc_id: str) -> str:
+        return f"Décision {doc_id} : {shorten_line(legal_citation(self._corpus.document(doc_id)).plain, HEAD_CHARS)}"
 
 
 def entities_of(document: Document, corpus: Library) -> list[Entity]:

@@ -354,6 +354,19 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
     return Window(start, limit, without_blanks(content, _join_sentences(sentences)))
 
 
+def windows_of(content: str, most: int = READ_CHARS) -> list[Window]:
+    """Return the windows of a text, each of at most `most` characters, the next one from its end on."""
+    windows = [window_at(content, 0, most)]
+    while windows[-1].end < len(content):
+        windows.append(window_at(content, windows[-1].end, most))
+    return windows
+
+
+def window_number(windows: Sequence[Window], place: int) -> int:
+    """Return the number, from 1, of the window with an offset."""
+    return next(number for number, window in enumerate(windows, 1) if place < window.end or window is windows[-1])
+
+
 def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
     """Split a text, or a span of it, into windows of similar size that cover it, at line breaks, sentences or blanks.
 

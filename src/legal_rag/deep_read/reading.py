@@ -522,12 +522,10 @@ def deep_read_tool(
 
     @bounded(refused)
     def read(question: str, doc_ids: str = "") -> str:
-        """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.
+        """une question sur toutes les décisions d'un genre : un nombre, un classement, une comparaison, un croisement.
 
-        À appeler quand la question demande toutes les décisions d'un genre, un nombre, un classement, une comparaison
-        de plusieurs décisions ou un croisement : quelques passages n'y suffisent pas. question est complète et en
-        français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules ; sans lui, tout le
-        corpus est lu. Chaque décision lue coûte au moins un appel au modèle, pris sur le budget de la réponse.
+        Les décisions sont lues en entier, chacune par un appel au modèle au moins ; question est complète et en
+        français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules.
         """
         with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
             try:

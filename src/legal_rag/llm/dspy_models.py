@@ -165,10 +165,13 @@ class _Engine:
         texts = [("system", request.system), *((message.role, message.text) for message in request.messages)]
         messages = [{"role": role, "content": text} for role, text in texts if isinstance(text, str)]
         config = request.config
-        if request.tools or config.response_format or len(messages) < len(request.messages):
-            raise lm15.UnsupportedFeatureError("only text is sent to this model, no tools, forms or files")
+        if request.tools or len(messages) < len(request.messages):
+            raise lm15.UnsupportedFeatureError("only text is sent to this model, no tools or files")
         named = {name: getattr(config, name) for name in ("max_tokens", "temperature", "seed")}
         extra = {"top_p": config.top_p, "stop": list(config.stop) or None, **(config.extensions or {})}
+        if form := config.response_format:  # OpenAI's chat API nests what lm15 keeps flat
+            named_form = {name: value for name, value in form.items() if name != "type"}
+            extra["response_format"] = {"type": form["type"], **({form["type"]: named_form} if named_form else {})}
         named, extra = ({name: value for name, value in part.items() if value is not None} for part in (named, extra))
         try:
             done = self._asking(replace(self.endpoint, **named, extra={**self.endpoint.extra, **extra}), messages)
@@ -271,12 +274,13 @@ class ModelCalls:
         self._last = Completion()
         self._lm = lm_of(model_of(lm), self._ask_and_keep)
 
-    def ask(self, predictor: "dspy.Module", **inputs: Any) -> Reply:
-        """Call a predictor; raises as `legal_rag.llm.ask` does."""
+    def ask(self, predictor: "dspy.Module", adapter: "dspy.Adapter | None" = None, **inputs: Any) -> Reply:
+        """Call a predictor, whose prompts an adapter writes; raises as `legal_rag.llm.ask` does."""
         started = time.perf_counter()
         fields: dict[str, str] | None = None
         try:
-            with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, **self._settings):
+            adapter = adapter or LenientAdapter()
+            with dspy.context(lm=self._lm, adapter=adapter, warn_on_type_mismatch=False, **self._settings):
                 prediction = predictor(lm=self._lm, **inputs)
                 fields = {name: str(value or "") for name, value in prediction.items()}
         except AdapterParseError:

@@ -1,0 +1,153 @@
+"""Numbered pieces of decisions shown to a model, and quotations written where its answer points at them.
+
+A model that points at « [P3] » cannot misquote: the quotation and its offsets are taken from the decision. Whether a
+piece says what the sentence beside it says is checked with all other citations, by `legal_rag.citations`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from legal_rag.base.text import Span, fold_text
+from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.documents import Document
+from legal_rag.law.sentences import split_sentences, without_blanks
+from legal_rag.library.bm25 import lexical_words
+
+QUOTED_CHARS = 400  # of a piece beside a sentence: whole sentences, one at least
+NAMED_SHARE = 0.3  # of a sentence's words that a piece may have less than another one, and still be its evidence
+QUOTES = ("«", "“", '"')
+_NAME = r"P\s?\d{1,4}"
+_POINTER = re.compile(
+    rf"[ \u00a0]*[\[(]\s*(?:passages?\s+)?({_NAME}(?:\s*(?:,|;|et|-|–)\s*{_NAME})*)\s*[\])]", re.IGNORECASE
+)
+_ANALYSIS = re.compile(r"\W*\[analy", re.IGNORECASE)
+_STOP = re.compile(r"\s*[.!?…]+\s*$")
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+
+
+class Piece(NamedTuple):
+    """A span of a document that the model was shown."""
+
+    doc_id: str
+    char_start: int
+    char_end: int
+    text: str  # content[char_start:char_end]
+
+    @property
+    def marker(self) -> str:
+        """The source marker of the whole piece."""
+        return format_marker(self.doc_id, self.char_start, self.char_end)
+
+
+class Pieces:
+    """The pieces shown for one answer, named P1, P2… in the order in which they were shown."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Piece] = {}
+        self._names: dict[tuple[str, int, int], str] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names so far, in order."""
+        return list(self._by_name)
+
+    @property
+    def doc_ids(self) -> list[str]:
+        """The ids of their documents, each once, in order."""
+        return list(dict.fromkeys(piece.doc_id for piece in self._by_name.values()))
+
+    def show(self, document: Document, start: int, end: int, speaker: str = "") -> str:
+        """Return a span as the model is to read it, on one line after its name; it keeps the name it has."""
+        name = self._names.setdefault((document.id, start, end), f"P{len(self._names) + 1}")
+        text = document.content[start:end]
+        self._by_name[name] = Piece(document.id, start, end, text)
+        return f"[{name}]{f' ({speaker})' if speaker else ''} {' '.join(text.split())}"
+
+    def is_shown(self, doc_id: str, start: int, end: int) -> bool:
+        """Tell whether a piece shown before overlaps a span."""
+        return any(
+            piece.doc_id == doc_id and piece.char_start < end and start < piece.char_end
+            for piece in self._by_name.values()
+        )
+
+    def first_of(self, doc_id: str) -> Piece | None:
+        """Return the first piece of a document that was shown; None without any."""
+        return next((piece for piece in self._by_name.values() if piece.doc_id == doc_id), None)
+
+    def cite(self, answer: str, evidence: Iterable[str] = ()) -> str:
+        """Write quotations and source markers in an answer for its pointers « [P3] », also « (P1, P2) ».
+
+        Where it has none, nor quotations, each sentence gets the piece of `evidence` (names) that has most of its
+        words. A sentence that quotes gets the marker alone; one that is a piece's text itself is put between
+        guillemets. Names of no piece become markers of no document, which the check removes and counts.
+        """
+        if not _POINTER.search(answer) and "[Source" not in answer:
+            answer = self._point(answer, [name for name in evidence if name in self._by_name])
+        written, done = "", 0
+        for pointer in _POINTER.finditer(answer):
+            before = answer[done : pointer.start()]
+            names = [name.upper().replace(" ", "") for name in re.findall(_NAME, pointer[1], re.IGNORECASE)]
+            written, done = self._cited(written + before, dict.fromkeys(names)), pointer.end()
+        return written + answer[done:]
+
+    def _cited(self, text: str, names: Iterable[str]) -> str:
+        """Add the citation of pieces after the last sentence of a text, before its full stop."""
+        stop = match.group() if (match := _STOP.search(text)) else ""
+        body = text[: len(text) - len(stop)]
+        start = _last_sentence(body)
+        claim = body[start:]
+        markers = []
+        for name in names:
+            piece = self._by_name.get(name)
+            if piece is None:
+                markers.append(f"[Source: {name}]")
+            elif any(mark in claim for mark in QUOTES) or _ANALYSIS.match(claim):
+                markers.append(piece.marker)
+            elif fold_text(" ".join(claim.split())) in fold_text(" ".join(piece.text.split())):
+                body = f"{body[:start]}« {claim.strip()} »"
+                claim = body[start:]
+                markers.append(piece.marker)
+            else:
+                first, last = best_sentences(piece.text, claim)
+                place = piece.char_start + first, piece.char_start + last
+                markers.append(f"« {piece.text[first:last]} » {format_marker(piece.doc_id, *place)}")
+        return f"{body} {' '.join(markers)}{stop}" if body.strip() else f"{text}{' '.join(markers)}"
+
+    def _point(self, answer: str, evidence: Sequence[str]) -> str:
+        """Point each sentence at the piece that has most of its words; one named as evidence before others."""
+        if not evidence:
+            return answer
+        words = {name: frozenset(lexical_words(piece.text)) for name, piece in self._by_name.items()}
+        pointed, done = "", 0
+        for start, end in without_blanks(answer, split_sentences(answer)):
+            sentence = answer[start:end]
+            claimed = frozenset(lexical_words(sentence))
+            if len(claimed) > 1 and not _ANALYSIS.match(sentence) and not any(mark in sentence for mark in QUOTES):
+                shares = {name: len(claimed & words[name]) / len(claimed) for name in words}
+                name = max(shares, key=lambda name: shares[name] + NAMED_SHARE * (name in evidence))
+                pointed, done = f"{pointed}{answer[done:end]} [{name}]", end
+        return pointed + answer[done:]
+
+
+def best_sentences(text: str, claim: str) -> Span:
+    """Return the span of the whole sentences of a text, of `QUOTED_CHARS` or one, that have most words of a claim."""
+    if len(text) <= QUOTED_CHARS:
+        return 0, len(text)
+    claimed = frozenset(lexical_words(claim))
+    runs = list(_runs(without_blanks(text, split_sentences(text))))
+    return max(runs, key=lambda run: (len(claimed.intersection(lexical_words(text[slice(*run)]))), run[0] - run[1]))
+
+
+def _runs(sentences: Sequence[Span]) -> Iterator[Span]:
+    for number, (start, end) in enumerate(sentences):
+        yield start, end
+        yield from ((start, last) for _, last in sentences[number + 1 :] if last - start <= QUOTED_CHARS)
+
+
+def _last_sentence(text: str) -> int:
+    """Return where the last sentence of a text begins, after the mark of a list."""
+    spans = without_blanks(text, split_sentences(text))
+    start, end = spans[-1] if spans else (len(text), len(text))
+    mark = _LIST_MARK.match(text[start:end])
+    return start + (mark.end() if mark else 0)
