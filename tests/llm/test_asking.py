@@ -101,7 +101,7 @@ class Counting(ScriptedServer):
         with self._counting:
             self._under_way += 1
             self.most = max(self.most, self._under_way)
-        time.sleep(0.03)
+        time.sleep(0.05)
         with self._counting:
             self._under_way -= 1
         return super().reply(request)
@@ -127,13 +127,13 @@ def asked_in_threads(server, n, **settings):
 @pytest.mark.parametrize(("slots", "workers", "most"), [(1, None, 1), (2, None, 2), (2, 1, 1), (1, 8, 1), (None, 2, 2)])
 def test_no_more_requests_are_under_way_than_a_server_has_slots_or_workers_are_asked_for(slots, workers, most):
     with Counting({"/props": {"total_slots": slots}}) as server:
-        replies, failures = asked_in_threads(server, 6, is_own=True, workers=workers)
-    assert (replies, failures, server.most) == (["Oui"] * 6, [], most)
+        replies, failures = asked_in_threads(server, 4, is_own=True, workers=workers)
+    assert (replies, failures, server.most) == (["Oui"] * 4, [], most)
 
 
 def test_the_time_that_a_request_waits_for_a_slot_is_not_the_replys():
     with Counting({"/props": {"total_slots": 1}}) as server:
-        replies, failures = asked_in_threads(server, 12, is_own=True, timeout=0.25)  # a dozen takes 0.36 s
+        replies, failures = asked_in_threads(server, 12, is_own=True, timeout=0.5)  # a dozen takes 0.6 s
     assert (len(replies), failures) == (12, [])
 
 

@@ -2,9 +2,11 @@
 
 import json
 import logging
+import time
 
 import dspy
 import pytest
+from support.raw_server import RESET, STAY, RawServer, completion, response
 from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.llm import (
@@ -78,6 +80,19 @@ def test_a_server_of_ones_own_is_asked_once_what_it_takes(pages, window):
         assert [ask(endpoint, HELLO).text for _ in range(2)] == ["Oui", "Oui"]
         assert window_of(endpoint) == window
         assert len(server.fetched) == (1 if "n_ctx" in str(pages.get("/props")) and window else 2)
+
+
+@pytest.mark.parametrize(("silence", "probes"), [(STAY, 1), (RESET, 6), (response(b"no", status="501 X"), 2)])
+def test_a_server_that_says_nothing_of_itself_is_asked_all_the_same(silence, probes, monkeypatch):
+    monkeypatch.setattr("legal_rag.llm.server.PROBE_SECONDS", 0.1)
+    reply = response(completion("Oui"), "Connection: close")
+    with RawServer(lambda request: [reply if request.startswith(b"POST") else silence]) as server:
+        endpoint = Endpoint(model="openai/m", name="m", api_base=server.api_base, is_own=True, cache=False)
+        started = time.monotonic()
+        assert [ask(endpoint, HELLO).text for _ in range(2)] == ["Oui", "Oui"]
+        assert time.monotonic() - started < 2
+        gets = sum(request.startswith(b"GET") for request in server.requests)
+    assert gets == probes  # one that breaks off may only be starting, and is asked again
 
 
 def test_a_window_that_is_set_is_the_one_that_holds():
@@ -347,5 +362,6 @@ def test_a_models_options_are_sent_with_each_request_and_tell_replies_apart():
         assert [lm("Oui ?"), lm("Oui ?")] == [["réponse 0"]] * 2
         assert build_language_model("m", "k", server.api_base)("Oui ?") == ["réponse 1"]
     assert [request.get("chat_template_kwargs") for request in requests] == [{"enable_thinking": False}, None]
+    assert build_language_model("azure/m", options={"reasoning_effort": "low"}).kwargs["reasoning_effort"] == "low"
     with pytest.raises(ValueError, match="a model's options cannot set messages, stream"):
         build_language_model("m", options={"messages": [], "stream": True, "top_k": 1})
