@@ -35,6 +35,7 @@ LOADING_WAIT, LOADING_SECONDS = 1.5, 120.0  # between two attempts while a serve
 FIRST_ATTEMPTS = 4  # of a request, while the server has never replied
 
 store = ReplyStore()
+_thinkers: set[tuple[str, str]] = set()  # models that wrote thoughts, by address and id
 T = TypeVar("T")
 Limit = Literal["steps", "model_calls", "tokens", "seconds", "cost"]
 
@@ -275,10 +276,7 @@ def ask(
     return reply._replace(usage=spent, seconds=time.perf_counter() - started)
 
 
-_thinkers: set[tuple[str, str]] = set()  # models that wrote thoughts, by address
-
-
-def _merged(messages: Sequence[Message]) -> list[Message]:
+def _merged(messages: Sequence[Message]) -> Sequence[Message]:
     """Join neighbours of one role, and make later system texts the user's: templates of Mistral's and Gemma refuse."""
     merged: list[dict[str, str]] = []
     for message in messages:
@@ -289,7 +287,7 @@ def _merged(messages: Sequence[Message]) -> list[Message]:
             merged[-1]["content"] += f"\n\n{content}"
         else:
             merged.append({"role": role, "content": content})
-    return list(merged)
+    return merged
 
 
 def _capped(model: Endpoint, reply_tokens: int | None) -> Endpoint:

@@ -45,7 +45,7 @@ ERRORS = {
     "rate limit": "RateLimitError",
     "unknown model": "UnsupportedModelError",
     "request": "InvalidRequestError",
-    "loading": "ServerError",  # which DSPy's own clients raise for what follows
+    "loading": "ServerError",  # ahead of "server", which DSPy's own clients mean by it
     "server": "ServerError",
     "transport": "TransportError",
     "configuration": "ConfigurationError",

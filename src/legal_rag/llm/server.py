@@ -166,12 +166,11 @@ def _probe(endpoint: Endpoint) -> Served | None:
 
 def _fetched(url: str, endpoint: Endpoint) -> Any:
     """Return the JSON at an address; None if there is none."""
-    keys = keys_of_environment() | {endpoint.api_key}
     with deadline.within(PROBE_SECONDS):
-        reply = _exchanged("GET", url, _headers(endpoint), None, keys)
+        reply = _exchanged("GET", url, endpoint)
     text, value = _decoded_json(reply)
     if reply.status == 503:
-        raise _failure(reply, value, text, keys)
+        raise _failure(reply, value, text, _keys(endpoint))
     return value
 
 
@@ -220,17 +219,15 @@ def _request_body(endpoint: Endpoint, messages: Sequence[Message], refused: set[
     return {name: value for name, value in body.items() if value is not None and name not in refused}
 
 
-def _headers(endpoint: Endpoint) -> dict[str, str]:
-    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "legal-rag"}
-    return headers | ({"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {})
-
-
 def _reply_to(body: Mapping[str, Any], endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
-    keys = keys_of_environment() | {endpoint.api_key}
     sent = json.dumps(body, ensure_ascii=False).encode()
     with deadline.within(endpoint.timeout):
-        reply = _exchanged("POST", f"{endpoint.api_base}/chat/completions", _headers(endpoint), sent, keys)
-    return _completion(reply, messages, keys, endpoint)
+        reply = _exchanged("POST", f"{endpoint.api_base}/chat/completions", endpoint, sent)
+    return _completion(reply, messages, endpoint)
+
+
+def _keys(endpoint: Endpoint) -> frozenset[str]:
+    return keys_of_environment() | {endpoint.api_key}
 
 
 class _Reply(NamedTuple):
@@ -239,7 +236,10 @@ class _Reply(NamedTuple):
     data: bytearray
 
 
-def _exchanged(method: str, url: str, headers: Mapping[str, str], body: bytes | None, keys: frozenset[str]) -> _Reply:
+def _exchanged(method: str, url: str, endpoint: Endpoint, body: bytes | None = None) -> _Reply:
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "legal-rag"}
+    if endpoint.api_key:
+        headers["Authorization"] = f"Bearer {endpoint.api_key}"
     try:
         pool, wait = _connection_pool(os.getpid(), _proxy_for(url)), {"timeout": {"pool": _socket_timeout()}}
         written = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
@@ -258,7 +258,7 @@ def _exchanged(method: str, url: str, headers: Mapping[str, str], body: bytes | 
     except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, ValueError):
         raise ModelError("configuration", "the key or the address has characters that HTTP does not take") from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
-        raise ModelError("transport", mask_keys(str(error)[:MAX_MESSAGE], keys)) from None
+        raise ModelError("transport", mask_keys(str(error)[:MAX_MESSAGE], _keys(endpoint))) from None
     if response.status < 400 and len(data) > most:
         raise ModelError("unreadable", f"more than {most:,} bytes")
     return _Reply(response.status, _wait_in(response_headers.get(b"retry-after", "")), data)
@@ -290,8 +290,8 @@ def _decoded_json(reply: _Reply) -> tuple[str, Any]:
         return text, None
 
 
-def _completion(reply: _Reply, messages: Sequence[Message], keys: frozenset[str], endpoint: Endpoint) -> Completion:
-    text, value = _decoded_json(reply)
+def _completion(reply: _Reply, messages: Sequence[Message], endpoint: Endpoint) -> Completion:
+    (text, value), keys = _decoded_json(reply), _keys(endpoint)
     if not 200 <= reply.status < 300 or (isinstance(value, dict) and "error" in value and "choices" not in value):
         raise _failure(reply, value, text, keys)
     try:
