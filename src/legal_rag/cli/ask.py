@@ -78,6 +78,7 @@ save_options = options(
 @paper_options
 @save_options
 @instructions_option
+@click.option("--tools", metavar="NAMES", help="What the model may call beside search and reading, by commas.")
 @run_settings
 @settings_of(TAGS, "single_pass_extraction_enabled", "extraction_confidence_threshold")
 @budget_options(Budget())
@@ -174,6 +175,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("model", "api_base", "seed", "cache", "trust_remote_code")} | {
         "budget": budget_of(settings),
         **{name: settings[name] for name in vars(TAGS)},
+        "tools": None if settings.get("tools") is None else [name.strip() for name in settings["tools"].split(",")],
         "instructions": None if named is None else instructions_text(named),
         **sampling_settings(settings),
     }
