@@ -119,7 +119,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.law.outline import build_tree
     from legal_rag.law.tree import tree_from_json
     from legal_rag.library import Filters, Library
-    from legal_rag.llm import LenientAdapter, ModelError, json_in, server
+    from legal_rag.llm import Endpoint, LenientAdapter, ModelError, json_in, server
     from legal_rag.llm.replies import without_thoughts
     from legal_rag.report import SavedAnswers
     from legal_rag.retriever import Retriever
@@ -128,6 +128,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     opened = Library(library)
     document = next(iter(opened.documents()))
     enricher, retriever = CitationEnricher(opened), Retriever(opened)
+    endpoint = Endpoint(model="openai/m", name="m", api_base="http://127.0.0.1:9/v1", api_key="sk-0123456789")
     row = json_of({"id": document.id, "content": document.content[:300], "title": "t", "decision_date": "1993-05-12"})
     run = b"q1 Q0 d1 1 3.5 r\nq1 Q0 d2 2 3.25 r\nq2 Q0 d1 1 1.5 r\n"
     adapter = LenientAdapter()
@@ -157,9 +158,7 @@ def doors(library: Path) -> Mapping[str, Door]:
         "tags of an answer": Door(written(), take_tags),
         "server's reply": Door(
             nearly(completion("Aucun passage.")),
-            lambda body: server._completion(
-                server._Reply(200, None, bytearray(body)), [], frozenset(["sk-0123456789"])
-            ),
+            lambda body: server._completion(server._Reply(200, None, bytearray(body)), [], endpoint),
             (ModelError,),
         ),
         "JSON of a reply": Door(written(), json_in),

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.base.files import locked
 from legal_rag.cli import main
@@ -97,6 +98,38 @@ def test_a_model_that_nobody_reaches_is_told_before_anything_is_built(folder, re
     assert "no endpoint to ask 'm' at" in refused(*summed_up)
     assert "serveur injoignable" in refused(*summed_up, "--api-base", "http://127.0.0.1:9/v1")
     assert not index_file.exists()
+
+
+def test_how_a_model_is_asked_is_set_on_the_command_line(folder, said, monkeypatch):
+    requests = []
+
+    class Recording(ScriptedServer):
+        def reply(self, request):
+            requests.append(request)
+            return super().reply(request)
+
+    monkeypatch.setenv("GENERATOR_API_KEY", "sk-0123456789abcdef")
+    options = json.dumps({"chat_template_kwargs": {"enable_thinking": False}})
+    with Recording(lambda prompt, attempt: Reply("Le contrat porte sur la livraison de marchandises.")) as server:
+        how = ("--api-base", server.api_base, "--timeout", "20", "--workers", "1", "--context-tokens", "8192")
+        said("corpus-index", "--index-folder", folder, "--summaries", "m", *how, "--model-options", options)
+        assert server.fetched[0].endswith("/props")
+    assert [request["max_tokens"] for request in requests] == [100, 400]
+    assert all(request["chat_template_kwargs"] == {"enable_thinking": False} for request in requests)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "line"),
+    [
+        ("--model-options", "{", "model_options '{' is no JSON object (expected one such as '{\"top_k\": 20}')"),
+        ("--model-options", "[1]", "model_options '[1]' is no JSON object"),
+        ("--model-options", '{"stream": true}', "a model's options cannot set stream"),
+        ("--timeout", "0", "timeout must be above 0 seconds, got 0.0"),
+    ],
+)
+def test_what_no_model_can_be_asked_by_is_refused_in_one_line(folder, refused, option, value, line):
+    asked = ("corpus-index", "--index-folder", folder, "--summaries", "m", "--api-base", "http://127.0.0.1:9/v1")
+    assert line in refused(*asked, option, value)
 
 
 def test_what_is_no_library_or_is_written_to_is_refused_in_one_line(folder, refused, tmp_path_factory):

@@ -79,6 +79,99 @@ def test_nobody_waits_beyond_the_deadline():
         assert len(server.prompts) == 2
 
 
+def test_a_reply_that_took_too_long_is_not_asked_for_again():
+    with ScriptedServer(lambda prompt, attempt: Reply(hangs=True)) as server:
+        started = time.monotonic()
+        with pytest.raises(ModelError, match="no reply in time"):
+            said(server, num_retries=5, timeout=0.1)
+        assert (len(server.prompts), time.monotonic() - started < 2) == (1, True)
+
+
+# --- slots of a server
+
+
+class Counting(ScriptedServer):
+    """Replies after a while, and keeps how many requests were under way at most."""
+
+    def __init__(self, pages=None):
+        super().__init__(lambda prompt, attempt: GOOD, pages)
+        self.most, self._under_way, self._counting = 0, 0, threading.Lock()
+
+    def reply(self, request):
+        with self._counting:
+            self._under_way += 1
+            self.most = max(self.most, self._under_way)
+        time.sleep(0.05)
+        with self._counting:
+            self._under_way -= 1
+        return super().reply(request)
+
+
+def asked_in_threads(server, n, **settings):
+    replies, failures = [], []
+
+    def work(number):
+        try:
+            replies.append(said(server, str(number), **settings).text)
+        except (ModelError, BudgetExceededError) as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return replies, failures
+
+
+@pytest.mark.parametrize(("slots", "workers", "most"), [(1, None, 1), (2, None, 2), (2, 1, 1), (1, 8, 1), (None, 2, 2)])
+def test_no_more_requests_are_under_way_than_a_server_has_slots_or_workers_are_asked_for(slots, workers, most):
+    with Counting({"/props": {"total_slots": slots}}) as server:
+        replies, failures = asked_in_threads(server, 4, is_own=True, workers=workers)
+    assert (replies, failures, server.most) == (["Oui"] * 4, [], most)
+
+
+def test_the_time_that_a_request_waits_for_a_slot_is_not_the_replys():
+    with Counting({"/props": {"total_slots": 1}}) as server:
+        replies, failures = asked_in_threads(server, 12, is_own=True, timeout=0.5)  # a dozen takes 0.6 s
+    assert (len(replies), failures) == (12, [])
+
+
+def test_nobody_waits_for_a_slot_beyond_the_budget():
+    with ScriptedServer(lambda *_: Reply(hangs=True), {"/props": {"total_slots": 1}}) as server:
+        replies, failures = asked_in_threads(server, 3, is_own=True, tracker=UsageTracker(Budget(seconds=0.3)))
+        assert (replies, len(failures), len(server.prompts)) == ([], 3, 1)
+    assert all("0,3 seconde" in str(failure) for failure in failures)
+
+
+# --- roles
+
+
+@pytest.mark.parametrize(
+    ("roles", "sent"),
+    [
+        ("su", [("system", "0"), ("user", "1")]),
+        ("suu", [("system", "0"), ("user", "1\n\n2")]),
+        ("suauu", [("system", "0"), ("user", "1"), ("assistant", "2"), ("user", "3\n\n4")]),
+        ("ssu", [("system", "0\n\n1"), ("user", "2")]),
+        ("sus", [("system", "0"), ("user", "1\n\n2")]),
+        ("uas", [("user", "0"), ("assistant", "1"), ("user", "2")]),
+    ],
+)
+def test_neighbours_of_one_role_are_sent_as_one_and_later_system_texts_as_the_users(roles, sent):
+    names, conversations = {"s": "system", "u": "user", "a": "assistant"}, []
+
+    class Recording(ScriptedServer):
+        def reply(self, request):
+            conversations.append([(message["role"], message["content"]) for message in request["messages"]])
+            return super().reply(request)
+
+    with Recording(lambda *_: GOOD) as server:
+        messages = [{"role": names[role], "content": str(place)} for place, role in enumerate(roles)]
+        ask(endpoint(server), messages)
+    assert conversations == [sent]
+
+
 # --- budgets
 
 
@@ -125,19 +218,8 @@ def test_dollars_are_counted_where_the_price_is_listed_and_nothing_is_asked_wher
 
 def test_threads_do_not_make_more_requests_than_the_budget_has_calls():
     with ScriptedServer(lambda prompt, attempt: GOOD._replace(seconds=0.1)) as server:
-        tracker, refused = UsageTracker(Budget(model_calls=3)), []
-
-        def one(number):
-            try:
-                said(server, str(number), tracker=tracker)
-            except BudgetExceededError:
-                refused.append(number)
-
-        threads = [threading.Thread(target=one, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        tracker = UsageTracker(Budget(model_calls=3))
+        _, refused = asked_in_threads(server, 8, tracker=tracker)
         assert (len(server.prompts), len(refused), tracker.usage.calls) == (3, 5, 3)
 
 
@@ -163,28 +245,9 @@ def test_requests_keep_the_rate():
 
 
 def test_no_more_requests_are_under_way_than_allowed():
-    under_way, most, lock = 0, 0, threading.Lock()
-
-    def script(prompt, attempt):
-        nonlocal under_way, most
-        with lock:
-            under_way += 1
-            most = max(most, under_way)
-        time.sleep(0.02)
-        with lock:
-            under_way -= 1
-        return GOOD
-
-    with ScriptedServer(script) as server:
-        throttle = Throttle(at_once=2)
-        threads = [
-            threading.Thread(target=said, args=(server, str(n)), kwargs={"throttle": throttle}) for n in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert most == 2
+    with Counting() as server:
+        replies, _ = asked_in_threads(server, 8, throttle=Throttle(at_once=2))
+    assert (len(replies), server.most) == (8, 2)
 
 
 @pytest.mark.parametrize("status", [401, 402, 404])

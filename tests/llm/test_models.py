@@ -1,12 +1,10 @@
 """Which model is asked where, with which key; its price and its window."""
 
-import json
-
 import pytest
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import build_language_model, check_model, has_endpoint
-from legal_rag.llm import ROUTER, Endpoint, ModelError, ask, endpoint_of, model_of, price_of, window_of
+from legal_rag.llm import ROUTER, endpoint_of, model_of, price_of, window_of
 
 HELLO = [{"role": "user", "content": "Bonjour ?"}]
 
@@ -137,58 +135,3 @@ def test_prices_and_windows_are_those_that_litellm_lists():
     assert window_of(endpoint_of("gpt-4o-mini", "k")) == 128_000
     assert window_of(endpoint_of("m", "k", "http://127.0.0.1:9/v1")) is None
     assert window_of(endpoint_of("m", "k", "http://127.0.0.1:9/v1", window=4096)) == 4096
-
-
-def test_a_prompt_that_does_not_fit_is_not_sent():
-    with ScriptedServer(lambda prompt, attempt: Reply("Oui")) as server:
-        endpoint = endpoint_of("m", "k", server.api_base, window=1000, cache=False)
-        assert ask(endpoint, HELLO).text == "Oui"
-        with pytest.raises(ModelError, match="too long for the model: about 2857 tokens, of 1000") as caught:
-            ask(endpoint, [{"role": "user", "content": "mot " * 2500}])
-        assert len(server.prompts) == 1
-    assert caught.value.kind == "context"
-
-
-class Narrow(ScriptedServer):
-    """Takes 1,000 tokens in all, and says so as vLLM does."""
-
-    def __init__(self):
-        self.limits = []
-        super().__init__(lambda prompt, attempt: Reply("Oui"))
-
-    def reply(self, request):
-        self.limits.append(request["max_tokens"])
-        asked = len(request["messages"][0]["content"]) // 4 + request["max_tokens"]
-        if asked <= 1000:
-            return super().reply(request)
-        said = f"This model's maximum context length is 1000 tokens. However, you requested {asked} tokens."
-        return Reply(status=400, raw_body=json.dumps({"error": {"message": said}}))
-
-
-def test_a_window_that_the_server_names_is_kept_to_from_then_on():
-    with Narrow() as server:
-        endpoint = endpoint_of("m", "k", server.api_base, max_tokens=8000, cache=False)
-        assert ask(endpoint, HELLO).text == "Oui"
-        assert server.limits == [8000, 997]
-        with pytest.raises(ModelError, match="of 1000"):
-            ask(endpoint, [{"role": "user", "content": "mot " * 800}])
-        assert len(server.limits) == 2
-        assert window_of(endpoint) == 1000
-
-
-@pytest.mark.parametrize(
-    ("said", "window"),
-    [
-        ("the request exceeds the available context size (4096 tokens), try increasing it", 4096),
-        ("prompt is too long: 210000 tokens > 200,000 maximum", 200_000),
-        ("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", 8192),
-        ("Too many tokens: the prompt is too long.", None),
-    ],
-)
-def test_the_window_is_read_in_the_words_of_several_servers(said, window):
-    body = json.dumps({"error": {"message": said, "code": 400}})
-    with ScriptedServer(lambda prompt, attempt: Reply(status=400, raw_body=body)) as server:
-        endpoint = Endpoint(model="openai/m", name="m", api_base=server.api_base, cache=False)
-        with pytest.raises(ModelError) as caught:
-            ask(endpoint, HELLO)
-        assert (caught.value.kind, window_of(endpoint)) == ("context", window)

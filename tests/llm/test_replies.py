@@ -180,7 +180,8 @@ def test_a_second_identical_question_costs_no_call_of_the_model(tiny_library, ti
 
 def test_questions_are_never_made_of_replies_that_were_given_before(server):
     options = {"no_model": False, "model": "m", "api_base": server.api_base}
-    options |= {"temperature": 0.2, "max_reply_tokens": None}
+    options |= {"temperature": 0.2, "max_reply_tokens": None, "timeout": 20.0}
+    options |= dict.fromkeys(("workers", "context_tokens", "model_options"))
     assert [_language_model(options)("Bonjour ?") for _ in range(2)] == [["réponse 0"], ["réponse 1"]]
 
 

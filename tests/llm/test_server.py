@@ -215,6 +215,56 @@ def test_a_parameter_that_a_server_refuses_by_name_is_left_out_from_then_on():
         assert ['"seed"' in request.decode() for request in serving.requests] == [True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("status", "said"), [(400, "failed to parse grammar"), (422, "extra field"), (500, "internal error")]
+)
+def test_a_form_that_a_server_refuses_without_naming_it_is_left_out_once_that_helps(status, said):
+    def steps(request):
+        if b'"response_format"' in request:
+            return [response(json.dumps({"error": said}).encode(), "Connection: close", status=f"{status} X")]
+        return [response(completion(), "Connection: close")]
+
+    form = {"response_format": {"type": "json_object"}}
+    with RawServer(steps) as serving:
+        endpoint = Endpoint(model="openai/m", name="m", api_base=serving.api_base, extra=form, cache=False)
+        assert [ask(endpoint, HELLO).text for _ in range(2)] == ["Aucun passage pertinent."] * 2
+        assert ["response_format" in request.decode() for request in serving.requests] == [True, False, False]
+
+
+def test_a_form_is_asked_for_again_of_a_server_that_fails_without_it_too():
+    bad = response(b'{"error": "no"}', "Connection: close", status="400 X")
+    form = {"response_format": {"type": "json_object"}}
+    with RawServer(lambda request: [bad]) as serving:
+        endpoint = Endpoint(model="openai/m", name="m", api_base=serving.api_base, extra=form, cache=False)
+        for _ in range(2):
+            with pytest.raises(ModelError, match="refused"):
+                ask(endpoint, HELLO)
+        assert ["response_format" in request.decode() for request in serving.requests] == [True, False] * 2
+
+
+@pytest.mark.parametrize(
+    ("content", "calls", "text"),
+    [
+        (None, [("search", '{"query": "bail"}')],
+         '{"tool_calls": [{"name": "search", "arguments": {"query": "bail"}}]}'),
+        ("Je cherche.", [("search", {"query": "été"})],
+         'Je cherche.\n{"tool_calls": [{"name": "search", "arguments": {"query": "été"}}]}'),
+        ("", [("search", "{bail"), ("finish", None)],
+         '{"tool_calls": [{"name": "search", "arguments": "{bail"}, {"name": "finish", "arguments": null}]}'),
+        ("Oui", [], "Oui"),
+    ],
+)  # fmt: skip
+def test_tool_calls_of_the_native_form_are_written_as_text(content, calls, text):
+    rows = [{"type": "function", "function": {"name": name, "arguments": given}} for name, given in calls]
+    message = {"role": "assistant", "content": content, "tool_calls": rows}
+    assert reply_to(response(completion(message=message))).text == text
+
+
+@pytest.mark.parametrize("calls", [5, ["search"], [{}], [{"function": {}}], [{"function": None}], {"name": "search"}])
+def test_tool_calls_in_no_known_form_are_no_reply(calls):
+    assert failure_of(response(completion(message={"content": "Oui", "tool_calls": calls}))).kind == "server"
+
+
 @settings(deadline=2000, max_examples=25)
 @given(
     st.one_of(

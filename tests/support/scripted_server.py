@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -33,8 +33,10 @@ Script = Callable[[str, int], Reply]  # (the whole prompt, attempt from 0) to th
 class ScriptedServer:
     """Serves `script` on a free port until the `with` block ends."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, pages: Mapping[str, Any] | None = None) -> None:
+        """Serve also `pages`, by the end of their address: JSON values, or an HTTP status."""
         self.prompts: list[str] = []
+        self.pages, self.fetched = dict(pages or {}), list[str]()  # addresses
         self.slept = 0.0  # seconds, over all replies
         self._script, self._attempts = script, Counter[str]()
         self._lock, self._stopping = threading.Lock(), threading.Event()
@@ -93,6 +95,15 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         wbufsize = -1  # headers and body leave in one write: two would cost 40 ms a call
         protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            server.fetched.append(self.path)
+            value = next((page for end, page in server.pages.items() if self.path.endswith(end)), 404)
+            data = json.dumps({} if isinstance(value, int) else value).encode()
+            self.send_response(value if isinstance(value, int) else 200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))

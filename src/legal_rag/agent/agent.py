@@ -23,6 +23,7 @@ from legal_rag.agent.prediction import (
 )
 from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
+from legal_rag.base.text import fold_text
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.files import is_french_answer
@@ -48,8 +49,10 @@ DEFAULT_BUDGET = Budget()
 DEFAULT_TAGS = TagSettings()
 LARGE_WINDOW = 16_000  # tokens of a context from which on all tools are told of, and tags asked for
 READ_SHARE, CHARS_PER_TOKEN = 0.2, 3.3  # of a smaller context, read at once; of French
+SHORTENED = "Le contexte du modèle est trop petit pour tout ce qui a été trouvé : des passages ont été abrégés"
 CUT_OFF = "La réponse du modèle a été coupée avant la fin"
 WRITE_AGAIN = f"Votre réponse était vide. Écrivez la réponse à la question : {ANSWER_FORM}."
+ANSWER_IT = f"Votre réponse répète la question. Répondez-y, avec les mots d'un passage : {ANSWER_FORM}."
 WRITE_IN_FRENCH = f"Votre réponse n'était pas en français. Récrivez-la entièrement en français : {ANSWER_FORM}."
 
 
@@ -229,7 +232,7 @@ class LegalReActAgent(Agent):
         written = self.react.draft(question, work, calls, log.pieces)
         draft, extraction = self._strip_tags(written.completion)
         requests: list[str] = []
-        while (request := _request_for(draft.text)) and request not in requests:
+        while (request := _request_for(draft.text, question)) and request not in requests:
             requests.append(request)
             written = self.react.draft(question, work, calls, log.pieces, request)
             again = written.completion
@@ -237,9 +240,11 @@ class LegalReActAgent(Agent):
             draft, extraction = self._strip_tags(again._replace(usage=usage, seconds=seconds))
         if request == WRITE_AGAIN and work.last_thought:
             draft, extraction = self._strip_tags(draft._replace(text=work.last_thought))
-            request = _request_for(draft.text) and request
+            request = _request_for(draft.text, question) and request
+        if request == WRITE_AGAIN:
+            raise ModelError("empty")
         if request:
-            raise ModelError("empty") if request == WRITE_AGAIN else ModelError("unreadable", reason=NOT_FRENCH)
+            raise ModelError("unreadable", reason=NOT_FRENCH if request == WRITE_IN_FRENCH else UNCITED)
         return draft._replace(text=log.pieces.cite(draft.text, written.evidence)), extraction
 
     def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:
@@ -285,7 +290,8 @@ class LegalReActAgent(Agent):
             raise exhausted
         if not holds and not answer.abstained:
             raise ModelError("unreadable", reason=ONLY_SUPPORTED if "supported" in answer.counts else UNCITED)
-        notice = notice_of(answer, stopped.notice if stopped else "", CUT_OFF if draft.cut_off else "")
+        shortened = SHORTENED if work.trajectory.is_shortened else ""
+        notice = notice_of(answer, stopped.notice if stopped else "", CUT_OFF if draft.cut_off else "", shortened)
         if not holds:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)
         log.answered("react", query.text, answer, draft.seconds, draft.usage)
@@ -303,7 +309,10 @@ class LegalReActAgent(Agent):
         )
 
 
-def _request_for(answer: str) -> str:
+def _request_for(answer: str, question: str) -> str:
+    """Return what is to be asked of a model whose answer cannot be used; empty for one that can."""
     if not answer.strip():
         return WRITE_AGAIN
+    if fold_text(question).strip(" ?") in fold_text(answer) and answer.rstrip().endswith("?"):
+        return ANSWER_IT
     return "" if is_french_answer(answer) else WRITE_IN_FRENCH

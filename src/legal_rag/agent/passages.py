@@ -23,7 +23,7 @@ from legal_rag.law.parts import cues, read_paragraphs
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.law.tree import Paragraph, PartKind, Speaker, section_titles
 from legal_rag.library.library import Library
-from legal_rag.library.outlines import Outline, passages_in, whole_outline_of
+from legal_rag.library.outlines import Outline, whole_outline_of
 from legal_rag.retriever.ranking import WORD
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
@@ -33,7 +33,6 @@ WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longe
 MAX_WINDOWS = 4  # of one passage: in an imported index, one may be a whole decision
 THREADS = 2  # an encoder reads one text at a time, on one core
 ANSWER_CHARS = 400  # of the court's answer to reasoning that it quashes
-STRETCHES = 6  # shown of a passage
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
 LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings
 # A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
@@ -246,13 +245,6 @@ class CourtAnswer(NamedTuple):
     def in_french(self) -> str:
         """The quotation between guillemets, with its cut."""
         return f"« {self.quote} »{' […]' * self.cut}"
-
-
-def spoken_in(hit: SearchHit, corpus: Library) -> str:
-    """Write who speaks where in a search hit, for a model; '' for a text other than a decision."""
-    spoken = [part for part in passages_in(corpus, hit.doc_id, hit.char_start, hit.char_end) if part.said.in_french]
-    shown = [f"{part.char_start}-{part.char_end} {part.said.in_french}" for part in spoken[:STRETCHES]]
-    return f"Qui parle : {' ; '.join(shown)}{' ; …' * (len(spoken) > STRETCHES)}" if shown else ""
 
 
 class WordVectors(NamedTuple):

@@ -16,6 +16,7 @@ from legal_rag.library.bm25 import lexical_words
 
 QUOTED_CHARS = 400  # of a piece beside a sentence: whole sentences, one at least
 NAMED_SHARE = 0.3  # of a sentence's words that a piece may have less than another one, and still be its evidence
+COPIED_WORDS = 5  # of a sentence that stands in a piece: a shorter one proves nothing by itself
 QUOTES = ("«", "“", '"')
 _NAME = r"P\s?\d{1,4}"
 _POINTER = re.compile(
@@ -104,7 +105,7 @@ class Pieces:
                 markers.append(f"[Source: {name}]")
             elif any(mark in claim for mark in QUOTES) or _ANALYSIS.match(claim):
                 markers.append(piece.marker)
-            elif fold_text(" ".join(claim.split())) in fold_text(" ".join(piece.text.split())):
+            elif len(claim.split()) >= COPIED_WORDS and _one_line(claim) in _one_line(piece.text):
                 body = f"{body[:start]}« {claim.strip()} »"
                 claim = body[start:]
                 markers.append(piece.marker)
@@ -123,11 +124,15 @@ class Pieces:
         for start, end in without_blanks(answer, split_sentences(answer)):
             sentence = answer[start:end]
             claimed = frozenset(lexical_words(sentence))
-            if len(claimed) > 1 and not _ANALYSIS.match(sentence) and not any(mark in sentence for mark in QUOTES):
+            if claimed and not _ANALYSIS.match(sentence) and not any(mark in sentence for mark in QUOTES):
                 shares = {name: len(claimed & words[name]) / len(claimed) for name in words}
                 name = max(shares, key=lambda name: shares[name] + NAMED_SHARE * (name in evidence))
                 pointed, done = f"{pointed}{answer[done:end]} [{name}]", end
         return pointed + answer[done:]
+
+
+def _one_line(text: str) -> str:
+    return fold_text(" ".join(text.split()))
 
 
 def best_sentences(text: str, claim: str) -> Span:

@@ -159,7 +159,8 @@ class LegalReAct(dspy.ReAct):
         if work.answer and not request:
             return Draft(Completion(work.answer), work.evidence)
         request = request or WRITING.format(ANSWER_FORM)
-        reply = self._ask(calls, question, work.trajectory, answer_schema(pieces.names), ANSWER_TOKENS, request)
+        schema = answer_schema(pieces.names, with_options=self.with_options)
+        reply = self._ask(calls, question, work.trajectory, schema, ANSWER_TOKENS, request)
         answer, evidence = read_answer(reply.text)
         return Draft(Completion(answer, reply.usage, reply.seconds, reply.cut_off), evidence)
 

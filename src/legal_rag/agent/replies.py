@@ -27,12 +27,13 @@ MAX_ANSWER_CHARS = 50_000  # far above any answer; a runaway model may write mil
 MAX_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
 MAX_SHOWN_CHARS = 100  # of a model's text, quoted back to it
 MAX_IDS = 50  # of documents, in a schema: the last ones seen
-MAX_EVIDENCE = 3  # pieces beside an answer
+MAX_EVIDENCE = 2  # pieces beside an answer
 BY_FIELDS = ("search_legal_docs", "lookup_legal_doc")  # tools whose steps are known by their fields
 ANSWER_FORM = '{"evidence": […], "answer": "…"}'
-ANSWERING = (
-    "la réponse, et avant elle les numéros des passages qui la prouvent ; si rien ne répond à la question, evidence est"
-    " vide et answer est « Aucun passage pertinent »"
+ANSWERING = "les numéros des passages qui répondent, puis la réponse, en une ou deux phrases complètes."
+ANSWERING_OPTIONS = (
+    "Un passage se cite aussi après sa phrase, [P1] ; une phrase d'analyse commence par [Analyse] ; si rien ne répond à"
+    " la question, evidence est vide et answer est « Aucun passage pertinent »."
 )
 _STRING = {"type": "string"}
 _TYPES: dict[Any, dict[str, Any]] = {int: {"type": "integer"}, dict: {"type": "object"}}
@@ -121,7 +122,7 @@ def forms_of(tools: Mapping[str, Tool], *, with_options: bool = False) -> str:
 
     What the tools say of their optional parameters, from their second paragraph on, is part of it `with_options`.
     """
-    lines = [f"- {ANSWER_FORM} : {ANSWERING}"]
+    lines = [f"- {ANSWER_FORM} : {ANSWERING}{f' {ANSWERING_OPTIONS}' if with_options else ''}"]
     for name, tool in tools.items():
         about = inspect.getdoc(tool) or ""
         about = " ".join((about if with_options else about.partition("\n\n")[0]).split())
@@ -132,7 +133,7 @@ def forms_of(tools: Mapping[str, Tool], *, with_options: bool = False) -> str:
 def step_schema(tools: Mapping[str, Tool], doc_ids: Sequence[str], pieces: Sequence[str], *, with_options: bool) -> Any:
     """Return the JSON Schema of a step: the ids and the names of pieces seen are the only ones it can hold."""
     ids = {"enum": list(doc_ids)[-MAX_IDS:]} if doc_ids else _STRING
-    forms = [answer_schema(pieces)]
+    forms = [answer_schema(pieces, with_options=with_options)]
     for name, tool in tools.items():
         properties: dict[str, Any] = {} if name in BY_FIELDS else {"tool": {"const": name}}
         parameters = inspect.signature(tool).parameters.values()
@@ -146,10 +147,11 @@ def step_schema(tools: Mapping[str, Tool], doc_ids: Sequence[str], pieces: Seque
     return {"anyOf": forms}
 
 
-def answer_schema(pieces: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON Schema of an answer that rests on some of the pieces shown."""
-    names = {"enum": list(pieces)} if pieces else _STRING
-    evidence = {"type": "array", "items": names, "maxItems": MAX_EVIDENCE if pieces else 0}
+def answer_schema(pieces: Sequence[str], *, with_options: bool) -> dict[str, Any]:
+    """Return the JSON Schema of an answer that rests on pieces shown, on one at least unless `with_options`."""
+    evidence: dict[str, Any] = {"type": "array", "items": {"enum": list(pieces)} if pieces else _STRING}
+    if not with_options:
+        evidence |= {"minItems": min(1, len(pieces)), "maxItems": MAX_EVIDENCE}
     return _object_schema({"evidence": evidence, "answer": _STRING}, ["evidence", "answer"])
 
 
@@ -197,8 +199,8 @@ def read_arguments(written: object) -> dict[str, Any]:
 def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return arguments under a tool's parameter names, the unknown names, and the required parameters that are missing.
 
-    Values become text for parameters of type str; filters of a search may stand beside its query. The first argument of an unknown name takes the place of a required
-    parameter that is missing.
+    Values become text for parameters of type str; filters of a search may stand beside its query. The first argument of
+    an unknown name takes the place of a required parameter that is missing.
     """
     parameters = inspect.signature(tool).parameters
     required = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]

@@ -57,6 +57,7 @@ class Trajectory:
 
     def __init__(self) -> None:
         self.turns: list[ToolTurn] = []
+        self.is_shortened = False
 
     def add(self, thought: str, tool: str, arguments: dict[str, Any], observation: str) -> None:
         """Append a step."""
@@ -70,6 +71,7 @@ class Trajectory:
         most = max(LEAST_CHARS, max(map(len, before), default=0) // 2)
         after = [relevant_part(text, question, most) for text in before]
         self.turns = [replace(turn, observation=text) for turn, text in zip(self.turns, after, strict=True)]
+        self.is_shortened |= after != before
         return after != before
 
     def as_fields(self) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class _Tools:
     def __init__(self, corpus: Library, retriever: Retriever, log: EventLog, search_k: int, read_chars: int) -> None:
         self._corpus, self._retriever, self._log = corpus, retriever, log
         self._search_k, self._read_chars = search_k, read_chars
-        self._searched = Counter[tuple[str, ...]]()  # times, by words and filters
+        self._searched = Counter[str]()  # times, by words and filters
         self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
 
     @bounded(refused)
@@ -241,7 +241,7 @@ class _Tools:
         ValueError with a French sentence if a filter is invalid, or the index fails.
         """
         filters, n_documents = filters_of(asked), max(LEAST_DOCUMENTS, n_passages // 2)
-        call = (fold_text(query.text), *asked.items())
+        call = f"{fold_text(query.text)} {sorted(asked.items())}"
         before, self._searched[call] = self._searched[call] * n_documents, self._searched[call] + 1
         with search_errors("ce corpus n'a pas de quoi appliquer ces filtres"):
             hits = self._retriever.search(query, before + n_documents, by_document=True, filters=filters)

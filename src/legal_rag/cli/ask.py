@@ -30,7 +30,7 @@ from legal_rag.cli.options import (
     write_page,
 )
 from legal_rag.cli.settings import setting, settings_of
-from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, WORKERS, DeepReadSettings
 from legal_rag.llm import Budget
 from legal_rag.report.lines import (
     VERBATIM_MODES,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
 NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
-SETTINGS = ("plan", "workers", "map_documents")  # named as in `DeepReadSettings`
+SETTINGS = ("plan", "map_documents")  # named as in `DeepReadSettings`
 TAGS = TagSettings()
 QUESTION_CHARS = 80  # of a question in the list of answers
 paper_options = options(
@@ -78,6 +78,7 @@ save_options = options(
 @paper_options
 @save_options
 @instructions_option
+@click.option("--tools", metavar="NAMES", help="What the model may call beside search and reading, by commas.")
 @run_settings
 @settings_of(TAGS, "single_pass_extraction_enabled", "extraction_confidence_threshold")
 @budget_options(Budget())
@@ -174,6 +175,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("model", "api_base", "seed", "cache", "trust_remote_code")} | {
         "budget": budget_of(settings),
         **{name: settings[name] for name in vars(TAGS)},
+        "tools": None if settings.get("tools") is None else [name.strip() for name in settings["tools"].split(",")],
         "instructions": None if named is None else instructions_text(named),
         **sampling_settings(settings),
     }
@@ -252,7 +254,8 @@ def deep_read_command(
     budget = budget_of(options)
     named = options["instructions"]
     instructions = "" if named is None else instructions_text(named)
-    settings = DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})
+    chosen = {name: options[name] for name in SETTINGS}
+    settings = DeepReadSettings(instructions=instructions, workers=options["workers"] or WORKERS, **chosen)
     library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)

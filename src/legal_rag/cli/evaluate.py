@@ -153,7 +153,6 @@ DEFAULT = QuestionSettings()
 @click.option("--no-model", is_flag=True, help="Make questions of official summaries.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy)
 @settings_of(DEFAULT, "seed", "tries", "threshold", "context_chars", "must_retrieve", "hard_negatives")
-@setting("workers", int, WORKERS)
 @setting("requests_per_minute", float)
 @trust_option
 @dry_run_option
@@ -179,7 +178,8 @@ def questions_command(place: Place, **options: Any) -> None:
         documents,
         lm,
         **drawn,
-        **{name: options[name] for name in ("workers", "output", "requests_per_minute", "trust_remote_code")},
+        workers=options["workers"] or WORKERS,
+        **{name: options[name] for name in ("output", "requests_per_minute", "trust_remote_code")},
         **vars(settings),
     )
     _print_question_report(place, report)

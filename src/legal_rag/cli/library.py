@@ -14,16 +14,18 @@ from legal_rag.cli.options import (
     count,
     doc_ids_option,
     dry_run_option,
-    endpoint_option,
+    endpoint_options,
     extract_option,
     extract_options,
     extraction_settings,
     ids_file_option,
     note,
+    options,
     place_options,
     print_json,
     read_options,
     reading_options,
+    request_settings,
     source_option,
     source_options,
     trust_option,
@@ -56,7 +58,9 @@ TOKEN_CHARS = 3.5  # characters of a decision in a token
 PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of a reply
 DEFAULT_OUTPUT = "entities"  # the folder for what was extracted without a Library
 LISTED_IDS = 5  # in a message
-summaries_option = click.option("--summaries", metavar="MODEL", help="A model that summarises what has no summary.")
+summary_options = options(
+    click.option("--summaries", metavar="MODEL", help="A model that summarises what has no summary."), endpoint_options
+)
 
 
 @click.command("index")
@@ -327,13 +331,10 @@ def _corpus_index_counts(library: Any) -> dict[str, Any]:
 
 @click.command("corpus-index")
 @place_options
-@summaries_option
-@endpoint_option
+@summary_options
 @setting("parallel", bool, True)
 @setting("batch_size", click.IntRange(min=1), 100)
-def corpus_index_command(
-    place: Place, summaries: str | None, api_base: str | None, parallel: bool, batch_size: int
-) -> None:
+def corpus_index_command(place: Place, parallel: bool, batch_size: int, **settings: Any) -> None:
     """Build the corpus index, which `deep-read` needs: summaries, keywords, topics of every document.
 
     `index` builds it too, `add` and `remove` update it, `compact` renews its frequencies and topics.
@@ -341,7 +342,7 @@ def corpus_index_command(
     from legal_rag.corpus_index.building import CorpusIndexer
 
     library = place.open()
-    sub_llm = _build_summary_model(summaries, api_base) if summaries else None
+    sub_llm = _build_summary_model(settings) if settings["summaries"] else None
     index = CorpusIndexer(library, sub_llm).build_corpus_index(parallel, batch_size)
     n_documents, n_topics, sources = index.total_docs, len(index.topics), index.summary_sources()
     kinds = ", ".join(f"{n} {source}" for source, n in sources.items())
@@ -362,8 +363,7 @@ def corpus_index_command(
     help="Make again what is there; of the entities, what is lacking; imported trees and a model's summaries stay.",
 )
 @dry_run_option
-@summaries_option
-@endpoint_option
+@summary_options
 @click.option(
     "--trees-from", metavar="FOLDER", help="Take the outlines of the files ID_tree.json there (no other part)."
 )
@@ -376,8 +376,6 @@ def rebuild_command(
     force: bool,
     dry_run: bool,
     trees_from: str | None,
-    summaries: str | None,
-    api_base: str | None,
     **options: Any,
 ) -> int:
     """Add or renew what is made of a Library's texts: index of words, entities, corpus index, outlines, graph.
@@ -387,12 +385,13 @@ def rebuild_command(
     from legal_rag.indexer.build import plan_rebuild, rebuild
     from legal_rag.indexer.trees import check_trees, import_trees, plan_summaries, summarise_trees
 
+    summaries, api_base = options["summaries"], options["api_base"]
     parts = _parts_to_rebuild(only, trees_from, extract_only=extract_only, index_only=index_only)
     if summaries and "trees" not in parts:
         raise click.UsageError("--summaries goes with the part trees")
     settings = extraction_settings(options)
     library = place.open()
-    model = _build_summary_model(summaries, api_base, checked=not dry_run) if summaries else None
+    model = _build_summary_model(options, checked=not dry_run) if summaries else None
     plan = plan_rebuild(library, parts, settings, force=force)
     if trees_from:
         note(f"trees: {len(check_trees(library, trees_from))} files to store")
@@ -402,7 +401,7 @@ def rebuild_command(
     printed = {"done": not dry_run, "plan": [part._asdict() for part in plan]}
     if model is not None:
         summary_plan = plan_summaries(library)
-        asked = _estimate(str(summaries), None, api_base, *summary_plan[1:]) if summary_plan.requests else ""
+        asked = _estimate(summaries, None, api_base, *summary_plan[1:]) if summary_plan.requests else ""
         note(f"summaries: {summary_plan.documents or 'no'} documents to summarise{asked}")
         printed["summaries"] = summary_plan._asdict()
     report = None if dry_run else rebuild(library, plan, settings, force=force)
@@ -496,16 +495,18 @@ def export_command(place: Place, pylate: str | None, trees: str | None, doc_ids:
     )
 
 
-def _build_summary_model(name: str, api_base: str | None, *, checked: bool = True) -> "ChatModel":
+def _build_summary_model(settings: dict[str, Any], *, checked: bool = True) -> "ChatModel":
     """Describe a model that is to write summaries; ask it first whether it answers, where it is to be `checked`."""
+    from legal_rag.corpus_index.summaries import SUMMARY_TOKENS
     from legal_rag.llm import UNLIMITED, ChatModel, UsageTracker, build_language_model, check_model, is_asked, model_of
 
+    name, api_base = settings["summaries"], settings["api_base"]
     is_asked(None, api_base, name)
-    lm = build_language_model(name, None, api_base)
+    lm = build_language_model(name, None, api_base, **request_settings(settings))
     if checked and (problem := check_model(lm)):
         raise click.ClickException(problem)
     # a summary for every document is what was asked for
-    return ChatModel(model_of(lm), UsageTracker(UNLIMITED))
+    return ChatModel(model_of(lm), UsageTracker(UNLIMITED), reply_tokens=SUMMARY_TOKENS)
 
 
 @click.command("extract")

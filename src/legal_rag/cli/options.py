@@ -1,5 +1,6 @@
 """Options that several commands share, and where a command's Library is."""
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -132,12 +133,23 @@ column_options = options(
 # The documents of a source, and how they are read: see `read_options`.
 source_options = options(column_options, ids_file_option)
 
-endpoint_option = click.option(
-    "--api-base", envvar="GENERATOR_API_BASE", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."
+# Where a model is asked, and how: see `request_settings`.
+endpoint_options = options(
+    click.option(
+        "--api-base",
+        envvar="GENERATOR_API_BASE",
+        help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE.",
+    ),
+    click.option("--timeout", default=120.0, help="Seconds that a whole reply of the model may take."),
+    click.option(
+        "--workers", type=click.IntRange(min=1), help="Requests to the model at once; else as its server has slots."
+    ),
+    click.option("--context-tokens", type=click.IntRange(min=1), help="That the model takes; else as its server says."),
+    click.option("--model-options", metavar="JSON", help="Further members of each request to the model, an object."),
 )
 model_options = options(
     click.option("--model", envvar="GENERATOR_MODEL_ID", help="The model's id; else GENERATOR_MODEL_ID."),
-    endpoint_option,
+    endpoint_options,
     setting("temperature", click.FloatRange(0, 2)),
     setting("max_reply_tokens", click.IntRange(min=1)),
 )
@@ -171,6 +183,8 @@ extract_options = options(
     setting("extract_api_base", str),
     setting("extract_passes", int, EXTRACTION.extraction_passes),
     setting("extract_workers", int, EXTRACTION.max_workers),
+    setting("extract_timeout", float, EXTRACTION.timeout),
+    setting("extract_model_options", str),
 )
 
 
@@ -235,12 +249,37 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
         api_base=settings["extract_api_base"] or None,
         extraction_passes=settings["extract_passes"],
         max_workers=settings["extract_workers"],
+        timeout=settings["extract_timeout"],
+        model_options=_json_object("extract_model_options", settings["extract_model_options"]),
     )
 
 
+def request_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of `build_language_model` that `endpoint_options` gave, besides the address."""
+    if not settings["timeout"] > 0:
+        raise ValueError(f"timeout must be above 0 seconds, got {settings['timeout']}")
+    return {
+        "timeout": settings["timeout"],
+        "workers": settings["workers"],
+        "window": settings["context_tokens"],
+        "options": _json_object("model_options", settings["model_options"]),
+    }
+
+
 def sampling_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of `build_language_model` that `model_options` gave, besides model and endpoint."""
-    return {"temperature": settings["temperature"], "max_tokens": settings["max_reply_tokens"]}
+    """Return the settings of `build_language_model` that `model_options` gave, besides model and address."""
+    sampling = {"temperature": settings["temperature"], "max_tokens": settings["max_reply_tokens"]}
+    return sampling | request_settings(settings)
+
+
+def _json_object(name: str, text: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} {text!r} is no JSON object (expected one such as '{{\"top_k\": 20}}')")
+    return value
 
 
 def language_model(settings: dict[str, Any], **further: Any) -> "dspy.LM | None":

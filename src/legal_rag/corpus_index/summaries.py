@@ -45,6 +45,7 @@ CUT = "…"  # where a sentence is cut, after a word
 END_CHARS = 20_000  # at either end of a long text, where sentences are taken from
 OPERATIVE_CHARS = 3000  # of the operative part, where the deciding statement is searched
 
+SUMMARY_TOKENS = 400  # of a model's reply at most
 SHORTEST, LONGEST = 20, 2000  # characters of a model's reply that can be a summary
 LONGEST_LINE, MAX_KEYWORDS = 200, 10  # characters of a title, a name or a keyword that a model gives
 RECORD_PROMPT = """\

@@ -24,6 +24,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import without_receipts
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
+from legal_rag.corpus_index.summaries import SUMMARY_TOKENS
 from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.prompts import (
@@ -38,7 +39,7 @@ from legal_rag.deep_read.prompts import (
     system_prompt,
 )
 from legal_rag.deep_read.receipts import Account, Receipt, Receipts
-from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, REPLY_TOKENS, WINDOW_TOKENS, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
 from legal_rag.library.library import Library
@@ -135,8 +136,8 @@ def deep_read(
         question=storable(question.strip()),
         doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
         index=CorpusIndex.open(library),
-        root=ChatModel(llm.model_of(lm), tracker),
-        sub=ChatModel(llm.model_of(sub_lm or lm), tracker),
+        root=ChatModel(llm.model_of(lm), tracker, reply_tokens=REPLY_TOKENS),
+        sub=ChatModel(llm.model_of(sub_lm or lm), tracker, reply_tokens=REPLY_TOKENS),
         tracker=tracker,
         settings=settings,
         retriever=retriever,
@@ -328,12 +329,13 @@ def _answer_by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     `why` says why no programs are run although they were requested, in French without a full stop.
     """
     ranked = () if work.doc_ids else MultiDocREPL(work.index).rank_documents(work.question, work.settings.map_documents)
+    within = work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)
     result = map_reduce(
         work.question,
         work.doc_ids or [doc_id for doc_id, *_ in ranked],
         library=work.library,
         root=work.root,
-        sub=replace(work.sub, within=work.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)),
+        sub=replace(work.sub, within=within, reply_tokens=WINDOW_TOKENS),
         workers=work.settings.workers,
         on_event=work.emit,
     )
@@ -638,7 +640,10 @@ class MultiDocRLM:
 
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        sub_llm = ChatModel(llm.model_of(self._require_models()[1]), UsageTracker(UNLIMITED)) if by_model else None
+        sub_llm = None
+        if by_model:
+            model = llm.model_of(self._require_models()[1])
+            sub_llm = ChatModel(model, UsageTracker(UNLIMITED), reply_tokens=SUMMARY_TOKENS)
         if (self.corpus_path / MANIFEST).is_file():
             if save_path is not None:
                 raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
@@ -681,7 +686,8 @@ class MultiDocRLM:
         Those that call a model use the sub-model, as in programs, and raise ValueError if no model is configured.
         """
         models = self._build_root_and_sub()
-        sub = ChatModel(llm.model_of(models[1]), UsageTracker(self._budget)) if models else None
+        tracker = UsageTracker(self._budget)
+        sub = ChatModel(llm.model_of(models[1]), tracker, reply_tokens=REPLY_TOKENS) if models else None
         retriever = Retriever(self.library)
         return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
 

@@ -7,6 +7,7 @@ from legal_rag.llm import Budget
 
 PlanName = Literal["auto", "rlm", "map"]
 WORKERS = 8  # calls of the sub-model at once
+REPLY_TOKENS, WINDOW_TOKENS = 2000, 800  # of a model's reply at most: a program or an answer; what one window answers
 # Default of one read: a hundred decisions questioned and the programs around them. A hundred drawn from 4,097
 # take 100 calls of 530,000 characters in all (median), the hundred longest in 129 of 3.6 million.
 DEEP_READ_BUDGET = Budget(model_calls=400, tokens=2_000_000, seconds=1800.0)

@@ -20,6 +20,7 @@ SMALLEST_PIECE = 200  # characters; pieces shorter than twice that are not halve
 TRIES = 2  # per piece with unreadable replies
 MAX_FAILURES = 5  # pieces in a row without a reply
 LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
+REPLY_TOKENS = 3000  # of a piece's entities: some five times what the piece itself has
 JSON_MODE = {"response_format": {"type": "json_object"}}
 EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
 SYSTEM = "You are a helpful assistant that responds in JSON format."
@@ -54,8 +55,9 @@ class ModelPieces:
 
     def __init__(self, settings: ExtractionSettings, *, cache: bool = True) -> None:
         name, key = settings.model_id, settings.api_key or os.environ.get(KEY_VARIABLE) or None
-        options = {"temperature": None if is_reasoning(name) else 0.0, "cache": cache, "extra": JSON_MODE}
-        endpoint = endpoint_of(name, key, settings.api_base, **options)
+        extra = {**JSON_MODE, **settings.model_options}
+        how = {"temperature": None if is_reasoning(name) else 0.0, "cache": cache, "extra": extra}
+        endpoint = endpoint_of(name, key, settings.api_base, timeout=settings.timeout, **how)
         if endpoint is None or (endpoint.api_base == ROUTER and "/" not in name):
             raise ValueError(f"no model {name!r} (expected Gemini's, OpenAI's, 'ollama/…', or an api_base as well)")
         if endpoint.key_variable:
@@ -69,9 +71,9 @@ class ModelPieces:
 
         def asked(prompt: str, attempt: int) -> str:
             messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
-            attempt += number * TRIES
+            how: dict[str, Any] = {"attempt": attempt + number * TRIES, "reply_tokens": REPLY_TOKENS}
             try:
-                return ask(endpoint, messages, throttle=self._throttle, attempt=attempt, keeps=_is_readable).text
+                return ask(endpoint, messages, throttle=self._throttle, keeps=_is_readable, **how).text
             except ModelError as error:
                 if isinstance(stopped := self._throttle.error, ModelError):
                     kind = ValueError if stopped.kind in {*HOPELESS, "request"} else ConnectionError

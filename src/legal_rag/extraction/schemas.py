@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -83,6 +84,8 @@ class ExtractionSettings:
     max_char_buffer: int = 2000  # characters per prompt; the rules read whole documents
     extraction_passes: int = 2  # 1 to 5; the rules make one
     max_workers: int = 5  # concurrent requests
+    timeout: float = 120.0  # seconds that a whole reply may take
+    model_options: Mapping[str, Any] = field(default_factory=dict)  # further members of each request
 
     def __post_init__(self) -> None:
         if not 1 <= self.extraction_passes <= 5:

@@ -27,6 +27,6 @@ from .models import is_asked as is_asked
 from .models import is_reasoning as is_reasoning
 from .models import price_of as price_of
 from .models import tokens_in as tokens_in
-from .models import window_of as window_of
 from .replies import ReplyStore as ReplyStore
 from .replies import json_in as json_in
+from .server import window_of as window_of

@@ -2,11 +2,13 @@
 
 import contextlib
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeVar
+from functools import cache
+from typing import Any, Literal, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
@@ -21,18 +23,19 @@ from legal_rag.llm.models import (
     Message,
     ModelError,
     Usage,
+    is_reasoning,
     price_of,
     tokens_in,
-    window_of,
 )
 from legal_rag.llm.replies import ReplyStore, request_key, without_thoughts
-from legal_rag.llm.server import complete
+from legal_rag.llm.server import SHORTEST_REPLY, complete, served, window_of
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before trying again; doubled from time to time, at random below that
-SHORTEST_REPLY = 300  # tokens that a prompt must leave of a model's window
+LOADING_WAIT, LOADING_SECONDS = 1.5, 120.0  # between two attempts while a server loads the model, and in all
 FIRST_ATTEMPTS = 4  # of a request, while the server has never replied
 
 store = ReplyStore()
+_thinkers: set[tuple[str, str]] = set()  # models that wrote thoughts, by address and id
 T = TypeVar("T")
 Limit = Literal["steps", "model_calls", "tokens", "seconds", "cost"]
 
@@ -204,12 +207,15 @@ def ask(
     attempt: int = 0,
     known_as: Sequence[Message] | None = None,
     keeps: Callable[[str], bool] = bool,
+    reply_tokens: int | None = None,
 ) -> Completion:
     """Return the reply to a conversation, without thoughts: a stored one, which costs nothing, or the model's.
 
     The `tracker` counts usage, and refuses requests beyond its budget or the tighter one `within`. Parallel requests
     share a `throttle`, whose attempts are used instead of the model's. A deliberate repetition has its own `attempt`.
     The reply is stored by the conversation `known_as`, where parts of it do not matter, if `keeps` is true of its text.
+    It has at most `reply_tokens` where the model's own limit is not lower; a model that thinks has its own limit alone,
+    from its first thought on: a reply that was cut off with thoughts in it is asked for again.
 
     Raises:
         BudgetExceededError: If the budget has no room for a request.
@@ -217,33 +223,47 @@ def ask(
         DeadlineError: If the time of the work around the call is over.
     """
     started, tracker = time.perf_counter(), tracker or UsageTracker(UNLIMITED)
-    messages = [{"role": message["role"], "content": storable(message["content"])} for message in messages]
-    key = request_key(model, known_as or messages, attempt) if model.cache else ""
+    messages, place = _merged(messages), (model.api_base, model.model)
+    sent = _capped(model, reply_tokens)
+    key = request_key(sent, known_as or messages, attempt) if model.cache else ""
     if key and (stored := store.get(key)):
         tracker.add(stored.usage)
         return stored
-    read, window, price, spent = tokens_in(messages), window_of(model), price_of(model.model), Usage()
+    with deadline.within(tracker.seconds_left):
+        window = window_of(model)
+    read, price, spent = tokens_in(messages), price_of(model.model), Usage()
     if window is not None and read + SHORTEST_REPLY > window:
-        raise ModelError("context", f"about {read} tokens, of {window}")
+        raise ModelError("context", f"about {read} tokens, of {window}", window=window)
     if (within or tracker.budget).cost is not None and price is None:
         raise BudgetExceededError("cost", tracker.budget, Usage(cost=None))
 
     def attempted() -> Completion:
         nonlocal spent
-        with throttle.turn() if throttle else contextlib.nullcontext(), tracker.call(within):
+        turn = throttle.turn() if throttle else contextlib.nullcontext()
+        with _slot(model, tracker), turn, tracker.call(within):
             used = Usage(calls=1)
             try:
                 with deadline.within(tracker.seconds_left):
-                    reply = (model.sender or complete)(model, messages)
+                    reply = (model.sender or complete)(sent, messages)
                 tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
                 used = reply.usage._replace(cost=price.of(*tokens) if price else None)
-                return reply._replace(text=without_thoughts(reply.text))
+                text = without_thoughts(reply.text)
+                return reply._replace(text=text, thinks=reply.thinks or text != reply.text)
+            except ModelError as error:
+                used = Usage() if error.kind == "loading" else used
+                raise
             finally:
                 spent = spent.plus(used)
                 tracker.add(used)
 
+    sent = model if place in _thinkers else sent
     try:
         reply = _retrying(model, tracker, throttle)(attempted)
+        if reply.thinks:
+            _thinkers.add(place)
+        if reply.cut_off and reply.thinks and sent.max_tokens != model.max_tokens:
+            sent = model
+            reply = _retrying(model, tracker, throttle)(attempted)
     except ModelError as error:
         if throttle:
             throttle.count(error)
@@ -256,6 +276,49 @@ def ask(
     return reply._replace(usage=spent, seconds=time.perf_counter() - started)
 
 
+def _merged(messages: Sequence[Message]) -> Sequence[Message]:
+    """Join neighbours of one role, and make later system texts the user's: templates of Mistral's and Gemma refuse."""
+    merged: list[dict[str, str]] = []
+    for message in messages:
+        role, content = message["role"], storable(message["content"])
+        if role == "system" and any(earlier["role"] != "system" for earlier in merged):
+            role = "user"
+        if merged and merged[-1]["role"] == role:
+            merged[-1]["content"] += f"\n\n{content}"
+        else:
+            merged.append({"role": role, "content": content})
+    return merged
+
+
+def _capped(model: Endpoint, reply_tokens: int | None) -> Endpoint:
+    """Limit a model's replies; thoughts of OpenAI's reasoning models count as part of them, and have no limit."""
+    if reply_tokens is None or is_reasoning(model.model):
+        return model
+    return replace(model, max_tokens=min(reply_tokens, model.max_tokens or reply_tokens))
+
+
+@contextlib.contextmanager
+def _slot(model: Endpoint, tracker: UsageTracker) -> Iterator[None]:
+    """Let the block ask while its server is free: the time that a request waits there would count as the reply's."""
+    with deadline.within(tracker.seconds_left):
+        limits = [limit for limit in (model.workers, served(model).slots) if limit]
+    if not limits:
+        yield
+        return
+    slots = _slots_of(os.getpid(), model.api_base, min(limits))
+    while not slots.acquire(timeout=max(0.0, min(tracker.seconds_left, threading.TIMEOUT_MAX))):
+        tracker.check_seconds()
+    try:
+        yield
+    finally:
+        slots.release()
+
+
+@cache
+def _slots_of(_process: int, api_base: str, at_once: int) -> threading.Semaphore:
+    return threading.Semaphore(at_once)
+
+
 @dataclass(frozen=True)
 class ChatModel:
     """A model and the tracker of its calls; thread-safe."""
@@ -263,6 +326,7 @@ class ChatModel:
     model: Endpoint
     tracker: UsageTracker
     within: Budget | None = None  # a tighter budget than the tracker's
+    reply_tokens: int | None = None  # of a reply at most, see `ask`
     on_call: Callable[[str, Completion, str], None] = lambda prompt, reply, error: None  # called after each `query`
 
     @property
@@ -284,13 +348,17 @@ class ChatModel:
 
     def chat(self, messages: Sequence[Message], known_as: Sequence[Message] | None = None) -> Completion:
         """Return the reply to a conversation; see `ask`."""
-        return ask(self.model, messages, tracker=self.tracker, within=self.within, known_as=known_as)
+        limits: dict[str, Any] = {"within": self.within, "reply_tokens": self.reply_tokens}
+        return ask(self.model, messages, tracker=self.tracker, known_as=known_as, **limits)
 
 
 def _retrying(model: Endpoint, tracker: UsageTracker, throttle: "Throttle | None") -> Retrying:
     def gives_up(state: RetryCallState) -> bool:
         most = throttle.attempts if throttle else model.num_retries + 1
-        is_over = state.attempt_number >= most or state.upcoming_sleep >= tracker.seconds_left
+        is_last = state.attempt_number >= most
+        if _failure_of(state).kind == "loading":
+            is_last = (state.seconds_since_start or 0.0) >= LOADING_SECONDS
+        is_over = is_last or state.upcoming_sleep >= tracker.seconds_left
         return is_over or (throttle is not None and throttle.is_stopped)
 
     return Retrying(
@@ -304,10 +372,19 @@ def _retrying(model: Endpoint, tracker: UsageTracker, throttle: "Throttle | None
 
 def _wait(state: RetryCallState) -> float:
     """Wait as long as the server asks, else at random up to a limit that doubles (full jitter)."""
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, ModelError) and error.retry_after is not None:
-        return error.retry_after
+    failure = _failure_of(state)
+    if failure.retry_after is not None:
+        return failure.retry_after
+    if failure.kind == "loading":
+        return LOADING_WAIT
     return wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)(state)
+
+
+def _failure_of(state: RetryCallState) -> ModelError:
+    """Return the failure of an attempt after which another one may follow."""
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, ModelError)  # noqa: S101  (no other is tried again)
+    return error
 
 
 class Throttle:

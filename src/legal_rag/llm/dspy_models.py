@@ -5,7 +5,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import replace
@@ -34,6 +34,8 @@ from legal_rag.llm.server import keys_of_environment, sanitized
 
 MAX_TOKENS, TEMPERATURE = 8000, 0.2  # of a reply; a reasoning model of OpenAI has its own
 SMALLEST_LIMIT = 16_000  # tokens of a reply, that a reasoning model takes
+CHECK_TOKENS = 100  # of the reply that is asked for to check a model
+OURS = frozenset(("model", "messages", "stream"))  # members of a request that are not for a user to set
 # What DSPy's engines raise for our kinds; its own errors have the same names after "LM".
 ERRORS = {
     "context": "ContextLengthError",
@@ -43,6 +45,7 @@ ERRORS = {
     "rate limit": "RateLimitError",
     "unknown model": "UnsupportedModelError",
     "request": "InvalidRequestError",
+    "loading": "ServerError",  # ahead of "server", which DSPy's own clients mean by it
     "server": "ServerError",
     "transport": "TransportError",
     "configuration": "ConfigurationError",
@@ -65,6 +68,8 @@ def build_language_model(
     cache: bool = True,
     seed: int | None = None,
     window: int | None = None,
+    workers: int | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> "dspy.LM":
     """Configure a language model for DSPy; no request is sent.
 
@@ -83,15 +88,21 @@ def build_language_model(
         cache: Answer a request that was answered before from the stored replies.
         seed: Distinguishes requests in the store; also sent to the server, which may make its replies repeatable.
         window: Tokens that the model takes at most; None is what its server says, or LiteLLM lists.
+        workers: Requests at once; None is as many as its server has slots, if it says so (llama.cpp's does).
+        options: Further members of each request: `{"chat_template_kwargs": {"enable_thinking": False}}`.
 
     Raises:
-        ValueError: If the address is not a URL, or the model does not take the limit or temperature.
+        ValueError: If the address is not a URL, the model does not take the limit or temperature, or an option is not
+            for a user to set.
     """
+    if refused := OURS & (options or {}).keys():
+        raise ValueError(f"a model's options cannot set {', '.join(sorted(refused))}")
     model = student_model or os.environ.get("GENERATOR_MODEL_ID") or DEFAULT_MODEL
     api_base = api_base or os.environ.get("GENERATOR_API_BASE") or None
     api_key = api_key or os.environ.get("GENERATOR_API_KEY") or None
     settings: dict[str, Any] = {"timeout": timeout, "num_retries": num_retries, "cache": cache, "seed": seed}
-    endpoint = endpoint_of(model, api_key, api_base, window=window, **settings)
+    how = {"window": window, "workers": workers, "extra": options or {}}
+    endpoint = endpoint_of(model, api_key, api_base, **how, **settings)
     model = endpoint.model if endpoint else model
     if not is_reasoning(model):
         max_tokens = MAX_TOKENS if max_tokens is None else max_tokens
@@ -102,7 +113,8 @@ def build_language_model(
     if endpoint is not None:
         return lm_of(endpoint, max_tokens=max_tokens, temperature=temperature)
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it would fetch its list when it is imported
-    given = {name: value for name, value in {**settings, "api_key": api_key}.items() if value is not None}
+    given = {**settings, "api_key": api_key, **(options or {})}
+    given = {name: value for name, value in given.items() if value is not None}
     return dspy.LM(model, max_tokens=max_tokens, temperature=temperature, **given)
 
 
@@ -144,7 +156,7 @@ def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
     model, prompt = model_of(lm, cache=False, num_retries=0), "Répondez par un seul mot : prêt."
     try:
         with deadline.within(seconds):
-            ask(model, [{"role": "user", "content": prompt}])
+            ask(model, [{"role": "user", "content": prompt}], reply_tokens=CHECK_TOKENS)
     except deadline.DeadlineError:
         return f"Le modèle de langage n'a pas répondu en {seconds:.0f} secondes."
     except ModelError as error:
@@ -272,10 +284,14 @@ class ModelCalls:
         self.seconds = 0.0  # of all calls, failed ones included
         self._replied = (Usage(), 0.0)  # usage and seconds at the last reply
         self._last = Completion()
-        self._lm = lm_of(model_of(lm), self._ask_and_keep)
+        self._model = model_of(lm)
+        self._lm = lm_of(self._model, self._ask_and_keep)
 
     def ask(self, predictor: "dspy.Module", adapter: "dspy.Adapter | None" = None, **inputs: Any) -> Reply:
-        """Call a predictor, whose prompts an adapter writes; raises as `legal_rag.llm.ask` does."""
+        """Call a predictor, whose `max_tokens` are its `reply_tokens`, with prompts as an adapter writes them.
+
+        Raises as `legal_rag.llm.ask` does.
+        """
         started = time.perf_counter()
         fields: dict[str, str] | None = None
         try:
@@ -294,7 +310,8 @@ class ModelCalls:
         return Reply(fields, last.text, last.cut_off, self.tracker.usage.minus(usage), self.seconds - seconds)
 
     def _ask_and_keep(self, endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
-        self._last = ask(endpoint, messages, tracker=self.tracker)
+        model = replace(endpoint, max_tokens=self._model.max_tokens)
+        self._last = ask(model, messages, tracker=self.tracker, reply_tokens=endpoint.max_tokens)
         return self._last
 
 

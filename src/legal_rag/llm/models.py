@@ -58,6 +58,7 @@ class Completion(NamedTuple):
     usage: Usage = Usage()
     seconds: float = 0.0
     cut_off: bool = False  # it ended at the model's token limit
+    thinks: bool = False  # the model also wrote thoughts, which are left out and count as tokens
 
 
 class Words(NamedTuple):
@@ -74,6 +75,11 @@ KINDS = {
     "billing": Words("the account is empty", "crédit épuisé"),
     "rate limit": Words("too many requests", "trop de demandes"),
     "context": Words("the text is too long for the model", "texte trop long pour lui"),
+    "loading": Words(
+        "the model is still being loaded",
+        "son serveur le charge encore",
+        "attendez qu'il l'ait chargé, puis redemandez",
+    ),
     "unknown model": Words(
         "there is no such model or address",
         "modèle inconnu du serveur",
@@ -90,7 +96,8 @@ KINDS = {
     "empty": Words("the reply is empty", "réponse vide"),
     "client": Words("its client failed", "erreur"),
 }
-TRANSIENT = frozenset(("timeout", "rate limit", "server", "transport"))  # the same request may succeed
+# The same request may succeed. What took too long to write would again: a server without a free slot only gets slower.
+TRANSIENT = frozenset(("rate limit", "server", "transport", "loading"))
 HOPELESS = frozenset(("auth", "billing", "unknown model", "redirect", "configuration"))  # every request will fail
 
 
@@ -98,8 +105,9 @@ class ModelError(Exception):
     """A model gave no usable reply.
 
     `kind` is one of `KINDS`, `said` the details in one line (a server's own words, without keys), `status` HTTP's,
-    `retry_after` the seconds that the server asks to wait; `reason` replaces, in French without a full stop, what the
-    kind says.
+    `retry_after` the seconds that the server asks to wait; of a text that is too long, `window` and `prompt_tokens` are
+    what the server takes and counts, where it says so. `reason` replaces, in French without a full stop, what the kind
+    says.
     """
 
     def __init__(
@@ -109,9 +117,12 @@ class ModelError(Exception):
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        window: int | None = None,
+        prompt_tokens: int | None = None,
         reason: str = "",
     ) -> None:
-        self.kind, self.said, self.retry_after, self._reason = kind, said, retry_after, reason
+        self.kind, self.said, self.status, self.retry_after, self._reason = kind, said, status, retry_after, reason
+        self.window, self.prompt_tokens = window, prompt_tokens
         code = f" ({status})" if status else ""
         super().__init__(f"{KINDS[kind].english}{code}{f': {said}' if said else ''}")
 
@@ -143,6 +154,7 @@ class Endpoint:
     model: str  # its id, with its provider: "openai/gpt-5"
     name: str  # as the server knows it
     api_base: str
+    is_own: bool = False  # a server of one's own, not a provider's: it may be asked what it takes
     api_key: str = field(default="", repr=False)
     key_variable: str = ""  # which should hold the key, where one is needed and there is none
     max_tokens: int | None = None  # of a reply
@@ -153,6 +165,7 @@ class Endpoint:
     num_retries: int = 2  # further attempts after a failed request
     cache: bool = True  # a request that was answered before is answered from the store
     window: int | None = None  # tokens that it takes at most; None is what its server says, or LiteLLM lists
+    workers: int | None = None  # requests at once; None is as many as its server has slots, if it says so
     sender: "Sender | None" = field(default=None, repr=False)
 
     @property
@@ -184,7 +197,8 @@ def endpoint_of(
     if provider in LITELLM:
         return None
     row = _ROWS[provider]
-    address = (api_base or _own_address(provider) or row["api_base"]).rstrip("/")
+    own = api_base or _own_address(provider) or (row["api_base"] if provider in OLLAMA else "")
+    address = (own or row["api_base"]).rstrip("/")
     if provider in OLLAMA and not address.endswith("/v1"):
         address += "/v1"
     variables = () if api_base else row.get("keys", ())
@@ -193,6 +207,7 @@ def endpoint_of(
         model=f"{'openai' if provider == HUB else provider}/{name}",
         name=name,
         api_base=address,
+        is_own=bool(own),
         api_key=key,
         key_variable="" if key or not variables else variables[0],
         **settings,
@@ -242,19 +257,15 @@ def price_of(model: str) -> Price | None:
     return _read_price_list().get(model, (None, None))[0]
 
 
-def window_of(model: Endpoint) -> int | None:
-    """Return a model's context window as set, reported by its server, or listed; None if unknown."""
-    reported = told_windows.get((model.api_base, model.model))
-    return model.window or reported or _read_price_list().get(model.model, (None, None))[1]
+def listed_window(model: str) -> int | None:
+    """Return a model's context window in LiteLLM's list; None as for `price_of`."""
+    return _read_price_list().get(model, (None, None))[1]
 
 
 def tokens_in(messages: Sequence[Message] | str) -> int:
     """Estimate the tokens of a conversation or a text."""
     texts = [messages] if isinstance(messages, str) else [message["content"] for message in messages]
     return sum(round(len(text.encode("utf-8", "replace")) / TOKEN_BYTES) for text in texts)
-
-
-told_windows: dict[tuple[str, str], int] = {}  # by address and model, as reported by servers that refused a prompt
 
 
 @cache

@@ -24,9 +24,8 @@ from legal_rag.llm.models import (
     ModelError,
     Usage,
     is_reasoning,
+    listed_window,
     tokens_in,
-    told_windows,
-    window_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -37,51 +36,172 @@ MAX_VALUES = 200_000  # commas and opening brackets of a reply: the memory that 
 MAX_TEXT, MAX_MESSAGE = 200_000, 2_000  # characters kept of a model's text, and of an error's
 MAX_TOKENS = 10**7  # believed of a reply's usage: no model reads or writes more at once
 LONGEST_WAIT = 3_600.0  # seconds that a server may ask to wait
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS, PROBE_SECONDS = 10.0, 2.0
+SHORTEST_REPLY = 300  # tokens that a prompt must leave of a model's window
+BLIND_REPLY = 1000  # tokens of a reply that is asked for again where nothing says how many there is room for
+# Tokens of a prompt that is checked for whether it was read whole; a server that says fewer were read counts nothing.
+CHECKED_PROMPT, LEAST_COUNTED = 1000, 100
+CUT_IN_SILENCE = (
+    "Le serveur de %s dit n'avoir lu que %d jetons d'une demande d'environ %d : il coupe sans doute en silence ce qui"
+    " dépasse son contexte. Agrandissez celui-ci (Ollama : num_ctx), ou dites-le par --context-tokens."
+)
 OPTIONAL = ("seed", "temperature", "response_format", "max_tokens", "max_completion_tokens", "stop", "top_p")
-_KINDS = {401: "auth", 402: "billing", 403: "auth", 404: "unknown model", 408: "timeout", 409: "server",
+_KINDS = {401: "auth", 402: "billing", 403: "auth", 404: "unknown model", 408: "server", 409: "server",
           413: "context", 425: "server", 429: "rate limit"}  # fmt: skip
 _CODES = {"insufficient_quota": "billing", "invalid_api_key": "auth", "model_not_found": "unknown model"}
+_COUNT = r"(\d[\d,]{0,12})"
+# Words of a refusal because prompt and reply together, or the prompt alone, have more tokens than the model takes.
 _TOO_LONG = re.compile(
-    r"context[ _](?:length|window|size)|prompt is too long|too many (?:input )?tokens", re.IGNORECASE
+    r"context[ _](?:length|window|size|limit)|prompt (?:is )?too (?:long|large)"
+    r"|too many (?:input |prompt )?tokens|maximum (?:model|prompt|input) length|maximum number of tokens"
+    r"|max_new_tokens. must be|must have less than \d+ tokens|input (?:is|was) too long|input tokens exceed"
+    r"|reduce the length of",
+    re.IGNORECASE,
 )
-_WINDOW = re.compile(r"(?:context length is|context size \(|context window (?:is|of)|tokens >)\s*(\d[\d,]{2,12})")
+# The window that such a refusal names, by preference.
+_WINDOWS = tuple(
+    re.compile(pattern.replace("N", _COUNT), re.IGNORECASE)
+    for pattern in (
+        r"context (?:length|size|window)(?: is| of|:)?(?: only)? \(?N",  # OpenAI, vLLM, SGLang, llama.cpp, LM Studio
+        r"with N maximum context length",  # Mistral
+        r"> N(?: maximum|, decrease)",  # Anthropic
+        r"(?:must be <=|must have less than|cannot exceed) N",  # TGI, Together, Cohere
+        r"maximum (?:number of tokens allowed|model length|prompt length)(?: of| is)? \(?N",  # Gemini, vLLM, xAI
+        r"\blimit (?:is|of) N",  # Cerebras, OpenAI
+    )
+)
+# How many tokens it says the prompt has.
+_PROMPTS = tuple(
+    re.compile(pattern.replace("N", _COUNT), re.IGNORECASE)
+    for pattern in (
+        r"N (?:tokens )?(?:in|from|of) (?:the (?:input )?messages|text input)",  # OpenAI, vLLM, SGLang, OpenRouter
+        r"N `?inputs?`? tokens",  # vLLM, TGI
+        r"(?:resulted in |contains |request \(|input \(|token count \()N",  # OpenAI, Mistral, llama.cpp, SGLang, Gemini
+        r"(?:too long: |prompt \(length )N",  # Anthropic, vLLM
+        r"N \+ \d+ >",  # Anthropic
+    )
+)
 _refused: dict[tuple[str, str], set[str]] = {}  # parameters that servers refused, by address and model
+_told_windows: dict[tuple[str, str], int] = {}  # that servers named when they refused a prompt, likewise
+_served: dict[tuple[str, str], "Served"] = {}  # what servers said of themselves, likewise
+_probing = threading.Lock()
+_suspected: set[tuple[str, str]] = set()  # of cutting prompts, likewise
 
 
 def complete(endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
     """Ask a server once, within the endpoint's timeout and the deadline around the call.
 
-    Parameters that the server refuses by name are left out from then on. Where it says how large its window is, the
-    reply may be as long as there is room.
+    Parameters that the server refuses, by name or by taking the request without them, are left out from then on. Where
+    prompt and reply are too long together, the reply is asked for again in the tokens that the prompt leaves.
 
     Raises:
-        ModelError: If there is no reply, or none that can be used.
+        ModelError: If there is no reply, or none that can be used; of the kind "context" where the prompt is too long.
     """
     if endpoint.key_variable:
         raise ModelError("configuration", endpoint.key_variable)
-    place, keys = (endpoint.api_base, endpoint.model), keys_of_environment() | {endpoint.api_key}
+    place = endpoint.api_base, endpoint.model
     refused = _refused.setdefault(place, set())
-    asked = _request_body(endpoint, messages, refused)
-    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "legal-rag"}
-    if endpoint.api_key:
-        headers["Authorization"] = f"Bearer {endpoint.api_key}"
-    sent = json.dumps(asked, ensure_ascii=False).encode()
+    body = _request_body(endpoint, messages, refused)
     try:
-        with deadline.within(endpoint.timeout):
-            reply = _posted(f"{endpoint.api_base}/chat/completions", headers, sent, keys)
-        return _completion(reply, messages, keys)
+        return _reply_to(body, endpoint, messages)
     except ModelError as error:
-        named = {name for name in OPTIONAL if name in asked and name in error.said}
+        named = {name for name in OPTIONAL if name in body and name in error.said}
         if error.kind == "request" and named:
             logger.warning("%s takes no %s: it is left out", endpoint.model, ", ".join(sorted(named)))
             refused |= named
             return complete(endpoint, messages)
-        if error.kind == "context" and (match := _WINDOW.search(error.said)) and place not in told_windows:
-            told_windows[place] = int(match[1].replace(",", ""))
-            if tokens_in(messages) < told_windows[place]:  # then it was the length of the reply that was refused
-                return complete(endpoint, messages)
-        raise
+        if error.window:
+            _told_windows[place] = error.window
+        limit = _limit_name(endpoint)
+        if error.kind == "context" and (room := _room_for_reply(error, endpoint, messages, body.get(limit))):
+            return _reply_to({**body, limit: room}, endpoint, messages)
+        if error.status not in (400, 422, 500) or error.kind == "context" or "response_format" not in body:
+            raise
+    body.pop("response_format")
+    reply = _reply_to(body, endpoint, messages)
+    logger.warning("%s takes no response_format: it is left out", endpoint.model)
+    refused.add("response_format")
+    return reply
+
+
+def window_of(endpoint: Endpoint) -> int | None:
+    """Return a model's context window: as set, as its server says, or as listed; None if unknown.
+
+    A server of one's own is asked for it once.
+    """
+    told = _told_windows.get((endpoint.api_base, endpoint.model))
+    return endpoint.window or told or served(endpoint).window or listed_window(endpoint.model)
+
+
+class Served(NamedTuple):
+    """What a server says of itself."""
+
+    window: int | None = None  # tokens of a request, prompt and reply
+    slots: int | None = None  # requests that it works on at once; further ones wait
+
+
+def served(endpoint: Endpoint) -> Served:
+    """Return what a server of one's own says of itself; it is asked once, by at most two requests."""
+    place = endpoint.api_base, endpoint.model
+    if not endpoint.is_own:
+        return Served()
+    with _probing:
+        if place not in _served:
+            answer = _probe(endpoint)
+            if answer is None or deadline.seconds_left() <= 0:  # it may say more later
+                return Served()
+            _served[place] = answer
+        return _served[place]
+
+
+def _probe(endpoint: Endpoint) -> Served | None:
+    """Ask a server by llama.cpp's /props, else by OpenAI's list of models; None if it is not there yet."""
+    try:
+        props = _fetched(f"{endpoint.api_base.removesuffix('/v1')}/props", endpoint)
+        window, slots = _number_at(props, "default_generation_settings", "n_ctx"), _number_at(props, "total_slots")
+        return Served(window or _listed_by(_fetched(f"{endpoint.api_base}/models", endpoint), endpoint.name), slots)
+    except ModelError as error:
+        return Served() if error.kind in ("timeout", "unreadable") else None
+
+
+def _fetched(url: str, endpoint: Endpoint) -> Any:
+    """Return the JSON at an address; None if there is none."""
+    with deadline.within(PROBE_SECONDS):
+        reply = _exchanged("GET", url, endpoint)
+    text, value = _decoded_json(reply)
+    if reply.status == 503:
+        raise _failure(reply, value, text, _keys(endpoint))
+    return value
+
+
+def _listed_by(models: Any, name: str) -> int | None:
+    """Return the window of a model in a server's list, not the one that it was trained with."""
+    rows = models.get("data") if isinstance(models, dict) else None
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    row = next((row for row in rows if row.get("id") == name), rows[0] if len(rows) == 1 else {})
+    names = (("max_model_len",), ("context_length",), ("context_window",), ("max_context_length",), ("meta", "n_ctx"))
+    return next(filter(None, (_number_at(row, *path) for path in names)), None)
+
+
+def _number_at(value: Any, *path: str) -> int | None:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if _check_token_count(value, 0) else None
+
+
+def _room_for_reply(
+    error: ModelError, endpoint: Endpoint, messages: Sequence[Message], asked: int | None
+) -> int | None:
+    """Return the tokens that the prompt leaves for a reply, if that is fewer than were asked for, and enough."""
+    if (window := error.window or window_of(endpoint)) is None:
+        return BLIND_REPLY if asked and asked > BLIND_REPLY else None
+    room = window - (error.prompt_tokens or tokens_in(messages))
+    is_enough = room >= min(SHORTEST_REPLY, asked or SHORTEST_REPLY)
+    return room if is_enough and (asked is None or room < asked) else None
+
+
+def _limit_name(endpoint: Endpoint) -> str:
+    return "max_completion_tokens" if is_reasoning(endpoint.name) else "max_tokens"
 
 
 def _request_body(endpoint: Endpoint, messages: Sequence[Message], refused: set[str]) -> dict[str, Any]:
@@ -91,12 +211,23 @@ def _request_body(endpoint: Endpoint, messages: Sequence[Message], refused: set[
     body = {
         "model": endpoint.name,
         "messages": list(messages),
-        "max_completion_tokens" if is_reasoning(endpoint.name) else "max_tokens": limit,
+        _limit_name(endpoint): limit,
         "temperature": endpoint.temperature,
         "seed": endpoint.seed,
         **endpoint.extra,
     }
     return {name: value for name, value in body.items() if value is not None and name not in refused}
+
+
+def _reply_to(body: Mapping[str, Any], endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
+    sent = json.dumps(body, ensure_ascii=False).encode()
+    with deadline.within(endpoint.timeout):
+        reply = _exchanged("POST", f"{endpoint.api_base}/chat/completions", endpoint, sent)
+    return _completion(reply, messages, endpoint)
+
+
+def _keys(endpoint: Endpoint) -> frozenset[str]:
+    return keys_of_environment() | {endpoint.api_key}
 
 
 class _Reply(NamedTuple):
@@ -105,24 +236,29 @@ class _Reply(NamedTuple):
     data: bytearray
 
 
-def _posted(url: str, headers: Mapping[str, str], body: bytes, keys: frozenset[str]) -> _Reply:
+def _exchanged(method: str, url: str, endpoint: Endpoint, body: bytes | None = None) -> _Reply:
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "legal-rag"}
+    if endpoint.api_key:
+        headers["Authorization"] = f"Bearer {endpoint.api_key}"
     try:
         pool, wait = _connection_pool(os.getpid(), _proxy_for(url)), {"timeout": {"pool": _socket_timeout()}}
         written = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        with pool.stream("POST", url, headers=written, content=body, extensions=wait) as response:
+        with pool.stream(method, url, headers=written, content=body, extensions=wait) as response:
             response_headers = {name.lower(): value.decode("latin-1") for name, value in response.headers}
             most, data = (MAX_ERROR if response.status >= 400 else MAX_BODY), bytearray()
             for chunk in _decoded(response.iter_stream(), response_headers.get(b"content-encoding", ""), most + 1):
                 data += chunk
                 if len(data) > most:
                     break
+    except httpcore.ConnectTimeout:
+        raise ModelError("transport" if deadline.seconds_left() > 0 else "timeout", "no connection in time") from None
     except (httpcore.TimeoutException, deadline.DeadlineError):
         raise ModelError("timeout") from None
     # No value is named: it may be a key.
     except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, ValueError):
         raise ModelError("configuration", "the key or the address has characters that HTTP does not take") from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
-        raise ModelError("transport", mask_keys(str(error)[:MAX_MESSAGE], keys)) from None
+        raise ModelError("transport", mask_keys(str(error)[:MAX_MESSAGE], _keys(endpoint))) from None
     if response.status < 400 and len(data) > most:
         raise ModelError("unreadable", f"more than {most:,} bytes")
     return _Reply(response.status, _wait_in(response_headers.get(b"retry-after", "")), data)
@@ -143,28 +279,69 @@ def _decoded(chunks: Iterable[bytes], coding: str, most: int) -> Iterator[bytes]
         raise ModelError("unreadable", f"not compressed as it says: {error}") from None
 
 
-def _completion(reply: _Reply, messages: Sequence[Message], keys: frozenset[str]) -> Completion:
+def _decoded_json(reply: _Reply) -> tuple[str, Any]:
+    """Return a body's text, and its value if it is JSON, else None."""
     if sum(map(reply.data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise ModelError("unreadable", f"more than {MAX_VALUES:,} values")
     text = reply.data.decode("utf-8-sig", "replace")
     try:
-        value = json.loads(text)
+        return text, json.loads(text)
     except (ValueError, RecursionError):  # a number may be too long, brackets too deep
-        value = None
+        return text, None
+
+
+def _completion(reply: _Reply, messages: Sequence[Message], endpoint: Endpoint) -> Completion:
+    (text, value), keys = _decoded_json(reply), _keys(endpoint)
     if not 200 <= reply.status < 300 or (isinstance(value, dict) and "error" in value and "choices" not in value):
         raise _failure(reply, value, text, keys)
     try:
         choice, usage = value["choices"][0], value.get("usage")
-        content = choice["message"].get("content")
+        message = choice["message"]
+        content = message.get("content")
         if isinstance(content, list):
             content = "".join(part["text"] for part in content if part.get("type") == "text")
+        if calls := message.get("tool_calls"):
+            content = "\n".join(filter(None, [content, _written_calls(calls)]))
         answer = sanitized(content or "", keys)
     except (LookupError, TypeError, AttributeError):
         raise ModelError("server", f"no completion: {mask_keys(text[:200], keys)!r}") from None
     usage = usage if isinstance(usage, dict) else {}
-    read = _check_token_count(usage.get("prompt_tokens"), tokens_in(messages))
+    estimate = tokens_in(messages)
+    read = _check_token_count(usage.get("prompt_tokens"), estimate)
     written = _check_token_count(usage.get("completion_tokens"), tokens_in(answer))
-    return Completion(answer, Usage(1, 0, read, written), cut_off=choice.get("finish_reason") == "length")
+    cached = _number_at(usage, "prompt_tokens_details", "cached_tokens") or 0  # some servers do not count them as read
+    if LEAST_COUNTED < read + cached < estimate / 2 and estimate > CHECKED_PROMPT:
+        _warn_of_cut(endpoint, read + cached, estimate)
+    # Where thoughts are sent apart from the text, their names differ.
+    thinks = bool(
+        message.get("reasoning_content")
+        or message.get("reasoning")
+        or _number_at(usage, "completion_tokens_details", "reasoning_tokens")
+    )
+    cut_off = choice.get("finish_reason") == "length"
+    return Completion(answer, Usage(1, 0, read, written), cut_off=cut_off, thinks=thinks)
+
+
+def _written_calls(calls: Sequence[Any]) -> str:
+    """Write OpenAI's tool calls as one JSON object, as models without them write theirs."""
+    functions = [call["function"] for call in calls]
+    rows = [{"name": function["name"], "arguments": _arguments_of(function)} for function in functions]
+    return json.dumps({"tool_calls": rows}, ensure_ascii=False)
+
+
+def _arguments_of(function: Mapping[str, Any]) -> Any:
+    arguments = function.get("arguments")
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _warn_of_cut(endpoint: Endpoint, read: int, estimate: int) -> None:
+    place = endpoint.api_base, endpoint.model
+    if place not in _suspected:
+        _suspected.add(place)
+        logger.warning(CUT_IN_SILENCE, endpoint.model, read, estimate)
 
 
 def _check_token_count(reported: Any, estimated: int) -> int:
@@ -186,9 +363,21 @@ def _failure(reply: _Reply, value: Any, text: str, keys: frozenset[str]) -> Mode
         kind = _CODES[code]
     else:
         kind = _KINDS.get(status) or ("request" if 400 <= status < 500 else "server")
-        if kind == "request" and (_TOO_LONG.search(detail) or code == "context_length_exceeded"):
+        if status == 503 and "loading" in detail.lower():
+            kind = "loading"
+        if (kind == "request" or status == 500) and _TOO_LONG.search(f"{detail} {error.get('type')} {code}"):
             kind = "context"
-    return ModelError(kind, detail, status=status, retry_after=reply.retry_after)
+    window = prompt_tokens = None
+    if kind == "context":
+        window = _number_at(error, "n_ctx") or _number_in(_WINDOWS, detail)
+        prompt_tokens = _number_at(error, "n_prompt_tokens") or _number_in(_PROMPTS, detail)
+    after = reply.retry_after
+    return ModelError(kind, detail, status=status, retry_after=after, window=window, prompt_tokens=prompt_tokens)
+
+
+def _number_in(patterns: Iterable[re.Pattern[str]], text: str) -> int | None:
+    match = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    return int(match[1].replace(",", "")) if match else None
 
 
 def _wait_in(after: str) -> float | None:

@@ -26,6 +26,8 @@ from legal_rag.llm import (
     model_of,
 )
 
+REPLY_TOKENS = 1000  # a question, its answer and a summary of two or three sentences, or advice on them
+
 
 class FullQAExtraction(dspy.Signature):
     """Analyse un texte juridique français et génère une question-réponse fondée.
@@ -148,7 +150,8 @@ class _DocumentRequests:
         if endpoint.sender is None:  # other clients may refuse one
             endpoint = replace(endpoint, seed=self._seed + self.replies)
         try:
-            reply = ask(endpoint, messages, tracker=self.tracker, throttle=self._throttle)
+            throttle, tracker = self._throttle, self.tracker
+            reply = ask(endpoint, messages, tracker=tracker, throttle=throttle, reply_tokens=REPLY_TOKENS)
         except ModelError as error:
             self.failure = error
             raise
