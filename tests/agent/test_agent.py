@@ -199,7 +199,7 @@ def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
             return diligent(prompt, attempt)
         return answer(english)
 
-    prediction, server = ask(script)
+    prediction, _ = ask(script)
     assert (prediction.status, [citation.status for citation in prediction.citations]) == ("answered", ["verified"])
     assert prediction.events[-1].usage.calls == 2
     prediction, _ = ask(lambda prompt, attempt: sound(prompt) if wants_step(prompt) else Reply(english))

@@ -119,7 +119,7 @@ def test_each_step_says_what_it_came_to(ask):
         1,
         None,
         1,
-    ]  # search, think, search, think, cite, answer
+    ]
     total = usages[1].plus(usages[3]).plus(usages[5])
     assert prediction.usage == total
     assert total.cost is None

@@ -41,6 +41,7 @@ def get_outline(id: str, section: str = "") -> str:
 
 
 TOOLS = {tool.__name__: tool for tool in (search_legal_docs, lookup_legal_doc, get_outline)}
+SECTION, FILTERED = {"id": "A", "section": "2"}, {"query": "bail", "filters": {"number": "12"}, "k": 3}
 CITED = "Oui : « deux mois » [Source: A, chars 0-9]."
 
 
@@ -137,10 +138,10 @@ def test_a_step_says_in_french_what_was_left_out_of_its_call():
         ('{"id": "A"}', "lookup_legal_doc", {"id": "A"}),
         ('{"id": "A", "part": 2}', "lookup_legal_doc", {"id": "A", "part": 2}),
         ('{"tool": "get_outline", "id": "A"}', "get_outline", {"id": "A"}),
-        ('{"thought": "Hmm", "tool": "get_outline", "id": "A", "section": "2"}', "get_outline", {"id": "A", "section": "2"}),
-        ('{"query": "bail", "filters": {"number": "12"}, "k": 3}', "search_legal_docs", {"query": "bail", "filters": {"number": "12"}, "k": 3}),
+        ('{"thought": "Hmm", "tool": "get_outline", "id": "A", "section": "2"}', "get_outline", SECTION),
+        ('{"query": "bail", "filters": {"number": "12"}, "k": 3}', "search_legal_docs", FILTERED),
     ],
-)  # fmt: skip
+)
 def test_a_step_is_known_by_its_fields(text, tool, arguments):
     step = read_step(text, TOOLS)
     assert (step.tool, step.arguments, step.problem, step.answer) == (tool, arguments, "", "")
@@ -227,6 +228,8 @@ def test_an_answer_is_freed_of_what_stands_around_it():
     assert clean_answer(f"```markdown\n{CITED}\n```") == CITED
     assert clean_answer(f"{CITED}\n[[ ## completed ## ]]") == CITED
     assert clean_answer("{ceci n'est pas du JSON}") == "{ceci n'est pas du JSON}"
+    for empty in ('{"evidence": [], "answer": ""}', '{"query": "bail"}', '```json\n{"tool": "finish"}\n```'):
+        assert read_answer(empty) == ("", ())
     assert len(clean_answer("a" * 10**6)) == 50_000
 
 
