@@ -131,7 +131,7 @@ def test_a_repeated_call_brings_new_passages_each_time(ask):
     def script(prompt, attempt):
         return step("search_legal_docs", query=SEARCHED, k=4)
 
-    prediction, server = ask(script, budget=Budget(steps=3))
+    prediction, _ = ask(script, budget=Budget(steps=3))
     results = [prediction.trajectory[f"observation_{number}"] for number in range(4)]
     found = [re.findall(r"^Décision (\S+) :", result, re.M) for result in results[1:]]
     assert all(found)
