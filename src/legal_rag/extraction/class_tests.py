@@ -73,7 +73,9 @@ _NUMBERED = re.compile(
     r"(?:\bn[°ºo]s?|\bnuméros?|\brequêtes?|\bpourvois?|\bRG|\baffaires?|\bdossiers?)\W{0,4}(?:[A-Z]\W)?$", re.I
 )
 _CAPITAL = re.compile(r"[A-ZÀ-ÖØ-Þ\[]")
-_PROSE = re.compile(r"(?<![\w-])(?:que|qui|attendu|considérant|vu|est|été|sont|ont|avait)(?![\w-])|[;:]", re.I)
+_PROSE = re.compile(
+    r"(?<![\w-])(?:que|qui|attendu|considérant|statuant|vu|est|été|sont|ont|avait|pourvoi|requête)(?![\w-])|[;:]", re.I
+)
 _COUNSEL = re.compile(r"(?:mes?|ma[iî]tres?|s\.?c\.?p|sel\w+|s\.?e\.?l\.?a\.?r\.?l|aarpi)\b", re.I)
 _PLEADS = re.compile(r"avocat(?!\w*[ -]g[ée]n)|avou[ée]|plaidant|repr[ée]sent|assist|substitu", re.I)
 
@@ -165,7 +167,8 @@ class ClassTests:
         return _begins(self._reading.articles, start, end) or bool(_ARTICLE.match(self._text, start, end))
 
     def _is_text(self, start: int, end: int) -> bool:
-        return _begins(self._reading.texts, start, end) or bool(_TEXT.match(self._text, start, end))
+        is_named = _TEXT.match(self._text, start, end) and len(self._text[start:end].split()) > 1
+        return _begins(self._reading.texts, start, end) or bool(is_named)
 
     def _is_court(self, start: int, end: int) -> bool:
         return _begins(self._courts, start, end) or bool(_COURT.match(self._text, start, end))
