@@ -30,3 +30,4 @@ from .models import tokens_in as tokens_in
 from .models import window_of as window_of
 from .replies import ReplyStore as ReplyStore
 from .replies import json_in as json_in
+from .replies import unfenced as unfenced
