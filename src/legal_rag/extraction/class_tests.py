@@ -70,7 +70,7 @@ _DECISION = re.compile(r"\b(?:arrêt|décision|jugement|ordonnance|avis)\b", re.
 _GROUND = re.compile(r"\b(?:moyens?|branches?|griefs?)\b", re.I)
 _ECLI = re.compile(r"ECLI:[A-Z]{2}:[A-Z0-9]{1,7}:\d{4}:[A-Z0-9.]{1,25}")
 _NUMBERED = re.compile(
-    r"(?:\bn[°ºo]s?|\bnuméros?|\brequêtes?|\bpourvois?|\bRG|\baffaires?|\bdossiers?)\W{0,4}(?:[A-Z]\W)?$", re.I
+    r"\b(?:n[°ºo]s?|numéros?|requêtes?|pourvois?|RG|général|minute|affaires?|dossiers?)\W{0,4}(?:[A-Z]\W)?$", re.I
 )
 _CAPITAL = re.compile(r"[A-ZÀ-ÖØ-Þ\[]")
 _PROSE = re.compile(
@@ -124,8 +124,11 @@ class ClassTests:
         determiner = _DETERMINER.match(self._text, start, end)
         trimmed = determiner.end() if determiner else start
         by_rules = self._classes_of.get(span) or self._classes_of.get((trimmed, end))
-        if by_rules and kind in CLASSES["jurisprudence"]:
-            return kind in by_rules
+        if by_rules and kind in by_rules:
+            return True
+        # Of names the rules are less sure: to them, "SECTION B" may be a party.
+        if by_rules and by_rules != {classes.PARTIE} and kind in classes.JURISPRUDENCE:
+            return False
         return end - start <= LONGEST[kind] and _FORMS[kind](self, trimmed, end)
 
     @cached_property
