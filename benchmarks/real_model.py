@@ -60,7 +60,7 @@ os._exit(0)
 # What the server logs of a request again and again; the last time is for the whole.
 READ, WRITTEN = "prompt (?:processing, n_tokens =|eval time = .* /)", "(?:n_gen =|eval time = .* /)"
 STEPS, CALLS, REPLY_TOKENS = 6, 12, 400
-DEEP = 3  # times the seconds of another item: before its first program a deep read has 5,600 tokens to read
+DEEP = 3  # times the seconds of another item: a deep read has programs to write, or a decision to read, for each call
 EXTRACTED_CHARS, ASKED_CHARS = 600, 1500  # of a decision
 FOR_ALL = "Combien de décisions du corpus ont été rendues par le Conseil d'État ?"
 FOR_SOME = "Quelle inéligibilité a été prononcée, et pour quelle durée ?", ["FICTIF0108", "FICTIF0109", "FICTIF0110"]

@@ -103,6 +103,11 @@ def test_a_model_that_gives_a_constant_is_asked_once_more_to_read(ask, program):
     assert "cette valeur est écrite de tête" in told[-1]
 
 
+def test_a_constant_that_was_refused_is_not_given_again_by_the_next_program(ask):
+    programs = ["answer['content'] = 0\nanswer['ready'] = True", READ, "FINAL(n)"]
+    assert ask(root_model(programs)).answer == "60"
+
+
 @pytest.mark.parametrize(
     "program", ["FINAL(60)", "FINAL(n)", "FINAL_VAR('n')", "answer = {'content': 60, 'ready': True}"]
 )

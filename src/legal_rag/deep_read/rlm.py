@@ -381,6 +381,8 @@ class ProgramEnvironment:
                 final = self._sandbox.run(f"FINAL({self._variable!r})")
             result = result._replace(error=result.error or (None if self.is_final else final.error))
         after = self._sandbox.run(AFTER)
+        if after.error:  # a refused answer would be given again after the next program
+            self._sandbox.restore("answer")
         return result._replace(error=result.error or after.error)  # also why an answer was refused
 
     def _take_final(self, value: Any = "") -> None:
@@ -404,9 +406,8 @@ class ProgramEnvironment:
     def _take_state(self, answer: Any, names: Sequence[str]) -> None:
         held = answer if isinstance(answer, Mapping) else {"content": answer}
         content = held.get("content") or ""
-        self.partial = (
-            content if len(answer_text(content)) <= MAX_ANSWER and self._constants.is_of_corpus("answer") else ""
-        )
+        is_given = len(answer_text(content)) <= MAX_ANSWER and self._constants.is_of_corpus("answer")
+        self.partial = content if is_given else ""
         self._names = [name for name in map(str, names) if not name.startswith("_") and name not in self._values]
         if held.get("ready"):
             self._take_final(held.get("content"))
