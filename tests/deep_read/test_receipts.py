@@ -263,8 +263,8 @@ def test_no_disguise_and_no_label_passes_as_computed(account, program):
 
 def test_the_example_that_models_are_given_is_computed(account):
     prompt = system_prompt("le corpus", "le contexte", "", Limits(), {}, Sizes())
-    example = prompt.partition("Exemple :\n")[2].partition("\nLe reste")[0]
-    judged = account(textwrap.dedent(example).replace("...", "juridiction='Cour de cassation'"))
+    example = prompt.partition("Où ids est ce qu'une fonction a rendu :\n")[2].partition("\nLe reste")[0]
+    judged = account("ids = find_documents(juridiction='Cour de cassation')\n" + textwrap.dedent(example))
     assert judged.is_computed
     assert [one.function for one in judged.receipts] == ["count"]
 

@@ -297,6 +297,7 @@ def _wait_until(is_so, seconds=1.0):
     [
         (["count = count('abc')\nprint(count, count('ab'))", "print(f'{count}', count('a'))"], ["3 2\n", "3 1\n"]),
         (["for count in [7]: pass\nprint(count)"], ["7\n"]),
+        (["def count(text):\n    return 0\nprint(count('ab'))", "print(count('ab'))"], ["2\n", "2\n"]),
         (["count = lambda x: 'mine'", "print(count('ab'))"], ["", "2\n"]),
         (["print([count(count) for count in ('a', 'bc')])"], ["[1, 2]\n"]),
         (["total = 3\nprint(dict(count=total))"], ["{'count': 3}\n"]),

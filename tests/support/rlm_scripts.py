@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from support.scripted_server import Reply, Script
 
-TURN = re.compile(r"^T(?:our|urn) (\d+)/\d+ ?:(?:\n\nNote: [^\n]*)*\s*\Z", re.MULTILINE)
+TURN = re.compile(r"^T(?:our|urn) (\d+)/\d+ ?:[^\n]*(?:\n\nNote: [^\n]*)*\s*\Z", re.MULTILINE)
 FIRST_TURN = re.compile(r"^T(?:our|urn) 1/\d+ ?:", re.MULTILINE)
 QUESTION = re.compile(
-    r"^(?:Question :|Answer the following:) (.*?)\n\n(?:Regardez d'abord|Your context is a) ", re.M | re.DOTALL
+    r"^(?:Question :|Answer the following:) (.*?)\n\n(?:Tour 1/|Your context is a )", re.M | re.DOTALL
 )
 PROTOCOL = "```repl"  # stands in every root model's system prompt
 REFUSED = 400  # which no client tries again

@@ -43,7 +43,8 @@ l'index se lit read_document(identifiant)[début:fin]."""
 CONTEXT_TOO_LONG = """la liste des {n} décisions sur lesquelles porte la question ; leurs textes sont trop longs pour y
 être : lisez-les par les fonctions."""
 CONTEXT_OF_CORPUS = "une description du corpus, avec des résumés ; lisez les décisions par les fonctions."
-FIRST_QUESTION = "Question : {question}\n\nRegardez d'abord ce que donnent les fonctions ; ne répondez pas encore."
+QUESTION = "Question : {question}"
+TURN = "Tour {number}/{most} : écrivez le programme suivant, dans un bloc ```repl."
 
 
 def prompt_text(name: str, **values: Any) -> str:

@@ -282,7 +282,7 @@ def _answer_by_programs(work: ReadingTask) -> Prediction | None:
         sub=sub,
         tracker=work.tracker,
         functions=env.functions,
-        values={**env.values, "corpus_path": work.library.path.name, **extracted},
+        values={**env.values, "question": work.question, "corpus_path": work.library.path.name, **extracted},
         prompt=prompt,
         receipts=env.receipts,
         calls=calls,

@@ -16,7 +16,7 @@ from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
 from legal_rag.agent.tool_outputs import LEAST_CHARS, relevant_part
-from legal_rag.deep_read.prompts import FIRST_QUESTION, answer_text
+from legal_rag.deep_read.prompts import QUESTION, TURN, answer_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, names_stored, parsed
 from legal_rag.deep_read.settings import Limits
@@ -30,7 +30,7 @@ FENCE = re.compile(
 OWN, USUAL = frozenset({"repl"}), frozenset({"python", "py", "python3", "tool_code", ""})
 FINAL_LINE = re.compile(r"^[ \t]*(?P<name>FINAL(?:_VAR)?)\((?P<inner>.*)\)[ \t]*;?[ \t]*\Z", re.DOTALL | re.MULTILINE)
 
-TURN = re.compile(r"^(Tour \d+)/\d+ :", re.MULTILINE)  # a resumed run may have more of them
+TURN_NUMBER = re.compile(r"^(Tour \d+)/\d+ :", re.MULTILINE)  # a resumed run may have more of them
 MAX_ERRORS = 5  # turns in a row without a program that runs
 MAX_SHOWN_VARIABLES = 40
 MAX_RECEIPTS_SHOWN = 8  # after one block
@@ -46,7 +46,8 @@ UNFOUNDED = (
 )
 # Names that bring nothing of the corpus into a program: those of the session, and models that see only their prompt.
 BY_MODEL = frozenset(
-    "FINAL FINAL_VAR SHOW_VARS answer history llm_query llm_query_batched rlm_query rlm_query_batched receipt".split()
+    "FINAL FINAL_VAR SHOW_VARS receipt answer history question".split()
+    + "llm_query llm_query_batched rlm_query rlm_query_batched".split()
 )
 # Runs after each block: reports what rlms' `answer` holds, and the variables' names.
 AFTER = "_take_state(answer, list(locals()))"
@@ -203,15 +204,16 @@ class SandboxedRLM(RLM):
 
     def _setup_prompt(self, prompt: Any, root_prompt: str | None = None) -> list[dict[str, Any]]:
         """Begin the conversation in French, in place of rlms' own prompts."""
-        first = FIRST_QUESTION.format(question=root_prompt)
-        return [{"role": "system", "content": self._setup.prompt}, {"role": "user", "content": first}]
+        asked = QUESTION.format(question=root_prompt)
+        return [{"role": "system", "content": self._setup.prompt}, {"role": "user", "content": asked}]
 
     def _put_turn(self, messages: list[dict[str, Any]]) -> None:
         """Replace rlms' English lines at the end of a conversation: what was printed, and the turn's number."""
         del messages[-1]
         number = sum(message["role"] == "assistant" for message in messages) + 1
         before = self._printed if number > 1 else messages[-1]["content"]
-        messages[-1] = {"role": "user", "content": f"{before}\n\nTour {number}/{self.max_iterations} :"}
+        turn = TURN.format(number=number, most=self.max_iterations)
+        messages[-1] = {"role": "user", "content": f"{before}\n\n{turn}"}
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:
         """Ask for a program and run it: rlms only accepts ```repl fences as code, and ignores their absence."""
@@ -242,7 +244,7 @@ class SandboxedRLM(RLM):
         """Ask the root model; while the prompt is too long, cut printed output to its most relevant parts."""
         most = max([len(message["content"]) for message in messages[2:]], default=0)
         while True:
-            known_as = [{**message, "content": TURN.sub(r"\1:", message["content"])} for message in messages]
+            known_as = [{**message, "content": TURN_NUMBER.sub(r"\1:", message["content"])} for message in messages]
             try:
                 return self._setup.root.chat(messages, known_as)
             except ModelError as error:

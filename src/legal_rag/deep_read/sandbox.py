@@ -141,7 +141,8 @@ class Sandbox:
         if (tree := parsed(code)) is None:
             return code
         self._taken |= names_stored(tree) & self._functions.keys()
-        if not self._taken.isdisjoint(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)):
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | names_stored(tree)
+        if not self._taken.isdisjoint(names):
             return ast.unparse(_Renaming(self._taken).visit(tree))
         return code
 
@@ -316,12 +317,14 @@ def parsed(code: str) -> ast.Module | None:
 
 
 def names_stored(tree: ast.Module) -> set[str]:
-    """Return the variables that a program assigns."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    """Return the names that a program assigns or defines."""
+    nodes = list(ast.walk(tree))
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return assigned | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 class _Renaming(ast.NodeTransformer):
-    """Appends a sign to variables with some names, except where they are called."""
+    """Appends a sign to variables with some names, and to functions that a program defines, except in calls."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
@@ -334,6 +337,11 @@ class _Renaming(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name(node.id + TAKEN, node.ctx) if node.id in self._names else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.name += TAKEN if node.name in self._names else ""
+        return node
 
 
 def adapted(code: str) -> str:
