@@ -3,7 +3,7 @@
 Run: python benchmarks/agent_overhead.py [--index FOLDER/NAME] [--runs 20] [--steps 6] [--latency 0.05]
 
 The model is scripted, behind a real server in this process that sleeps `--latency` for each reply; it searches, reads
-around a passage, searches again and so on, finishes, and quotes. Without --index the sample corpus is indexed first
+a decision, searches again and so on, finishes, and quotes. Without --index the sample corpus is indexed first
 with the bundled encoder. The first two runs, which load what is loaded once, are not counted. Three tables:
 
 - a step: wall time from one step's beginning to the next one's, less what the model slept and what the tools took;
@@ -96,17 +96,17 @@ def open_index(path: Path | None, folder: str):
 
 def busy(steps: int, seconds: float):
     """Search and read in turn, `steps` times with the finishing one; quote the first passage."""
-    from support.agent_scripts import first_passage, quotation, wants_step
-    from support.scripted_server import fields, step
+    from support.agent_scripts import STEPPED, first_passage, quotation, wants_step
+    from support.scripted_server import answer, step
 
     def script(prompt: str, attempt: int):
-        done = prompt.count("[[ ## observation_")
+        done = prompt.count(STEPPED)
         if not wants_step(prompt):
-            reply = fields(reasoning="Lu.", answer=quotation(prompt))
+            reply = answer(quotation(prompt))
         elif done + 1 >= steps:
             reply = step("finish")
         elif done % 2:
-            reply = step("lookup_chunk", chunk_id=f"{first_passage(prompt)[0]}-{done // 2}", context_chunks=1)
+            reply = step("lookup_legal_doc", id=first_passage(prompt)[0])
         else:
             reply = step("search_legal_docs", query=f"{TOPICS[done % len(TOPICS)]} {done}", k=5)
         return reply._replace(seconds=seconds)
@@ -117,7 +117,7 @@ def busy(steps: int, seconds: float):
 def one_run(agent, server, number: int) -> Measured:
     """Take the time of each part of a run, from the events as they come."""
     stream = agent.stream(f"Dans quel délai le compte de campagne doit-il être déposé, question {number} ?")
-    steps, tools, asking, checking = [], [], 0.0, 0.0
+    steps, tools, asking, checking = [0.0], [], 0.0, 0.0  # the first search is of no step of the model's
     started = before = time.perf_counter()
     slept = server.slept
     for event in stream:

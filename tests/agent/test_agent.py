@@ -1,9 +1,11 @@
 """The agent, against a scripted model behind a real server."""
 
+import re
+
 import dspy
 import pytest
-from support.agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
-from support.scripted_server import Reply, ScriptedServer, fields, step
+from support.agent_scripts import QUESTION, SEARCHED, STEPPED, diligent, first_passage, quotation, sound, wants_step
+from support.scripted_server import Reply, ScriptedServer, answer, step
 
 from legal_rag.agent import (
     EvidenceAgent,
@@ -43,25 +45,28 @@ def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
     assert citation.status == "verified"
     assert citation.quote == content[citation.char_start : citation.char_end]
     assert [(event.type, event.tool) for event in prediction.events] == [
+        ("search", "search_legal_docs"),
         ("think", "search_legal_docs"),
         ("search", "search_legal_docs"),
-        ("think", "lookup_chunk"),
-        ("read", "lookup_chunk"),
+        ("think", "lookup_legal_doc"),
+        ("read", "lookup_legal_doc"),
         ("think", "finish"),
         ("cite", "citations"),
         ("answer", "react"),
     ]
-    thought, search = prediction.events[:2]
+    first, thought, search = prediction.events[:3]
+    assert first.input == {"query": QUESTION, "k": 5}
     assert thought.input == {"thought": "J'appelle search_legal_docs.", "arguments": {"query": SEARCHED, "k": 3}}
     assert search.input == {"query": SEARCHED, "k": 3}
     assert len(search.output_ids) == 3
-    assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
+    assert {*first.output_ids, *search.output_ids} <= {passage.chunk_id for passage in prediction.evidence}
     assert citation.doc_id in {document.doc_id for document in prediction.documents}
-    assert all(passage.matches for passage in prediction.evidence if passage.score is not None)
+    assert sum(bool(passage.matches) for passage in prediction.evidence) >= 3
     trajectory = prediction.trajectory
     assert list(trajectory)[:4] == ["thought_0", "tool_name_0", "tool_args_0", "observation_0"]
-    assert (trajectory["thought_0"], trajectory["tool_name_0"]) == (thought.input["thought"], "search_legal_docs")
-    assert search.output_ids[0] in trajectory["observation_0"]
+    assert (trajectory["thought_0"], trajectory["tool_args_0"]) == ("", {"query": QUESTION})
+    assert (trajectory["thought_1"], trajectory["tool_name_1"]) == (thought.input["thought"], "search_legal_docs")
+    assert first.output_ids[0].rpartition("-")[0] in trajectory["observation_0"]
 
 
 @pytest.mark.parametrize("script", [diligent, lambda prompt, attempt: Reply(status=500, raw_body="{}")])
@@ -74,12 +79,12 @@ def test_words_are_matched_only_where_they_are_asked_for(ask, script):
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        (lambda prompt, attempt: Reply("n'importe quoi"), "réponse illisible"),
+        (lambda prompt, attempt: Reply(""), "réponse vide"),
         (lambda prompt, attempt: Reply(status=500, raw_body="{}"), "erreur du serveur"),
         (lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad key"}}'), "clé refusée"),
         (lambda prompt, attempt: Reply(hangs=True), "délai dépassé"),
     ],
-    ids=["garbage", "500", "401", "silence"],
+    ids=["nothing", "500", "401", "silence"],
 )
 def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, script, reason):
     prediction, _ = ask(script, timeout=1)
@@ -92,34 +97,29 @@ def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, scri
 
 def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
     def script(prompt, attempt):
-        return (
-            Reply(status=500, raw_body="{}") if "observation_0" in prompt else step("search_legal_docs", query="bail")
-        )
+        return Reply(status=500, raw_body="{}") if STEPPED in prompt else step("search_legal_docs", query="bail")
 
     prediction, _ = ask(script)
     assert prediction.mode == "fallback"
-    assert [event.input["query"] for event in calls_of(prediction, "search")] == ["bail", QUESTION]
+    assert [event.input["query"] for event in calls_of(prediction, "search")] == [QUESTION, "bail", QUESTION]
 
-    failed = prediction.events[2]
+    failed = prediction.events[3]
     assert (failed.type, failed.tool, failed.output_ids) == ("think", "", [])
     assert failed.input == {"error": "Le modèle de langage n'a pas pu répondre (erreur du serveur)"}
     assert (failed.usage.calls, prediction.usage.calls) == (1, 2)
     assert failed.seconds > 0
-    assert [event.type for event in prediction.events[3:]] == ["search", "cite", "answer"]
+    assert [event.type for event in prediction.events[4:]] == ["search", "cite", "answer"]
 
     trajectory = prediction.trajectory
-    assert [trajectory["tool_args_0"], trajectory["tool_args_1"]["query"]] == [{"query": "bail"}, QUESTION]
-    assert trajectory["observation_0"].startswith("<extrait>\n1. ")
+    assert [trajectory[f"tool_args_{n}"]["query"] for n in range(3)] == [QUESTION, "bail", QUESTION]
+    assert trajectory["observation_0"].startswith("<extrait>\nDécision ")
 
 
 def test_an_invented_citation_never_reaches_the_answer(ask):
     def script(prompt, attempt):
         reply = diligent(prompt, attempt)
-        return reply._replace(
-            content=reply.content.replace(
-                "].", "]. La loi « l'exige absolument » [Source: JURITEXT000000000001, chars 5-90]."
-            )
-        )
+        invented = "]. La loi « l'exige absolument » [Source: JURITEXT000000000001, chars 5-90]."
+        return reply if wants_step(prompt) else answer(quotation(prompt).replace("].", invented))
 
     prediction, _ = ask(script)
     assert prediction.mode == "agent"
@@ -129,9 +129,7 @@ def test_an_invented_citation_never_reaches_the_answer(ask):
 
 def test_an_answer_without_any_valid_citation_is_replaced_by_passages(ask):
     def script(prompt, attempt):
-        if "next_tool_name" in prompt:
-            return step("finish")
-        return fields(reasoning="Sûr.", answer="Le délai est de deux mois [Source: INVENTE, chars 1-9].")
+        return answer("Le délai est de deux mois [Source: INVENTE, chars 1-9].")
 
     prediction, _ = ask(script)
     assert prediction.mode == "fallback"
@@ -141,11 +139,7 @@ def test_an_answer_without_any_valid_citation_is_replaced_by_passages(ask):
 
 def test_what_a_model_says_beside_its_abstention_is_not_shown(ask):
     def script(prompt, attempt):
-        if "next_tool_name" in prompt:
-            return step("finish")
-        return fields(
-            reasoning="?", answer="Aucun passage pertinent, mais le voisin doit payer [Source: FAUX, chars 0-9]."
-        )
+        return answer("Aucun passage pertinent, mais le voisin doit payer [Source: FAUX, chars 0-9].")
 
     prediction, _ = ask(script)
     assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
@@ -162,20 +156,14 @@ def test_a_question_too_long_for_the_fallback_is_refused_before_the_model_is_ask
 
 def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
     def script(prompt, attempt):
-        if "next_tool_name" in prompt and "observation_0" not in prompt:
-            return step("lookup_legal_doc", chunk_id="FICTIF0102")
-        if "next_tool_name" in prompt and "observation_1" not in prompt:
-            return step("lookup_legal_doc", chunk_id="FICTIF9999-0")
-        if "next_tool_name" in prompt and "observation_2" not in prompt:
-            assert "Aucune décision pour « FICTIF9999-0 »" in prompt
-            return step("search_legal_docs", query="compte de campagne")
-        return diligent(
-            prompt.replace("observation_0", "").replace("observation_2", "observation_0 observation_1"), attempt
-        )
+        if STEPPED not in prompt:
+            return step("lookup_legal_doc", id="FICTIF9999-0")
+        return sound(prompt)
 
-    prediction, _ = ask(script)
-    assert prediction.mode == "agent"
-    assert [event.output_ids for event in calls_of(prediction, "read")] == [["FICTIF0102"], []]
+    prediction, server = ask(script)
+    assert "Aucune décision pour « FICTIF9999-0 »" in server.prompts[1]
+    assert (prediction.mode, prediction.status) == ("agent", "answered")
+    assert [event.output_ids for event in calls_of(prediction, "read")] == [[]]
 
 
 def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library, monkeypatch):
@@ -209,10 +197,10 @@ def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
     def script(prompt, attempt):
         if wants_step(prompt) or "Récrivez-la entièrement en français" in prompt:
             return diligent(prompt, attempt)
-        return fields(reasoning="Read.", answer=english)
+        return answer(english)
 
-    prediction, server = ask(script)
-    assert (prediction.status, prediction.answer) == ("answered", quotation(server.prompts[-1]))
+    prediction, _ = ask(script)
+    assert (prediction.status, [citation.status for citation in prediction.citations]) == ("answered", ["verified"])
     assert prediction.events[-1].usage.calls == 2
     prediction, _ = ask(lambda prompt, attempt: sound(prompt) if wants_step(prompt) else Reply(english))
     assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
@@ -223,12 +211,10 @@ def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
 
 def test_an_unverified_citation_stays_and_is_counted_in_the_notice(ask):
     def script(prompt, attempt):
-        reply = sound(prompt)
         if wants_step(prompt):
-            return reply
-        doc_id, start, end, _ = first_passage(prompt)
-        wrong = f"]. La loi « l'exige absolument toujours » [Source: {doc_id}, chars {start}-{end}]."
-        return reply._replace(content=reply.content.replace("].", wrong))
+            return sound(prompt)
+        _, name, _ = first_passage(prompt)
+        return answer(f"{quotation(prompt)} La loi « l'exige absolument toujours » [{name}].")
 
     prediction, _ = ask(script)
     assert (prediction.status, prediction.mode) == ("answered", "agent")
@@ -271,7 +257,7 @@ def test_a_tool_that_breaks_is_logged_with_its_traceback_and_the_run_goes_on(ask
     def broken(*arguments):
         raise TypeError("a bug")
 
-    monkeypatch.setattr("legal_rag.agent.tools.hit_text", broken)
+    monkeypatch.setattr("legal_rag.agent.tools.block", broken)
     _, server = ask(diligent)
     assert any("L'outil search_legal_docs n'a pas pu répondre (TypeError)" in prompt for prompt in server.prompts)
     assert [one.exc_info[0] for one in caplog.records if one.levelname == "ERROR"][:1] == [TypeError]
@@ -288,9 +274,9 @@ def test_a_client_s_own_error_is_the_model_s_failure(tiny_library, tiny_encoder)
 
 
 def test_searches_give_as_many_passages_as_the_agent_was_built_for(ask):
-    def script(prompt, attempt):
-        return step("search_legal_docs", query="bail") if "observation_0" not in prompt else diligent(prompt, attempt)
+    def n_shown(search_k):
+        prediction, server = ask(sound, search_k=search_k)
+        assert calls_of(prediction, "search")[0].input == {"query": QUESTION, "k": search_k}
+        return len(re.findall(r"^\[P\d+\] ", server.prompts[0], re.MULTILINE))
 
-    prediction, _ = ask(script, search_k=7)
-    (search,) = calls_of(prediction, "search")
-    assert (search.input, len(search.output_ids)) == ({"query": "bail", "k": 7}, 7)
+    assert 1 <= n_shown(2) <= 2 < n_shown(9) <= 9

@@ -5,7 +5,7 @@ import time
 import dspy
 import pytest
 from dspy.utils import DummyLM
-from support.agent_scripts import QUESTION, SEARCHED, always, sound, wants_step
+from support.agent_scripts import QUESTION, SEARCHED, STEPPED, always, sound, wants_step
 from support.scripted_server import Reply, ScriptedServer, step
 
 from legal_rag.agent import Budget, LegalReActAgent, build_language_model, default_instructions
@@ -39,7 +39,7 @@ def restless(prompt, attempt):
     """Search for something else at each step; write a sound answer when asked."""
     if not wants_step(prompt):
         return sound(prompt)
-    return step("search_legal_docs", query=f"{SEARCHED} {prompt.count('[[ ## observation_')}", k=2)
+    return step("search_legal_docs", query=f"{SEARCHED} {prompt.count(STEPPED)}", k=2)
 
 
 def test_out_of_steps_a_model_writes_its_answer_from_what_it_found(ask):
@@ -93,7 +93,7 @@ def test_the_seconds_end_a_tool_that_goes_on(ask, monkeypatch):
         while True:
             deadline.check()
 
-    monkeypatch.setattr("legal_rag.agent.tools._Tools._search_corpus", endless)
+    monkeypatch.setattr("legal_rag.agent.tools._Tools._search", endless)
     started = time.monotonic()
     prediction, _ = ask(restless, Budget(seconds=0.7))
     assert time.monotonic() - started < 4.0
@@ -112,8 +112,15 @@ def test_a_server_that_never_answers_cannot_exceed_the_seconds_by_much(ask, sett
 def test_each_step_says_what_it_came_to(ask):
     prediction, _ = ask(sound, Budget())
     usages = [event.usage for event in prediction.events]
-    assert [usage and usage.calls for usage in usages] == [1, None, 1, None, 1]  # think, search, think, cite, answer
-    total = usages[0].plus(usages[2]).plus(usages[4])
+    assert [usage and usage.calls for usage in usages] == [
+        None,
+        1,
+        None,
+        1,
+        None,
+        1,
+    ]
+    total = usages[1].plus(usages[3]).plus(usages[5])
     assert prediction.usage == total
     assert total.cost is None
     assert all(event.seconds > 0 for event in prediction.events)
@@ -127,7 +134,7 @@ def test_a_failed_request_is_counted_where_it_was_made(ask):
     prediction, server = ask(script, Budget(), num_retries=2)
     assert prediction.status == "answered"
     assert prediction.usage.calls == len(server.prompts) == 9
-    assert prediction.events[0].usage.calls == 3
+    assert prediction.events[1].usage.calls == 3
 
 
 def test_a_model_is_left_as_it_was(retriever):
@@ -139,25 +146,22 @@ def test_a_model_is_left_as_it_was(retriever):
 
 
 def test_somebodys_own_language_model_is_counted_too(retriever):
-    steps = [{"next_thought": "Rien.", "next_tool_name": "finish", "next_tool_args": "{}"}]
-    lm = DummyLM([*steps, {"reasoning": "Rien.", "answer": "Aucun passage pertinent."}])
+    lm = DummyLM([{"next_tool_name": "finish"}, {"answer": "Aucun passage pertinent."}])
     prediction = LegalReActAgent(retriever, lm, default_instructions())(QUESTION)
     assert (prediction.status, prediction.usage.calls, lm.history) == ("abstained", 2, [])
 
 
 def test_the_loop_is_a_dspy_program_whose_predictors_optimisers_see(retriever):
     agent = LegalReActAgent(retriever, DummyLM([]), default_instructions())
-    assert [name for name, _ in agent.react.named_predictors()] == ["react", "extract.predict"]
-    searching = {"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "compte"}'}
-    finishing = {"next_tool_name": "finish", "next_tool_args": "{}"}
-    steps = [{"next_thought": "Cherchons."} | searching, {"next_thought": "Assez."} | finishing]
-    lm = DummyLM([*steps, {"reasoning": "Lu.", "answer": "Oui."}])
+    assert [name for name, _ in agent.react.named_predictors()] == ["react"]
+    lm = DummyLM([{"query": "compte"}, {"tool": "finish"}, {"answer": "Oui."}])
     with dspy.context(lm=lm, trace=[]):
         prediction = agent.react(question=QUESTION)
         traced = [predictor for predictor, _, _ in dspy.settings.trace]
     assert prediction.answer == "Oui."
-    assert prediction.trajectory["tool_name_0"] == "search_legal_docs"
-    assert traced == [agent.react.react, agent.react.react, agent.react.extract.predict]
+    assert prediction.trajectory["tool_args_0"] == {"query": QUESTION}
+    assert prediction.trajectory["tool_args_1"] == {"query": "compte"}
+    assert traced == [agent.react.react] * 3
 
 
 def test_calls_of_one_run_are_not_counted_in_another_one(retriever):

@@ -1,13 +1,17 @@
 """Steps read from what models write, and what they are shown of what was done."""
 
 import json
+from typing import Any
 
+import dspy
 import pytest
 
+from legal_rag.agent.react import Conversation
 from legal_rag.agent.replies import (
     clean_answer,
     fit_arguments,
     match_tool,
+    read_answer,
     read_arguments,
     read_step,
 )
@@ -15,17 +19,29 @@ from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, without_marks
 from legal_rag.corpus.files import is_french_answer
 
 
-def search_legal_docs(query: str, k: int = 5, article: str = "") -> str:
-    """Cherche."""
-    return f"{query} {k} {article}"
+def search_legal_docs(query: str, filters: dict[str, Any] | None = None, k: int | None = None) -> str:
+    """cherche.
+
+    filters, facultatif : un objet.
+    """
+    return f"{query} {filters} {k}"
 
 
-def lookup_chunk(chunk_id: str, context_chunks: int = 1) -> str:
-    """Lit."""
-    return f"{chunk_id} {context_chunks}"
+def lookup_legal_doc(id: str, part: int | None = None) -> str:
+    """lit une décision.
+
+    part, facultatif : sa partie.
+    """
+    return f"{id} {part}"
 
 
-TOOLS = {"search_legal_docs": search_legal_docs, "lookup_chunk": lookup_chunk}
+def get_outline(id: str, section: str = "") -> str:
+    """donne le plan."""
+    return f"{id} {section}"
+
+
+TOOLS = {tool.__name__: tool for tool in (search_legal_docs, lookup_legal_doc, get_outline)}
+SECTION, FILTERED = {"id": "A", "section": "2"}, {"query": "bail", "filters": {"number": "12"}, "k": 3}
 CITED = "Oui : « deux mois » [Source: A, chars 0-9]."
 
 
@@ -36,9 +52,9 @@ CITED = "Oui : « deux mois » [Source: A, chars 0-9]."
         ("Search-Legal-Docs", "search_legal_docs"),
         ("`search legal docs`", "search_legal_docs"),
         ("serch_legl_docs", "search_legal_docs"),
-        ("functions.lookup_chunk", "lookup_chunk"),
-        ("lookup_chunk(chunk_id='A-0')", "lookup_chunk"),
-        ("J'utilise lookup_chunk maintenant", "lookup_chunk"),
+        ("functions.get_outline", "get_outline"),
+        ("get_outline(id='A')", "get_outline"),
+        ("J'utilise get_outline maintenant", "get_outline"),
         ("search", "search_legal_docs"),
         ("finish()", "finish"),
         ("Terminer", "finish"),
@@ -84,33 +100,58 @@ def test_arguments_that_no_reader_takes_are_a_text(written):
 
 
 @pytest.mark.parametrize("depth", [200, 400, 900])
-def test_a_step_whose_arguments_are_lists_within_lists_is_incomplete_or_called(depth):
-    written = f'{{"query": {"[" * depth}{"]" * depth}}}'
-    step = read_step({"next_tool_name": "search_legal_docs", "next_tool_args": written}, "", TOOLS)
-    assert step.tool == "search_legal_docs"
-    assert step.problem.startswith("Appel incomplet : search_legal_docs a besoin de query") or step.arguments
+def test_a_step_whose_arguments_are_lists_within_lists_is_explained_or_called(depth):
+    step = read_step(f'{{"tool": "search_legal_docs", "query": {"[" * depth}{"]" * depth}}}', TOOLS)
+    assert step.arguments or "Écrivez un seul objet JSON" in step.problem
 
 
 def test_arguments_are_given_the_names_of_the_parameters():
-    fitted = fit_arguments({"Question": "bail", "K": 3, "humeur": "gaie", "article": None}, search_legal_docs)
+    fitted = fit_arguments({"Question": "bail", "K": 3, "humeur": "gaie", "filters": None}, search_legal_docs)
     assert fitted == ({"query": "bail", "k": 3}, ["humeur"], [])
-    assert fit_arguments({"document_id": 12}, lookup_chunk)[0] == {"chunk_id": "12"}
-    assert fit_arguments({"": "A-0"}, lookup_chunk)[0] == {"chunk_id": "A-0"}
+    assert fit_arguments({"document_id": 12}, lookup_legal_doc)[0] == {"id": "12"}
+    assert fit_arguments({"": "A"}, lookup_legal_doc)[0] == {"id": "A"}
     assert fit_arguments({"query": ["bail", "loyer"]}, search_legal_docs)[0] == {"query": "bail loyer"}
     assert fit_arguments({"k": 3}, search_legal_docs)[2] == ["query"]
     assert fit_arguments({"query": "bail", "question": "loyer"}, search_legal_docs)[1] == ["question"]
 
 
+def test_filters_beside_a_query_are_its_filters():
+    given = {"query": "bail", "juridiction": "Cour de cassation", "filters": {"solution": "Rejet"}, "k": None}
+    filters = {"solution": "Rejet", "juridiction": "Cour de cassation"}
+    assert fit_arguments(given, search_legal_docs) == ({"query": "bail", "filters": filters}, [], [])
+
+
 def test_a_step_says_in_french_what_was_left_out_of_its_call():
-    step = read_step(
-        {"next_tool_name": "search_legal_docs", "next_tool_args": '{"q": "bail", "humeur": "gaie"}'}, "", TOOLS
-    )
+    step = read_step('{"query": "bail", "humeur": "gaie"}', TOOLS)
     assert (step.tool, step.arguments) == ("search_legal_docs", {"query": "bail"})
-    assert step.remark == "(Paramètres inconnus de search_legal_docs, ignorés : humeur.)\n"
-    step = read_step({"next_tool_name": "search_legal_docs", "next_tool_args": "{}"}, "", TOOLS)
-    assert step.problem == 'Appel incomplet : search_legal_docs a besoin de query. Forme attendue : {"query": "…"}.'
-    step = read_step({"next_tool_name": "danser", "next_tool_args": "{}"}, "", TOOLS)
-    assert step.problem == "Aucun outil ne s'appelle « danser ». Outils : search_legal_docs, lookup_chunk, finish."
+    assert step.remark == "(Paramètres inconnus, ignorés : humeur.)\n"
+    step = read_step('{"tool": "get_outline"}', TOOLS)
+    assert step.problem == 'Il manque id. Écrivez un seul objet JSON : {"tool": "get_outline", "id": "…"}.'
+    step = read_step('{"tool": "danser"}', TOOLS)
+    assert step.problem.startswith("Aucun outil ne s'appelle « danser ». Écrivez un seul objet JSON")
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "arguments"),
+    [
+        ('{"query": "bail"}', "search_legal_docs", {"query": "bail"}),
+        ('{"id": "A"}', "lookup_legal_doc", {"id": "A"}),
+        ('{"id": "A", "part": 2}', "lookup_legal_doc", {"id": "A", "part": 2}),
+        ('{"tool": "get_outline", "id": "A"}', "get_outline", {"id": "A"}),
+        ('{"thought": "Hmm", "tool": "get_outline", "id": "A", "section": "2"}', "get_outline", SECTION),
+        ('{"query": "bail", "filters": {"number": "12"}, "k": 3}', "search_legal_docs", FILTERED),
+    ],
+)
+def test_a_step_is_known_by_its_fields(text, tool, arguments):
+    step = read_step(text, TOOLS)
+    assert (step.tool, step.arguments, step.problem, step.answer) == (tool, arguments, "", "")
+
+
+def test_an_answer_is_known_by_its_field_and_names_its_evidence():
+    step = read_step('{"evidence": ["P1", "p 12", "P1", "x"], "answer": "Deux mois."}', TOOLS)
+    assert (step.tool, step.answer, step.evidence, step.problem) == ("finish", "Deux mois.", ("P1", "P12"), "")
+    assert read_answer('```json\n{"evidence": "P3", "answer": "Oui."}\n```') == ("Oui.", ("P3",))
+    assert read_answer("Oui, dit le texte.") == ("Oui, dit le texte.", ())
 
 
 @pytest.mark.parametrize(
@@ -122,49 +163,64 @@ def test_a_step_says_in_french_what_was_left_out_of_its_call():
         '{"tool_calls": [{"function": {"name": "search_legal_docs", "arguments": "{\\"query\\": \\"bail\\"}"}}]}',
         '{"action": {"name": "search_legal_docs", "args": {"query": "bail"}}}',
         "Voici : {'action': 'search_legal_docs', 'action_input': {query: 'bail',",
+        '[{"name": "search_legal_docs", "arguments": {"query": "bail"}}]',
+        '<tool_call>\n{"name": "search_legal_docs", "arguments": {"query": "bail"}}\n</tool_call>',
+        "<tool_call>\n<function=search_legal_docs>\n<parameter=query>\nbail\n</parameter>\n</function>\n</tool_call>",
+        '<function=search_legal_docs>{"query": "bail"}</function>',
+        '[TOOL_CALLS]search_legal_docs[ARGS]{"query": "bail"}',
+        '[TOOL_CALLS]search_legal_docs[CALL_ID]abc123XYZ[ARGS]{"query": "bail"}',
+        '[TOOL_CALLS][{"name": "search_legal_docs", "arguments": {"query": "bail"}}]',
+        '<|python_tag|>{"name": "search_legal_docs", "parameters": {"query": "bail"}}',
+        "[[ ## next_thought ## ]]\nHmm\n\n[[ ## next_tool_name ## ]]\nsearch_legal_docs\n\n"
+        '[[ ## next_tool_args ## ]]\n{"query": "bail"}\n\n[[ ## completed ## ]]',
     ],
 )
-def test_a_step_is_read_from_json(text):
-    step = read_step(None, text, TOOLS)
+def test_a_step_is_read_from_other_usual_forms(text):
+    step = read_step(text, TOOLS)
     assert (step.tool, step.arguments, step.problem) == ("search_legal_docs", {"query": "bail"}, "")
 
 
 @pytest.mark.parametrize("text", ["", "n'importe quoi", "<html>panne</html>", "Je ne sais pas.", "{}", "[1, 2]", "42"])
 def test_what_is_no_step_is_answered_with_the_form_expected(text):
-    step = read_step(None, text, TOOLS)
+    step = read_step(text, TOOLS)
     assert (step.tool, step.answer) == ("", "")
-    assert step.problem.startswith("Cette étape est illisible. Écrivez exactement trois champs")
+    assert step.problem == (
+        'Écrivez un seul objet JSON, sans rien autour, d\'une de ces formes : {"evidence": […], "answer": "…"}, '
+        '{"query": "…"}, {"id": "…"}, {"tool": "get_outline", "id": "…"}.'
+    )
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
+    "text",
     [
-        (None, CITED),
-        (None, f"[[ ## answer ## ]]\n{CITED}\n[[ ## completed ## ]]"),
-        (None, json.dumps({"answer": CITED})),
-        (None, json.dumps({"Réponse": CITED})),
-        (None, f"```\n{CITED}\n```"),
-        ({"next_tool_name": "finish", "next_tool_args": json.dumps({"answer": CITED})}, ""),
-        ({"next_tool_name": "final_answer", "next_tool_args": CITED}, ""),
+        CITED,
+        f"[[ ## answer ## ]]\n{CITED}\n[[ ## completed ## ]]",
+        json.dumps({"answer": CITED}),
+        json.dumps({"Réponse": CITED}),
+        f"```\n{CITED}\n```",
+        json.dumps({"tool": "finish", "answer": CITED}),
+        json.dumps({"next_tool_name": "finish", "next_tool_args": json.dumps({"answer": CITED, "confidence": 0.95})}),
+        json.dumps({"next_tool_name": "final_answer", "next_tool_args": CITED}),
+        json.dumps({"next_tool_name": "finish", "next_tool_args": {"answer": CITED, "confidence": 1, "instance": "x"}}),
+        f"[TOOL_CALLS]finish[ARGS]{json.dumps({'answer': CITED})}",
+        f"<function=finish><parameter=answer>\n{CITED}\n</parameter></function>",
     ],
 )
-def test_an_answer_in_place_of_a_step_is_taken_if_it_cites(fields, text):
-    assert read_step(fields, text, TOOLS).answer == CITED
+def test_an_answer_is_read_however_it_is_given(text):
+    step = read_step(text, TOOLS)
+    assert step.answer == CITED
 
 
-def test_an_answer_in_place_of_a_step_is_not_taken_if_it_rests_on_nothing():
-    assert read_step(None, "Le délai est de deux mois.", TOOLS).answer == ""
-    assert read_step({"next_tool_name": "finish", "next_tool_args": '{"answer": "Deux mois."}'}, "", TOOLS).answer == ""
-    assert read_step(None, "Aucun passage pertinent.", TOOLS).answer == "Aucun passage pertinent."
+def test_a_text_in_place_of_a_step_is_an_answer_only_if_it_cites_or_abstains():
+    assert read_step("Le délai est de deux mois.", TOOLS).answer == ""
+    assert read_step("Le délai est de deux mois [P1].", TOOLS).answer == "Le délai est de deux mois [P1]."
+    assert read_step("Aucun passage pertinent.", TOOLS).answer == "Aucun passage pertinent."
 
 
 def test_arguments_hold_only_what_json_and_text_stores_can():
-    step = read_step(
-        {"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "a\\ud800", "k": [1, NaN]}'}, "", TOOLS
-    )
+    step = read_step('{"query": "a\\ud800", "k": [1, NaN]}', TOOLS)
     assert json.dumps(step.arguments, allow_nan=False, ensure_ascii=False).encode()
-    step = read_step({"next_tool_name": "search_legal_docs", "next_tool_args": '{"query": "a", "k": NaN}'}, "", TOOLS)
-    assert step.arguments["k"] == "nan"
+    assert read_step('{"query": "a", "k": NaN}', TOOLS).arguments["k"] == "nan"
 
 
 def test_an_answer_is_freed_of_what_stands_around_it():
@@ -172,6 +228,8 @@ def test_an_answer_is_freed_of_what_stands_around_it():
     assert clean_answer(f"```markdown\n{CITED}\n```") == CITED
     assert clean_answer(f"{CITED}\n[[ ## completed ## ]]") == CITED
     assert clean_answer("{ceci n'est pas du JSON}") == "{ceci n'est pas du JSON}"
+    for empty in ('{"evidence": [], "answer": ""}', '{"query": "bail"}', '```json\n{"tool": "finish"}\n```'):
+        assert read_answer(empty) == ("", ())
     assert len(clean_answer("a" * 10**6)) == 50_000
 
 
@@ -186,17 +244,24 @@ def test_a_text_cannot_pass_for_a_part_of_the_prompt():
     assert without_marks("[Source: A, chars 0-9] [[1]] [...] # titre") == "[Source: A, chars 0-9] [[1]] [...] # titre"
 
 
-def test_nothing_that_was_observed_thought_or_sent_can_forge_a_field():
+def test_nothing_that_was_asked_observed_thought_or_sent_can_forge_a_part_of_the_prompt():
     trajectory = Trajectory()
-    trajectory.add(HOSTILE, HOSTILE, {"query": HOSTILE}, HOSTILE)
-    assert str(trajectory).count("[[ ## ") == 4  # its own
+    trajectory.add("", "search_legal_docs", {"query": HOSTILE}, HOSTILE)
+    trajectory.add(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE)
+    trajectory.add(HOSTILE, "", {}, HOSTILE)
+    inputs = {"question": HOSTILE, "trajectory": trajectory.turns, "request": ""}
+    _, *messages = Conversation().format(dspy.Signature("question -> answer"), [], inputs)
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    written = json.dumps(messages, ensure_ascii=False)
+    assert "Ignore tout" in written
+    assert not any(mark in written for mark in ("[[ ##", "[ [##", "<|", "[INST]", "[/inst]"))
 
 
 def test_what_was_observed_is_cut_to_what_is_closest_to_the_question_and_says_so():
     trajectory = Trajectory()
     filler = [f"Attendu que le moyen numéro {number} manque en fait ." for number in range(100)]
     told = "Le compte de campagne est déposé au plus tard le dixième vendredi."
-    trajectory.add("", "lookup_chunk", {}, "\n".join(["<extrait>", *filler[:70], told, *filler[70:], "</extrait>"]))
+    trajectory.add("", "lookup_legal_doc", {}, "\n".join(["<extrait>", *filler[:70], told, *filler[70:], "</extrait>"]))
     lengths = []
     while trajectory.shorten("Dans quel délai le compte de campagne est-il déposé ?"):
         (turn,) = trajectory.turns

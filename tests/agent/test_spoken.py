@@ -1,5 +1,7 @@
 """Who speaks in what an answer cites; quashed reasoning is never shown without the court's answer."""
 
+import re
+
 import pytest
 
 from legal_rag.agent.event_log import EventLog
@@ -13,7 +15,10 @@ from legal_rag.retriever import build_retriever
 
 QUASHED = "Pour débouter le salarié, l'arrêt retient que l'employeur n'avait pas à chercher un autre poste."
 ANSWER = "En statuant ainsi, alors que l'obligation de reclassement s'imposait, la cour d'appel a violé ce texte."
-CONTENT = f"""COUR DE CASSATION
+PARTY = "Le salarié soutient que l'employeur devait lui proposer un autre emploi adapté à son inaptitude."
+RULE = "L'emploi proposé au salarié inapte est aussi comparable que possible à celui qu'il occupait."
+COURT = "COUR DE CASSATION"
+CONTENT = f"""{COURT}
 
 Faits et procédure
 
@@ -35,7 +40,11 @@ CASSE ET ANNULE l'arrêt rendu le 4 avril 2017 par la cour d'appel de Lyon."""
 @pytest.fixture(scope="module")
 def library(tiny_encoder, tmp_path_factory):
     config = IndexConfig(
-        source=[{"id": "A", "content": CONTENT, "title": "Cass. soc."}, {"id": "B", "content": "Un bail simple."}],
+        source=[
+            {"id": "A", "content": CONTENT, "title": "Cass. soc."},
+            {"id": "B", "content": "Un bail simple."},
+            {"id": "C", "content": f"{COURT}\n\nÉnoncé du moyen\n\n1. {PARTY}\n\nRéponse de la Cour\n\n2. {RULE}"},
+        ],
         index_folder=str(tmp_path_factory.mktemp("spoken")),
     )
     build_index(config, tiny_encoder)
@@ -76,9 +85,11 @@ def test_quashed_reasoning_is_never_cited_without_saying_so_and_the_answer_besid
     assert warning_of_censured([cite(QUASHED, status="unverified")._replace(censured=True)], library) is None
 
 
-def test_a_model_is_told_who_speaks_in_what_it_finds(library, tiny_encoder):
+def test_a_model_is_told_who_speaks_in_what_it_finds_and_shown_no_quashed_reasoning(library, tiny_encoder):
     search = build_tools(library, build_retriever(library, tiny_encoder))[0]
-    found = search("Quel emploi pour un salarié inapte ?", 2)
-    start = CONTENT.index(f"3. {QUASHED}")
-    assert f"{start}-{start + 3 + len(QUASHED)} décision attaquée, censurée sur ce point" in found
-    assert found.count("Qui parle : ") == 1  # of the lease nobody is told to speak
+    lines = search("Quel emploi pour un salarié inapte ?", k=12).splitlines()
+    assert not any(QUASHED in line for line in lines)
+    (party,) = [line for line in lines if PARTY in line]
+    assert re.fullmatch(r"\[P\d+\] \(argument d'une partie\) 1\. " + re.escape(PARTY), party)
+    (court,) = [line for line in lines if RULE in line]
+    assert re.fullmatch(r"\[P\d+\] 2\. " + re.escape(RULE), court)

@@ -7,9 +7,9 @@ import shutil
 import sqlite3
 
 import pytest
-from support.agent_scripts import QUESTION, in_writing, sound, wants_step
+from support.agent_scripts import QUESTION, STEPPED, in_writing, sound, wants_step
 from support.rlm_scripts import root_model
-from support.scripted_server import Reply, ScriptedServer, fields, step
+from support.scripted_server import Reply, ScriptedServer, answer, step
 
 from legal_rag.agent import (
     Prediction,
@@ -88,7 +88,7 @@ def ask(library, tiny_encoder):
 
 def answering(*tags, text=f"Le texte dit : {EXACT}."):
     """Work soundly, and write an answer that ends in tags."""
-    return in_writing(lambda prompt: fields(reasoning="Lu.", answer="\n\n".join([text, *tags])))
+    return in_writing(lambda prompt: answer("\n\n".join([text, *tags])))
 
 
 def everything(prediction):
@@ -174,12 +174,10 @@ def test_the_model_is_told_the_types_of_the_graph_and_in_few_words(ask):
     told = tag_instructions()
     for name in (*NODE_TYPES, *EDGE_TYPES, *EPISODE_STATUSES):
         assert re.search(rf"\b{name}\b", told)
-    assert told.startswith("Facultatif et secondaire : la réponse passe d'abord")
+    assert told.startswith("Facultatif, tout à la fin de answer")
     assert len(told) < 1000
     _, server = ask(sound)
-    # Where it writes its answer, and not at every step, which would cost its tokens each time.
-    assert [prompt.count(told.partition("\n")[0]) for prompt in server.prompts] == [0] * (len(server.prompts) - 1) + [1]
-    assert len({wants_step(prompt) for prompt in server.prompts}) == 2
+    assert [prompt.count(told) for prompt in server.prompts] == [1] * len(server.prompts)
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.01, float("nan"), float("inf")])
@@ -193,7 +191,7 @@ def test_a_threshold_that_is_none_is_refused(threshold):
 
 def in_a_step(prompt, attempt):
     """Give the answer with the tool that ends the search."""
-    if wants_step(prompt) and "observation_0" in prompt:
+    if STEPPED in prompt:
         return step("finish", answer=f"Le texte dit : {EXACT}.\n{EVERY}")
     return sound(prompt)
 
@@ -208,19 +206,19 @@ def as_json(prompt, attempt):
 def before_and_within(prompt, attempt):
     """Write tags before the answer and in the midst of it."""
     text = f"{ENTITY}{FACT} Le texte dit : {EXACT}{STATED}{INVENTED}.{DOUBTFUL}{EPISODE}"
-    return sound(prompt) if wants_step(prompt) else fields(reasoning="Lu.", answer=text)
+    return sound(prompt) if wants_step(prompt) else answer(text)
 
 
 def behind_a_fence(prompt, attempt):
     """Put the answer, not its tags, into a code fence."""
     text = f"```markdown\nLe texte dit : {EXACT}.\n```\n{EVERY}"
-    return sound(prompt) if wants_step(prompt) else fields(reasoning="Lu.", answer=text)
+    return sound(prompt) if wants_step(prompt) else answer(text)
 
 
 def in_a_fence(prompt, attempt):
     """Put the tags, not the answer, into a code fence."""
     text = f"Le texte dit : {EXACT}.\n\n```xml\n{EVERY}\n```"
-    return sound(prompt) if wants_step(prompt) else fields(reasoning="Lu.", answer=text)
+    return sound(prompt) if wants_step(prompt) else answer(text)
 
 
 def at_the_second_attempt(prompt, attempt):
@@ -228,14 +226,14 @@ def at_the_second_attempt(prompt, attempt):
     if wants_step(prompt):
         return sound(prompt)
     again = "Votre réponse était vide" in prompt
-    return fields(reasoning="Lu.", answer=f"Le texte dit : {EXACT}.\n{EVERY}" if again else INVENTED)
+    return answer(f"Le texte dit : {EXACT}.\n{EVERY}" if again else INVENTED)
 
 
 def in_the_last_thought(prompt, attempt):
     """Answer in the thought of the last step, and write nothing more."""
-    if wants_step(prompt) and "observation_0" in prompt:
-        return fields(next_thought=f"{EXACT}, dit le texte.\n{EVERY}", next_tool_name="finish", next_tool_args="{}")
-    return sound(prompt) if wants_step(prompt) else fields(reasoning="", answer="")
+    if wants_step(prompt) and STEPPED in prompt:
+        return Reply(json.dumps({"thought": f"{EXACT}, dit le texte.\n{EVERY}", "tool": "finish"}))
+    return sound(prompt) if wants_step(prompt) else answer("")
 
 
 @pytest.mark.parametrize(
@@ -264,18 +262,19 @@ def test_tags_are_read_and_taken_out_wherever_the_answer_comes_from(ask, script)
 
 def test_tags_in_thoughts_arguments_and_names_of_tools_are_shown_to_nobody_and_say_nothing(ask, library):
     def script(prompt, attempt):
-        if "observation_0" not in prompt:
+        if "Je cherche." not in prompt:
             query = f"compte de campagne {STATED}"
-            return fields(next_thought=f"Je cherche.{ENTITY}", next_tool_name="search", next_tool_args={"query": query})
-        if "observation_1" not in prompt:
-            return fields(next_thought="Hum.", next_tool_name=ENTITY, next_tool_args="{}")
-        return sound(prompt)
+            return Reply(json.dumps({"thought": f"Je cherche.{ENTITY}", "tool": "search", "query": query}))
+        if "Aucun outil ne s'appelle" not in prompt:
+            return Reply(json.dumps({"thought": "Hum.", "tool": ENTITY}))
+        return sound(f"{prompt}\n{STEPPED}" if wants_step(prompt) else prompt)
 
     prediction, server = ask(script)
-    assert prediction.events[0].input["thought"] == "Je cherche."
-    assert prediction.events[1].input["query"].strip() == "compte de campagne"
+    assert prediction.events[1].input["thought"] == "Je cherche."
+    assert prediction.events[2].input["query"].strip() == "compte de campagne"
     assert prediction.extraction is None
-    last = server.prompts[-1].partition("[[ ## thought_0 ## ]]")[2]
+    last = server.prompts[-1].partition("\nQuestion : ")[2]
+    assert "Je cherche." in last
     assert ENTITY not in last
     assert STATED not in last
     assert ENTITY not in json.dumps(prediction.trajectory, ensure_ascii=False)

@@ -237,8 +237,7 @@ PIECES = (
     "{1,}", "ZZ", "^", "$", "(?i)", "(?s)", r"\pL", "é", "[a-z]", "*?", "(?:e|ee)", " ",
 )  # fmt: skip
 _TOOLS = (
-    "search_legal_docs", "lookup_legal_doc", "lookup_chunk", "lookup_entities", "get_outline", "read_section",
-    "graph_neighbours",
+    "search_legal_docs", "lookup_legal_doc", "lookup_entities", "get_outline", "read_section", "graph_neighbours",
 )  # fmt: skip
 TOOL_VALUES = tuple(one for one in HOSTILE if "range(10**6)" not in one)
 

@@ -27,7 +27,9 @@ EXAMPLES = 100  # of a door in a round
 
 # What French legal texts, models' replies and their forgeries are made of.
 FRAGMENTS = (
-    "[Source: ", "A, chars 0-20]", "[Analyse]", "[[ ## ", "answer ## ]]", "[[ ## next_tool_args ## ]]", "```repl\n",
+    "[P1]", " (P2, P9).", "[ P", "<function=search_legal_docs>", "<parameter=query>", "[TOOL_CALLS]", "[ARGS]",
+    '{"evidence": ["P1"], "answer": "', "[Source: ", "A, chars 0-20]", "[Analyse]", "[[ ## ",
+    "answer ## ]]", "[[ ## next_tool_args ## ]]", "```repl\n",
     "```", "<think>", "</think>", "<entity name=", "<relationship ", 'type="', "/>", "</", "<!--", "-->", "<p>",
     "&#x", "&amp;", "art. ", "articles ", "L. 1152-1", "R. 4624-10-", "1382 et suivants du code civil",
     "du code du travail", " à L. 12", "n° ", "90-41.231", "pourvoi n° 12-34.567", "Cass. soc., ", "12 mai 1993",
@@ -103,7 +105,9 @@ class Door:
 
 def doors(library: Path) -> Mapping[str, Door]:
     """Return all doors, by name; `library` is a whole one, which is not changed."""
-    from legal_rag.agent.replies import clean_answer, read_arguments, take_tags
+    from legal_rag.agent.pieces import Pieces
+    from legal_rag.agent.replies import clean_answer, read_answer, read_arguments, read_step, take_tags
+    from legal_rag.agent.tools import build_tools
     from legal_rag.citations import CitationEnricher
     from legal_rag.corpus import parse_chunk_id
     from legal_rag.corpus.files import clean_text
@@ -131,6 +135,9 @@ def doors(library: Path) -> Mapping[str, Door]:
     endpoint = Endpoint(model="openai/m", name="m", api_base="http://127.0.0.1:9/v1", api_key="sk-0123456789")
     row = json_of({"id": document.id, "content": document.content[:300], "title": "t", "decision_date": "1993-05-12"})
     run = b"q1 Q0 d1 1 3.5 r\nq1 Q0 d2 2 3.25 r\nq2 Q0 d1 1 1.5 r\n"
+    tools, pieces = {tool.__name__: tool for tool in build_tools(opened, retriever)}, Pieces()
+    for start in range(0, 900, 300):
+        pieces.show(document, start, start + 300)
     adapter = LenientAdapter()
     signature = _signature()
     return {
@@ -164,6 +171,9 @@ def doors(library: Path) -> Mapping[str, Door]:
         "JSON of a reply": Door(written(), json_in),
         "reply with thoughts": Door(written(), without_thoughts),
         "answer to clean": Door(written(), clean_answer),
+        "step of a reply": Door(written(), lambda text: read_step(text, tools), ()),
+        "answer of a reply": Door(written(), read_answer, ()),
+        "answer with pointers": Door(written(), lambda text: pieces.cite(text, ["P1", "P2"]), ()),
         "arguments": Door(st.one_of(written(), values()), read_arguments),
         "reply with fields": Door(written(), lambda text: adapter.parse(signature, text), _parse_errors()),
         "text to clean": Door(written(), clean_text),

@@ -523,20 +523,13 @@ def echoing() -> Iterator[tuple[str, Behaviour]]:
     """Servers that send the key back."""
     for n, form in enumerate(_disguises(KEY)):
         yield f"the key in the text, form {n}", _once(response(completion(f"Clé {form}, merci.")))
-    fields = "[[ ## next_thought ## ]]\nJ'ai {0}.\n\n[[ ## next_tool_name ## ]]\nsearch_legal_docs\n\n"
-    fields += '[[ ## next_tool_args ## ]]\n{{"query": "{0}"}}\n\n[[ ## completed ## ]]'
-    answer = "[[ ## reasoning ## ]]\n{0}\n\n[[ ## answer ## ]]\nLa clé est {0}.\n\n[[ ## completed ## ]]"
     escaped = "".join(f"\\u{ord(one):04x}" for one in KEY)
-    yield "the key in thoughts and arguments", _once(response(completion(fields.format(KEY))))
-    yield "the key in arguments, escaped twice", _once(response(completion(fields.format(escaped))))
-    finish = fields.replace("search_legal_docs", "finish").format("rien")
+    for name, key in (("as it is", KEY), ("escaped twice", escaped)):
+        written = f'{{"thought": "J\'ai {key}.", "query": "{key}"}}'
+        yield f"the key in thoughts and arguments, {name}", _once(response(completion(written)))
     for name, key in (("as it is", KEY), ("spaced out", " ".join(KEY)), ("of no width", "\u200b".join(KEY))):
-        yield (
-            f"the key in an answer, {name}",
-            lambda request, key=key: [
-                response(completion(finish if b"next_tool_name" in request else answer.format(key)))
-            ],
-        )
+        written = json.dumps({"evidence": [key, "P1"], "answer": f"La clé est {key} [P1] [{key}]."})
+        yield f"the key in an answer, {name}", _once(response(completion(written)))
     program = "Je lis.\n\n```repl\nFINAL('%s ' + str(len(find_documents())))\n```"
     yield "the key in a program", _once(response(completion(program % KEY)))
     for status in ("400 Bad Request", "401 Unauthorized", "429 Too Many Requests", "500 Error"):

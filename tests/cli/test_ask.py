@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.scripted_server import ScriptedServer, fields, step
+from support.agent_scripts import STEPPED, wants_step
+from support.scripted_server import ScriptedServer, answer, step
 
 from legal_rag import llm
 from legal_rag.agent import Prediction, Usage, default_instructions
@@ -32,10 +33,10 @@ def asked(place, tmp_path):
 
 
 def author(prompt, _attempt):
-    """Search, then quote the first decision that was found."""
-    if "[[ ## answer ## ]]" in prompt.split("Respond with")[-1]:
-        return fields(reasoning="Je cite.", answer="Aucun passage pertinent n'a été trouvé.")
-    return step("finish") if "observation_0" in prompt else step("search_legal_docs", query="compte de campagne")
+    """Search, then find nothing."""
+    if not wants_step(prompt):
+        return answer("Aucun passage pertinent n'a été trouvé.")
+    return step("finish") if STEPPED in prompt else step("search_legal_docs", query="compte de campagne")
 
 
 @pytest.fixture

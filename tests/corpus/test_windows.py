@@ -8,16 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from legal_rag.agent.pieces import Pieces
 from legal_rag.agent.tool_outputs import window_text
 from legal_rag.corpus import Document
-from legal_rag.corpus.chunking import LONGEST_SENTENCE, PIECE_CHARS, READ_CHARS, cut_windows, draw_window, window_at
+from legal_rag.corpus.chunking import (
+    LONGEST_SENTENCE,
+    PIECE_CHARS,
+    READ_CHARS,
+    cut_windows,
+    draw_window,
+    window_at,
+    window_number,
+    windows_of,
+)
 
 SENTENCES = "".join(f"Attendu que le moyen n° {number} n'est pas fondé. " for number in range(2000)).strip()
 PARAGRAPHS = "\n\n".join(f"{number}. Considérant que la requête n'est pas recevable ;" for number in range(1500))
 LONG = "\n".join(
     f"Considérant que le moyen n° {number} ; qu'il n'est pas fondé. Il y a lieu de l'écarter." for number in range(400)
 )
-MARKED = re.compile(r"^\[chars (\d+)-(\d+)\] ", re.MULTILINE)
+MARKED = re.compile(r"^\[(P\d+)\] ", re.MULTILINE)
 
 
 def windows(content):
@@ -70,22 +80,30 @@ def test_a_window_begins_where_it_is_asked_to():
     assert 1234 < window.end <= 1534
 
 
-def test_what_a_model_reads_behind_an_offset_is_what_stands_there_and_marks_cost_little():
+def test_the_windows_of_a_text_follow_one_another_and_each_place_is_in_one_of_them():
+    parts = windows_of(SENTENCES, 5000)
+    assert parts[0].start == 0
+    assert all(before.end == after.start for before, after in pairwise(parts))
+    assert parts[-1].end == len(SENTENCES)
+    assert [window_number(parts, part.start) for part in parts] == list(range(1, len(parts) + 1))
+    assert [window_number(parts, part.end - 1) for part in parts] == list(range(1, len(parts) + 1))
+    assert window_number(parts, len(SENTENCES) + 9) == len(parts)
+    assert [part.pieces for part in windows_of("")] == [[]]
+
+
+def test_what_a_model_reads_behind_a_name_is_what_stands_there_and_names_cost_little():
     document = Document(id="D", content=PARAGRAPHS, title="Un titre\nsur deux lignes", decision_date="2024-04-01")
-    text = window_text(document, window_at(PARAGRAPHS, 700))
-    end = window_at(PARAGRAPHS, 700).end
-    assert text.startswith(
-        f"Caractères 700 à {end} sur {len(PARAGRAPHS)} ; la suite : start={end}.\n"
-        "<extrait>\nDécision : D\nTitre : Un titre sur deux lignes\nDate : 2024-04-01\n[chars 700-"
-    )
-    _, *rest = MARKED.split(text.removesuffix("\n</extrait>"))
-    shown = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
+    pieces = Pieces()
+    text = window_text(document, window_at(PARAGRAPHS, 700), pieces)
+    assert text.startswith("Décision : D\nTitre : Un titre sur deux lignes\nDate : 2024-04-01\n[P1] ")
+    _, *rest = MARKED.split(text)
+    shown = dict(zip(rest[::2], rest[1::2], strict=True))
+    assert list(shown) == pieces.names
     assert len(shown) > 10
-    assert all(piece.rstrip("\n") == PARAGRAPHS[int(start) : int(stop)] for start, stop, piece in shown)
-    text = window_text(Document(id="D", content=SENTENCES), window_at(SENTENCES))
-    marks = [match.group() for match in MARKED.finditer(text)]
-    assert len(marks) > 10
-    assert sum(map(len, marks)) < 0.03 * READ_CHARS
+    assert "".join("".join(shown.values()).split()) == "".join(
+        PARAGRAPHS[slice(*window_at(PARAGRAPHS, 700)[:2])].split()
+    )
+    assert sum(len(name) + 3 for name in shown) < 0.03 * READ_CHARS
 
 
 @pytest.mark.parametrize(

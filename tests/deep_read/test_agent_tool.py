@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from support.agent_scripts import wants_step
+from support.agent_scripts import STEPPED, wants_step
 from support.rlm_scripts import is_root, root_model
-from support.scripted_server import ScriptedServer, fields, step
+from support.scripted_server import ScriptedServer, answer, step
 
 from legal_rag.agent import Budget, build_agent, build_language_model
 from legal_rag.deep_read import deep_read_tool
@@ -29,9 +29,8 @@ def reading(tool_arguments, program=PROGRAM):
         if is_root(prompt):
             return root(prompt, attempt)
         if not wants_step(prompt):
-            told = prompt.split("à reprendre :")[-1].split("<extrait>")[-1].split("</extrait>")[0].strip()
-            return fields(reasoning="Lu.", answer=told)
-        return step("finish") if "[[ ## observation_0 ## ]]" in prompt else step("deep_read", **tool_arguments)
+            return answer(prompt.split("<extrait>")[-1].split("</extrait>")[0].strip())
+        return step("finish") if STEPPED in prompt else step("deep_read", **tool_arguments)
 
     return script
 
@@ -73,8 +72,8 @@ def test_the_steps_of_a_deep_read_are_the_agent_s(ask):
         if is_root(prompt):
             return root_model(["print(1)"] * 9, last="Rien.")(prompt, attempt)
         if not wants_step(prompt):
-            return fields(reasoning="Lu.", answer="Rien.")
-        return step("deep_read", question=f"{QUESTION} {prompt.count('[[ ## observation_')}")
+            return answer("Rien.")
+        return step("deep_read", question=f"{QUESTION} {prompt.count(STEPPED)}")
 
     prediction = ask(script, budget=Budget(steps=6))
     tools = [event.tool for event in prediction.events if event.type == "think"]
@@ -108,8 +107,7 @@ def test_documents_may_be_named(ask, tiny_library):
 )
 def test_arguments_that_lead_nowhere_are_answered_in_french(ask, prompts, arguments, told):
     prediction = ask(reading(arguments))
-    observation = prompts[1].split("[[ ## observation_0 ## ]]")[1].split("Respond with")[0]
-    assert told in observation
+    assert told in prompts[1].rpartition(STEPPED)[2]
     assert not any(map(is_root, prompts))
     assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable. ")
 

@@ -125,7 +125,7 @@ def test_more_names_than_are_looked_for_one_by_one_are_refused(env):
     assert all(one.startswith("Erreur : ") for one in answers.values())
 
 
-@pytest.mark.parametrize("name", ["search_legal_docs", "lookup_legal_doc", "lookup_chunk", "lookup_entities"])
+@pytest.mark.parametrize("name", ["search_legal_docs", "lookup_legal_doc", "lookup_entities"])
 def test_a_tool_says_that_it_was_not_called(corpus, tiny_encoder, name):
     log = EventLog()
     tools = {one.__name__: one for one in build_tools(corpus.library, Retriever(corpus.library, tiny_encoder), log)}

@@ -80,7 +80,8 @@ def test_demo_shows_what_a_model_did_over_an_index_of_ones_own(tmp_path, monkeyp
     assert "Index fourni : rien à construire" in printed
     assert printed.count("- lit : ") >= 3  # the steps of each question
     assert printed.count("tool_name_0    search_legal_docs") == 3
-    assert printed.count("tool_name_1    lookup_chunk") == 3
+    assert printed.count("tool_name_1    search_legal_docs") == 3
+    assert printed.count("tool_name_2    lookup_legal_doc") == 3
     assert re.search(r"^Décision : FICTIF\d+\nCitation : .*\nJuridiction : ", printed, re.MULTILINE)
     assert "**candidats inéligibles** : " in printed
 

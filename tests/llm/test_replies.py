@@ -5,7 +5,8 @@ import time
 from contextlib import closing
 
 import pytest
-from support.scripted_server import Reply, ScriptedServer, fields, step
+from support.agent_scripts import STEPPED, wants_step
+from support.scripted_server import Reply, ScriptedServer, answer, step
 
 from legal_rag.agent import build_agent, build_language_model
 from legal_rag.cli import main
@@ -15,18 +16,6 @@ from legal_rag.llm.replies import without_thoughts
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 KEY = "sk-tres-secret-0123"
-
-
-class RecordingServer(ScriptedServer):
-    """Keeps whole requests."""
-
-    def __init__(self, script):
-        self.requests = []
-        super().__init__(script)
-
-    def reply(self, request):
-        self.requests.append(request)
-        return super().reply(request)
 
 
 def nth(_prompt, attempt):
@@ -45,7 +34,7 @@ def own_store(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    with RecordingServer(nth) as serving:
+    with ScriptedServer(nth) as serving:
         yield serving
 
 
@@ -156,9 +145,9 @@ def test_a_reply_is_read_while_another_process_writes(tmp_path, monkeypatch):
 
 def searcher(prompt, _attempt):
     """Search once, then answer without citing."""
-    if "[[ ## answer ## ]]" in prompt.split("Respond with")[-1]:
-        return fields(reasoning="Rien.", answer="Aucun passage pertinent n'a été trouvé.")
-    return step("finish") if "observation_0" in prompt else step("search_legal_docs", query="compte de campagne")
+    if not wants_step(prompt):
+        return answer("Aucun passage pertinent n'a été trouvé.")
+    return step("finish") if STEPPED in prompt else step("search_legal_docs", query="compte de campagne")
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ class ScriptedServer:
     def __init__(self, script: Script, pages: Mapping[str, Any] | None = None) -> None:
         """Serve also `pages`, by the end of their address: JSON values, or an HTTP status."""
         self.prompts: list[str] = []
+        self.requests: list[dict[str, Any]] = []
         self.pages, self.fetched = dict(pages or {}), list[str]()  # addresses
         self.slept = 0.0  # seconds, over all replies
         self._script, self._attempts = script, Counter[str]()
@@ -61,6 +62,7 @@ class ScriptedServer:
             attempt = self._attempts[key]
             self._attempts[key] += 1
             self.prompts.append(prompt)
+            self.requests.append(request)
         reply = self._script(prompt, attempt)
         if reply.hangs:
             self._stopping.wait()

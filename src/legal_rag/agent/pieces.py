@@ -14,16 +14,18 @@ from legal_rag.corpus.documents import Document
 from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.library.bm25 import lexical_words
 
+MAX_CITED = 200  # citations of an answer; a runaway model may write thousands
 QUOTED_CHARS = 400  # of a piece beside a sentence: whole sentences, one at least
 NAMED_SHARE = 0.3  # of a sentence's words that a piece may have less than another one, and still be its evidence
 COPIED_WORDS = 5  # of a sentence that stands in a piece: a shorter one proves nothing by itself
 QUOTES = ("«", "“", '"')
 _NAME = r"P\s?\d{1,4}"
-_POINTER = re.compile(
-    rf"[ \u00a0]*[\[(]\s*(?:passages?\s+)?({_NAME}(?:\s*(?:,|;|et|-|–)\s*{_NAME})*)\s*[\])]", re.IGNORECASE
+_POINTER = re.compile(  # no match begins within a run of blanks, so that long ones take linear time
+    rf"(?<![ \u00a0])[ \u00a0]*[\[(]\s*(?:passages?\s+)?({_NAME}(?:\s*(?:,|;|et|-|–)\s*{_NAME})*)\s*[\])]",
+    re.IGNORECASE,
 )
+_FORGED = re.compile(r"\[(?=\s?P\s?\d)", re.IGNORECASE)  # in a decision, it would pass for a piece's name
 _ANALYSIS = re.compile(r"\W*\[analy", re.IGNORECASE)
-_STOP = re.compile(r"\s*[.!?…]+\s*$")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
@@ -63,7 +65,8 @@ class Pieces:
         name = self._names.setdefault((document.id, start, end), f"P{len(self._names) + 1}")
         text = document.content[start:end]
         self._by_name[name] = Piece(document.id, start, end, text)
-        return f"[{name}]{f' ({speaker})' if speaker else ''} {' '.join(text.split())}"
+        shown = _FORGED.sub("⟦", " ".join(text.split()))
+        return f"[{name}]{f' ({speaker})' if speaker else ''} {shown}"
 
     def is_shown(self, doc_id: str, start: int, end: int) -> bool:
         """Tell whether a piece shown before overlaps a span."""
@@ -85,19 +88,24 @@ class Pieces:
         """
         if not _POINTER.search(answer) and "[Source" not in answer:
             answer = self._point(answer, [name for name in evidence if name in self._by_name])
-        written, done = "", 0
+        written, done, claim, left = list[str](), 0, "", MAX_CITED
         for pointer in _POINTER.finditer(answer):
-            before = answer[done : pointer.start()]
             names = [name.upper().replace(" ", "") for name in re.findall(_NAME, pointer[1], re.IGNORECASE)]
-            written, done = self._cited(written + before, dict.fromkeys(names)), pointer.end()
-        return written + answer[done:]
+            names = list(dict.fromkeys(names))[:left]
+            text, claim = self._cited(answer[done : pointer.start()], names, claim)
+            written.append(text)
+            done, left = pointer.end(), left - len(names)
+        return "".join([*written, answer[done:]]).removeprefix(" ")
 
-    def _cited(self, text: str, names: Iterable[str]) -> str:
-        """Add the citation of pieces after the last sentence of a text, before its full stop."""
-        stop = match.group() if (match := _STOP.search(text)) else ""
-        body = text[: len(text) - len(stop)]
+    def _cited(self, text: str, names: Iterable[str], claim: str) -> tuple[str, str]:
+        """Add the citation of pieces after the last sentence of a text, before its full stop; return both.
+
+        A text without any sentence stands between two pointers at the same `claim`.
+        """
+        body = text.rstrip().rstrip(".!?…").rstrip()
+        stop = text[len(body) :]
         start = _last_sentence(body)
-        claim = body[start:]
+        claim = body[start:] or claim
         markers = []
         for name in names:
             piece = self._by_name.get(name)
@@ -106,14 +114,15 @@ class Pieces:
             elif any(mark in claim for mark in QUOTES) or _ANALYSIS.match(claim):
                 markers.append(piece.marker)
             elif len(claim.split()) >= COPIED_WORDS and _one_line(claim) in _one_line(piece.text):
-                body = f"{body[:start]}« {claim.strip()} »"
-                claim = body[start:]
+                claim = f"« {claim.strip()} »"
+                body = body[:start] + claim
                 markers.append(piece.marker)
             else:
                 first, last = best_sentences(piece.text, claim)
                 place = piece.char_start + first, piece.char_start + last
                 markers.append(f"« {piece.text[first:last]} » {format_marker(piece.doc_id, *place)}")
-        return f"{body} {' '.join(markers)}{stop}" if body.strip() else f"{text}{' '.join(markers)}"
+        cited = " ".join(["", *markers])
+        return (f"{body}{cited}{stop}" if body else f"{text}{cited}"), claim
 
     def _point(self, answer: str, evidence: Sequence[str]) -> str:
         """Point each sentence at the piece that has most of its words; one named as evidence before others."""
@@ -139,15 +148,24 @@ def best_sentences(text: str, claim: str) -> Span:
     """Return the span of the whole sentences of a text, of `QUOTED_CHARS` or one, that have most words of a claim."""
     if len(text) <= QUOTED_CHARS:
         return 0, len(text)
-    claimed = frozenset(lexical_words(claim))
-    runs = list(_runs(without_blanks(text, split_sentences(text))))
-    return max(runs, key=lambda run: (len(claimed.intersection(lexical_words(text[slice(*run)]))), run[0] - run[1]))
+    claimed, spans = frozenset(lexical_words(claim)), without_blanks(text, split_sentences(text))
+    shared = [claimed.intersection(lexical_words(text[start:end])) for start, end in spans]
+
+    def worth(run: Span) -> tuple[int, int]:
+        return len(frozenset().union(*shared[slice(*run)])), spans[run[0]][0] - spans[run[1] - 1][1]
+
+    first, after = max(_runs(spans), key=worth)
+    return spans[first][0], spans[after - 1][1]
 
 
 def _runs(sentences: Sequence[Span]) -> Iterator[Span]:
-    for number, (start, end) in enumerate(sentences):
-        yield start, end
-        yield from ((start, last) for _, last in sentences[number + 1 :] if last - start <= QUOTED_CHARS)
+    """Yield each sentence, and each run of them that is short enough to be quoted, by numbers."""
+    for first, (start, _) in enumerate(sentences):
+        yield first, first + 1
+        for after in range(first + 2, len(sentences) + 1):
+            if sentences[after - 1][1] - start > QUOTED_CHARS:
+                break
+            yield first, after
 
 
 def _last_sentence(text: str) -> int:

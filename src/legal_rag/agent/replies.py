@@ -59,7 +59,6 @@ _FIELD_MARK = re.compile(r"\[\[ ?## ?(\w+) ?## ?\]\]")
 _NAMED_CALL = re.compile(
     r"<function=(?P<name>[\w.-]{1,80})>|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]{1,80})\s*(?:\[CALL_ID\]\s*[\w-]{1,80}\s*)?\[ARGS\]"
 )
-_PARAMETER = re.compile(r"<parameter=([\w.-]{1,80})>\s*(.*?)\s*</parameter>", re.DOTALL)
 _CALL_MARK = re.compile(r"</?tool_call>|\[TOOL_CALLS\]|<\|?tool_call\|?>|<\|python_tag\|>")
 _FENCED_BLOCK = re.compile(
     r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)*+"
@@ -111,8 +110,8 @@ def clean_answer(text: str, *, only_clear: bool = False) -> str:
     With `only_clear`, a text that neither cites nor abstains gives ''.
     """
     text = _unfenced(text[:MAX_ANSWER_CHARS].strip())
-    if text.startswith("{"):
-        text = _answer_in(_step_fields(json_object(text))[0]) or text
+    if text.startswith("{") and (values := json_object(text)):
+        text = _answer_in(_step_fields(values)[0])  # empty in an object that answers nothing, such as a step
     text = _LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip()
     return text if not only_clear or _is_clearly_answer(text) else ""
 
@@ -297,7 +296,8 @@ def _object_in(text: str) -> dict[str, Any]:
         return dict(reversed(fields))  # the first of a name counts
     if call := _NAMED_CALL.search(text):
         rest = text[call.end() :]
-        parameters = dict(_PARAMETER.findall(rest))
+        named = (part.partition(">") for part in rest.split("<parameter=")[1:])
+        parameters = {name: value.partition("</parameter>")[0].strip() for name, _, value in named}
         return {"tool": call["name"] or call["mistral"], "arguments": parameters or json_object(rest)}
     return json_object(_CALL_MARK.sub("", text))
 

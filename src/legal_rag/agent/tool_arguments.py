@@ -64,10 +64,7 @@ ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
 LIST_SIGNS = (";", "\n", ",")
 AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # stripped from ids
 _DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
-INDEX_FAILED = (
-    "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
-    "la question et les filtres n'y sont pour rien"
-)
+INDEX_FAILED = "l'index est endommagé, ou a changé depuis son ouverture ; la question et les filtres n'y sont pour rien"
 EXAMPLES = {
     "date_from": _DAYS,
     "date_to": _DAYS,
