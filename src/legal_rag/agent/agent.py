@@ -54,8 +54,8 @@ CUT_OFF = "La réponse du modèle a été coupée avant la fin"
 WRITE_AGAIN = f"Votre réponse était vide. Écrivez la réponse à la question : {ANSWER_FORM}."
 ANSWER_IT = f"Votre réponse répète la question. Répondez-y, avec les mots d'un passage : {ANSWER_FORM}."
 PROVE_IT = (
-    "Votre réponse n'est pas prouvée par les passages qu'elle indique. Recopiez dans answer, mot pour mot, la phrase d'un"
-    f" passage qui répond à la question : {ANSWER_FORM}."
+    "Votre réponse n'est pas prouvée par les passages qu'elle indique. Recopiez dans answer, mot pour mot, la phrase"
+    f" d'un passage qui répond à la question : {ANSWER_FORM}."
 )
 WRITE_IN_FRENCH = f"Votre réponse n'était pas en français. Récrivez-la entièrement en français : {ANSWER_FORM}."
 
