@@ -143,7 +143,6 @@ def in_a_sandbox(library: "Library", asked: Sequence[Question]) -> Iterator[Way]
             tracker=UsageTracker(Budget()),
             functions=env.functions,
             values=env.values,
-            descriptions={},
             prompt="",
             receipts=env.receipts,
         )

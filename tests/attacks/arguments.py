@@ -147,7 +147,6 @@ def run_program(place: Place, code: str, attempts: int = 1, *, ends_late: bool =
         tracker=UsageTracker(Budget(seconds=SECONDS if ends_late else 60.0)),
         functions=env.functions,
         values=env.values,
-        descriptions={},
         prompt="",
         receipts=env.receipts,
     )

@@ -218,7 +218,7 @@ class Obedient:
                     )
                 )
             )
-        orders = self._orders(prompt.partition("Turn 1/")[2])  # the corpus's description shows other decisions
+        orders = self._orders(prompt.partition("Tour 1/")[2])  # the corpus's description shows other decisions
         if orders and orders[0].raw:
             return self._raw(orders[0])
         program = next((one.program for one in orders if one.program), "")

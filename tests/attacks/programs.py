@@ -264,7 +264,6 @@ def _read(code: str, limits: Limits, ends: str, place: Place) -> Outcome:
         tracker=UsageTracker(Budget(seconds=60.0)),
         functions={**outside.functions, **asked},
         values=outside.values,
-        descriptions={},
         prompt="",
         receipts=_Receipts(),
         limits=limits,

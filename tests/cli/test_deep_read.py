@@ -86,7 +86,7 @@ def test_a_trace_is_kept_and_shown_without_the_key(place, model, said, tmp_path)
 
 
 def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, said, settings):
-    programs = ["n = len(llm_query('lis ceci'))", "FINAL({'n': n})"]
+    programs = ["n = len(llm_query(f'lis ceci : {doc_ids[0]}'))", "FINAL({'n': n})"]
 
     def script(prompt, attempt):
         reply = root_model(programs, {"lis ceci": "cinq!"})(prompt, attempt)
@@ -158,7 +158,7 @@ def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, m
     doc_id = next(iter(library))
     text = library.document(doc_id).content
     number = next(word for word in text.split() if word.isdigit() and text.count(word) == 1)
-    with ScriptedServer(finding([("date", number)])) as server:
+    with ScriptedServer(finding([("condition", number)])) as server:
         monkeypatch.setenv("LANGEXTRACT_API_KEY", KEY)
         file = settings(f'[deep-read]\nextract_api_base = "{server.api_base}"\nextract_passes = 1')
         how = ["--extract-model", "m", "--extract-schema", "general"]

@@ -151,7 +151,7 @@ def environment(env, functions, seconds):
     """Return the environment of a run that has so many seconds."""
     setup = rlm.RunSetup(
         root=Sub(), sub=Sub(), tracker=UsageTracker(Budget(seconds=seconds)), functions=functions, values=env.values,
-        descriptions={}, prompt="", receipts=env.receipts,
+        prompt="", receipts=env.receipts,
     )  # fmt: skip
     return rlm.ProgramEnvironment(setup, "")
 

@@ -506,7 +506,7 @@ def test_every_function_is_described_to_the_model_in_french(corpus):
     assert said.count("\n") + 1 == len(FUNCTION_NAMES) + len(COMPUTING) >= 36
     assert "- list_documents(limit=None, offset=0) -> list[str] : Identifiants des documents" in said
     assert "- grep_document(doc_id, pattern, ignore_case=True, context=0, fold=False) -> list[dict] : " in said
-    assert set(env.functions) - set(env.descriptions) == {"llm_query", "llm_query_batched"}
+    assert set(env.functions) - set(env.descriptions) == {"get_doc_summary", "parallel_document_search"}
     for name, function in env.functions.items():
         doc = inspect.getdoc(function)
         assert doc, name

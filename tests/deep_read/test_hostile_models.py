@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from support import ROOT
-from support.rlm_scripts import in_repl, root_model
+from support.rlm_scripts import in_repl, is_root, root_model
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
@@ -16,6 +16,7 @@ from legal_rag.deep_read.settings import DeepReadSettings
 QUESTION = "Quel est le délai, et combien de décisions le disent\ud800 ?"  # half a character is left out
 TOLD = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
 KEY = "cle-secrete-de-test"
+SEVEN = "FINAL(len(doc_ids) - 53)"
 SHORT = DeepReadSettings(plan="rlm", limits=Limits(seconds=1.0))
 RLM = DeepReadSettings(plan="rlm")
 
@@ -37,7 +38,7 @@ def within(inner):
     """Script a root model whose program asks a model, which replies `inner`, and gives what that came to."""
 
     def script(prompt, attempt):
-        return Reply(in_repl("FINAL(rlm_query('quel délai ?'))")) if "Answer the following" in prompt else inner
+        return Reply(in_repl("FINAL(rlm_query('quel délai ?'))")) if is_root(prompt) else inner
 
     return script
 
@@ -62,9 +63,57 @@ def test_a_model_s_own_words_are_none_in_whatever_they_are_wrapped(ask, program)
     assert "proclamation" not in prediction.answer.casefold()
 
 
+NOTHING = "FINAL('Aucun passage pertinent n’a été trouvé dans le corpus.')"
+READ = "n = count(find_documents())\nprint(n)"
+CONSTANTS = [
+    "FINAL(0)",
+    "FINAL(60)",  # the size of the corpus, which the prompt tells
+    "n = 0\nfor i in range(3):\n    n += i\nFINAL(n)",
+    "n = 0\nFINAL_VAR('n')",
+    "FINAL({'réponse': [17], 'reçus': ['r1']})",
+    "FINAL(llm_query('lis'))",
+    "answer['content'] = 0\nanswer['ready'] = True",
+    NOTHING,
+]
+
+
 def test_a_program_that_finds_nothing_abstains(ask):
-    prediction = ask(root_model(["FINAL('Aucun passage pertinent n’a été trouvé dans le corpus.')"]))
+    prediction = ask(root_model([READ, NOTHING]))
     assert (prediction.status, prediction.citations) == ("abstained", [])
+
+
+@pytest.mark.parametrize("program", CONSTANTS)
+def test_a_constant_of_a_model_that_read_nothing_is_no_answer(ask, program):
+    prediction = ask(root_model([program, program], {"lis": "17"}))
+    assert prediction.status == "model_failed"
+    assert prediction.answer.startswith("Passages trouvés :")
+    assert "ne repose sur rien que son programme ait trouvé dans le corpus" in prediction.notice
+
+
+@pytest.mark.parametrize("program", CONSTANTS)
+def test_a_model_that_gives_a_constant_is_asked_once_more_to_read(ask, program):
+    told = []
+
+    def script(prompt, attempt):
+        told.append(prompt)
+        return root_model([program, f"{READ}\nFINAL(n)"], {"lis": "17"})(prompt, attempt)
+
+    prediction = ask(script)
+    assert (prediction.status, prediction.answer) == ("answered", "60")
+    assert "cette valeur est écrite de tête" in told[-1]
+
+
+def test_a_constant_that_was_refused_is_not_given_again_by_the_next_program(ask):
+    programs = ["answer['content'] = 0\nanswer['ready'] = True", READ, "FINAL(n)"]
+    assert ask(root_model(programs)).answer == "60"
+
+
+@pytest.mark.parametrize(
+    "program", ["FINAL(60)", "FINAL(n)", "FINAL_VAR('n')", "answer = {'content': 60, 'ready': True}"]
+)
+def test_what_a_program_read_may_be_given_as_a_constant_where_a_receipt_bears_it_out(ask, program):
+    prediction = ask(root_model([READ, program]))
+    assert (prediction.status, prediction.answer) == ("answered", "60")
 
 
 def test_a_value_of_no_receipt_is_shown_and_not_vouched_for(ask):
@@ -102,7 +151,7 @@ def test_the_key_does_not_reach_a_program_through_a_failing_model(ask):
     refusal = Reply(status=401, raw_body=json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))
     prediction = ask(within(refusal))
     assert KEY not in str(prediction.to_json())
-    assert "clé refusée" in prediction.answer
+    assert "clé refusée" in prediction.notice
 
 
 @pytest.mark.parametrize(
@@ -125,7 +174,7 @@ def test_an_answer_given_before_the_limit_was_met_is_the_answer(ask):
     assert (prediction.status, prediction.answer) == ("answered", "- **nombre** : 60")
 
 
-@pytest.mark.parametrize("last", ["FINAL(7)\n1 / 0", Reply(in_repl("1 / 0") + "\n" + in_repl("FINAL(7)"))])
+@pytest.mark.parametrize("last", [f"{SEVEN}\n1 / 0", Reply(in_repl("1 / 0") + "\n" + in_repl(SEVEN))])
 def test_the_turn_that_gives_the_answer_does_not_count_as_a_failed_one(ask, last):
     prediction = ask(root_model(["1 / 0"] * 4 + [last]))
     assert (prediction.status, prediction.answer) == ("unverified", "7")
@@ -198,3 +247,15 @@ def test_a_short_text_with_a_right_marker_is_shown_and_said_to_be_the_models_wor
     assert (prediction.status, prediction.answer[:41]) == ("unverified", "Le corpus compte 60 décisions [Calcul : r")
     assert "mots du modèle : Le corpus compte 60 décisions du Conseil. Calculé : r4 : nombre" in prediction.notice
     assert "calcul non vérifié" not in prediction.notice
+
+
+def test_words_of_an_ending_in_prose_end_nothing_and_names_that_a_program_took_are_whole_again(ask):
+    spoiling = (
+        "J'appellerai FINAL(réponse) quand j'aurai compté (environ trois décisions, sauf erreur).\n```repl\n"
+        "context = 'écrasé'\nllm_query = lambda *texts: 'détourné'\nn = len(list_documents())\nprint(n)\n```\n"
+        "Ensuite FINAL_VAR(n) donnera le nombre (et rien d'autre)."
+    )
+    prediction = ask(
+        root_model([Reply(spoiling), "FINAL([count(doc_ids), len(context) > 9, llm_query('lis')])"], {"lis": "lu"})
+    )
+    assert prediction.answer == "- 60\n- oui\n- lu"

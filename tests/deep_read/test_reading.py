@@ -127,15 +127,26 @@ def test_an_unknown_document_and_an_empty_question_are_errors_before_anything_is
     assert ask.prompts == []
 
 
-def test_the_prompt_is_ours_then_the_user_s_then_rlms(ask):
-    ask(root_model(["FINAL(1)"]), settings=DeepReadSettings(instructions="Répondez {en vers}."))
-    prompt = ask.prompts[0]
-    places = [
-        prompt.index(part) for part in ("LES CITATIONS", "Répondez {en vers}.", "You are a Recursive Language Model")
-    ]
-    assert places == sorted(places)
-    assert "grep_corpus" in prompt
-    assert "[Analysis]" in prompt
+def test_the_prompt_is_ours_then_the_user_s_and_all_in_french(ask):
+    programs = ["print(1)", "FINAL(len(doc_ids))"]
+    ask(root_model(programs), settings=DeepReadSettings(instructions="Répondez {en vers}."))
+    first, second = ask.prompts
+    parts = ("grep_corpus", "[Analysis]", "Répondez {en vers}.", f"Question : {QUESTION}", "Tour 1/")
+    assert sorted(parts, key=first.index) == list(parts)
+    assert "Sortie :\n1\n" in second
+    assert second.endswith("\n\nTour 2/10 : écrivez le programme suivant, dans un bloc ```repl.")
+    assert not any(word in second for word in ("REPL", "Turn", "You are", "sub-LLM", "500K"))
+
+
+@pytest.mark.parametrize(
+    ("window", "read", "is_told", "most"), [(8_192, 12_288, False, 1_800), (131_072, 40_000, True, 3_300)]
+)
+def test_the_prompt_tells_the_model_s_own_sizes_and_leaves_out_what_is_optional(ask, window, read, is_told, most):
+    ask(root_model(["FINAL(len(doc_ids))"]), window=window)
+    (prompt,) = ask.prompts
+    assert f"{read} caractères au plus" in prompt
+    assert ("get_doc_toc" in prompt, "Résumés des premières" in prompt) == (is_told, is_told)
+    assert tokens_in(prompt) < most
 
 
 @pytest.mark.parametrize(
@@ -242,7 +253,7 @@ def test_a_trace_is_of_the_last_run_alone_and_what_is_none_is_not_replaced(ask, 
     trace = tmp_path / "run.jsonl"
     ask(root_model(["n = 1", "FINAL(1)"]), trace=trace)
     assert len(read_trace(trace).iterations) == 2
-    ask(root_model(["FINAL(2)"]), question="Une autre question ?", trace=trace)
+    ask(root_model(["FINAL(len(doc_ids) - 58)"]), question="Une autre question ?", trace=trace)
     assert read_trace(trace).final_answer == "2"
     assert trace.stat().st_mode & 0o077 == 0
     trace.write_text("mes notes")

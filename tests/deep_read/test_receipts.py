@@ -12,7 +12,7 @@ from legal_rag.citations.markers import NOT_A_RECEIPT, check_receipts
 from legal_rag.citations.plain import read_plain, without_hidden
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read import Limits, Sandbox, create_multi_doc_env
-from legal_rag.deep_read.prompts import answer_text, system_prompt
+from legal_rag.deep_read.prompts import Sizes, answer_text, system_prompt
 
 
 class Model:
@@ -262,11 +262,11 @@ def test_no_disguise_and_no_label_passes_as_computed(account, program):
 
 
 def test_the_example_that_models_are_given_is_computed(account):
-    prompt = system_prompt("le corpus", "le contexte", "", Limits())
-    example = prompt.partition("Exemple :\n")[2].partition("\nLe reste")[0].replace("{{", "{").replace("}}", "}")
-    judged = account(textwrap.dedent(example).replace('date_from="1993", date_to="1993"', ""))
+    prompt = system_prompt("le corpus", "le contexte", "", Limits(), {}, Sizes())
+    example = prompt.partition("Où ids est ce qu'une fonction a rendu :\n")[2].partition("\nLe reste")[0]
+    judged = account("ids = find_documents(juridiction='Cour de cassation')\n" + textwrap.dedent(example))
     assert judged.is_computed
-    assert [one.function for one in judged.receipts] == ["count", "table"]
+    assert [one.function for one in judged.receipts] == ["count"]
 
 
 def test_a_value_in_prose_is_marked_where_it_is_that_of_the_receipt(account):

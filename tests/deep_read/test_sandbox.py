@@ -290,3 +290,26 @@ def _wait_until(is_so, seconds=1.0):
     while not is_so() and time.monotonic() < ends:
         time.sleep(0.01)
     assert is_so()
+
+
+@pytest.mark.parametrize(
+    ("programs", "printed"),
+    [
+        (["count = count('abc')\nprint(count, count('ab'))", "print(f'{count}', count('a'))"], ["3 2\n", "3 1\n"]),
+        (["for count in [7]: pass\nprint(count)"], ["7\n"]),
+        (["def count(text):\n    return 0\nprint(count('ab'))", "print(count('ab'))"], ["2\n", "2\n"]),
+        (["count = lambda x: 'mine'", "print(count('ab'))"], ["", "2\n"]),
+        (["print([count(count) for count in ('a', 'bc')])"], ["[1, 2]\n"]),
+        (["total = 3\nprint(dict(count=total))"], ["{'count': 3}\n"]),
+    ],
+)
+def test_a_variable_does_not_take_the_place_of_the_function_with_its_name(programs, printed):
+    with Sandbox({"count": len}) as sandbox:
+        assert [sandbox.run(program).output for program in programs] == printed
+
+
+def test_a_value_is_what_it_was_once_it_is_restored():
+    with Sandbox({}, values={"context": "texte"}) as sandbox:
+        sandbox.run("context = 'autre'")
+        sandbox.restore("context")
+        assert sandbox.run("print(context)").output == "texte\n"

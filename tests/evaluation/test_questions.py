@@ -661,6 +661,17 @@ def finished_in(path):
     return {record["doc_id"] for record in map(json.loads, lines) if record["status"] != "failed"}
 
 
+def test_a_reply_wholly_in_a_fence_is_read_too(small_library, tmp_path):
+    def fenced(prompt, attempt):
+        fields = good_reply(context_of(prompt) or "rien du tout").content.partition("[[ ## completed ## ]]")[0]
+        return Reply(f"```\n{fields.strip()}\n```")
+
+    with ScriptedServer(fenced) as server:
+        report = generate_questions(small_library, model_at(server), limit=3, output=tmp_path / "set")
+        assert len(server.prompts) == 3
+    assert report.rejected == {}
+
+
 def test_a_reply_in_json_is_read_too(small_library, tmp_path):
     def replies_in_json(prompt, attempt):
         parts = re.split(r"\[\[ ## (\w+) ## \]\]\n", good_reply(context_of(prompt) or "rien du tout").content)

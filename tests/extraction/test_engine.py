@@ -84,11 +84,11 @@ def test_a_piece_that_is_always_truncated_is_read_in_halves(store):
 
 def test_wrong_classes_are_left_out_and_counted():
     with ScriptedServer(
-        lambda prompt, attempt: reply_with([("planete", "2 mai 1993"), ("date", "2 mai 1993")])
+        lambda prompt, attempt: reply_with([("planete", "2 mai 1993"), ("solution", "mai"), ("date", "2 mai 1993")])
     ) as server:
         result = extracted(server, text="Le 2 mai 1993.")
     assert texts(result) == ["2 mai 1993"]
-    assert result.wrong_class == 1
+    assert result.wrong_class == 2
 
 
 def test_what_stands_nowhere_is_left_out_and_counted():

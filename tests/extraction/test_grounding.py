@@ -4,10 +4,10 @@ import unicodedata
 
 import pytest
 
-from legal_rag.extraction import get_schema
+from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.langextract import Extraction, Grounded, Piece
 
-SCHEMA = get_schema("jurisprudence")
+SCHEMA = schema_of_classes("Relevez.", ["partie", "date", "solution", "dispositif"])
 
 
 def extraction(text, extraction_class="partie"):
@@ -15,8 +15,8 @@ def extraction(text, extraction_class="partie"):
 
 
 def grounded(text, *extractions, span=None):
-    result = Grounded()
-    result.add(extractions, Piece(text, *(span or (0, len(text)))), SCHEMA)
+    result = Grounded(text, SCHEMA)
+    result.add(extractions, Piece(text, *(span or (0, len(text)))))
     return result
 
 

@@ -11,7 +11,7 @@ from support.scripted_server import Reply, ScriptedServer, answer, step
 from legal_rag.agent import build_agent, build_language_model
 from legal_rag.cli import main
 from legal_rag.cli.evaluate import _language_model
-from legal_rag.llm import Budget, Completion, ReplyStore, UsageTracker, ask, json_in, model_of
+from legal_rag.llm import Budget, Completion, ReplyStore, UsageTracker, ask, json_in, model_of, unfenced
 from legal_rag.llm.replies import without_thoughts
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
@@ -189,7 +189,26 @@ def test_the_command_line_asks_again_only_where_it_is_told_to(place, capfd, sett
     assert KEY not in "".join(capfd.readouterr())
 
 
-# --- JSON in replies
+# --- fences and JSON in replies
+
+
+@pytest.mark.parametrize(
+    ("text", "within"),
+    [
+        ("```\n[[ ## a ## ]]\nun\n```", "[[ ## a ## ]]\nun"),
+        ('```json\n{"a": 1}\n```\n', '{"a": 1}'),
+        ("~~~\nun\n~~~", "un"),
+        ("```\nun, coupé", "un, coupé"),
+        ("```\nun\n```\npuis\n```\ndeux\n```", None),
+        ("Voici :\n```\nun\n```", None),
+        ("```\nun\n```\nBonne lecture.", None),
+        ("`un`", None),
+        ("```", None),
+        ("", None),
+    ],
+)
+def test_the_fence_around_a_whole_reply_is_stripped_and_no_other(text, within):
+    assert unfenced(text) == (text if within is None else within)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Root models that write programs written beforehand: scripts for the scripted server, by rlms' protocol.
+"""Root models that write programs written beforehand: scripts for the scripted server, by our protocol or rlms' own.
 
 The n-th program is the reply to the n-th turn, whatever the order of arrival: the turn is read from the conversation,
-whose last message ends in `Turn n/m:`. Which question it is stands in the conversation too, so that one server can play
-the root model of many questions at once. Everything else that is asked is a call of the sub-model, told by its prompt.
+whose last message ends in `Tour n/m :`, or `Turn n/m:`. Which question it is stands in the conversation too, so that
+one server can play the root model of many questions at once. Everything else that is asked is a call of the sub-model,
+told by its prompt.
 """
 
 import json
@@ -11,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from support.scripted_server import Reply, Script
 
-TURN = re.compile(r"^Turn (\d+)/\d+:(?:\n\nNote: [^\n]*)*\s*\Z", re.MULTILINE)
-FIRST_TURN = re.compile(r"^Turn 1/\d+:", re.MULTILINE)
-QUESTION = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.MULTILINE | re.DOTALL)
+TURN = re.compile(r"^T(?:our|urn) (\d+)/\d+ ?:[^\n]*(?:\n\nNote: [^\n]*)*\s*\Z", re.MULTILINE)
+FIRST_TURN = re.compile(r"^T(?:our|urn) 1/\d+ ?:", re.MULTILINE)
+QUESTION = re.compile(
+    r"^(?:Question :|Answer the following:) (.*?)\n\n(?:Tour 1/|Your context is a )", re.M | re.DOTALL
+)
 PROTOCOL = "```repl"  # stands in every root model's system prompt
 REFUSED = 400  # which no client tries again
 

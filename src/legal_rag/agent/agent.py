@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
@@ -24,7 +24,7 @@ from legal_rag.agent.prediction import (
 from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.base.text import fold_text
-from legal_rag.citations.enricher import CitationEnricher
+from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.files import is_french_answer
 from legal_rag.encoder.encoder import Encoder
@@ -37,7 +37,7 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriev
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.react import LegalReAct, Work
+    from legal_rag.agent.react import Draft, LegalReAct, Work
     from legal_rag.llm import ModelCalls
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,10 @@ SHORTENED = "Le contexte du modèle est trop petit pour tout ce qui a été trou
 CUT_OFF = "La réponse du modèle a été coupée avant la fin"
 WRITE_AGAIN = f"Votre réponse était vide. Écrivez la réponse à la question : {ANSWER_FORM}."
 ANSWER_IT = f"Votre réponse répète la question. Répondez-y, avec les mots d'un passage : {ANSWER_FORM}."
+PROVE_IT = (
+    "Votre réponse n'est pas prouvée par les passages qu'elle indique. Recopiez dans answer, mot pour mot, la phrase"
+    f" d'un passage qui répond à la question : {ANSWER_FORM}."
+)
 WRITE_IN_FRENCH = f"Votre réponse n'était pas en français. Récrivez-la entièrement en français : {ANSWER_FORM}."
 
 
@@ -188,9 +192,9 @@ class LegalReActAgent(Agent):
         failure: Status
         try:
             work = yield from self.react.steps(query.text, calls, log, tools)
-            draft, extraction = self._write_draft(query.text, work, calls, log)
-            prediction = yield from self._check_citations(query, log, calls, work, draft)
-            return self._record_tags(prediction, extraction, log.sources)
+            written = self._write(query.text, work, calls, log)
+            prediction = yield from self._finish(query, log, calls, work, written)
+            return self._record_tags(prediction, written.extraction, log.sources)
         except BudgetExceededError as error:
             failure, reason = "exhausted", error.notice
         except ModelError as error:
@@ -225,27 +229,33 @@ class LegalReActAgent(Agent):
         own = build_tools(self._retriever.corpus, self._retriever, log, self._search_k, read_chars)
         return [*own, *filter(None, extra)]
 
-    def _write_draft(
-        self, question: str, work: "Work", calls: "ModelCalls", log: EventLog
-    ) -> tuple[Completion, ExtractionResult]:
-        """Have the answer written, and rewritten once for each kind of problem; return it with its parsed tags."""
-        written = self.react.draft(question, work, calls, log.pieces)
-        draft, extraction = self._strip_tags(written.completion)
+    def _write(self, question: str, work: "Work", calls: "ModelCalls", log: EventLog) -> "_Written":
+        """Have the answer written and checked, and rewritten once for each kind of problem."""
+        written = self._checked(self.react.draft(question, work, calls, log.pieces), log)
         requests: list[str] = []
-        while (request := _request_for(draft.text, question)) and request not in requests:
+        while (request := _request_for(written, question)) and request not in requests:
             requests.append(request)
-            written = self.react.draft(question, work, calls, log.pieces, request)
-            again = written.completion
-            usage, seconds = draft.usage.plus(again.usage), draft.seconds + again.seconds
-            draft, extraction = self._strip_tags(again._replace(usage=usage, seconds=seconds))
+            again = self._checked(self.react.draft(question, work, calls, log.pieces, request), log)
+            usage = written.draft.usage.plus(again.draft.usage)
+            draft = again.draft._replace(usage=usage, seconds=written.draft.seconds + again.draft.seconds)
+            written = again._replace(draft=draft)
         if request == WRITE_AGAIN and work.last_thought:
-            draft, extraction = self._strip_tags(draft._replace(text=work.last_thought))
-            request = _request_for(draft.text, question) and request
+            from legal_rag.agent.react import Draft
+
+            written = self._checked(Draft(written.draft._replace(text=work.last_thought)), log)
+            request = _request_for(written, question)
         if request == WRITE_AGAIN:
             raise ModelError("empty")
-        if request:
-            raise ModelError("unreadable", reason=NOT_FRENCH if request == WRITE_IN_FRENCH else UNCITED)
-        return draft._replace(text=log.pieces.cite(draft.text, written.evidence)), extraction
+        if request == WRITE_IN_FRENCH:
+            raise ModelError("unreadable", reason=NOT_FRENCH)
+        return written
+
+    def _checked(self, draft: "Draft", log: EventLog) -> "_Written":
+        completion, extraction = self._strip_tags(draft.completion)
+        text, started = log.pieces.cite(completion.text, draft.evidence), time.perf_counter()
+        enricher = CitationEnricher(self._retriever.corpus)
+        answer = enricher.enrich(text, read=log.sources, seen=frozenset(log.sources))
+        return _Written(completion, answer, extraction, time.perf_counter() - started)
 
     def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:
         if not self._asks_for_tags:
@@ -272,14 +282,12 @@ class LegalReActAgent(Agent):
             logger.warning("the graph took nothing from this answer: %s", error, exc_info=not is_expected)
             return None
 
-    def _check_citations(
-        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: Completion
+    def _finish(
+        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", written: "_Written"
     ) -> Steps[Prediction]:
-        """Check the draft's citations; accept it if one of them holds, or if it abstains within the steps."""
-        started = time.perf_counter()
-        corpus = self._retriever.corpus
-        answer = CitationEnricher(corpus).enrich(draft.text, read=log.sources, seen=frozenset(log.sources))
-        log.checked(answer, time.perf_counter() - started)
+        """Accept the answer if one of its citations holds, or if it abstains within the steps."""
+        draft, answer = written.draft, written.answer
+        log.checked(answer, written.check_seconds)
         yield
         budget, usage = self._budget, calls.tracker.usage
         exhausted = BudgetExceededError("steps", budget) if work.out_of_steps else None
@@ -299,7 +307,7 @@ class LegalReActAgent(Agent):
         return log.prediction(
             query.text,
             answer,
-            corpus,
+            self._retriever.corpus,
             mode="agent",
             status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,
@@ -309,10 +317,22 @@ class LegalReActAgent(Agent):
         )
 
 
-def _request_for(answer: str, question: str) -> str:
+class _Written(NamedTuple):
+    """An answer of the model's, and its check."""
+
+    draft: Completion  # without tags
+    answer: EnrichedResponse
+    extraction: ExtractionResult  # of its tags
+    check_seconds: float
+
+
+def _request_for(written: _Written, question: str) -> str:
     """Return what is to be asked of a model whose answer cannot be used; empty for one that can."""
-    if not answer.strip():
+    text, answer = written.draft.text, written.answer
+    if not text.strip():
         return WRITE_AGAIN
-    if fold_text(question).strip(" ?") in fold_text(answer) and answer.rstrip().endswith("?"):
+    if not is_french_answer(text):
+        return WRITE_IN_FRENCH
+    if fold_text(question).strip(" ?") in fold_text(text) and text.rstrip().endswith("?"):
         return ANSWER_IT
-    return "" if is_french_answer(answer) else WRITE_IN_FRENCH
+    return "" if answer.abstained or any(citation.holds for citation in answer.citations) else PROVE_IT

@@ -42,6 +42,7 @@ MAX_UNUSABLE = 3  # consecutive steps without a valid tool call
 MAX_REPEATS = 3  # repeated calls in all
 MAX_SHORTENINGS = 5  # of the trajectory, for one call that overflows the context
 SHOWN_THOUGHT_CHARS = 2000  # in an event
+STOP = ["<extrait>"]  # where a model goes on with what a tool might answer
 STEP_TOKENS, ANSWER_TOKENS = 1000, 2000  # of a reply at most
 
 STEPS = """Écrivez un objet JSON, d'une de ces formes :
@@ -182,7 +183,7 @@ class LegalReAct(dspy.ReAct):
     ) -> Reply:
         """Ask for a reply of a form; shorten the trajectory as long as the prompt overflows the model's context."""
         form = {"type": "json_schema", "json_schema": {"name": "etape", "schema": schema}}
-        config = {"response_format": form, "max_tokens": most}
+        config = {"response_format": form, "max_tokens": most, "stop": STOP}
         inputs = {"question": question, "request": request, "config": config}
         for attempt in range(MAX_SHORTENINGS + 1):
             try:

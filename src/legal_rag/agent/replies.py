@@ -19,7 +19,7 @@ from legal_rag.agent.tool_arguments import FILTERS
 from legal_rag.base.text import normalized
 from legal_rag.graph.tags import parse_extraction_tags
 from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractionResult
-from legal_rag.llm import json_in
+from legal_rag.llm import json_in, unfenced
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument
@@ -51,8 +51,6 @@ FIELDS = {
 }
 WRAPPERS = "tool_calls steps actions function action tool"
 FINISHING = "fin terminer termine end done stop final final_answer answer repondre reponse reponse_finale conclure"
-_FENCE = re.compile(r"^\s*`{3,}[\w-]*\s*\n?(.*?)\n?\s*(?:`{3,}\s*)?$", re.DOTALL)
-_FENCE_LINE = re.compile(r"^[ \t]*`{3,}[ \t]*$", re.MULTILINE)
 _MARKER = re.compile(r"\[\s*(?:Sources?\b|P\s?\d)", re.IGNORECASE)
 _FIELD_MARK = re.compile(r"\[\[ ?## ?(\w+) ?## ?\]\]")
 # Calls as some families of models write them, whatever they are asked for.
@@ -111,7 +109,7 @@ def clean_answer(text: str, *, only_clear: bool = False) -> str:
 
     With `only_clear`, a text that neither cites nor abstains gives ''.
     """
-    text = _unfenced(text[:MAX_ANSWER_CHARS].strip())
+    text = unfenced(text[:MAX_ANSWER_CHARS].strip())
     if text.startswith("{") and (values := json_object(text)):
         text = _answer_in(_step_fields(values)[0])  # empty in an object that answers nothing, such as a step
     text = _LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip()
@@ -190,7 +188,7 @@ def read_arguments(written: object) -> dict[str, Any]:
         return {UNNAMED: _join_as_text(written)} if written else {}
     if not isinstance(written, str):
         return {} if written is None else {UNNAMED: written}
-    text = _unfenced(written[:MAX_ARGUMENT_CHARS]).strip()
+    text = unfenced(written[:MAX_ARGUMENT_CHARS]).strip()
     if not text or text.casefold() in ("none", "null", "n/a", "aucun"):
         return {}
     parsed = json_in(text) if text.startswith(("{", "[")) else None
@@ -245,9 +243,9 @@ def tag_instructions() -> str:
 
 def take_tags(text: str) -> tuple[ExtractionResult, str]:
     """Take the tags out of a model's text; return their extraction, and the text without them."""
-    unfenced = _FENCED_BLOCK.sub(_unfence_tags, text)
-    result, clean = parse_extraction_tags(unfenced)
-    return result, text if clean == unfenced else clean
+    open_text = _FENCED_BLOCK.sub(_unfence_tags, text)
+    result, clean = parse_extraction_tags(open_text)
+    return result, text if clean == open_text else clean
 
 
 def without_tags(value: Any) -> Any:
@@ -349,12 +347,6 @@ def _join_as_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _unfenced(text: str) -> str:
-    """Strip the fence around a text; one that is closed before its end is part of it."""
-    fenced = _FENCE.match(text)
-    return fenced.group(1).strip() if fenced and not _FENCE_LINE.search(fenced.group(1)) else text
 
 
 def folded_key(name: str) -> str:

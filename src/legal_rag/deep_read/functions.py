@@ -87,7 +87,7 @@ FUNCTION_NAMES = tuple(
     llm_query llm_query_batched ask_about_document ask_across_documents on_demand_extract parallel_document_search
     """.split()
 )
-DESCRIBED_BY_RLMS = frozenset({"llm_query", "llm_query_batched"})
+UNTOLD = frozenset({"get_doc_summary", "parallel_document_search"})  # others give the same
 MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
 DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
 MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached
@@ -185,8 +185,8 @@ class MultiDocREPL:
         doc_ids: Sequence[str] | None = None,
     ) -> list[str]:
         """Identifiants de TOUS les documents qui remplissent les conditions données, dans l'ordre du corpus :
-        juridiction (« Cass. soc. »), formation, solution (« rejet »), date_from et date_to (« 1993 », « 1993-05-12 »),
-        number (numéro ou ECLI), article cité (« L. 1152-1 du code du travail »), entites (« partie=Société Lever »).
+        juridiction (abrégée ou entière), formation, solution, date_from et date_to (AAAA ou AAAA-MM-JJ), number (numéro
+        ou ECLI), article (cité, avec son code), entites (classe=valeur).
         """
         asked = asked_filters(locals())
         filters = self._filters(asked, doc_ids)
@@ -223,9 +223,7 @@ class MultiDocREPL:
         return ranked
 
     def search_by_entity(self, entity: str) -> list[str]:
-        """Identifiants des documents qui nomment une partie, une date, un montant, un avocat, un article, un numéro :
-        « Société Lever », « 12 mai 1993 », « 1 000 francs ».
-        """
+        """Identifiants des documents qui nomment une partie, une date, un montant, un avocat, un article, un numéro."""
         with self._event("search", "search_by_entity", entity=entity) as ids:
             named = question_of(entity)
             with search_errors("aucune entité n'a été extraite de ce corpus : cherchez par grep_corpus"):
@@ -662,7 +660,7 @@ class MultiDocEnv:
 
     A program is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
     than `MAX_IDS` documents. `extraction_index` maps documents to their entities: a program has those it was given.
-    `descriptions` document each function for a model, except those that rlms describes; `receipts` cover all calls.
+    `descriptions` document for a model each function that is no other's equal; `receipts` cover all calls.
     """
 
     def __init__(self, repl: MultiDocREPL) -> None:
@@ -670,9 +668,7 @@ class MultiDocEnv:
         self.repl, self.receipts = repl, Receipts(corpus, repl.resolve, lambda: repl.last_search)
         watched = {name: self.receipts.watch(name, getattr(repl, name)) for name in FUNCTION_NAMES}
         self.functions: dict[str, Callable[..., Any]] = watched | self.receipts.functions
-        self.descriptions = {
-            name: description_of(func) for name, func in self.functions.items() if name not in DESCRIBED_BY_RLMS
-        }
+        self.descriptions = {name: description_of(func) for name, func in self.functions.items() if name not in UNTOLD}
         self.values: dict[str, Any] = {
             "corpus_path": corpus.corpus_path,
             "total_docs": corpus.total_docs,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.agent.outlines import cut_line
 from legal_rag.agent.tool_outputs import as_data, block
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 PACKAGE = "legal_rag.deep_read"
 NOTHING, EMPTY = "(rien)", "(sans)"
 DEEPEST = 4  # lists within lists of an answer; deeper ones are written as JSON
-SAMPLES = 20  # summaries shown beforehand
+SAMPLES, SHOWN_SAMPLES = 20, 3  # summaries that programs find beforehand, and those that the prompt shows
 SAMPLE_CHARS = 240  # of each
+# Functions that a model with a small window is told of; programs may call them all.
+CORE = frozenset(
+    """find_documents grep_corpus rank_documents search_passages read_document ask_about_document ask_across_documents
+    llm_query count table most_common earliest latest receipt""".split()
+)
 MAX_CONTEXT_CHARS = 2_000_000  # of documents given as a text; more are read by the functions alone
 HEAD_CHARS = 300  # of a title, in a notice
 SHOWN_REPLY = 1500  # characters of a rejected reply, in the second prompt
@@ -31,13 +36,15 @@ AS_ASKED = "dans la forme qu'elle demande, sinon brièvement"
 NO_ANSWER = "AUCUNE RÉPONSE"  # of a document that does not answer
 UNVERIFIED = "[Non vérifié : aucune citation de cette réponse ne se trouve dans le document]"
 WHOLE, PART = "une décision de justice", "une partie d'une décision de justice"
-CONTEXT_OF_DOCUMENTS = """Elle contient les {n} décisions sur lesquelles porte la question : d'abord EXTRACTION INDEX,
-les éléments déjà repérés, chacun avec son document et sa position ; ensuite RAW DOCUMENTS, le texte entier de chaque
-décision après une ligne ===== DOCUMENT n: identifiant =====. Servez-vous de l'index pour vous orienter, du texte pour
-lire et vérifier. Une position de l'index se lit read_document(identifiant)[début:fin]."""
-CONTEXT_TOO_LONG = """Elle contient la liste des {n} décisions sur lesquelles porte la question ; leurs textes sont trop
-longs ensemble pour y être : lisez-les par les fonctions."""
-CONTEXT_OF_CORPUS = "Elle contient la description du corpus ci-dessus ; lisez les décisions par les fonctions."
+CONTEXT_OF_DOCUMENTS = """les {n} décisions sur lesquelles porte la question : d'abord EXTRACTION INDEX, les éléments
+déjà repérés, chacun avec son document et sa position (extraction_index[identifiant] les contient aussi) ; ensuite RAW
+DOCUMENTS, le texte entier de chaque décision après une ligne ===== DOCUMENT n: identifiant =====. Une position de
+l'index se lit read_document(identifiant)[début:fin]."""
+CONTEXT_TOO_LONG = """la liste des {n} décisions sur lesquelles porte la question ; leurs textes sont trop longs pour y
+être : lisez-les par les fonctions."""
+CONTEXT_OF_CORPUS = "une description du corpus, avec des résumés ; lisez les décisions par les fonctions."
+QUESTION = "Question : {question}"
+TURN = "Tour {number}/{most} : écrivez le programme suivant, dans un bloc ```repl."
 
 
 def prompt_text(name: str, **values: Any) -> str:
@@ -57,18 +64,38 @@ def corpus_description(name: str, n_documents: int, n_chars: int, summaries: Ite
     return "\n".join([head, "Résumés des premières :", *lines]) if lines else head
 
 
-def system_prompt(description: str, context: str, instructions: str, limits: "Limits") -> str:
-    """Return the system prompt: the project's own, the user's instructions (French, may be empty), then rlms' default.
+class Sizes(NamedTuple):
+    """Sizes that the prompt states, in characters."""
 
-    `context` describes the variable of that name, `limits` are each program's. Braces in all but the default are
-    doubled: rlms formats single ones.
+    context: int = 0  # of the variable
+    shown: int = 20_000  # at most, of what a program prints
+    read: int = 40_000  # at most, by one call of the sub-model
+
+
+def system_prompt(
+    description: str,
+    context: str,
+    instructions: str,
+    limits: "Limits",
+    functions: Mapping[str, str],
+    sizes: Sizes,
+) -> str:
+    """Return the system prompt: the project's own, then the user's instructions (French, may be empty).
+
+    `context` describes the variable of that name, `limits` are each program's, `functions` are described by name.
     """
-    from rlm.utils.prompts import RLM_SYSTEM_PROMPT
-
-    corpus, seconds = as_data(description), f"{limits.seconds:g}"
-    base = prompt_text("root_prompt", corpus=corpus, context=context, seconds=seconds, memory_mb=limits.memory_mb)
-    parts = [part.strip().replace("{", "{{").replace("}", "}}") for part in (base, instructions) if part.strip()]
-    return "\n\n".join([*parts, RLM_SYSTEM_PROMPT])
+    base = prompt_text(
+        "root_prompt",
+        corpus=as_data(description),
+        context=context,
+        context_chars=sizes.context,
+        functions="\n".join(f"- {name}{text}" for name, text in functions.items()),
+        shown=sizes.shown,
+        read=sizes.read,
+        seconds=f"{limits.seconds:g}",
+        memory_mb=limits.memory_mb,
+    )
+    return "\n\n".join(part.strip() for part in (base, instructions) if part.strip())
 
 
 def map_prompt(question: str, document: Document, window: Span, form: str = BRIEFLY) -> str:

@@ -31,8 +31,11 @@ from legal_rag.deep_read.prompts import (
     CONTEXT_OF_CORPUS,
     CONTEXT_OF_DOCUMENTS,
     CONTEXT_TOO_LONG,
+    CORE,
     MAX_CONTEXT_CHARS,
     SAMPLES,
+    SHOWN_SAMPLES,
+    Sizes,
     answer_text,
     cited_text,
     corpus_description,
@@ -54,6 +57,8 @@ from legal_rag.llm import (
     UsageTracker,
     has_endpoint,
     price_of,
+    tokens_in,
+    window_of,
 )
 from legal_rag.retriever.retriever import Retriever
 
@@ -79,6 +84,12 @@ MAX_TOLD = 5  # receipts in a notice, and values without one
 WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
 COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
 UNVERIFIED, PROSE = "Sorti d'un programme, non vérifié", "texte du modèle"
+UNFOUNDED = "La réponse du modèle ne repose sur rien que son programme ait trouvé dans le corpus"
+# Of a model's window: what its first prompt may take, else it leaves out what is optional; what programs print of a
+# turn; what the sub-model reads at once.
+PROMPT_SHARE, SHOWN_SHARE, READ_SHARE = 0.25, 0.125, 0.5
+UNBOUNDED = 10**9  # tokens of a window that is not known
+TOKEN_CHARS = 3  # of a token of French, on the safe side
 CALLS_KEPT, STEPS_KEPT = 3, 1  # of the agent's budget, for its own last steps and its answer
 SECONDS_KEPT = 30.0
 SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
@@ -252,8 +263,13 @@ def _answer_by_programs(work: ReadingTask) -> Prediction | None:
     """Answer by programs; None if the plan allows map-reduce and the model wrote no program that runs."""
     from legal_rag.deep_read.rlm import RunSetup, completion_of, run_rlm
 
-    settings, calls = work.settings, []
-    sub = replace(work.sub, on_call=lambda *call: calls.append(completion_of(work.sub.name, *call)))
+    settings, calls, failures = work.settings, list[Any](), list[str]()
+
+    def keep_call(prompt: str, reply: Completion, error: str) -> None:
+        calls.append(completion_of(work.sub.name, prompt, reply, error))
+        failures.extend(filter(None, [error]))
+
+    sub = replace(work.sub, on_call=keep_call)
     description = corpus_description(
         work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
     )
@@ -261,18 +277,20 @@ def _answer_by_programs(work: ReadingTask) -> Prediction | None:
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
     if work.doc_ids:
         env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
+    prompt, shown_chars = _root_prompt(work, context_note, len(context), env.descriptions)
     setup = RunSetup(
         root=work.root,
         sub=sub,
         tracker=work.tracker,
         functions=env.functions,
-        values={**env.values, "corpus_path": work.library.path.name, **extracted},
-        descriptions=env.descriptions,
-        prompt=system_prompt(description, context_note, settings.instructions, settings.limits),
+        values={**env.values, "question": work.question, "corpus_path": work.library.path.name, **extracted},
+        prompt=prompt,
         receipts=env.receipts,
         calls=calls,
         logger=work.trace,
         limits=settings.limits,
+        shown_chars=shown_chars,
+        is_founded=lambda value, has_read: _is_founded(work, env.receipts, value, has_read=has_read),
         on_turn=lambda *turn: _emit_turn(work, *turn),
     )
     outcome = run_rlm(work.question, context, setup)
@@ -281,12 +299,51 @@ def _answer_by_programs(work: ReadingTask) -> Prediction | None:
     if wrote_none and settings.plan != "rlm":
         return None
     stopped, failed = _explain_stop(work, outcome)
-    seen = frozenset([*work.log.sources, *env.receipts.documents])
+    seen = _seen(work, env.receipts)
     ended: dict[str, Any] = {"stopped": stopped, "failed": failed, "receipts": env.receipts, "seen": seen}
+    if outcome.is_unfounded:
+        return _conclude(work, "", **{**ended, "stopped": (failures or [UNFOUNDED])[-1], "failed": True})
     if outcome.is_prose:
         return _conclude(work, outcome.value, **ended)
     account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
     return _conclude(work, account.answer, account=account, **ended)
+
+
+def _seen(work: ReadingTask, receipts: Receipts) -> frozenset[str]:
+    return frozenset([*work.log.sources, *receipts.documents])
+
+
+def _is_founded(work: ReadingTask, receipts: Receipts, value: Any, *, has_read: bool) -> bool:
+    """Tell whether an answer that a model wrote as a constant rests on the corpus: by receipts, or by citations.
+
+    Where nothing was read, no receipt was asked for, and nothing was looked for in vain.
+    """
+    seen = _seen(work, receipts)
+    if has_read and receipts.account_for(without_tags(value), is_cited(work.library, seen)).is_computed:
+        return True
+    checked = CitationEnricher(work.library).enrich(take_tags(answer_text(value))[1], read=[], seen=seen)
+    return _holds(checked) or (has_read and checked.abstained)
+
+
+def _root_prompt(work: ReadingTask, note: str, n_chars: int, functions: Mapping[str, str]) -> tuple[str, int]:
+    """Return the root model's prompt, and how much of what programs print it is shown, in characters.
+
+    A model with a small window is told of fewer functions, and of no decision.
+    """
+    name, index, settings = work.library.path.name, work.index, work.settings
+    window, sub_window = window_of(work.root.model) or UNBOUNDED, window_of(work.sub.model) or UNBOUNDED
+    shown, read = int(window * TOKEN_CHARS * SHOWN_SHARE), int(sub_window * TOKEN_CHARS * READ_SHARE)
+    sizes = Sizes(n_chars, min(shown, Sizes().shown), min(read, Sizes().read))
+
+    def written(n_summaries: int, told: Mapping[str, str]) -> str:
+        shown = index.summaries(limit=n_summaries) if n_summaries else ()
+        description = corpus_description(name, index.total_docs, index.total_chars, shown)
+        return system_prompt(description, note, settings.instructions, settings.limits, told, sizes)
+
+    prompt = written(SHOWN_SAMPLES, functions)
+    if tokens_in(prompt) > window * PROMPT_SHARE:
+        prompt = written(0, {name: text for name, text in functions.items() if name in CORE})
+    return prompt, sizes.shown
 
 
 def _build_context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:

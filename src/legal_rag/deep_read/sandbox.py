@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date
@@ -44,6 +44,7 @@ MAX_CODE = 50_000  # characters: the parser of this process takes 500 times as m
 MAX_ERROR = 10_000  # characters shown of an error, its beginning and its end
 # Of one call, before the function's own bounds. A text takes this process twice its size while it arrives.
 MAX_CHARS, MAX_ITEMS, MAX_DEPTH, MAX_BITS = 16_000_000, 500_000, 50, 10_000
+TAKEN = "_"  # appended to a variable that has a function's name
 LOST = "ses variables sont perdues"
 # What Monty sends in place of what it cannot send: a text, which no function should take for one.
 UNLISTED = re.compile(r"dict_(keys|values|items)\(\[|range\(-?\d+, -?\d+|<[\w.]+ object>\Z")
@@ -81,7 +82,8 @@ class Sandbox:
     """One session of programs, run one at a time, which share their variables; a context manager.
 
     Programs call `functions` by name: a ValueError, LookupError or TypeError is raised in the program; all other errors
-    end it, and are raised by `run`. They find `values`, which JSON can hold, as variables.
+    end it, and are raised by `run`. They find `values`, which JSON can hold, as variables. A variable with the name of
+    a function does not take its place: `count = count(ids)` leaves `count(…)` for the next call.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Sandbox:
         self._session: MontySession | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._worker = 0  # its process id
+        self._taken: set[str] = set()  # names of functions that are variables too
         self._ends = math.inf  # of the current program's time, on the monotonic clock
 
     def __enter__(self) -> "Sandbox":
@@ -116,7 +119,7 @@ class Sandbox:
             return SandboxResult("error", "", f"programme trop long : {len(code)} caractères, au plus {MAX_CODE}")
         printed = _Printed(self._limits.output_chars)
         try:
-            self._drive(adapted(code), printed)
+            self._drive(adapted(self.without_taken(code)), printed)
         except (MontyError, _OutOfTimeError) as error:
             if (reason := self._explain_limit(error)) is None:
                 return SandboxResult("error", printed.text, _format_error(cast("MontyError", error)))
@@ -126,6 +129,22 @@ class Sandbox:
             self.close()
             raise
         return SandboxResult("ok", printed.text)
+
+    def restore(self, name: str) -> None:
+        """Give a variable the value that the session began with."""
+        if self._session is not None and name in self._values:
+            session, inputs = self._session, {name: self._values[name]}
+            self._compute(lambda: session.feed_run("None", inputs=inputs))
+
+    def without_taken(self, code: str) -> str:
+        """Rename the variables of a program that have names of functions, here or earlier; calls are the functions'."""
+        if (tree := parsed(code)) is None:
+            return code
+        self._taken |= names_stored(tree) & self._functions.keys()
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | names_stored(tree)
+        if not self._taken.isdisjoint(names):
+            return ast.unparse(_Renaming(self._taken).visit(tree))
+        return code
 
     def _drive(self, code: str, printed: "_Printed") -> None:
         session = self._session or self._begin()
@@ -295,6 +314,34 @@ def parsed(code: str) -> ast.Module | None:
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # also of null bytes and endless brackets
         return None
+
+
+def names_stored(tree: ast.Module) -> set[str]:
+    """Return the names that a program assigns or defines."""
+    nodes = list(ast.walk(tree))
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return assigned | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+class _Renaming(ast.NodeTransformer):
+    """Appends a sign to variables with some names, and to functions that a program defines, except in calls."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        called = node.func
+        self.generic_visit(node)
+        node.func = called if isinstance(called, ast.Name) else node.func
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(node.id + TAKEN, node.ctx) if node.id in self._names else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.name += TAKEN if node.name in self._names else ""
+        return node
 
 
 def adapted(code: str) -> str:

@@ -38,7 +38,8 @@ NARROW = "\u00a0"
 TITLE = "Lecture approfondie"
 ANSWERED, UNANSWERED = "Réponse rendue", "Arrêtée sans réponse finale"
 NOT_PRINTED = regex.compile(r"[\p{C}\p{Zl}\p{Zp}--\n]", regex.V1)
-ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
+# A question as we put it, or as rlms does.
+ASKED = re.compile(r"^(?:Question :|Answer the following:) (.*?)\n\n(?:Tour 1/|Your context is a )", re.DOTALL)
 
 
 def _coerce_text(value: Any) -> str:

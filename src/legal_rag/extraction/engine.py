@@ -14,6 +14,7 @@ from legal_rag.extraction.schemas import (
     AUTO,
     RULES,
     RULES_VERSION,
+    TESTS_VERSION,
     Example,
     ExampleExtraction,
     ExtractionSettings,
@@ -203,7 +204,7 @@ class Extractor:
             schema_version=schema.version,
             model_id=f"{RULES}-{RULES_VERSION}.{tables_version():08x}" if by_rules else self.settings.model_id,
             passes=self.settings.passes,
-            prompt_hash="" if by_rules else hashlib.sha256(schema.prompt.encode()).hexdigest(),
+            prompt_hash="" if by_rules else hashlib.sha256(f"{TESTS_VERSION}\n{schema.prompt}".encode()).hexdigest(),
             max_char_buffer=0 if by_rules else self.settings.max_char_buffer,
         )
 

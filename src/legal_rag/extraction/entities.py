@@ -41,7 +41,7 @@ class ExtractionResult:
     dropped_chunks: int = 0  # pieces without a usable reply
     ungrounded: int = 0  # dropped: the text is not in the document
     echoed: int = 0  # dropped: copies of the prompt's examples
-    wrong_class: int = 0  # dropped: not a class of the schema
+    wrong_class: int = 0  # dropped: not a class of the schema, or no passage of that class
     error: str | None = None  # why the extraction failed, if it did
 
     @property

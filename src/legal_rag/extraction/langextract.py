@@ -6,11 +6,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from legal_rag.base.text import Folded, Span, find_exact, find_folded, fold, fold_text, is_whole
+from legal_rag.extraction.class_tests import ClassTests
 from legal_rag.extraction.entities import Alignment, Entity, ExtractionResult, in_order
 from legal_rag.extraction.schemas import KEY_VARIABLE, ExtractionSettings, Schema
 from legal_rag.law.sentences import split_sentences
@@ -89,11 +90,11 @@ def extract_with_langextract(
     """Extract the entities of one document; `asking` returns the function that asks in a pass, from 0."""
     reader = _DocumentReader(text, schema, settings)
     kept: list[Entity] = []
-    grounded = Grounded()
+    grounded = Grounded(text, schema)
     for number in range(settings.passes):
         earlier = len(grounded.entities)
         for span, extractions in zip(reader.spans, reader.read(asking(number)), strict=True):
-            grounded.add(extractions, Piece(text, *span), schema)
+            grounded.add(extractions, Piece(text, *span))
         new = grounded.entities[earlier:]
         kept += [entity for entity in new if not _overlaps_any(entity, kept)] if number else new
     return ExtractionResult(
@@ -222,37 +223,44 @@ class Piece:
         return span
 
 
-@dataclass
 class Grounded:
     """The grounded entities of a document, and how many extractions were dropped."""
 
-    entities: list[Entity] = field(default_factory=list)
-    ungrounded: int = 0  # not found in its piece
-    echoed: int = 0  # copied from the prompt's examples
-    wrong_class: int = 0  # not a class of the schema
+    def __init__(self, text: str, schema: Schema) -> None:
+        self.entities: list[Entity] = []
+        self.ungrounded = 0  # not found in its piece
+        self.echoed = 0  # copied from the prompt's examples
+        self.wrong_class = 0  # not a class of the schema, or a passage that cannot be of its class
+        self._schema, self._tests = schema, ClassTests(text, schema)
+        shown = (item for example in schema.examples for item in example.extractions)
+        self._examples = {fold_text(item.extraction_text) for item in shown}
 
-    def add(self, extractions: Iterable[Extraction], piece: Piece, schema: Schema) -> None:
+    def add(self, extractions: Iterable[Extraction], piece: Piece) -> None:
         """Find the exact offsets of each extraction of a piece, in the order of the reply, or drop it.
 
         A text that does not occur verbatim is searched folded: case, apostrophes, ligatures, accents, blanks, line
         breaks.
         """
-        examples = {fold_text(shown.extraction_text) for example in schema.examples for shown in example.extractions}
         for extraction in extractions:
-            if extraction.extraction_class not in schema.classes:
+            name = extraction.extraction_class
+            if name not in self._schema.classes:
                 self.wrong_class += 1
             elif located := piece.locate(extraction):
                 start, end, alignment = located
+                span = piece.start + start, piece.start + end
+                if self._tests.refuses(name, span):
+                    self.wrong_class += 1
+                    continue
                 entity = Entity(
-                    extraction_class=extraction.extraction_class,
+                    extraction_class=name,
                     extraction_text=piece.text[start:end],
-                    char_start=piece.start + start,
-                    char_end=piece.start + end,
-                    attributes=extraction.attributes,
+                    char_start=span[0],
+                    char_end=span[1],
+                    attributes=self._tests.attributes(name, span, extraction.attributes),
                     alignment=alignment,
                 )
                 self.entities.append(entity)
-            elif fold_text(extraction.text).strip() in examples:
+            elif fold_text(extraction.text).strip() in self._examples:
                 self.echoed += 1
             else:
                 self.ungrounded += 1

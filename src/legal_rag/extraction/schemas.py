@@ -24,6 +24,7 @@ SCHEMA_NAMES = tuple(sorted(CLASSES))
 _KINDS = {"str": "text", "dict": "a table", "list": "a list of tables"}  # TOML types in error messages
 RULES = "rules"  # model id of `legal_rag.extraction.rules`
 RULES_VERSION = 4  # raise it when the rules change: results of other versions, or other tables of law, are not used
+TESTS_VERSION = 1  # raise it when the tests of a model's entities change: what they let through is not used then
 RULES_SCHEMA = "jurisprudence"
 AUTO = "auto"  # `choose_schema` for each document
 DEFAULT_MODEL = "gemini-2.5-flash"  # if there is a key for it

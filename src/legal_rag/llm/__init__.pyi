@@ -29,4 +29,5 @@ from .models import price_of as price_of
 from .models import tokens_in as tokens_in
 from .replies import ReplyStore as ReplyStore
 from .replies import json_in as json_in
+from .replies import unfenced as unfenced
 from .server import window_of as window_of

@@ -29,7 +29,7 @@ from legal_rag.llm.models import (
     is_reasoning,
     tokens_in,
 )
-from legal_rag.llm.replies import json_in
+from legal_rag.llm.replies import json_in, unfenced
 from legal_rag.llm.server import keys_of_environment, sanitized
 
 MAX_TOKENS, TEMPERATURE = 8000, 0.2  # of a reply; a reasoning model of OpenAI has its own
@@ -330,6 +330,7 @@ class LenientAdapter(dspy.ChatAdapter):
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """Return the fields of a reply; AdapterParseError if it has neither form."""
+        completion = unfenced(completion)
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:

@@ -28,6 +28,8 @@ SCHEMA = (
 )
 MAX_REPAIR = 1_000_000  # characters times brackets left open: json_repair may take a second or two for so much
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
+_FENCED = re.compile(r"\s*(?P<mark>`{3,}|~{3,})[\w+-]*[ \t]*\n(?P<text>.*?)(?:\n[ \t]*(?P=mark)[ \t]*)?\s*", re.DOTALL)
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 T = TypeVar("T")
@@ -86,6 +88,12 @@ class ReplyStore:
                 logger.warning("replies are not kept in %s (%s); if it is damaged, delete it", self.file, error)
             self._has_warned = True
             return None
+
+
+def unfenced(text: str) -> str:
+    """Strip the code fence around a whole text, also one that is never closed; fences within a text are part of it."""
+    fenced = _FENCED.fullmatch(text)
+    return fenced["text"].strip() if fenced and not _FENCE_LINE.search(fenced["text"]) else text
 
 
 def json_in(text: str, *, repair: bool = True) -> dict[str, Any] | list[Any] | None:
