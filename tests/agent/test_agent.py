@@ -228,6 +228,29 @@ def test_an_unverified_citation_stays_and_is_counted_in_the_notice(ask):
     assert cited.output_ids == list(dict.fromkeys(citation.doc_id for citation in prediction.citations))
 
 
+@pytest.mark.parametrize(
+    ("first", "asked_again"),
+    [
+        ("Le délai est de deux mois.", "Votre réponse n'est pas prouvée par les passages qu'elle indique."),
+        (QUESTION, "Votre réponse répète la question."),
+        ("", "Votre réponse était vide."),
+    ],
+    ids=["nothing cited", "the question", "nothing"],
+)
+def test_an_answer_that_is_none_is_asked_for_again_once_in_its_own_words(ask, first, asked_again):
+    def improving(prompt, attempt):
+        return sound(prompt) if wants_step(prompt) or asked_again in prompt else answer(first)
+
+    prediction, server = ask(improving)
+    assert (prediction.mode, prediction.status) == ("agent", "answered")
+    assert [asked_again in prompt for prompt in server.prompts] == [False] * 3 + [True]
+    assert prediction.events[-1].usage.calls == 2
+    prediction, server = ask(lambda prompt, attempt: sound(prompt) if wants_step(prompt) else answer(first))
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert len(server.prompts) == 4
+    assert {citation.status for citation in prediction.citations} == {"verified"}
+
+
 def test_a_cut_off_answer_is_said_to_be(ask):
     def script(prompt, attempt):
         return sound(prompt) if wants_step(prompt) else sound(prompt)._replace(finish_reason="length")

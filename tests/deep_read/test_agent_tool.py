@@ -84,7 +84,7 @@ def test_the_steps_of_a_deep_read_are_the_agent_s(ask):
 
 def test_a_budget_too_small_for_it_is_said_and_the_run_goes_on(ask, prompts):
     prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=5))
-    assert prediction.usage.calls == len(prompts) == 3  # a step, another step, the answer: none of a deep read
+    assert prediction.usage.calls == len(prompts) == 4  # two steps, the answer and a better one: none of a deep read
     assert NO_ROOM in prompts[1]
     assert not any(map(is_root, prompts))
 

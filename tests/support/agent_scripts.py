@@ -8,7 +8,7 @@ from support.scripted_server import Reply, Script, answer, step
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 SEARCHED = "compte de campagne dépôt délai"
 OBSERVED = re.compile(r"Décision (\S+) : [^\n]*\n\[(P\d+)\] (?:\([^)]*\) )?([^\n]{80})")
-FINISHING = "Écrivez maintenant la réponse"
+ANSWERING = ("Écrivez maintenant la réponse", "Votre réponse n'", "Votre réponse était vide", "Votre réponse répète")
 STEPPED = "J'appelle "  # in a step of the model's
 FIRST = re.compile(r"\nQuestion : [^\n]*\Z")  # ends the prompt for the first step
 
@@ -29,7 +29,7 @@ def quotation(prompt: str) -> str:
 
 def wants_step(prompt: str) -> bool:
     """Tell whether a step is asked for, not the answer alone."""
-    return FINISHING not in prompt and "Votre réponse n" not in prompt and "Votre réponse était vide" not in prompt
+    return not any(request in prompt for request in ANSWERING)
 
 
 def sound(prompt: str, attempt: int = 0) -> Reply:
