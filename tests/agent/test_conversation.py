@@ -141,14 +141,13 @@ def test_a_repeated_call_brings_new_passages_each_time(ask):
 
 
 def test_where_the_context_is_too_small_passages_are_cut_and_the_reader_is_told(ask):
-    refusal = {"error": {"message": "This model's maximum context length is 1500 tokens.", "type": "x", "code": 400}}
+    refusal = {"error": {"message": "This model's maximum context length is 3000 tokens.", "type": "x", "code": 400}}
 
     def script(prompt, attempt):
-        is_long = len(prompt.partition("<extrait>")[2]) > 900
+        is_long = len(prompt.rpartition("<extrait>")[2]) > 900
         return Reply(status=400, raw_body=json.dumps(refusal)) if is_long else answer(quotation(prompt))
 
     prediction, server = ask(script)
     assert (prediction.status, [citation.status for citation in prediction.citations]) == ("answered", ["verified"])
     assert prediction.notice.startswith("Le contexte du modèle est trop petit pour tout ce qui a été trouvé")
     assert "(observation abrégée : " in server.prompts[-1]
-    assert re.findall(r"^\[P\d+\] .{80}", server.prompts[-1], re.M)  # what is left of pieces keeps their names

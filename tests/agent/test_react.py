@@ -1,6 +1,7 @@
 """Steps read from what models write, and what they are shown of what was done."""
 
 import json
+import re
 import time
 from typing import Any
 
@@ -16,7 +17,7 @@ from legal_rag.agent.replies import (
     read_arguments,
     read_step,
 )
-from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, without_marks
+from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, relevant_part, without_marks
 from legal_rag.corpus.files import is_french_answer
 
 
@@ -317,6 +318,25 @@ def test_what_was_observed_is_cut_to_what_is_closest_to_the_question_and_says_so
         assert "\n</extrait>\n(observation abrégée : " in turn.observation
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[-1] < LEAST_CHARS + 100
+
+
+def test_pieces_are_kept_whole_and_below_their_own_decision_until_one_is_left():
+    pieces = [f"[P{number}] Le moyen numéro {number} est écarté, {'car ' * 30}\n" for number in range(1, 9)]
+    pieces[5] = "[P6] Le compte de campagne est déposé dans le délai.\n"
+    decisions = [f"Décision D{number} : Cass. soc.\n{''.join(pieces[2 * number :][:2])}" for number in range(4)]
+    text, lengths = f"<extrait>\n{''.join(decisions)}</extrait>", []
+    for most in (700, 500, 300, 100, 20):
+        shown = relevant_part(text, "Dans quel délai le compte de campagne est-il déposé ?", most)
+        lengths.append(len(shown))
+        assert shown.startswith("<extrait>\nDécision ")
+        assert "\n</extrait>\n(observation abrégée : " in shown
+        assert f"Décision D2 : Cass. soc.\n{pieces[5]}" in shown or pieces[4] + pieces[5] in shown
+        for line in re.findall(r"^\[P.*\n", shown, re.MULTILINE):
+            number = pieces.index(line) // 2
+            assert shown[: shown.index(line)].rpartition("Décision ")[2].startswith(f"D{number} : ")
+        assert len(re.findall(r"^Décision ", shown, re.MULTILINE)) <= len(re.findall(r"^\[P", shown, re.MULTILINE))
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] < 220
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ LEAST_CHARS = 400  # of a shortened observation
 CUT_IN_FRENCH = "(observation abrégée : {} phrases sur {}, les plus proches de la question)"
 CUT = re.compile(r"\n\(observation abrégée : \d+ phrases sur \d+, les plus proches de la question\)")
 FRAME = re.compile(r"</?extrait>|Décision (?:\S+ )?: |\[Source: ")
+MARK = re.compile(r"</?extrait>")
 PIECE = re.compile(r"^\[P\d+\] ", re.MULTILINE)
 # Structure of prompts: DSPy's field marks, and the marks of chat templates.
 _STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\]|TOOL_CALLS\])", re.IGNORECASE)
@@ -89,25 +90,43 @@ def relevant_part(text: str, question: str, most: int) -> str:
     """Keep the sentences of a text that are closest to a question, in its order, with a line that says so.
 
     Sentences are ranked by the question's words in them, rare ones first; marks of passages and sources go before. A
-    numbered piece is one sentence: what is left of it without its number would be taken for another's.
+    numbered piece is kept whole and with the lines above it that say of which decision it is, or not at all; the best
+    one always is: without any the model would have nothing to point at.
     """
     if len(text) <= most:
         return text
     text = CUT.sub("", text)
-    sentences = [text[start:end] for start, end in split_sentences(text)]
+    sentences, above = [text[start:end] for start, end in split_sentences(text)], dict[int, list[int]]()
     if PIECE.search(text):
         sentences = text.splitlines(keepends=True)
+        above = _lines_above(sentences)
     terms = frozenset(lexical_words(question))
     words = [terms.intersection(lexical_words(sentence)) for sentence in sentences]
     n_with = Counter(word for in_sentence in words for word in in_sentence)
     rank = [(not FRAME.match(part), -sum(1 / n_with[word] for word in words[at])) for at, part in enumerate(sentences)]
-    kept, left = set(), most
-    for at in sorted(range(len(sentences)), key=rank.__getitem__):
-        if len(sentences[at]) <= left:
-            kept.add(at)
-            left -= len(sentences[at])
+    chosen = [at for at, part in enumerate(sentences) if not above or at in above or MARK.match(part)]
+    kept, left = set[int](), most
+    for at in sorted(chosen, key=rank.__getitem__):
+        new = {at, *above.get(at, ())} - kept
+        size = sum(len(sentences[number]) for number in new)
+        if size <= left or (at in above and kept.isdisjoint(above)):
+            kept |= new
+            left -= size
     shown = "".join(sentence for at, sentence in enumerate(sentences) if at in kept) or text[:most]
     return f"{shown.rstrip()}\n{CUT_IN_FRENCH.format(len(kept), len(sentences))}"
+
+
+def _lines_above(lines: Sequence[str]) -> dict[int, list[int]]:
+    """Return, by the number of each piece's line, those of the lines that say of which decision it is."""
+    above, head = dict[int, list[int]](), list[int]()
+    for at, line in enumerate(lines):
+        if PIECE.match(line):
+            above[at] = head
+        elif at and PIECE.match(lines[at - 1]):
+            head = [at]
+        else:
+            head.append(at)
+    return above
 
 
 def without_marks(text: str) -> str:
