@@ -133,7 +133,7 @@ def one_run(agent, server, number: int) -> Measured:
         before, slept = now, waited
     assert stream.prediction.status == "answered", stream.prediction.notice
     ended = time.perf_counter()
-    return Measured(steps, tools, asking, checking, 1000 * (ended - before), 1000 * (ended - started))
+    return Measured(steps[1:], tools, asking, checking, 1000 * (ended - before), 1000 * (ended - started))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ from support.agent_scripts import QUESTION, sound
 from support.scripted_server import ScriptedServer
 
 from legal_rag.agent import LegalReActAgent, build_language_model, default_instructions
+from legal_rag.agent.agent import CHARS_PER_TOKEN
 from legal_rag.agent.instructions import instruction_names
 from legal_rag.retriever import build_retriever
-
-CHARS_PER_TOKEN = 3.3  # of French, by the tokenizers of small models; see docs
 
 EVERY = pytest.mark.parametrize("name", ["code_du_travail", "constitutionnel", "jurisprudence"])
 
