@@ -98,8 +98,10 @@ def read_step(text: str, tools: Mapping[str, Tool]) -> Step:
 def read_answer(text: str) -> tuple[str, tuple[str, ...]]:
     """Parse a reply to the request for the answer: the answer, and the names of the pieces that it rests on."""
     fields, rest = _step_fields(_object_in(text))
-    evidence = _names_in(fields["evidence"])
-    return clean_answer(_answer_in(fields) or _answer_in(read_arguments(fields["arguments"]) or rest) or text), evidence
+    arguments = read_arguments(fields["arguments"]) or rest
+    evidence = _names_in(fields["evidence"] or arguments.get("evidence"))
+    unread = "" if _NAMED_CALL.search(text) else text  # the call of a tool is no answer
+    return clean_answer(_answer_in(fields) or _answer_in(arguments) or unread), evidence
 
 
 def clean_answer(text: str, *, only_clear: bool = False) -> str:
