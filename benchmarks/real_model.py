@@ -312,14 +312,14 @@ def list_entities(library: Library, api_base: str, n_documents: int, seconds: fl
         text = library.document(doc_id).content[:EXTRACTED_CHARS]
         try:
             with deadline.within(seconds):
-                found = Extractor(settings).extract(text, doc_id, untested)
+                result = Extractor(settings).extract(text, doc_id, untested)
         except deadline.DeadlineError:
             continue
         tests = ClassTests(text, schema)
-        for one in found.extractions:
-            name, span = one["extraction_class"], (one["char_start"], one["char_end"])
+        for entity in result.extractions:
+            name, span = entity["extraction_class"], (entity["char_start"], entity["char_end"])
             kept = "no" if tests.refuses(name, span) else "yes"
-            print(as_row((doc_id, name, " ".join(one["extraction_text"].split()), kept)), flush=True)
+            print(as_row((doc_id, name, " ".join(entity["extraction_text"].split()), kept)), flush=True)
 
 
 def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float) -> Outcome:
