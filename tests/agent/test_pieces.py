@@ -45,7 +45,7 @@ def test_pieces_are_named_in_the_order_in_which_they_are_shown_and_keep_their_na
         f"[P2] (argument d'une partie) {AGENT}"
     )
     assert pieces.show(DOCUMENT, 0, len(ACCOUNT)) == f"[P1] {ACCOUNT}"
-    assert (pieces.names, pieces.doc_ids) == (["P1", "P2"], ["A"])
+    assert pieces.names == ["P1", "P2"]
     assert pieces.is_shown("A", len(ACCOUNT) - 1, len(ACCOUNT) + 1)
     assert not pieces.is_shown("A", len(ACCOUNT), len(ACCOUNT) + 1)
     assert not pieces.is_shown("B", 0, 10)

@@ -174,7 +174,7 @@ def test_the_model_is_told_the_types_of_the_graph_and_in_few_words(ask):
     told = tag_instructions()
     for name in (*NODE_TYPES, *EDGE_TYPES, *EPISODE_STATUSES):
         assert re.search(rf"\b{name}\b", told)
-    assert told.startswith("Facultatif, tout à la fin de answer")
+    assert told.startswith("Facultatif, à la toute fin de answer")
     assert len(told) < 1000
     _, server = ask(sound)
     assert [prompt.count(told) for prompt in server.prompts] == [1] * len(server.prompts)

@@ -55,11 +55,6 @@ class Pieces:
         """The names so far, in order."""
         return list(self._by_name)
 
-    @property
-    def doc_ids(self) -> list[str]:
-        """The ids of their documents, each once, in order."""
-        return list(dict.fromkeys(piece.doc_id for piece in self._by_name.values()))
-
     def show(self, document: Document, start: int, end: int, speaker: str = "") -> str:
         """Return a span as the model is to read it, on one line after its name; it keeps the name it has."""
         name = self._names.setdefault((document.id, start, end), f"P{len(self._names) + 1}")

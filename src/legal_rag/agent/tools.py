@@ -94,8 +94,8 @@ class _Tools:
     def search_legal_docs(self, query: str, filters: dict[str, Any] | None = None, k: int | None = None) -> str:
         """d'autres mots à chercher dans le corpus, si les passages ne suffisent pas.
 
-        filters, facultatif : un objet avec juridiction, formation, solution, date_from, date_to, number, article ou
-        entites ; k : combien de passages.
+        filters, facultatif : un objet avec juridiction, formation, solution, date_from, date_to, number, article,
+        entites.
         """
         asked = asked_filters(filters)
         k = self._search_k if k is None else k
@@ -189,8 +189,7 @@ class _Tools:
     def graph_neighbours(self, name: str, type: str = "") -> str:
         """qui cite ou casse une décision, ce qu'elle applique, qui l'a rendue.
 
-        name : identifiant, numéro, article avec son code, ou nom ; type, facultatif : cites, applies, overrules,
-        upholds, decided_by, party_to.
+        type, facultatif, en choisit : cites, applies, overrules, upholds, decided_by, party_to.
         """
         with self._log.record("search", "graph_neighbours", name=name, type=type) as ids:
             try:

@@ -12,15 +12,24 @@ from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.markers import MarkedReference
 from legal_rag.citations.plain import legible
+from legal_rag.citations.relevance import Topic
 from legal_rag.citations.sources import SourceText, SourceTexts
-from legal_rag.citations.wording import content_words, cues_of, says_the_same, telling_stems
+from legal_rag.citations.wording import (
+    LEAST_SHARE,
+    content_stems,
+    content_words,
+    cues_of,
+    denies_otherwise,
+    says_the_same,
+    telling_stems,
+)
 from legal_rag.law.courts import find_formations, find_named_courts, words_of_value
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
 from legal_rag.law.tree import Paragraph, Speaker, speaker_in_french
 from legal_rag.law.words import negations
 
-# verified: every quotation of the sentence is word for word in the passage cited, and the sentence states nothing
-# else that can be checked and is not there; a sentence that quotes nothing is never verified.
+# verified: every quotation of the sentence is word for word in the passage cited, speaks of what the sentence says, and
+# the sentence states nothing else that can be checked and is not there; one that quotes nothing is never verified.
 # relocated: the same, at another place of the same decision, or of the only other decision read that holds it.
 # supported: quotes nothing; every fact is in one or two neighbouring sentences of the passage, with most of its
 # content words, and negation and direction agree there: same facts, same words, not same meaning.
@@ -147,13 +156,58 @@ def _cite_checked(
     others: Sequence[SourceText] = (),
 ) -> Citation:
     if places is None:
-        spans = {quotation: source.quotation_spans(quotation.text) for quotation in claim.quotations}
-        places = {quote: min(hits, key=lambda span: abs(span[0] - cited[0])) for quote, hits in spans.items() if hits}
-    part = claim.only(places)
-    warnings = _check_surroundings(part, source, [places[quotation] for quotation in part.quotations], cited, others)
+        hits_of = {quotation: source.quotation_spans(quotation.text) for quotation in claim.quotations}
+        places = {quote: min(hits, key=lambda span: abs(span[0] - cited[0])) for quote, hits in hits_of.items() if hits}
+    part, spans, own = claim.only(places), sorted(places.values()), claim.own_words
+    is_beside = _is_sentence_beside(claim)
+    restated = is_beside and _is_restated(own, source, spans)
+    topic = Topic(own, [quotation.text for quotation in claim.quotations], source, spans, _facts_to_find(own, source))
+    objection = ""
+    if topic.is_formal:
+        objection = "" if topic.stands_there() else OFF_TOPIC
+    elif is_beside and not restated and _shares_most_words(own, source, spans):
+        objection = OTHERWISE
+    elif not (restated or topic.is_spoken_of(is_sentence=is_beside)):
+        said = part if not is_beside and _quotes_less_than_it_says(part) else own._replace(quotations=part.quotations)
+        objection = "" if _is_supported(said, source, cited) else OFF_TOPIC
+    around = [places[quotation] for quotation in part.quotations]
+    warnings = _check_surroundings(part, source, around, cited, others, restated=restated)
+    if objection:
+        return _cite(source, cited, "unverified")._replace(warnings=(*(warnings or ()), objection))
     if warnings is None or (_quotes_a_term(part) and not _is_supported(part, source, cited)):
         return _cite(source, cited, "unverified")
     return _cite(source, cited, status)._replace(warnings=warnings)
+
+
+def _is_sentence_beside(claim: Claim) -> bool:
+    """Does a claim say something and then quote, as in "Le bailleur répond du trouble. « … »"?"""
+    first, last = claim.quotations[0].start - claim.start, claim.quotations[-1].end - claim.start
+    before = claim.lead or claim.text[: max(first, 0)]
+    return _is_sentence(legible(before).lower()) and not content_stems(claim.text[last:])
+
+
+def _is_sentence(before: str) -> bool:
+    """Do the words before a quotation, in lower case, say something, and not lead into it?"""
+    fewest = 2 if before.rstrip().endswith(":") else 1  # one word before a colon is a label
+    return not _LEADS.search(before) and len(content_stems(before)) >= fewest
+
+
+def _is_restated(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
+    """Do one or two sentences at the places quoted, or next to them, say the same as a claim's own words?"""
+    sentences = _sentences_at(source, places, beyond=1)
+    return next(_supporting_spans(own, source, sentences, reworded=True), None) is not None
+
+
+def _shares_most_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
+    stems = telling_stems(own.text)
+    text = " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
+    return bool(stems) and len(stems & telling_stems(text)) >= LEAST_SHARE * len(stems)
+
+
+def _sentences_at(source: SourceText, places: Sequence[Span], *, beyond: int = 0) -> list[Span]:
+    ranges = [source.sentence_numbers(*place) for place in places]
+    numbers = {number for first, last in ranges for number in range(max(first - beyond, 0), last + beyond)}
+    return [span for number in sorted(numbers) for span in source.sentence_spans[number : number + 1]]
 
 
 def _quotations_within(claim: Claim, source: SourceText, span: Span | None) -> dict[Quotation, Span]:
@@ -216,8 +270,13 @@ def _sentences_and_pairs(sentences: Sequence[Span]) -> Iterator[Span]:
             yield start, end
 
 
-def _supporting_spans(claim: Claim, source: SourceText, sentences: Sequence[Span]) -> Iterator[Span]:
-    """Yield the sentences, and pairs of neighbours, that state all the facts of a claim and say the same."""
+def _supporting_spans(
+    claim: Claim, source: SourceText, sentences: Sequence[Span], *, reworded: bool = False
+) -> Iterator[Span]:
+    """Yield the sentences, and pairs of neighbours, that state all the facts of a claim and say the same.
+
+    `reworded`: see `says_the_same`.
+    """
     stems, facts, courts = telling_stems(claim.text), _facts_to_find(claim, source), _courts_to_find(claim, source)
     known = telling_stems(source.own.court)
     if not (stems or facts):
@@ -235,7 +294,7 @@ def _supporting_spans(claim: Claim, source: SourceText, sentences: Sequence[Span
             continue
         named = _courts_named(text) if courts else []
         if all(any(court <= name for name in named) for court in courts) and says_the_same(
-            claim.text, text, known=known
+            claim.text, text, known=known, reworded=reworded
         ):
             yield span
 
@@ -298,17 +357,32 @@ _CLAIMED = re.compile(
 _COURT = re.compile(
     rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}[^.;:“”]{{0,20}} (?:la cour|la juridiction|le conseil)"
 )
+# How words end that lead into the quotation after them: "juge que", "selon l'article 4,"; others are a sentence of their own.
+_LEADS = re.compile(
+    rf"(?:[,;(—–-]|\b{_SAYS}[^.;:]{{0,25}}:"
+    r"|\b(?:que|de|du|des|à|aux?|par|sur|en|pour|selon|et|mais|car|ou|où|dont|qui|quel(?:le)?s?|comme|l[ae]s?|une?|ces?|cette|son|sa|ses"
+    rf"|est|sont|était|a|ont|avait|être|avoir|doit|peut|{_SAYS})|\w['’])\W{{0,3}}\Z|\A\W*\Z"
+)
+_DENYING = frozenset({"not", "wrongly", "refuses", "except"})
 _MODALS = ("must", "maybe")
 
 OF_PARTY = "Ces mots sont ceux d'une partie, non de la juridiction."
 OF_LOWER_COURT = "Ces mots sont ceux de la décision attaquée, non de la juridiction."
 OF_CENSURED = "Ces mots sont ceux de la décision attaquée, que la juridiction censure sur ce point."
 AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
+OTHERWISE = "La phrase ne dit pas la même chose que la citation."
+OFF_TOPIC = "La citation ne parle pas de ce que dit la phrase."
 INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
 
 
 def _check_surroundings(
-    claim: Claim, source: SourceText, places: Sequence[Span], cited: Span, others: Sequence[SourceText] = ()
+    claim: Claim,
+    source: SourceText,
+    places: Sequence[Span],
+    cited: Span,
+    others: Sequence[SourceText] = (),
+    *,
+    restated: bool = False,
 ) -> tuple[str, ...] | None:
     """Check the words around the quotations of a claim, whose spans in `source` are `places`.
 
@@ -318,11 +392,11 @@ def _check_surroundings(
     Returns:
         Warnings, French sentences; None if the words contradict the decision.
     """
-    warnings = _SurroundingsCheck(claim, source, places, cited).warnings()
+    warnings = _SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
     if warnings is None and others:
         for other in others:
             claim = claim._replace(facts=_facts_to_find(claim, other))
-        return _SurroundingsCheck(claim, source, places, cited).warnings()
+        return _SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
     return warnings
 
 
@@ -343,9 +417,16 @@ def _courts_named(text: str) -> list[frozenset[str]]:
 
 def _quotes_a_term(claim: Claim) -> bool:
     """Is so little quoted that a sentence rests on its own words?"""
-    quoted = sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
+    return _n_quoted(claim) < TERM_WORDS and _quotes_less_than_it_says(claim)
+
+
+def _quotes_less_than_it_says(claim: Claim) -> bool:
     framing = telling_stems(_blank_spans(claim.masked, find_named_courts(claim.masked)))
-    return quoted < TERM_WORDS and len(framing) > quoted
+    return len(framing) > _n_quoted(claim)
+
+
+def _n_quoted(claim: Claim) -> int:
+    return sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
 
 
 class _SurroundingsCheck:
@@ -360,8 +441,10 @@ class _SurroundingsCheck:
         self._near_spans: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
         self._warnings: list[str] = []
 
-    def warnings(self) -> tuple[str, ...] | None:
-        checks = (self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self._wrong_speaker)
+    def warnings(self, *, restated: bool = False) -> tuple[str, ...] | None:
+        checks = [self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self._wrong_speaker]
+        if restated:
+            checks.remove(self._denied)
         if any(check() for check in checks):
             return None
         self._warn_of_context()
@@ -512,6 +595,9 @@ class _SurroundingsCheck:
                     return True
                 continue
             cues, source_cues = cues_of(before[-120:]), cues_of(led)
+            quoted = self._source.content[slice(*place)]
+            if _is_sentence(before) and cues_of(quoted) & _DENYING and not denies_otherwise(before, quoted):
+                source_cues |= _DENYING
             denying = cues & {"not", "wrongly", "refuses"} - {"refuses" if REPORTED.search(before) else ""}
             if denying - source_cues:
                 if self._negation_governs(before):

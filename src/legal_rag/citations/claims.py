@@ -63,6 +63,14 @@ class Claim(NamedTuple):
     text: str
     quotations: list[Quotation]
     facts: list[Fact]  # outside the quotations
+    lead: str = ""  # what its sentence says before it, cut off by another marker, where it says nothing but quotations
+
+    @property
+    def own_words(self) -> "Claim":
+        """The claim without quotations: what it says itself, or else its lead."""
+        if self.lead:
+            return self._replace(text=self.lead, quotations=[], facts=[])
+        return self._replace(text=self.masked, quotations=[])
 
     @property
     def quotes(self) -> bool:

@@ -19,6 +19,7 @@ from legal_rag.citations.markers import (
 )
 from legal_rag.citations.plain import read_plain
 from legal_rag.citations.sources import SourceTexts
+from legal_rag.citations.wording import content_stems
 
 _ABSTENTION = re.compile(
     r"\baucune? (?:passage|décision|élément|information|document|texte|résultat|réponse|jurisprudence)\b"
@@ -148,7 +149,11 @@ class Enrichment:
         if self._text.begins_line(at) or not self._text.says_something(max(start, done), at):
             start, end = next((span for span in self._text.sentences if span[0] <= last < span[1]), (at, last))
             return self._text.claim(at, last if following < end else end)
-        return self._text.claim(max(start, done) if done <= at else at, at if following < end else max(at, end))
+        claim = self._text.claim(max(start, done) if done <= at else at, at if following < end else max(at, end))
+        before = self._claims[-1][0] if self._claims else None
+        if before and start < before.end and not content_stems(claim.masked):
+            return claim._replace(lead=before.own_words.text)
+        return claim
 
     def _cite_unmarked(self) -> None:
         """Cite the quotations that no marker covers, where exactly one document has them."""

@@ -16,7 +16,7 @@ from legal_rag.base.text import LETTERS, Folded, Span, find_exact, fold, is_whol
 from legal_rag.citations.claims import BRACKETS, ClaimPart, Join, edited_reading, readings_of
 from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stated_in
 from legal_rag.citations.plain import plain_words
-from legal_rag.citations.wording import cues_of
+from legal_rag.citations.wording import content_stems, cues_of
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import outcome_of
 from legal_rag.law import read
@@ -65,6 +65,7 @@ class SourceText:
         self.doc_id, self.content = doc_id, content
         self._document, self._read_passages = document, passages
         self._spans_by_quotation: dict[str, list[Span]] = {}
+        self._stems: dict[int, frozenset[str]] = {}  # of sentences, by their number
 
     @property
     def title(self) -> str:
@@ -89,9 +90,20 @@ class SourceText:
 
     def sentences_in(self, start: int, end: int) -> list[Span]:
         """Return the sentences that share a character with a span."""
-        first = max(bisect_right(self._sentence_spans, (start, len(self.content))) - 1, 0)
-        last = bisect_left(self._sentence_spans, (end, 0))
-        return self._sentence_spans[first : max(last, first + 1)]
+        return self.sentence_spans[slice(*self.sentence_numbers(start, end))]
+
+    def sentence_numbers(self, start: int, end: int) -> Span:
+        """Return the numbers of the sentences that share a character with a span: the first, and one past the last."""
+        first = max(bisect_right(self.sentence_spans, (start, len(self.content))) - 1, 0)
+        return first, max(bisect_left(self.sentence_spans, (end, 0)), first + 1)
+
+    def stems_of_sentences(self, first: int, last: int) -> list[frozenset[str]]:
+        """Return the stems of what each of the sentences from `first` to before `last` says, as far as there are any."""
+        for number in range(max(first, 0), min(last, len(self.sentence_spans))):
+            if number not in self._stems:
+                start, end = self.sentence_spans[number]
+                self._stems[number] = content_stems(plain_words(self.content[start:end]))
+        return [self._stems[number] for number in range(max(first, 0), min(last, len(self.sentence_spans)))]
 
     def stated(self, start: int, end: int) -> Stated:
         """Return what a span of the text states."""
@@ -154,7 +166,8 @@ class SourceText:
         return max(inside, key=lambda passage: min(passage.end, span[1]) - max(passage.start, span[0]), default=None)
 
     @cached_property
-    def _sentence_spans(self) -> list[Span]:
+    def sentence_spans(self) -> list[Span]:
+        """The sentences of the text."""
         return split_sentences(self.content)
 
     @cached_property

@@ -5,7 +5,7 @@ Lexical, not logical: equal words with equal polarity, whatever they mean.
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -25,6 +25,10 @@ _SILENT = _GRAMMAR | _REPORTING
 _CUES = {kind: re.compile(negations(kind=kind)) for kind in ("not", "except")} | {
     name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()
 }
+_SAYING = frozenset({"", *TABLES["saying_cues"]})
+_CLAUSE_OPENERS = frozenset({"que", "qu", "qui", "dont", "où", "si", "lorsque", "lorsqu", "quand", "mais"})
+_MODALS = frozenset({"must", "maybe"})
+_OPPOSITE_MODALS = {frozenset({modal}) for modal in _MODALS}
 _AFTER_A_VERB = re.compile(rf"{negations(after=True)}|(?:que|qu)\b")  # "que": "ne paie que"
 _OPPOSITES = {word: frozenset(row) - {word} for row in TABLES["opposites"] for word in row}
 _PREFIXES = ("in", "im", "ir", "il", "non", "dé", "dés", "més", "mal", "anti", "contre", "sur", "sous")
@@ -73,11 +77,11 @@ def cues_of(text: str) -> frozenset[str]:
     return frozenset(cue for cue in _token_cues(_tokenize(text)) if cue)
 
 
-def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset()) -> bool:
+def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset(), reworded: bool = False) -> bool:
     """Does a source, one or two neighbouring sentences, say what a claim does, in most of its words?
 
     It must deny what the claim denies and nothing else. It need not have the stems `known`: of the decision's own
-    court.
+    court. `reworded`: other words, not opposite ones, may stand in the place of its own.
     """
     claim_words, source_words = words_of_sentence(claim), words_of_sentence(source)
     telling = [at for at, word in enumerate(claim_words) if _is_telling(word) and word.stem not in known]
@@ -86,12 +90,41 @@ def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset(
     pairs = _align_words(claim_words, telling, source_words)
     if len(pairs) < LEAST_SHARE * len(telling):
         return False
-    return _same_sense(claim_words, source_words, telling, pairs)
+    return _same_sense(claim_words, source_words, telling, pairs, reworded=reworded)
+
+
+def denies_otherwise(claim: str, source: str) -> bool:
+    """Does a claim deny, in one of its clauses, a word that a source has in clauses without a negation only?"""
+    return bool(_denied_stems(claim) & telling_stems(source) - _denied_stems(source))
+
+
+def _denied_stems(text: str) -> set[str]:
+    """Return the stems of the telling words in clauses with a negation."""
+    tokens = _tokenize(text)
+    clauses: list[list[tuple[str, str]]] = [[]]
+    for token, cue in zip(tokens, _token_cues(tokens), strict=True):
+        if token in _CLAUSE_OPENERS or not token[0].isalnum():
+            clauses.append([])
+        clauses[-1].append((token, cue))
+    denied = (clause for clause in clauses if any(cue == "not" for _, cue in clause))
+    return {stem for clause in denied for stem in telling_stems(" ".join(token for token, _ in clause))}
 
 
 def is_grammar(word: str) -> bool:
     """Is a folded word one of four letters and more that is grammar?"""
     return word in _GRAMMAR
+
+
+@lru_cache(2048)
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of what a text says: `telling_stems`, and those of verbs such as "annule" and "refuse"."""
+    words = (word for word in _tokenize(text) if len(word) >= 4 and word.isalpha() and word not in _SILENT)
+    return frozenset(stem_of(word) for word in words if _cue_of_word(word) in _SAYING)
+
+
+def is_shared(stem: str, stems: Set[str]) -> bool:
+    """Is a stem, or that of a synonym, among others?"""
+    return stem in stems or not _SYNONYMS.get(stem, frozenset()).isdisjoint(stems)
 
 
 @lru_cache(2048)
@@ -123,7 +156,7 @@ def _token_cues(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the kind of cue of each token, or ""; "que" is one where it restricts: "ne … que"."""
     denied = False  # after "ne", before its "pas"
     for number, word in enumerate(tokens):
-        kind = next((name for name, pattern in _CUES.items() if pattern.match(word)), "")
+        kind = _cue_of_word(word)
         if word == "tort" and (number == 0 or tokens[number - 1] not in ("à", "a")):
             kind = ""
         if word == "ne":
@@ -133,6 +166,12 @@ def _token_cues(tokens: Sequence[str]) -> Iterator[str]:
         elif kind == "not" or word in ".;:!?\n":
             denied = False
         yield kind
+
+
+@lru_cache(16384)
+def _cue_of_word(word: str) -> str:
+    """Return the kind of cue that a word is by itself, or ""."""
+    return next((name for name, pattern in _CUES.items() if pattern.match(word)), "")
 
 
 def _cues_bearing_on(tokens: Sequence[str], cues: Sequence[str], at: int) -> Iterator[str]:
@@ -163,15 +202,20 @@ def _align_words(claim: Sequence[Word], telling: Sequence[int], source: Sequence
     return pairs
 
 
-def _same_sense(claim: Sequence[Word], source: Sequence[Word], telling: Sequence[int], pairs: dict[int, int]) -> bool:
-    if any(claim[here].cues ^ source[at].cues for here, at in pairs.items()):
+def _same_sense(
+    claim: Sequence[Word], source: Sequence[Word], telling: Sequence[int], pairs: dict[int, int], *, reworded: bool
+) -> bool:
+    ignored = _MODALS if reworded else frozenset()
+    if any((claim[here].cues ^ source[at].cues) - ignored for here, at in pairs.items()):
         return False
-    if not _same_between(claim, source, pairs):
+    if any({claim[here].cues & _MODALS, source[at].cues & _MODALS} == _OPPOSITE_MODALS for here, at in pairs.items()):
+        return False
+    if not reworded and not _same_between(claim, source, pairs):
         return False
     first, last = min(pairs.values()), max(pairs.values())
     near = source[max(0, first - BEFORE) : last + NEIGHBOURS + 1]
     claim_cues, source_cues = _count_cues(claim), _count_cues(near)
-    if any(n > source_cues.get(kind, 0) for kind, n in claim_cues.items()):
+    if any(n > source_cues.get(kind, 0) for kind, n in claim_cues.items() if kind not in ignored):
         return False
     begins = min(pairs)
     if _leading_cues(claim, begins) ^ _leading_cues(source, pairs[begins]):
@@ -181,7 +225,7 @@ def _same_sense(claim: Sequence[Word], source: Sequence[Word], telling: Sequence
         return False
     missing = {claim[at].stem for at in telling if at not in pairs}
     unmatched = {claim[at].text for at in telling if claim[at].stem in missing}
-    others = {word.text for word in source[first : last + 1] if _is_telling(word)}
+    others = {word.text for word in (near if reworded else source[first : last + 1]) if _is_telling(word)}
     return not any(_are_opposite(word, other) for word in unmatched for other in others)
 
 

@@ -44,7 +44,9 @@ CONTEXT_TOO_LONG = """la liste des {n} décisions sur lesquelles porte la questi
 être : lisez-les par les fonctions."""
 CONTEXT_OF_CORPUS = "une description du corpus, avec des résumés ; lisez les décisions par les fonctions."
 QUESTION = "Question : {question}"
-TURN = "Tour {number}/{most} : écrivez le programme suivant, dans un bloc ```repl."
+TURN = "Tour {number}/{most} : écrivez le premier programme, dans un bloc ```repl."
+NEXT_TURN = """Tour {number}/{most} : si ce qui est affiché répond à la question, rendez-le par FINAL(valeur) ; sinon, \
+écrivez un autre programme, dans un bloc ```repl."""
 
 
 def prompt_text(name: str, **values: Any) -> str:

@@ -16,7 +16,7 @@ from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
 from legal_rag.agent.tool_outputs import LEAST_CHARS, relevant_part
-from legal_rag.deep_read.prompts import QUESTION, TURN, answer_text
+from legal_rag.deep_read.prompts import NEXT_TURN, QUESTION, TURN, answer_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, names_stored, parsed
 from legal_rag.deep_read.settings import Limits
@@ -212,7 +212,7 @@ class SandboxedRLM(RLM):
         del messages[-1]
         number = sum(message["role"] == "assistant" for message in messages) + 1
         before = self._printed if number > 1 else messages[-1]["content"]
-        turn = TURN.format(number=number, most=self.max_iterations)
+        turn = (NEXT_TURN if number > 1 else TURN).format(number=number, most=self.max_iterations)
         messages[-1] = {"role": "user", "content": f"{before}\n\n{turn}"}
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:

@@ -134,10 +134,10 @@ class ClassTests:
     @cached_property
     def _classes_of(self) -> dict[Span, set[str]]:
         """The classes of each passage that the rules find."""
-        found: dict[Span, set[str]] = {}
+        names: dict[Span, set[str]] = {}
         for entity in find_entities(self._reading):
-            found.setdefault((entity["char_start"], entity["char_end"]), set()).add(entity["extraction_class"])
-        return found
+            names.setdefault((entity["char_start"], entity["char_end"]), set()).add(entity["extraction_class"])
+        return names
 
     @cached_property
     def _courts(self) -> list[_Place]:
