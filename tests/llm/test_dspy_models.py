@@ -84,10 +84,23 @@ def test_what_is_not_text_is_refused_and_not_left_out():
     with ScriptedServer(nth) as server:
         lm = built(server)
         tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-        for wrong in ({"tools": [tool]}, {"response_format": {"type": "json_object"}}):
-            with pytest.raises(dspy.LMError, match="only text is sent"):
-                lm("?", **wrong)
+        with pytest.raises(dspy.LMError, match="only text is sent"):
+            lm("?", tools=[tool])
         assert server.prompts == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"type": "json_object"},
+        {"type": "json_schema", "json_schema": {"name": "etape", "schema": {"type": "object", "properties": {}}}},
+    ],
+    ids=["object", "schema"],
+)
+def test_the_form_of_a_reply_is_sent_as_servers_know_it(form):
+    with ScriptedServer(nth) as server:
+        built(server)("?", response_format=form)
+    assert [request["response_format"] for request in server.requests] == [form]
 
 
 # --- predictors within a budget

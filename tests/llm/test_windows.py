@@ -82,7 +82,10 @@ def test_a_server_of_ones_own_is_asked_once_what_it_takes(pages, window):
         assert len(server.fetched) == (1 if "n_ctx" in str(pages.get("/props")) and window else 2)
 
 
-@pytest.mark.parametrize(("silence", "probes"), [(STAY, 1), (RESET, 6), (response(b"no", status="501 X"), 2)])
+REFUSAL = response(b"no", "Connection: close", status="501 X")
+
+
+@pytest.mark.parametrize(("silence", "probes"), [(STAY, 1), (RESET, 6), (REFUSAL, 2)])
 def test_a_server_that_says_nothing_of_itself_is_asked_all_the_same(silence, probes, monkeypatch):
     monkeypatch.setattr("legal_rag.llm.server.PROBE_SECONDS", 0.1)
     reply = response(completion("Oui"), "Connection: close")
