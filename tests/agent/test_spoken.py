@@ -56,6 +56,20 @@ def cite(quote, doc_id="A", content=CONTENT, status="verified"):
     return Citation(doc_id, start, start + len(quote), quote, status)
 
 
+def test_a_model_reads_who_speaks_where_it_is_not_the_court(library, tiny_encoder):
+    read = next(
+        tool
+        for tool in build_tools(library, build_retriever(library, tiny_encoder))
+        if tool.__name__ == "lookup_legal_doc"
+    )
+    lines = read("A").splitlines()
+    (quashed,) = (line for line in lines if QUASHED in line)
+    assert re.match(r"\[P\d+\] \([^)]*censur", quashed)
+    (answer,) = (line for line in lines if ANSWER in line)
+    assert re.match(r"\[P\d+\] (?!\()", answer)
+    assert " ".join(CONTENT.split()) in " ".join(re.sub(r"\[P\d+\](?: \([^)]*\))?", "", read("A")).split())
+
+
 def test_a_citation_says_who_speaks_and_where(library):
     rule = "l'employeur propose un autre emploi au salarié inapte"
     text, court, ruling, quashed, bail = located(

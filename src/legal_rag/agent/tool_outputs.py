@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from legal_rag.agent.pieces import Pieces
@@ -18,8 +19,10 @@ from legal_rag.extraction.lookup import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law.citation import legal_citation
-from legal_rag.law.sentences import split_sentences
+from legal_rag.law.sentences import split_sentences, without_blanks
+from legal_rag.law.tree import Paragraph
 from legal_rag.library.bm25 import lexical_words
+from legal_rag.library.outlines import LocatedPassage
 from legal_rag.library.store import StoredChunk
 from legal_rag.retriever.retriever import SearchHit
 
@@ -166,10 +169,23 @@ def document_text(document: Document, score: float | None = None) -> str:
     return f"{_head(document, score)}\n\n{document.content}"
 
 
-def window_text(document: Document, window: Window, pieces: Pieces) -> str:
-    """Write a window of a decision: the decision's metadata, then the window's pieces, one a line after its name."""
-    lines = (pieces.show(document, start, end) for start, end in window.pieces)
-    return "\n".join([_head(document, most=FIELD_CHARS), *lines])
+def window_text(document: Document, window: Window, pieces: Pieces, spoken: Sequence[LocatedPassage] = ()) -> str:
+    """Write a window of a decision: the decision's metadata, then the window's pieces, one a line after its name.
+
+    `spoken` is who speaks where in it: pieces end where the speaker changes, and say whose they are if not the court's.
+    """
+    lines = [_head(document, most=FIELD_CHARS)]
+    for start, end in window.pieces:
+        changes = {at for part in spoken for at in (part.char_start, part.char_end) if start < at < end}
+        for first, last in without_blanks(document.content, pairwise(sorted({start, end, *changes}))):
+            said = next((part.said for part in spoken if part.char_start <= first < part.char_end), None)
+            lines.append(pieces.show(document, first, last, speaker_told(said) if said else ""))
+    return "\n".join(lines)
+
+
+def speaker_told(paragraph: Paragraph) -> str:
+    """Return who speaks, in French, where it is not the court."""
+    return paragraph.in_french if paragraph.speaker in ("party", "lower_court") else ""
 
 
 def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:

@@ -33,10 +33,11 @@ from legal_rag.agent.tool_outputs import (
     entities_text,
     facts_around,
     shorten_line,
+    speaker_told,
     window_text,
 )
 from legal_rag.base.text import fold_text
-from legal_rag.corpus.chunking import READ_CHARS, window_at, window_number, windows_of
+from legal_rag.corpus.chunking import READ_CHARS, Window, window_at, window_number, windows_of
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.graph.graph import KnowledgeGraph
@@ -44,7 +45,7 @@ from legal_rag.graph.store import GRAPH
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.tree import TreeNode
 from legal_rag.library.library import Library
-from legal_rag.library.outlines import outline_of
+from legal_rag.library.outlines import outline_of, passages_in
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.structured import DocumentOutline
 
@@ -140,7 +141,7 @@ class _Tools:
         self._log.read(document)
         self._next_parts[document.id] = number % len(windows) + 1
         where = f"Partie {number} sur {len(windows)}.\n" if len(windows) > 1 else ""
-        return where + block(window_text(document, windows[number - 1], self._log.pieces))
+        return where + self._read(document, windows[number - 1])
 
     @bounded(refused)
     def lookup_entities(self, id: str, classes: str = "") -> str:
@@ -183,7 +184,7 @@ class _Tools:
             ids.append(document.id)
         self._log.read(document)
         window = window_at(document.content[: node.char_end], node.char_start, self._read_chars)
-        return block(window_text(document, window, self._log.pieces))
+        return self._read(document, window)
 
     @bounded(refused)
     def graph_neighbours(self, name: str, type: str = "") -> str:
@@ -214,6 +215,10 @@ class _Tools:
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
         document = self._document(doc_id)
         return document, find_section(text_of(section), outline_of(self._corpus, document.id))
+
+    def _read(self, document: Document, window: Window) -> str:
+        spoken = passages_in(self._corpus, document.id, window.start, window.end)
+        return block(window_text(document, window, self._log.pieces, spoken))
 
     def _document(self, identifier: object) -> Document:
         return find_document(resolve_id(identifier, self._corpus), self._corpus)
@@ -267,8 +272,7 @@ class _Tools:
             for _, (start, end, paragraph, _) in sorted(
                 (entry for entry in chosen if entry[0] == number), key=lambda entry: entry[1].start
             ):
-                speaker = paragraph.in_french if paragraph.speaker in ("party", "lower_court") else ""
-                lines.append(pieces.show(document, start, end, speaker))
+                lines.append(pieces.show(document, start, end, speaker_told(paragraph)))
         return block("\n".join(lines))
 
     def _head(self, doc_id: str) -> str:
