@@ -254,7 +254,8 @@ class LegalReActAgent(Agent):
         completion, extraction = self._strip_tags(draft.completion)
         text, started = log.pieces.cite(completion.text, draft.evidence), time.perf_counter()
         enricher = CitationEnricher(self._retriever.corpus)
-        answer = enricher.enrich(text, read=log.sources, seen=frozenset(log.sources))
+        seen = frozenset(log.sources)
+        answer = enricher.enrich(text, read=log.sources, seen=seen, pointed=log.pieces.quoted)
         return _Written(completion, answer, extraction, time.perf_counter() - started)
 
     def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from legal_rag.base.text import Span, fold_text
-from legal_rag.citations.markers import format_marker
+from legal_rag.citations.markers import MarkedReference, format_marker
 from legal_rag.corpus.documents import Document
 from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.library.bm25 import lexical_words
@@ -49,6 +49,7 @@ class Pieces:
     def __init__(self) -> None:
         self._by_name: dict[str, Piece] = {}
         self._names: dict[tuple[str, int, int], str] = {}
+        self.quoted = set[MarkedReference]()  # by `cite`, beside sentences in the model's own words
 
     @property
     def names(self) -> list[str]:
@@ -115,6 +116,7 @@ class Pieces:
             else:
                 first, last = best_sentences(piece.text, claim)
                 place = piece.char_start + first, piece.char_start + last
+                self.quoted.add(MarkedReference(piece.doc_id, place))
                 markers.append(f"« {piece.text[first:last]} » {format_marker(piece.doc_id, *place)}")
         cited = " ".join(["", *markers])
         return (f"{body}{cited}{stop}" if body else f"{text}{cited}"), claim

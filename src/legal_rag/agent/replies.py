@@ -32,8 +32,8 @@ BY_FIELDS = ("search_legal_docs", "lookup_legal_doc")  # tools whose steps are k
 ANSWER_FORM = '{"evidence": […], "answer": "…"}'
 ANSWERING = "les numéros des passages qui répondent, puis la réponse, en une ou deux phrases complètes."
 ANSWERING_OPTIONS = (
-    "Un passage se cite aussi après sa phrase, [P1] ; une phrase d'analyse commence par [Analyse] ; si rien ne répond,"
-    " evidence est vide et answer est « Aucun passage pertinent »."
+    "Citez-y les passages mot pour mot entre « », chaque citation suivie de son numéro, [P1] ; une phrase d'analyse"
+    " commence par [Analyse] ; si rien ne répond, evidence est vide et answer est « Aucun passage pertinent »."
 )
 _STRING = {"type": "string"}
 _TYPES: dict[Any, dict[str, Any]] = {int: {"type": "integer"}, dict: {"type": "object"}}

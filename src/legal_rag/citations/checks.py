@@ -165,7 +165,9 @@ def _cite_checked(
     objection = ""
     if topic.is_formal:
         objection = "" if topic.stands_there() else OFF_TOPIC
-    elif is_beside and not restated and _shares_most_words(own, source, spans):
+    elif (claim.is_pointed and not restated and (is_beside or not own.facts)) or (
+        is_beside and not restated and _shares_most_words(own, source, spans)
+    ):
         objection = OTHERWISE
     elif not (restated or topic.is_spoken_of(is_sentence=is_beside)):
         said = part if not is_beside and _quotes_less_than_it_says(part) else own._replace(quotations=part.quotations)

@@ -64,6 +64,7 @@ class Claim(NamedTuple):
     quotations: list[Quotation]
     facts: list[Fact]  # outside the quotations
     lead: str = ""  # what its sentence says before it, cut off by another marker, where it says nothing but quotations
+    is_pointed: bool = False  # its quotations were written for it: they must say all that it says
 
     @property
     def own_words(self) -> "Claim":

@@ -76,13 +76,18 @@ class Enrichment:
     """Checks one answer; offsets are of its plain text, without markers and Markdown."""
 
     def __init__(
-        self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], seen: Container[str] | None = None
+        self,
+        marked: MarkedText,
+        sources: SourceTexts,
+        searched: Sequence[str],
+        seen: Container[str] | None = None,
+        pointed: Container[MarkedReference] = (),
     ) -> None:
         """Take an answer without its markers; documents; ids `searched` for quotations without a correct marker.
 
-        `seen` are the ids of documents whose citations may hold; None is all.
+        `seen` are the ids of documents whose citations may hold, None all; `pointed` is as for `enrich`.
         """
-        self._seen = seen
+        self._seen, self._pointed = seen, pointed
         self._marked, self._plain = marked, read_plain(marked.plain)
         self._text = AnswerText(self._plain.text)
         self._markers = [_PlacedMarker(self._plain.place(at), at, references) for at, references in marked.markers]
@@ -117,6 +122,7 @@ class Enrichment:
                 for reference in marker.references:
                     places.setdefault(reference, marker.written)
             references = list(places)
+            claim = claim._replace(is_pointed=any(reference in self._pointed for reference in references))
             citations = [self._check_seen(citation) for citation in self._checker.check(claim, references)]
             # Fewer citations than references: all of them were wrong, and one document supports the claim.
             placed = [
@@ -244,6 +250,7 @@ class CitationEnricher:
         read: Sequence[str] | None = None,
         *,
         seen: Container[str] | None = None,
+        pointed: Container[MarkedReference] = (),
         bears_out: Callable[[str, str], str | None] = lambda before, name: None,
     ) -> EnrichedResponse:
         """Check an answer, with markers in any usual spelling.
@@ -258,13 +265,15 @@ class CitationEnricher:
                 cites, or, of a mapping, all.
             seen: Ids of the documents of which the model was shown anything: a citation of another one is not verified,
                 even if it has the words; None: no such check.
+            pointed: Places that were quoted for the sentences beside them, which the model wrote: they must say all that
+                these say, in nearly the same words.
             bears_out: For markers of receipts, see `check_receipts`; by default none is confirmed.
         """
         checked, cut = _truncate_answer(text)
         sources = SourceTexts(self._documents)
         names = DocumentNames(sources, read or ())
         marked = take_out_markers(checked, names.document)
-        done = Enrichment(marked, sources, self._ids_to_search(marked, sources, read), seen).response()
+        done = Enrichment(marked, sources, self._ids_to_search(marked, sources, read), seen, pointed).response()
         # Last, when no removed marker of a source, no tag and no escape can form another one.
         claims = [check_receipts(claim) for claim in done.ungrounded_claims]
         return done._replace(text=check_receipts(done.text, bears_out), ungrounded_claims=claims, cut=cut)
