@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from legal_rag.citations import CitationEnricher
+from legal_rag.citations.markers import MarkedReference, format_marker
 from legal_rag.corpus import read_documents
 from legal_rag.corpus.sources import SAMPLE_FILE
 
@@ -122,3 +123,25 @@ def test_of_the_wrong_pairs_of_the_benchmark_at_most_two_in_a_hundred_hold(check
     citations = [check(f"{pair['sentence']} « {pair['quotation']} » [S].", pair["doc_id"])[0] for pair in wrong]
     assert len(wrong) > 100
     assert sum(citation.holds for citation in citations) <= 0.02 * len(wrong)
+
+
+POINTED_AT = "La preuve d'une remise régulière n'est pas rapportée, et elle rendra 3 850 francs."
+RULING = f"La banque ne produit aucun coupon. {POINTED_AT}"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "status"),
+    [
+        ("La preuve d'une remise régulière n'est pas rapportée", "verified"),
+        ("3 850 francs", "verified"),
+        ("4 000 francs", "unverified"),
+        ("Oui", "unverified"),
+        ("Oui, la clause suffit à prouver la remise du coupon par la banque", "unverified"),
+    ],
+)
+def test_a_quotation_that_was_written_for_a_sentence_must_say_all_of_it(sentence, status):
+    start = RULING.index(POINTED_AT)
+    place = MarkedReference("A", (start, start + len(POINTED_AT)))
+    text = f"{sentence} « {POINTED_AT} » {format_marker(place.doc_id, *place.place)}."
+    checked = CitationEnricher({"A": RULING}).enrich(text, pointed={place})
+    assert [citation.status for citation in checked.citations] == [status]
