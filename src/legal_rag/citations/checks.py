@@ -20,6 +20,7 @@ from legal_rag.citations.wording import (
     content_words,
     cues_of,
     denies_otherwise,
+    is_shared,
     says_the_same,
     telling_stems,
 )
@@ -159,19 +160,8 @@ def _cite_checked(
         hits_of = {quotation: source.quotation_spans(quotation.text) for quotation in claim.quotations}
         places = {quote: min(hits, key=lambda span: abs(span[0] - cited[0])) for quote, hits in hits_of.items() if hits}
     part, spans, own = claim.only(places), sorted(places.values()), claim.own_words
-    is_beside = _is_sentence_beside(claim)
-    restated = is_beside and _is_restated(own, source, spans)
-    topic = Topic(own, [quotation.text for quotation in claim.quotations], source, spans, _facts_to_find(own, source))
-    objection = ""
-    if topic.is_formal:
-        objection = "" if topic.stands_there() else OFF_TOPIC
-    elif (claim.is_pointed and not restated and (is_beside or not own.facts)) or (
-        is_beside and not restated and _shares_most_words(own, source, spans)
-    ):
-        objection = OTHERWISE
-    elif not (restated or topic.is_spoken_of(is_sentence=is_beside)):
-        said = part if not is_beside and _quotes_less_than_it_says(part) else own._replace(quotations=part.quotations)
-        objection = "" if _is_supported(said, source, cited) else OFF_TOPIC
+    restated = _is_sentence_beside(claim) and _is_restated(own, source, spans)
+    objection = _objection_to(claim, part, source, spans, cited, restated=restated)
     around = [places[quotation] for quotation in part.quotations]
     warnings = _check_surroundings(part, source, around, cited, others, restated=restated)
     if objection:
@@ -179,6 +169,24 @@ def _cite_checked(
     if warnings is None or (_quotes_a_term(part) and not _is_supported(part, source, cited)):
         return _cite(source, cited, "unverified")
     return _cite(source, cited, status)._replace(warnings=warnings)
+
+
+def _objection_to(
+    claim: Claim, part: Claim, source: SourceText, spans: Sequence[Span], cited: Span, *, restated: bool
+) -> str:
+    """Return why the quotations of a claim (those in `part`) do not bear out its own words; '' if they do."""
+    own, is_beside = claim.own_words, _is_sentence_beside(claim)
+    topic = Topic(own, [quotation.text for quotation in claim.quotations], source, spans, _facts_to_find(own, source))
+    if topic.is_formal:
+        return "" if topic.stands_there() else OFF_TOPIC
+    if claim.is_pointed and (is_beside or not own.facts):
+        return "" if restated and _holds_all_words(own, source, spans) else OTHERWISE
+    if is_beside and not restated and _shares_most_words(own, source, spans):
+        return OTHERWISE
+    if restated or topic.is_spoken_of(is_sentence=is_beside):
+        return ""
+    said = part if not is_beside and _quotes_less_than_it_says(part) else own._replace(quotations=part.quotations)
+    return "" if _is_supported(said, source, cited) else OFF_TOPIC
 
 
 def _is_sentence_beside(claim: Claim) -> bool:
@@ -204,6 +212,11 @@ def _shares_most_words(own: Claim, source: SourceText, places: Sequence[Span]) -
     stems = telling_stems(own.text)
     text = " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
     return bool(stems) and len(stems & telling_stems(text)) >= LEAST_SHARE * len(stems)
+
+
+def _holds_all_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
+    text = " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
+    return all(is_shared(stem, content_stems(text)) for stem in content_stems(own.text))
 
 
 def _sentences_at(source: SourceText, places: Sequence[Span], *, beyond: int = 0) -> list[Span]:

@@ -28,7 +28,9 @@ SCHEMA = (
 )
 MAX_REPAIR = 1_000_000  # characters times brackets left open: json_repair may take a second or two for so much
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
-_FENCED = re.compile(r"\s*(?P<mark>`{3,}|~{3,})[\w+-]*[ \t]*\n(?P<text>.*?)(?:\n[ \t]*(?P=mark)[ \t]*)?\s*", re.DOTALL)
+_FENCED = re.compile(
+    r"\s*(?P<mark>`{3,}|~{3,})[\w+-]*[ \t]*\n(?P<text>.*?)(?:(?:\n|(?<=\n))[ \t]*(?P=mark)[ \t]*)?\s*", re.DOTALL
+)
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
