@@ -162,7 +162,7 @@ MISBEHAVIOURS = [
     Misbehaviour("thinks until it is cut off", at_first(Reply("<think>Voyons voyons voyons", finish_reason="length"))),
     Misbehaviour("makes up what it observes", at_first(makes_up_what_it_observes)),
     # The run.
-    Misbehaviour("repeats the same call for ever", in_steps(step("search_legal_docs", query=SEARCHED))),
+    Misbehaviour("repeats the same call for ever", in_steps(step("search_legal_docs", query=SEARCHED)), "exhausted"),
     Misbehaviour("never finishes", never_finishes, "exhausted"),
     Misbehaviour("answers at once, without searching", lambda prompt, attempt: step("finish") if wants_step(prompt) else answer("Le délai est de deux mois."), "model_failed"),  # noqa: E501
     Misbehaviour("answers where a step is expected", after_searching(lambda prompt: Reply(quotation(prompt)))),

@@ -12,13 +12,16 @@ from legal_rag.agent.react import Conversation
 from legal_rag.agent.replies import (
     clean_answer,
     fit_arguments,
+    forms_of,
     match_tool,
     read_answer,
     read_arguments,
     read_step,
 )
 from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, relevant_part, without_marks
+from legal_rag.agent.tools import build_tools
 from legal_rag.corpus.files import is_french_answer
+from legal_rag.retriever import build_retriever
 
 
 def search_legal_docs(query: str, filters: dict[str, Any] | None = None, k: int | None = None) -> str:
@@ -355,3 +358,11 @@ def test_pieces_are_kept_whole_and_below_their_own_decision_until_one_is_left():
 )
 def test_the_language_of_an_answer_is_that_of_its_own_words(answer, is_french):
     assert is_french_answer(answer) is is_french
+
+
+def test_the_form_that_a_tool_is_told_of_in_is_read_as_a_call_of_it(tiny_library, tiny_encoder):
+    tools = {tool.__name__: tool for tool in build_tools(tiny_library, build_retriever(tiny_library, tiny_encoder))}
+    for line in forms_of(tools).splitlines()[1:]:
+        form = re.search(r"\{.*?\}", line).group()
+        step = read_step(form, tools)
+        assert (step.problem, set(step.arguments.values())) == ("", {"…"}), form

@@ -143,5 +143,5 @@ def test_a_quotation_that_was_written_for_a_sentence_must_say_all_of_it(sentence
     start = RULING.index(POINTED_AT)
     place = MarkedReference("A", (start, start + len(POINTED_AT)))
     text = f"{sentence} « {POINTED_AT} » {format_marker(place.doc_id, *place.place)}."
-    checked = CitationEnricher({"A": RULING}).enrich(text, pointed={place})
+    checked = CitationEnricher({"A": RULING}).enrich(text, pointed={place: POINTED_AT})
     assert [citation.status for citation in checked.citations] == [status]

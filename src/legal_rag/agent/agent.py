@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -153,9 +153,13 @@ class LegalReActAgent(Agent):
         if unknown := sorted(set(tools or ()) - set(known)):
             raise ValueError(f"no tool named {', '.join(map(repr, unknown))} (there are: {', '.join(known)})")
 
-    @cached_property
+    @property
     def react(self) -> "LegalReAct":
-        """The loop; made at the first answer, when the model's server is asked how much it takes."""
+        """The loop for the context that the model's server has; it is asked at the first answer."""
+        return self._loop_for(is_roomy=self._is_roomy)
+
+    @cache  # noqa: B019  (two loops at most)
+    def _loop_for(self, *, is_roomy: bool) -> "LegalReAct":
         from legal_rag.agent.react import LegalReAct
 
         # Only the descriptions of these tools are used: each answer has tools of its own, which write to its log.
@@ -165,10 +169,11 @@ class LegalReActAgent(Agent):
             tools,
             self._budget.steps,
             asks_for_tags=self._asks_for_tags,
-            with_options=self._is_roomy,
+            with_options=is_roomy,
+            make_tools=self._build_tools,
         )
 
-    @cached_property
+    @property
     def _window(self) -> int | None:
         from legal_rag.llm import model_of, window_of
 

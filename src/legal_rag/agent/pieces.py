@@ -6,6 +6,7 @@ piece says what the sentence beside it says is checked with all other citations,
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from legal_rag.base.text import Span, fold_text
@@ -18,13 +19,15 @@ MAX_CITED = 200  # citations of an answer; a runaway model may write thousands
 QUOTED_CHARS = 400  # of a piece beside a sentence: whole sentences, one at least
 NAMED_SHARE = 0.3  # of a sentence's words that a piece may have less than another one, and still be its evidence
 COPIED_WORDS = 5  # of a sentence that stands in a piece: a shorter one proves nothing by itself
-QUOTES = ("«", "“", '"')
+QUOTES = ("«", "»", "“", "”", '"')
 _NAME = r"P\s?\d{1,4}"
 _POINTER = re.compile(  # no match begins within a run of blanks, so that long ones take linear time
-    rf"(?<![ \u00a0])[ \u00a0]*[\[(]\s*(?:passages?\s+)?({_NAME}(?:\s*(?:,|;|et|-|–)\s*{_NAME})*)\s*[\])]",
+    rf"(?<![ \u00a0])[ \u00a0]*[\[(]\s*(?:passages?\s+|source\s?:\s?)?"
+    rf"({_NAME}(?:\s*(?:,|;|et|-|–)\s*{_NAME})*)\s*[\])]",
     re.IGNORECASE,
 )
 _FORGED = re.compile(r"\[(?=\s?P\s?\d)", re.IGNORECASE)  # in a decision, it would pass for a piece's name
+_OPENING = re.compile(r"^\W*(?:\d{1,3}[.°]? +)?(?:considerant|attendu)?,? ?(?:qu['’e] ?)?")  # of a folded reason
 _ANALYSIS = re.compile(r"\W*\[analy", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
@@ -49,7 +52,7 @@ class Pieces:
     def __init__(self) -> None:
         self._by_name: dict[str, Piece] = {}
         self._names: dict[tuple[str, int, int], str] = {}
-        self.quoted = set[MarkedReference]()  # by `cite`, beside sentences in the model's own words
+        self.quoted: dict[MarkedReference, str] = {}  # by the last `cite`, beside sentences in the model's own words
 
     @property
     def names(self) -> list[str]:
@@ -61,7 +64,7 @@ class Pieces:
         name = self._names.setdefault((document.id, start, end), f"P{len(self._names) + 1}")
         text = document.content[start:end]
         self._by_name[name] = Piece(document.id, start, end, text)
-        shown = _FORGED.sub("⟦", " ".join(text.split()))
+        shown = without_names(" ".join(text.split()))
         return f"[{name}]{f' ({speaker})' if speaker else ''} {shown}"
 
     def is_shown(self, doc_id: str, start: int, end: int) -> bool:
@@ -82,7 +85,8 @@ class Pieces:
         words. A sentence that quotes gets the marker alone; one that is a piece's text itself is put between
         guillemets. Names of no piece become markers of no document, which the check removes and counts.
         """
-        if not _POINTER.search(answer) and "[Source" not in answer:
+        self.quoted = {}
+        if not _POINTER.search(answer) and "[Source" not in answer and "«" not in answer:
             answer = self._point(answer, [name for name in evidence if name in self._by_name])
         written, done, claim, left = list[str](), 0, "", MAX_CITED
         for pointer in _POINTER.finditer(answer):
@@ -109,14 +113,14 @@ class Pieces:
                 markers.append(f"[Source: {name}]")
             elif any(mark in claim for mark in QUOTES) or _ANALYSIS.match(claim):
                 markers.append(piece.marker)
-            elif len(claim.split()) >= COPIED_WORDS and _one_line(claim) in _one_line(piece.text):
+            elif _begins_sentence(claim, piece.text):
                 claim = f"« {claim.strip()} »"
                 body = body[:start] + claim
                 markers.append(piece.marker)
             else:
                 first, last = best_sentences(piece.text, claim)
                 place = piece.char_start + first, piece.char_start + last
-                self.quoted.add(MarkedReference(piece.doc_id, place))
+                self.quoted[MarkedReference(piece.doc_id, place)] = piece.text[first:last]
                 markers.append(f"« {piece.text[first:last]} » {format_marker(piece.doc_id, *place)}")
         cited = " ".join(["", *markers])
         return (f"{body}{cited}{stop}" if body else f"{text}{cited}"), claim
@@ -135,6 +139,18 @@ class Pieces:
                 name = max(shares, key=lambda name: shares[name] + NAMED_SHARE * (name in evidence))
                 pointed, done = f"{pointed}{answer[done:end]} [{name}]", end
         return pointed + answer[done:]
+
+
+def without_names(text: str) -> str:
+    """Return a document's text without what reads like the name of a piece."""
+    return _FORGED.sub("⟦", text)
+
+
+def _begins_sentence(claim: str, text: str) -> bool:
+    """Tell whether a claim is the text of a sentence of a piece, or its beginning: what stands before may turn it."""
+    copied = _one_line(claim)
+    sentences = (_OPENING.sub("", _one_line(text[start:end])) for start, end in split_sentences(text))
+    return len(claim.split()) >= COPIED_WORDS and any(map(str.startswith, sentences, repeat(_OPENING.sub("", copied))))
 
 
 def _one_line(text: str) -> str:

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 MAX_UNUSABLE = 3  # consecutive steps without a valid tool call
-MAX_REPEATS = 3  # repeated calls in all
+MAX_REPEATS = 3  # calls in all that gave what an earlier one gave
 MAX_SHORTENINGS = 5  # of the trajectory, for one call that overflows the context
 SHOWN_THOUGHT_CHARS = 2000  # in an event
 STOP = ["<extrait>"]  # where a model goes on with what a tool might answer
@@ -79,6 +79,7 @@ class LegalReAct(dspy.ReAct):
         *,
         asks_for_tags: bool = False,
         with_options: bool = True,
+        make_tools: Callable[[EventLog], Sequence[Tool]] | None = None,
     ) -> None:
         """Build the predictor; the `tools` are functions with French docstrings, the first one searches.
 
@@ -88,9 +89,11 @@ class LegalReAct(dspy.ReAct):
             max_iters: Steps of `forward`.
             asks_for_tags: Describe the tags: they stay in the answers that `steps` and `write` return, nowhere else.
             with_options: Tell of the tools' optional parameters.
+            make_tools: Makes the tools of one answer of `forward`, which write to its log; None takes `tools` for all.
         """
         super().__init__(dspy.Signature("question: str -> answer: str", instructions), list(tools), max_iters)
         self.asks_for_tags, self.with_options = asks_for_tags, with_options
+        self.make_tools = make_tools
         self.functions = {tool.__name__: tool for tool in tools}
         forms = STEPS.format(forms=forms_of(self.functions, with_options=with_options))
         prompt = "\n\n".join([instructions, forms, *([tag_instructions()] if asks_for_tags else [])])
@@ -106,7 +109,7 @@ class LegalReAct(dspy.ReAct):
         """Answer with DSPy's configured model, keeping its trace for optimisers."""
         budget = Budget(steps=input_args.pop("max_iters", self.max_iters))
         calls, log = ModelCalls(self.react.lm or dspy.settings.lm, budget, keeps_trace=True), EventLog()
-        steps = self.steps(input_args["question"], calls, log)
+        steps = self.steps(input_args["question"], calls, log, self.make_tools and self.make_tools(log))
         try:
             while True:
                 next(steps)
@@ -239,7 +242,7 @@ class _Loop:
         self.tools, self.trajectory = tools, trajectory
         self.unusable = 0  # steps in a row
         self._repeats = 0
-        self._calls = set[str]()
+        self._seen = set[str]()  # what calls gave
 
     @property
     def is_stuck(self) -> bool:
@@ -258,12 +261,11 @@ class _Loop:
         else:
             self.unusable = 0
             seen = step.remark + self._call_tool(step.tool, step.arguments)
+            self._repeats += seen in self._seen
+            self._seen.add(seen)
         self.trajectory.add(step.thought, "" if step.problem else step.tool, step.arguments, seen)
 
     def _call_tool(self, name: str, arguments: dict[str, Any]) -> str:
-        call = json.dumps([name, arguments], sort_keys=True, ensure_ascii=False, default=str)
-        self._repeats += call in self._calls
-        self._calls.add(call)
         try:
             return str(self.tools[name](**arguments))
         except DeadlineError:

@@ -143,7 +143,7 @@ def step_schema(tools: Mapping[str, Tool], doc_ids: Sequence[str], pieces: Seque
                     ids if parameter.name == "id" else _TYPES.get(parameter.annotation, _STRING)
                 )
         forms.append(_object_schema(properties, [*(set(properties) & {"tool"}), *required]))
-    return {"anyOf": forms}
+    return {"type": "object", "anyOf": forms}
 
 
 def answer_schema(pieces: Sequence[str], *, with_options: bool) -> dict[str, Any]:
@@ -311,12 +311,13 @@ def _step_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
         if isinstance(inner, dict):
             return _step_fields({key: value for key, value in folded.items() if key != name} | inner)
     fields: dict[str, Any] = {}
+    used = set[str]()
     for field, names in FIELDS.items():
-        given = (folded[name] for name in names.split() if name in folded)
-        texts = (value.strip() if isinstance(value, str) else value for value in given)
-        fields[field] = next((value for value in texts if value not in ("", None)), None)
-    known = " ".join(FIELDS.values()).split()
-    return fields, {str(name): value for name, value in values.items() if folded_key(str(name)) not in known}
+        given = ((name, folded[name]) for name in names.split() if name in folded)
+        texts = ((name, value.strip() if isinstance(value, str) else value) for name, value in given)
+        name, fields[field] = next((pair for pair in texts if pair[1] not in ("", None)), ("", None))
+        used.add(name)
+    return fields, {str(name): value for name, value in values.items() if folded_key(str(name)) not in used}
 
 
 def json_object(text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from legal_rag.agent.pieces import Pieces
+from legal_rag.agent.pieces import Pieces, without_names
 from legal_rag.base.text import storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import Window
@@ -34,7 +34,7 @@ _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
 MAX_EDGES = 30  # in one list
 CENTRE = "*"  # the node that a list of edges is around
 MAX_THOUGHT_CHARS = 3000  # kept of a thought
-MAX_ARGUMENT_CHARS = 1000
+SHOWN_ARGUMENT_CHARS = 1000  # of a step, in the conversation
 LEAST_CHARS = 400  # of a shortened observation
 CUT_IN_FRENCH = "(observation abrégée : {} phrases sur {}, les plus proches de la question)"
 CUT = re.compile(r"\n\(observation abrégée : \d+ phrases sur \d+, les plus proches de la question\)")
@@ -66,7 +66,7 @@ class Trajectory:
     def add(self, thought: str, tool: str, arguments: dict[str, Any], observation: str) -> None:
         """Append a step."""
         text = json.dumps(arguments, ensure_ascii=False, default=str)
-        shown = arguments if len(text) <= MAX_ARGUMENT_CHARS else {"…": text[:MAX_ARGUMENT_CHARS]}
+        shown = arguments if len(text) <= SHOWN_ARGUMENT_CHARS else {"…": text[:SHOWN_ARGUMENT_CHARS]}
         self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self, question: str) -> bool:
@@ -255,7 +255,8 @@ def _head(document: Document, score: float | None = None, most: int | None = Non
         "Droit appliqué": " ; ".join(document.applied_laws),
         "Score": "" if score is None else f"{score:.2f}",
     }
-    return "\n".join(f"{name} : {shorten_line(text, most) if most else text}" for name, text in known.items() if text)
+    shown = {name: without_names(shorten_line(text, most) if most else text) for name, text in known.items() if text}
+    return "\n".join(f"{name} : {text}" for name, text in shown.items())
 
 
 def shorten_line(text: str, most: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.passages import choose_passages, deviations, weigh_documents
+from legal_rag.agent.pieces import without_names
 from legal_rag.agent.tool_arguments import (
     asked_filters,
     bounded,
@@ -88,7 +89,7 @@ class _Tools:
     def __init__(self, corpus: Library, retriever: Retriever, log: EventLog, search_k: int, read_chars: int) -> None:
         self._corpus, self._retriever, self._log = corpus, retriever, log
         self._search_k, self._read_chars = search_k, read_chars
-        self._searched = Counter[str]()  # times, by words and filters
+        self._searched = Counter[str]()  # documents given, by words and filters
         self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
 
     @bounded(refused)
@@ -105,7 +106,7 @@ class _Tools:
                 n_passages = whole_number("k", k, self._search_k, 1, MAX_HITS)
                 parsed = self._parse(query)
                 hits = self._search(parsed, n_passages, asked)
-                without = self._search(parsed, n_passages, {}) if asked else []
+                without = self._search(parsed, n_passages, {}, counts=False) if asked else []
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             ids += [hit.chunk_id for hit in hits or without]
@@ -115,7 +116,7 @@ class _Tools:
             hits, lost = lost, []
         else:
             remark = "Sans ces filtres viendraient aussi : " * bool(lost)
-            remark += " ; ".join(self._head(hit.doc_id) for hit in lost) + ".\n" * bool(lost)
+            remark += ", ".join(hit.doc_id for hit in lost) + ".\n" * bool(lost)
         for hit in hits:
             self._log.saw(hit)
         return as_data(remark) + self._show(parsed, hits, n_passages)
@@ -239,16 +240,19 @@ class _Tools:
         except ValueError as error:  # the encoder's message is not for the model
             raise ValueError(TOO_LONG) from error
 
-    def _search(self, query: EncodedQuery, n_passages: int, asked: dict[str, str]) -> list[SearchHit]:
-        """Return the best documents, after those that the same search gave before.
+    def _search(
+        self, query: EncodedQuery, n_passages: int, asked: dict[str, str], *, counts: bool = True
+    ) -> list[SearchHit]:
+        """Return the best documents, after those that the same search gave before; `counts` this one as given.
 
         ValueError with a French sentence if a filter is invalid, or the index fails.
         """
         filters, n_documents = filters_of(asked), max(LEAST_DOCUMENTS, n_passages // 2)
         call = f"{fold_text(query.text)} {sorted(asked.items())}"
-        before, self._searched[call] = self._searched[call] * n_documents, self._searched[call] + 1
+        before = self._searched[call]
         with search_errors("ce corpus n'a pas de quoi appliquer ces filtres"):
             hits = self._retriever.search(query, before + n_documents, by_document=True, filters=filters)
+        self._searched[call] += counts and len(hits) - before
         return hits[before:]
 
     def _show(self, query: EncodedQuery, hits: Sequence[SearchHit], n_passages: int) -> str:
@@ -276,7 +280,8 @@ class _Tools:
         return block("\n".join(lines))
 
     def _head(self, doc_id: str) -> str:
-        return f"Décision {doc_id} : {shorten_line(legal_citation(self._corpus.document(doc_id)).plain, HEAD_CHARS)}"
+        named = without_names(legal_citation(self._corpus.document(doc_id)).plain)
+        return f"Décision {doc_id} : {shorten_line(named, HEAD_CHARS)}"
 
 
 def entities_of(document: Document, corpus: Library) -> list[Entity]:

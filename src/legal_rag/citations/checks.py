@@ -179,7 +179,7 @@ def _objection_to(
     topic = Topic(own, [quotation.text for quotation in claim.quotations], source, spans, _facts_to_find(own, source))
     if topic.is_formal:
         return "" if topic.stands_there() else OFF_TOPIC
-    if claim.is_pointed and (is_beside or not own.facts):
+    if claim.is_pointed and (topic.stems or not own.facts):
         return "" if restated and _holds_all_words(own, source, spans) else OTHERWISE
     if is_beside and not restated and _shares_most_words(own, source, spans):
         return OTHERWISE
@@ -215,8 +215,12 @@ def _shares_most_words(own: Claim, source: SourceText, places: Sequence[Span]) -
 
 
 def _holds_all_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
+    """Do the sentences at the places have all words that a claim says itself, and the same negations?"""
     text = " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
-    return all(is_shared(stem, content_stems(text)) for stem in content_stems(own.text))
+    there = content_stems(text)
+    return cues_of(own.text) & _TURNING == cues_of(text) & _TURNING and all(
+        is_shared(stem, there) for stem in content_stems(own.text)
+    )
 
 
 def _sentences_at(source: SourceText, places: Sequence[Span], *, beyond: int = 0) -> list[Span]:
@@ -378,6 +382,7 @@ _LEADS = re.compile(
     r"|\b(?:que|de|du|des|à|aux?|par|sur|en|pour|selon|et|mais|car|ou|où|dont|qui|quel(?:le)?s?|comme|l[ae]s?|une?|ces?|cette|son|sa|ses"
     rf"|est|sont|était|a|ont|avait|être|avoir|doit|peut|{_SAYS})|\w['’])\W{{0,3}}\Z|\A\W*\Z"
 )
+_TURNING = frozenset({"not", "except"})
 _DENYING = frozenset({"not", "wrongly", "refuses", "except"})
 _MODALS = ("must", "maybe")
 

@@ -2,10 +2,11 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from legal_rag.base.text import fold_text
+from legal_rag.base.text import fold_text, one_line
 from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
 from legal_rag.citations.claims import AnswerText, Claim, Quotation
 from legal_rag.citations.facts import Fact
@@ -81,7 +82,7 @@ class Enrichment:
         sources: SourceTexts,
         searched: Sequence[str],
         seen: Container[str] | None = None,
-        pointed: Container[MarkedReference] = (),
+        pointed: Mapping[MarkedReference, str] = MappingProxyType({}),
     ) -> None:
         """Take an answer without its markers; documents; ids `searched` for quotations without a correct marker.
 
@@ -122,7 +123,9 @@ class Enrichment:
                 for reference in marker.references:
                     places.setdefault(reference, marker.written)
             references = list(places)
-            claim = claim._replace(is_pointed=any(reference in self._pointed for reference in references))
+            written = {one_line(self._pointed[reference]) for reference in references if reference in self._pointed}
+            quoted = (one_line(quotation.text) for quotation in claim.quotations)
+            claim = claim._replace(is_pointed=not written.isdisjoint(quoted))
             citations = [self._check_seen(citation) for citation in self._checker.check(claim, references)]
             # Fewer citations than references: all of them were wrong, and one document supports the claim.
             placed = [
@@ -250,7 +253,7 @@ class CitationEnricher:
         read: Sequence[str] | None = None,
         *,
         seen: Container[str] | None = None,
-        pointed: Container[MarkedReference] = (),
+        pointed: Mapping[MarkedReference, str] = MappingProxyType({}),
         bears_out: Callable[[str, str], str | None] = lambda before, name: None,
     ) -> EnrichedResponse:
         """Check an answer, with markers in any usual spelling.
@@ -265,8 +268,8 @@ class CitationEnricher:
                 cites, or, of a mapping, all.
             seen: Ids of the documents of which the model was shown anything: a citation of another one is not verified,
                 even if it has the words; None: no such check.
-            pointed: Places that were quoted for the sentences beside them, which the model wrote: they must say all that
-                these say, in nearly the same words.
+            pointed: Quotations, by place, that were written for the sentences beside them, which the model wrote: they
+                must have all words of these, and the same negations.
             bears_out: For markers of receipts, see `check_receipts`; by default none is confirmed.
         """
         checked, cut = _truncate_answer(text)

@@ -47,7 +47,7 @@ class Topic:
 
     def is_spoken_of(self, *, is_sentence: bool) -> bool:
         """Is too little said, or do the quotations speak of it? `is_sentence`: it does not lead into them."""
-        said = self._stems
+        said = self.stems
         return len(said) < (1 if is_sentence else FEWEST_LEADING) or self._is_shared(said)
 
     @cached_property
@@ -81,7 +81,7 @@ class Topic:
         return _forms(self._words) - _ABOUT_FORMAL
 
     @cached_property
-    def _stems(self) -> frozenset[str]:
+    def stems(self) -> frozenset[str]:
         """What is said, without what is known of the court, and the outcome."""
         stems = content_stems(self._words) - content_stems(self._source.own.court)
         outcomes = [match.group() for match in REPORTED.finditer(self._words.lower())]

@@ -117,10 +117,12 @@ def complete(endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
             return _reply_to({**body, limit: room}, endpoint, messages)
         if error.status not in (400, 422, 500) or error.kind == "context" or "response_format" not in body:
             raise
+        may_break = error.status == 500  # a failure of another kind, or of one form: not the end of all forms
     body.pop("response_format")
     reply = _reply_to(body, endpoint, messages)
-    logger.warning("%s takes no response_format: it is left out", endpoint.model)
-    refused.add("response_format")
+    if not may_break:
+        logger.warning("%s takes no response_format: it is left out", endpoint.model)
+        refused.add("response_format")
     return reply
 
 
