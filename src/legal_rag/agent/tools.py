@@ -55,6 +55,7 @@ SEARCH_K = 5  # passages of a search
 PASSAGE_CHARS = 210  # of a passage on the average; the longest has `passages.PASSAGE_CHARS`
 HEAD_CHARS = 100  # of a decision's citation above its passages
 LEAST_DOCUMENTS = 3  # that a search weighs the passages of: the right one is first among them nearly always
+NOT_WITH_FILTERS = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux."
 NO_GRAPH = "Ce corpus n'a pas de graphe : cherchez avec query."
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
@@ -110,16 +111,18 @@ class _Tools:
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             ids += [hit.chunk_id for hit in hits or without]
-        lost = [hit for hit in without if hit.doc_id not in {hit.doc_id for hit in hits}]
-        if not hits:
-            remark = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux.\n" * bool(lost)
-            hits, lost = lost, []
-        else:
-            remark = "Sans ces filtres viendraient aussi : " * bool(lost)
-            remark += ", ".join(hit.doc_id for hit in lost) + ".\n" * bool(lost)
-        for hit in hits:
-            self._log.saw(hit)
-        return as_data(remark) + self._show(parsed, hits, n_passages)
+            lost = [hit for hit in without if hit.doc_id not in {hit.doc_id for hit in hits}]
+            if not hits:
+                remark = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux.\n" * bool(
+                    lost
+                )
+                hits, lost = lost, []
+            else:
+                remark = "Sans ces filtres viendraient aussi : " * bool(lost)
+                remark += ", ".join(hit.doc_id for hit in lost) + ".\n" * bool(lost)
+            for hit in hits:
+                self._log.saw(hit)
+            return as_data(remark) + self._show(parsed, hits, n_passages)
 
     @bounded(refused)
     def lookup_legal_doc(self, id: str, part: int | None = None) -> str:
@@ -139,10 +142,10 @@ class _Tools:
             except ValueError as error:
                 return f"Lecture impossible : {error}."
             ids.append(document.id)
-        self._log.read(document)
-        self._next_parts[document.id] = number % len(windows) + 1
-        where = f"Partie {number} sur {len(windows)}.\n" if len(windows) > 1 else ""
-        return where + self._read(document, windows[number - 1])
+            self._log.read(document)
+            self._next_parts[document.id] = number % len(windows) + 1
+            where = f"Partie {number} sur {len(windows)}.\n" if len(windows) > 1 else ""
+            return where + self._read(document, windows[number - 1])
 
     @bounded(refused)
     def lookup_entities(self, id: str, classes: str = "") -> str:
