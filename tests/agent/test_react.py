@@ -17,6 +17,7 @@ from legal_rag.agent.replies import (
     read_answer,
     read_arguments,
     read_step,
+    step_schema,
 )
 from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, relevant_part, without_marks
 from legal_rag.agent.tools import build_tools
@@ -366,3 +367,11 @@ def test_the_form_that_a_tool_is_told_of_in_is_read_as_a_call_of_it(tiny_library
         form = re.search(r"\{.*?\}", line).group()
         step = read_step(form, tools)
         assert (step.problem, set(step.arguments.values())) == ("", {"…"}), form
+
+
+def test_optional_parameters_have_their_own_types_in_the_schema(tiny_library, tiny_encoder):
+    tools = {tool.__name__: tool for tool in build_tools(tiny_library, build_retriever(tiny_library, tiny_encoder))}
+    _, search, read, *_ = step_schema(tools, ["A"], ["P1"], with_options=True)["anyOf"]
+    types = {name: kind.get("type") for name, kind in {**search["properties"], **read["properties"]}.items()}
+    assert types == {"query": "string", "filters": "object", "k": "integer", "id": None, "part": "integer"}
+    assert read["properties"]["id"] == {"enum": ["A"]}

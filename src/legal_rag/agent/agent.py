@@ -5,7 +5,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +20,7 @@ from legal_rag.agent.prediction import (
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, take_tags
+from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.base.text import fold_text
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
@@ -149,6 +148,7 @@ class LegalReActAgent(Agent):
         self.lm, self._instructions, self._budget, self._match_words = lm, instructions, budget, match_words
         self._extra_tools, self._search_k, self._tool_names, self._tags = tuple(extra_tools), search_k, tools, tags
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
+        self._loops: dict[bool, LegalReAct] = {}  # by whether the context has room for all tools
         known = [tool.__name__ for tool in self._all_tools(EventLog())]
         if unknown := sorted(set(tools or ()) - set(known)):
             raise ValueError(f"no tool named {', '.join(map(repr, unknown))} (there are: {', '.join(known)})")
@@ -156,21 +156,25 @@ class LegalReActAgent(Agent):
     @property
     def react(self) -> "LegalReAct":
         """The loop for the context that the model's server has; it is asked at the first answer."""
-        return self._loop_for(is_roomy=self._is_roomy)
+        window = self._window
+        is_roomy = window is None or window >= LARGE_WINDOW
+        return self._loops.get(is_roomy) or self._loops.setdefault(is_roomy, self._make_loop(is_roomy=is_roomy))
 
-    @cache  # noqa: B019  (two loops at most)
-    def _loop_for(self, *, is_roomy: bool) -> "LegalReAct":
+    def _make_loop(self, *, is_roomy: bool) -> "LegalReAct":
         from legal_rag.agent.react import LegalReAct
 
+        def make_tools(log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
+            return self._build_tools(log, tracker, is_roomy=is_roomy)
+
+        asked = self._tags.single_pass_extraction_enabled
         # Only the descriptions of these tools are used: each answer has tools of its own, which write to its log.
-        tools = self._build_tools(EventLog())
         return LegalReAct(
             self._instructions,
-            tools,
+            make_tools(EventLog()),
             self._budget.steps,
-            asks_for_tags=self._asks_for_tags,
+            asks_for_tags=is_roomy if asked is None else asked,
             with_options=is_roomy,
-            make_tools=self._build_tools,
+            make_tools=make_tools,
         )
 
     @property
@@ -179,25 +183,17 @@ class LegalReActAgent(Agent):
 
         return window_of(model_of(self.lm))
 
-    @property
-    def _is_roomy(self) -> bool:
-        return self._window is None or self._window >= LARGE_WINDOW
-
-    @property
-    def _asks_for_tags(self) -> bool:
-        asked = self._tags.single_pass_extraction_enabled
-        return self._is_roomy if asked is None else asked
-
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         """Answer a question: by the model, or by the passages if it fails."""
         from legal_rag.llm import ModelCalls
 
         calls = ModelCalls(self.lm, self._budget)
-        tools = self._build_tools(log, calls.tracker)
+        react = self.react
+        tools = self._build_tools(log, calls.tracker, is_roomy=react.with_options)
         failure: Status
         try:
-            work = yield from self.react.steps(query.text, calls, log, tools)
-            written = self._write(query.text, work, calls, log)
+            work = yield from react.steps(query.text, calls, log, tools)
+            written = self._write(query.text, react, work, calls, log)
             prediction = yield from self._finish(query, log, calls, work, written)
             return self._record_tags(prediction, written.extraction, log.sources)
         except BudgetExceededError as error:
@@ -217,12 +213,13 @@ class LegalReActAgent(Agent):
             )
         )
 
-    def _build_tools(self, log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
+    def _build_tools(
+        self, log: EventLog, tracker: UsageTracker | None = None, *, is_roomy: bool
+    ) -> list[Callable[..., str]]:
         """Return the tools for one answer: searching and reading, and others by name or where there is room."""
-        window = self._window or LARGE_WINDOW
-        read_chars = READ_CHARS if self._is_roomy else int(window * READ_SHARE * CHARS_PER_TOKEN)
+        read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
         tools = self._all_tools(log, tracker, read_chars)
-        if self._tool_names is None and self._is_roomy:
+        if self._tool_names is None and is_roomy:
             return tools
         return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
 
@@ -234,20 +231,22 @@ class LegalReActAgent(Agent):
         own = build_tools(self._retriever.corpus, self._retriever, log, self._search_k, read_chars)
         return [*own, *filter(None, extra)]
 
-    def _write(self, question: str, work: "Work", calls: "ModelCalls", log: EventLog) -> "_Written":
+    def _write(
+        self, question: str, react: "LegalReAct", work: "Work", calls: "ModelCalls", log: EventLog
+    ) -> "_Written":
         """Have the answer written and checked, and rewritten once for each kind of problem."""
-        written = self._checked(self.react.draft(question, work, calls, log.pieces), log)
+        written = self._checked(react.draft(question, work, calls, log.pieces), react, log)
         requests: list[str] = []
         while (request := _request_for(written, question)) and request not in requests:
             requests.append(request)
-            again = self._checked(self.react.draft(question, work, calls, log.pieces, request), log)
+            again = self._checked(react.draft(question, work, calls, log.pieces, request), react, log)
             usage = written.draft.usage.plus(again.draft.usage)
             draft = again.draft._replace(usage=usage, seconds=written.draft.seconds + again.draft.seconds)
             written = again._replace(draft=draft)
         if request == WRITE_AGAIN and work.last_thought:
             from legal_rag.agent.react import Draft
 
-            written = self._checked(Draft(written.draft._replace(text=work.last_thought)), log)
+            written = self._checked(Draft(written.draft._replace(text=work.last_thought)), react, log)
             request = _request_for(written, question)
         if request == WRITE_AGAIN:
             raise ModelError("empty")
@@ -255,22 +254,13 @@ class LegalReActAgent(Agent):
             raise ModelError("unreadable", reason=NOT_FRENCH)
         return written
 
-    def _checked(self, draft: "Draft", log: EventLog) -> "_Written":
-        completion, extraction = self._strip_tags(draft.completion)
+    def _checked(self, draft: "Draft", react: "LegalReAct", log: EventLog) -> "_Written":
+        completion, extraction = _strip_tags(draft.completion) if react.asks_for_tags else (draft.completion, None)
         text, started = log.pieces.cite(completion.text, draft.evidence), time.perf_counter()
         enricher = CitationEnricher(self._retriever.corpus)
         seen = frozenset(log.sources)
         answer = enricher.enrich(text, read=log.sources, seen=seen, pointed=log.pieces.quoted)
-        return _Written(completion, answer, extraction, time.perf_counter() - started)
-
-    def _strip_tags(self, draft: Completion) -> tuple[Completion, ExtractionResult]:
-        if not self._asks_for_tags:
-            return draft, ExtractionResult()
-        from legal_rag.agent.replies import clean_answer
-
-        extraction, text = take_tags(draft.text)
-        text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags
-        return draft._replace(text=text), extraction
+        return _Written(completion, answer, extraction or ExtractionResult(), time.perf_counter() - started)
 
     def _record_tags(self, prediction: Prediction, extraction: ExtractionResult, read: Sequence[str]) -> Prediction:
         """Save an answer's confident tags in the graph, unless it abstains; return the answer with both."""
@@ -330,6 +320,12 @@ class _Written(NamedTuple):
     answer: EnrichedResponse
     extraction: ExtractionResult  # of its tags
     check_seconds: float
+
+
+def _strip_tags(draft: Completion) -> tuple[Completion, ExtractionResult]:
+    extraction, text = take_tags(draft.text)
+    text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags
+    return draft._replace(text=text), extraction
 
 
 def _request_for(written: _Written, question: str) -> str:

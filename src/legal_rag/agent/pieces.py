@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-from legal_rag.base.text import Span, fold_text
+from legal_rag.agent.replies import PIECE_NAME, piece_names
+from legal_rag.base.text import Span, fold_text, one_line
 from legal_rag.citations.markers import MarkedReference, format_marker
 from legal_rag.corpus.documents import Document
 from legal_rag.law.sentences import split_sentences, without_blanks
@@ -20,10 +21,9 @@ QUOTED_CHARS = 400  # of a piece beside a sentence: whole sentences, one at leas
 NAMED_SHARE = 0.3  # of a sentence's words that a piece may have less than another one, and still be its evidence
 COPIED_WORDS = 5  # of a sentence that stands in a piece: a shorter one proves nothing by itself
 QUOTES = ("«", "»", "“", "”", '"')
-_NAME = r"P\s?\d{1,4}"
 _POINTER = re.compile(  # no match begins within a run of blanks, so that long ones take linear time
     rf"(?<![ \u00a0])[ \u00a0]*[\[(]\s*(?:passages?\s+|source\s?:\s?)?"
-    rf"({_NAME}(?:\s*(?:,|;|et|-|–)\s*{_NAME})*)\s*[\])]",
+    rf"({PIECE_NAME}(?:\s*(?:,|;|et|-|–)\s*{PIECE_NAME})*)\s*[\])]",
     re.IGNORECASE,
 )
 _FORGED = re.compile(r"\[(?=\s?P\s?\d)", re.IGNORECASE)  # in a decision, it would pass for a piece's name
@@ -32,7 +32,7 @@ _ANALYSIS = re.compile(r"\W*\[analy", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
-class Piece(NamedTuple):
+class ShownPiece(NamedTuple):
     """A span of a document that the model was shown."""
 
     doc_id: str
@@ -50,7 +50,7 @@ class Pieces:
     """The pieces shown for one answer, named P1, P2… in the order in which they were shown."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Piece] = {}
+        self._by_name: dict[str, ShownPiece] = {}
         self._names: dict[tuple[str, int, int], str] = {}
         self.quoted: dict[MarkedReference, str] = {}  # by the last `cite`, beside sentences in the model's own words
 
@@ -63,7 +63,7 @@ class Pieces:
         """Return a span as the model is to read it, on one line after its name; it keeps the name it has."""
         name = self._names.setdefault((document.id, start, end), f"P{len(self._names) + 1}")
         text = document.content[start:end]
-        self._by_name[name] = Piece(document.id, start, end, text)
+        self._by_name[name] = ShownPiece(document.id, start, end, text)
         shown = without_names(" ".join(text.split()))
         return f"[{name}]{f' ({speaker})' if speaker else ''} {shown}"
 
@@ -74,7 +74,7 @@ class Pieces:
             for piece in self._by_name.values()
         )
 
-    def first_of(self, doc_id: str) -> Piece | None:
+    def first_of(self, doc_id: str) -> ShownPiece | None:
         """Return the first piece of a document that was shown; None without any."""
         return next((piece for piece in self._by_name.values() if piece.doc_id == doc_id), None)
 
@@ -90,8 +90,7 @@ class Pieces:
             answer = self._point(answer, [name for name in evidence if name in self._by_name])
         written, done, claim, left = list[str](), 0, "", MAX_CITED
         for pointer in _POINTER.finditer(answer):
-            names = [name.upper().replace(" ", "") for name in re.findall(_NAME, pointer[1], re.IGNORECASE)]
-            names = list(dict.fromkeys(names))[:left]
+            names = piece_names(pointer[1])[:left]
             text, claim = self._cited(answer[done : pointer.start()], names, claim)
             written.append(text)
             done, left = pointer.end(), left - len(names)
@@ -148,13 +147,9 @@ def without_names(text: str) -> str:
 
 def _begins_sentence(claim: str, text: str) -> bool:
     """Tell whether a claim is the text of a sentence of a piece, or its beginning: what stands before may turn it."""
-    copied = _one_line(claim)
-    sentences = (_OPENING.sub("", _one_line(text[start:end])) for start, end in split_sentences(text))
+    copied = fold_text(one_line(claim))
+    sentences = (_OPENING.sub("", fold_text(one_line(text[start:end]))) for start, end in split_sentences(text))
     return len(claim.split()) >= COPIED_WORDS and any(map(str.startswith, sentences, repeat(_OPENING.sub("", copied))))
-
-
-def _one_line(text: str) -> str:
-    return fold_text(" ".join(text.split()))
 
 
 def best_sentences(text: str, claim: str) -> Span:

@@ -36,7 +36,9 @@ ANSWERING_OPTIONS = (
     " commence par [Analyse] ; si rien ne répond, evidence est vide et answer est « Aucun passage pertinent »."
 )
 _STRING = {"type": "string"}
-_TYPES: dict[Any, dict[str, Any]] = {int: {"type": "integer"}, dict: {"type": "object"}}
+# By the annotation of an optional parameter; all others are texts.
+_TYPES: dict[Any, dict[str, Any]] = {int | None: {"type": "integer"}, dict[str, Any] | None: {"type": "object"}}
+PIECE_NAME = r"P\s?\d{1,4}"  # however it is written
 CLOSE = 0.75  # difflib ratio from which a name matches another
 
 Tool = Callable[..., str]
@@ -86,7 +88,7 @@ def read_step(text: str, tools: Mapping[str, Tool]) -> Step:
     tool = match_tool(name, tools) if name else _tool_taking(arguments, tools)
     answer = _answer_in(arguments) or _answer_in(fields)
     if tool == FINISH or (answer and not tool):
-        evidence = _names_in(fields["evidence"] or arguments.get("evidence"))
+        evidence = piece_names(fields["evidence"] or arguments.get("evidence"))
         return Step(thought, FINISH, arguments, clean_answer(answer), evidence)
     if not tool:
         answer = clean_answer(text, only_clear=True)
@@ -99,7 +101,7 @@ def read_answer(text: str) -> tuple[str, tuple[str, ...]]:
     """Parse a reply to the request for the answer: the answer, and the names of the pieces that it rests on."""
     fields, rest = _step_fields(_object_in(text))
     arguments = read_arguments(fields["arguments"]) or rest
-    evidence = _names_in(fields["evidence"] or arguments.get("evidence"))
+    evidence = piece_names(fields["evidence"] or arguments.get("evidence"))
     unread = "" if _NAMED_CALL.search(text) else text  # the call of a tool is no answer
     return clean_answer(_answer_in(fields) or _answer_in(arguments) or unread), evidence
 
@@ -135,13 +137,11 @@ def step_schema(tools: Mapping[str, Tool], doc_ids: Sequence[str], pieces: Seque
     forms = [answer_schema(pieces, with_options=with_options)]
     for name, tool in tools.items():
         properties: dict[str, Any] = {} if name in BY_FIELDS else {"tool": {"const": name}}
-        parameters = inspect.signature(tool).parameters.values()
-        required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-        for parameter in parameters:
+        required = _required_of(tool)
+        for parameter in inspect.signature(tool).parameters.values():
             if with_options or parameter.name in required:
-                properties[parameter.name] = (
-                    ids if parameter.name == "id" else _TYPES.get(parameter.annotation, _STRING)
-                )
+                kind = _TYPES.get(parameter.annotation, _STRING)
+                properties[parameter.name] = ids if parameter.name == "id" else kind
         forms.append(_object_schema(properties, [*(set(properties) & {"tool"}), *required]))
     return {"type": "object", "anyOf": forms}
 
@@ -201,8 +201,7 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> tuple[dict[str, A
     Values become text for parameters of type str; filters of a search may stand beside its query. The first argument of
     an unknown name takes the place of a required parameter that is missing.
     """
-    parameters = inspect.signature(tool).parameters
-    required = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
+    parameters, required = inspect.signature(tool).parameters, _required_of(tool)
     given = {name: value for name, value in arguments.items() if value is not None}
     values = {name: given.pop(name) for name in parameters if name in given}
     for name in list(given):
@@ -269,8 +268,7 @@ def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Too
 
 
 def _form_of(name: str, tool: Tool) -> str:
-    parameters = inspect.signature(tool).parameters.values()
-    required = [f'"{parameter.name}": "…"' for parameter in parameters if parameter.default is parameter.empty]
+    required = [f'"{parameter}": "…"' for parameter in _required_of(tool)]
     named = [] if name in BY_FIELDS else [f'"tool": "{name}"']
     return f"{{{', '.join([*named, *required])}}}"
 
@@ -281,11 +279,12 @@ def _object_schema(properties: dict[str, Any], required: list[str]) -> dict[str,
 
 def _tool_taking(arguments: Mapping[str, Any], tools: Mapping[str, Tool]) -> str:
     """Return the first tool whose required parameters are all given; empty if there is none."""
-    for name, tool in tools.items():
-        parameters = inspect.signature(tool).parameters.values()
-        if all(parameter.name in arguments for parameter in parameters if parameter.default is parameter.empty):
-            return name
-    return ""
+    return next((name for name, tool in tools.items() if all(map(arguments.__contains__, _required_of(tool)))), "")
+
+
+def _required_of(tool: Tool) -> list[str]:
+    parameters = inspect.signature(tool).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
 
 
 def _object_in(text: str) -> dict[str, Any]:
@@ -331,9 +330,10 @@ def _answer_in(values: Mapping[str, Any]) -> str:
     return answer if isinstance(answer, str) else ""
 
 
-def _names_in(value: Any) -> tuple[str, ...]:
-    names = re.findall(r"P\s?\d{1,4}", str(value or ""), re.IGNORECASE)
-    return tuple(dict.fromkeys(name.upper().replace(" ", "") for name in names))
+def piece_names(value: Any) -> tuple[str, ...]:
+    """Return the names of pieces in a text, or a list of texts, each once: « P1 et p 2 » is P1, P2."""
+    names = re.findall(PIECE_NAME, str(value or ""), re.IGNORECASE)
+    return tuple(dict.fromkeys("".join(name.upper().split()) for name in names))
 
 
 def _is_clearly_answer(text: str) -> bool:

@@ -112,14 +112,11 @@ class _Tools:
                 return f"Recherche impossible : {error}."
             ids += [hit.chunk_id for hit in hits or without]
             lost = [hit for hit in without if hit.doc_id not in {hit.doc_id for hit in hits}]
-            if not hits:
-                remark = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux.\n" * bool(
-                    lost
-                )
-                hits, lost = lost, []
-            else:
-                remark = "Sans ces filtres viendraient aussi : " * bool(lost)
-                remark += ", ".join(hit.doc_id for hit in lost) + ".\n" * bool(lost)
+            remark = ""
+            if not hits and lost:
+                remark, hits = f"{NOT_WITH_FILTERS}\n", lost
+            elif lost:
+                remark = f"Sans ces filtres viendraient aussi : {', '.join(hit.doc_id for hit in lost)}.\n"
             for hit in hits:
                 self._log.saw(hit)
             return as_data(remark) + self._show(parsed, hits, n_passages)
@@ -275,16 +272,17 @@ class _Tools:
         chosen = choose_passages(new, scores, n_passages, chars, margin=math.inf)
         lines = []
         for number, document in enumerate(documents):
-            lines.append(self._head(document.id))
+            lines.append(_head(document))
             for _, (start, end, paragraph, _) in sorted(
                 (entry for entry in chosen if entry[0] == number), key=lambda entry: entry[1].start
             ):
                 lines.append(pieces.show(document, start, end, speaker_told(paragraph)))
         return block("\n".join(lines))
 
-    def _head(self, doc_id: str) -> str:
-        named = without_names(legal_citation(self._corpus.document(doc_id)).plain)
-        return f"Décision {doc_id} : {shorten_line(named, HEAD_CHARS)}"
+
+def _head(document: Document) -> str:
+    named = without_names(legal_citation(document).plain)
+    return f"Décision {document.id} : {shorten_line(named, HEAD_CHARS)}"
 
 
 def entities_of(document: Document, corpus: Library) -> list[Entity]:

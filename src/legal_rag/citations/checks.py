@@ -210,17 +210,21 @@ def _is_restated(own: Claim, source: SourceText, places: Sequence[Span]) -> bool
 
 def _shares_most_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
     stems = telling_stems(own.text)
-    text = " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
-    return bool(stems) and len(stems & telling_stems(text)) >= LEAST_SHARE * len(stems)
+    there = telling_stems(_text_at(source, places))
+    return bool(stems) and len(stems & there) >= LEAST_SHARE * len(stems)
 
 
 def _holds_all_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
     """Do the sentences at the places have all words that a claim says itself, and the same negations?"""
-    text = " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
+    text = _text_at(source, places)
     there = content_stems(text)
-    return cues_of(own.text) & _TURNING == cues_of(text) & _TURNING and all(
+    return cues_of(own.text) & _NEGATIONS == cues_of(text) & _NEGATIONS and all(
         is_shared(stem, there) for stem in content_stems(own.text)
     )
+
+
+def _text_at(source: SourceText, places: Sequence[Span]) -> str:
+    return " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
 
 
 def _sentences_at(source: SourceText, places: Sequence[Span], *, beyond: int = 0) -> list[Span]:
@@ -382,7 +386,7 @@ _LEADS = re.compile(
     r"|\b(?:que|de|du|des|à|aux?|par|sur|en|pour|selon|et|mais|car|ou|où|dont|qui|quel(?:le)?s?|comme|l[ae]s?|une?|ces?|cette|son|sa|ses"
     rf"|est|sont|était|a|ont|avait|être|avoir|doit|peut|{_SAYS})|\w['’])\W{{0,3}}\Z|\A\W*\Z"
 )
-_TURNING = frozenset({"not", "except"})
+_NEGATIONS = frozenset({"not", "except"})
 _DENYING = frozenset({"not", "wrongly", "refuses", "except"})
 _MODALS = ("must", "maybe")
 
