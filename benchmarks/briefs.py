@@ -73,9 +73,9 @@ class Scored(NamedTuple):
     def failure(self) -> str:
         """Return what is to be objected to: "not found", "called wrong", "not confirmed", or nothing."""
         quoting = "quotation" in self.item.kind and not self.item.right  # the words are false, not the source
-        verdicts = {one.verdict for one in self.references if not quoting or one.kind == "quotation"}
+        verdicts = {one.status for one in self.references if not quoting or one.kind == "quotation"}
         if not self.item.right:
-            return "" if verdicts & {"wrong", "missing"} else "not found"
+            return "" if verdicts & {"wrong", "absent"} else "not found"
         if "wrong" in verdicts:
             return "called wrong"
         return "" if verdicts and verdicts <= {"confirmed"} else "not confirmed"
@@ -521,7 +521,7 @@ def main() -> None:
         print(f"\n{one.item.kind} ({'right' if one.item.right else 'wrong'}): {one.failure}\n  {one.item.text}")
         for found in one.references:
             print(
-                f"  {found.kind} {found.verdict}: {found.text[:100]!r} {found.explanation} {[tuple(c) for c in found.corrections][:3]}"
+                f"  {found.kind} {found.status}: {found.text[:100]!r} {found.explanation} {[tuple(c) for c in found.corrections][:3]}"
             )
     if not arguments.no_speed:
         speed(source, libraries["decisions"])

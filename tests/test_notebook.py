@@ -87,7 +87,7 @@ def test_values_are_short_and_show_as_tables(library):
         assert "<table>" in value._repr_html_()
     assert isinstance(hits, Rows)
     assert list(hits.to_pandas()["doc_id"]) == [hit.doc_id for hit in hits]
-    assert list(checked.to_pandas()["verdict"]) == [reference.verdict for reference in checked.references]
+    assert list(checked.to_pandas()["status"]) == [reference.status for reference in checked.references]
 
 
 def test_text_of_strangers_is_escaped_in_tables():

@@ -211,7 +211,7 @@ def ask(library: Library | str | Path, question: str, *, model: str | None = Non
 def verify(text: str | Path, library: Library | str | Path) -> "Verification":
     """Check every decision, article and quotation that a text names against a Library.
 
-    >>> verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library).counts["missing"]
+    >>> verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library).counts["absent"]
     1
 
     `text` is a text, or a file (Markdown, text, HTML, DOCX, PDF) as a path.
@@ -220,7 +220,7 @@ def verify(text: str | Path, library: Library | str | Path) -> "Verification":
         FileNotFoundError: If a `Path` names no file.
         ValueError: If the text is blank, or the file is not text.
     """
-    from legal_rag.citations.verdicts import verify_text
+    from legal_rag.citations.verifier import verify_text
     from legal_rag.corpus.files import read_file
 
     return verify_text(read_file(text) if _is_file(text) else str(text), _opened(library))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from legal_rag.citations import format_verification, render_verification, verdicts, verify_text
+from legal_rag.citations import format_verification, render_verification, verifier, verify_text
 from legal_rag.cli import main
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
 from legal_rag.library import Library
@@ -84,7 +84,7 @@ def verdict(library):
     ],
 )
 def test_what_the_library_has_and_the_text_states_rightly_is_confirmed(verdict, text):
-    assert verdict(text).verdict == "confirmed"
+    assert verdict(text).status == "confirmed"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_the_library_has_and_the_text_states_rightly_is_confirmed(verdict, 
 )
 def test_what_is_stated_wrongly_is_told_with_what_is_right(verdict, text, what, right):
     found = verdict(text)
-    assert found.verdict == "wrong"
+    assert found.status == "wrong"
     assert [(one.what, one.right) for one in found.corrections] == [(what, right)]
 
 
@@ -119,7 +119,7 @@ def test_what_is_stated_wrongly_is_told_with_what_is_right(verdict, text, what, 
 )
 def test_what_is_not_in_the_library_is_not_called_wrong(verdict, text, near):
     found = verdict(text)
-    assert found.verdict == "missing"
+    assert found.status == "absent"
     assert [one.why for one in found.nearest][:1] == [near] * bool(near)
 
 
@@ -129,13 +129,13 @@ def test_what_is_not_in_the_library_is_not_called_wrong(verdict, text, near):
         ("l'article L. 1237-11 du code du travail", "confirmed"),
         ("C. trav., art. L. 1237-12", "confirmed"),
         ("l'article L. 1237-19 du code du travail", "wrong"),
-        ("l'ancien article L. 1237-19 du code du travail", "missing"),
-        ("l'article L. 9999-1 du code du travail", "missing"),  # three articles are no whole code
-        ("l'article 1240 du code civil", "not_indexed"),
+        ("l'ancien article L. 1237-19 du code du travail", "absent"),
+        ("l'article L. 9999-1 du code du travail", "absent"),  # three articles are no whole code
+        ("l'article 1240 du code civil", "out_of_scope"),
     ],
 )
 def test_an_article_is_looked_up_in_its_code(verdict, text, found):
-    assert verdict(text, "article").verdict == found
+    assert verdict(text, "article").status == found
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_an_article_is_looked_up_in_its_code(verdict, text, found):
 )
 def test_words_as_the_source_has_them_are_confirmed(verdict, text):
     found = verdict(text, "quotation")
-    assert found.verdict == "confirmed"
+    assert found.status == "confirmed"
     assert found.char_end > found.char_start
 
 
@@ -170,7 +170,7 @@ def test_words_as_the_source_has_them_are_confirmed(verdict, text):
     ],
 )
 def test_words_that_the_source_named_does_not_have_are_wrong(verdict, text):
-    assert verdict(text, "quotation").verdict == "wrong"
+    assert verdict(text, "quotation").status == "wrong"
 
 
 def test_an_altered_quotation_is_told_word_by_word_and_a_term_in_guillemets_is_none(verdict, library):
@@ -184,21 +184,21 @@ def test_an_altered_quotation_is_told_word_by_word_and_a_term_in_guillemets_is_n
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (f"L'article 1240 du code civil dispose que « {RULE.replace('nullité', 'fin')} ».", "not_indexed"),
-        ("Par lettre du 3 mars 2016, il écrit : « je vous demande de quitter les lieux sans délai ».", "missing"),
-        (f"Par courriel, il écrit : « {RULE.replace('nullité', 'fin')} ».", "missing"),  # no decision's words
-        (f"« {RULE} » (Cass. soc., 5 mai 2001, n° 99-11.222)", "missing"),
-        ("« le préjudice moral du salarié se présume » (n° 16-86.735 et n° 99-11.222)", "missing"),
+        (f"L'article 1240 du code civil dispose que « {RULE.replace('nullité', 'fin')} ».", "out_of_scope"),
+        ("Par lettre du 3 mars 2016, il écrit : « je vous demande de quitter les lieux sans délai ».", "absent"),
+        (f"Par courriel, il écrit : « {RULE.replace('nullité', 'fin')} ».", "absent"),  # no decision's words
+        (f"« {RULE} » (Cass. soc., 5 mai 2001, n° 99-11.222)", "absent"),
+        ("« le préjudice moral du salarié se présume » (n° 16-86.735 et n° 99-11.222)", "absent"),
     ],
 )
 def test_words_of_what_the_library_does_not_have_are_not_called_wrong(verdict, text, found):
-    assert verdict(text, "quotation").verdict == found
+    assert verdict(text, "quotation").status == found
 
 
 def test_offsets_and_lines_are_of_the_text_as_it_was_read_and_tell_the_verdict_and_what_is_right(library):
     found = verify_text("Un.\r\n\r\nCass. soc., 9 janv. 2018, n° 16\u00ad-86.７35\u200b.", library)
     (one,) = found.references
-    assert (one.line, found.text[one.start : one.end]) == (3, "Cass. soc., 9 janv. 2018, n° 16-86.735")
+    assert (one.place, found.text[one.start : one.end]) == ("ligne 3", "Cass. soc., 9 janv. 2018, n° 16-86.735")
     lines = format_verification(verify_text("\n\nCass. com., 9 janv. 2018, n° 16-86.735\x1b[31m", library)).splitlines()
     assert lines == [
         "ligne 3 : ✗ faux : Cass. com., 9 janv. 2018, n° 16-86.735 — Le texte dit juridiction « Cass. com. », la "
@@ -212,9 +212,9 @@ def test_the_status_says_whether_anything_is_wrong_or_unchecked(library, monkeyp
         verify_text(" \n", library)
     assert verify_text("Rien.", library).status == 0
     assert verify_text("Cass. com., 9 janv. 2018, n° 16-86.735", library).status == 1
-    monkeypatch.setattr(verdicts, "MAX_REFERENCES", 1)
+    monkeypatch.setattr(verifier, "MAX_REFERENCES", 1)
     cut = verify_text("n° 16-86.735. " * 3, library)
-    assert (cut.status, cut.notices) == (2, ("2 décisions citées de trop n'ont pas été vérifiées (au plus 1).",))
+    assert (cut.status, cut.unread) == (3, ("2 décisions citées de trop n'ont pas été vérifiées (au plus 1).",))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_the_page_escapes_the_text_and_names_each_verdict_in_words(library):
     assert "<script>alert" not in page
     assert "<i>mémoire" not in page
     assert "&lt;script&gt;alert(1)" in page
-    for verdict in ("faux", "absent de l&#39;index", "code non indexé"):
+    for verdict in ("faux", "absent de l&#39;index", "hors du champ"):
         assert f"</span> {verdict}</span>" in page
     assert "http://" not in page
     assert "https://" not in page
@@ -282,7 +282,7 @@ def test_a_removed_decision_is_not_found(tmp_path):
     remove_documents([ROWS[0]["id"]], index_folder=str(tmp_path), index_name="less")
     text = f"« {RULE} » (Cass. soc., 9 janv. 2018, n° 16-86.735)"
     found = verify_text(text, Library.open(tmp_path, "less"))
-    assert {one.verdict for one in found.references} == {"missing"}
+    assert {one.status for one in found.references} == {"absent"}
 
 
 @pytest.mark.slow
@@ -298,4 +298,4 @@ def test_the_installed_command_checks_a_file_without_loading_an_encoder(command,
 
 
 def test_invisible_signs_and_other_digits_hide_nothing():
-    assert verdicts.readable("n° 16\u00ad-86\u200b.７35\r\n") == "n° 16-86.735\n"
+    assert verifier.readable("n° 16\u00ad-86\u200b.７35\r\n") == "n° 16-86.735\n"

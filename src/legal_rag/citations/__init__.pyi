@@ -11,4 +11,4 @@ from .verdicts import Correction as Correction
 from .verdicts import Nearest as Nearest
 from .verdicts import Reference as Reference
 from .verdicts import Verification as Verification
-from .verdicts import verify_text as verify_text
+from .verifier import verify_text as verify_text

@@ -7,17 +7,21 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
-from legal_rag.citations.verdicts import IN_FRENCH, VERDICTS, Reference, Verdict, Verification
+from legal_rag.citations.verdicts import IN_FRENCH, STATUSES, Reference, Status, Verification
 
 PACKAGE = "legal_rag.citations"
 TITLE = "Références vérifiées"
-SIGNS: dict[Verdict, str] = {"confirmed": "✓", "wrong": "✗", "missing": "?", "not_indexed": "∅"}
+SIGNS: dict[Status, str] = {
+    "confirmed": "✓", "wrong": "✗", "absent": "?", "ambiguous": "≈", "unread": "…", "out_of_scope": "∅",
+}  # fmt: skip
 KINDS = {"decision": "décision", "article": "article", "quotation": "citation"}
-MEANINGS: dict[Verdict, str] = {
+MEANINGS: dict[Status, str] = {
     "confirmed": "dans l'index, et conforme à ce que le texte en dit",
     "wrong": "contraire à l'index : la marge dit ce qui est juste",
-    "missing": "ni confirmé ni démenti : l'index ne l'a pas",
-    "not_indexed": "ni confirmé ni démenti : l'index n'a pas ce code",
+    "absent": "ni confirmé ni démenti : l'index ne l'a pas",
+    "ambiguous": "plusieurs documents de l'index conviennent",
+    "unread": "ressemble à une référence, et n'a pu être lu",
+    "out_of_scope": "d'une juridiction ou d'un code dont l'index n'a rien",
 }
 LINE_CHARS = 400  # of a reference in the terminal
 MAX_SHOWN = 600_000  # characters of the text in a page
@@ -28,7 +32,7 @@ class CheckedPiece(NamedTuple):
     """A piece of the text in one style."""
 
     text: str
-    verdict: Verdict | None  # of the shortest reference that it belongs to
+    status: Status | None  # of the shortest reference that it belongs to
     ends: list[int]  # numbers of the references that end with it
 
 
@@ -49,8 +53,8 @@ def render_verification(verification: Verification, title: str = "") -> str:
         "verification": verification,
         "rows": list(rows_of(verification)),
         "left_out": max(len(verification.text) - MAX_SHOWN, 0),
-        "wrong": [(number, reference) for number, reference in numbered if reference.verdict == "wrong"],
-        "verdicts": VERDICTS,
+        "wrong": [(number, reference) for number, reference in numbered if reference.status == "wrong"],
+        "statuses": STATUSES,
         "words": IN_FRENCH,
         "signs": SIGNS,
         "kinds": KINDS,
@@ -70,10 +74,10 @@ def format_verification(verification: Verification) -> str:
     """Write a verification as lines: each reference with its line, the verdict and what is right; then the counts."""
     lines = [_format_reference(reference) for reference in verification.references]
     counts = verification.counts
-    counted = ", ".join(f"{counts[verdict]} {IN_FRENCH[verdict]}" for verdict in VERDICTS if counts[verdict])
+    counted = ", ".join(f"{counts[status]} {IN_FRENCH[status]}" for status in STATUSES if counts[status])
     n = len(verification.references)
     total = f"{n} référence{'s' * (n > 1)} : {counted}." if n else "Aucune référence trouvée."
-    return "\n".join([*lines, *verification.notices, total])
+    return "\n".join([*lines, *verification.notices, *verification.unread, total])
 
 
 def _format_reference(ref: Reference) -> str:
@@ -81,12 +85,12 @@ def _format_reference(ref: Reference) -> str:
     changed = "".join(
         f" « {fix.stated} » au lieu de « {fix.right} »." for fix in ref.corrections if fix.what == "words" and fix.right
     )
-    of = f" [{ref.title}]" if ref.title and ref.verdict == "confirmed" else ""
+    of = f" [{ref.title}]" if ref.title and ref.status == "confirmed" else ""
     text = ref.text if len(ref.text) <= LINE_CHARS // 4 else ref.text[: LINE_CHARS // 4].rstrip() + "…"
-    message = f"{SIGNS[ref.verdict]} {IN_FRENCH[ref.verdict]} : {text}{of} — {ref.explanation}{changed}{near}"
+    message = f"{SIGNS[ref.status]} {IN_FRENCH[ref.status]} : {text}{of} — {ref.explanation}{changed}{near}"
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in message).split())
     line = line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1].rstrip() + "…"
-    return f"ligne {ref.line} : {line}"
+    return f"{ref.place} : {line}"
 
 
 def typeset(text: str) -> str:
@@ -126,5 +130,5 @@ def _split_pieces(
         shortest = min(inside.values(), key=lambda reference: reference.end - reference.start, default=None)
         ends = [number for number, reference in changes[stop] if reference.end == stop]
         yield CheckedPiece(
-            text[start:stop].rstrip() if stop == end else text[start:stop], shortest.verdict if shortest else None, ends
+            text[start:stop].rstrip() if stop == end else text[start:stop], shortest.status if shortest else None, ends
         )

@@ -374,7 +374,7 @@ def verify_command(file: str, place: Place, html: str | None) -> int:
     Status 0: nothing is wrong; 1: a reference is wrong; 2: the text could not be checked, or not all of it.
     """
     from legal_rag.citations.page import format_verification, render_verification
-    from legal_rag.citations.verdicts import verify_text
+    from legal_rag.citations.verifier import verify_text
     from legal_rag.corpus.files import read_file
 
     page = page_to_write(html)
