@@ -221,6 +221,9 @@ class _Verifier:
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
         code = stated.code
+        if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
+            reason = f"Le texte ne dit pas de quel code est cet article (peut-être du {code})."
+            return self._keep(stated, [], self._report(stated, "unread", reason))
         if not self._articles.holds_code(code):
             return self._keep(stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article du {code}."))
         if versions := self._articles.of(stated):
