@@ -105,6 +105,19 @@ _DECISION_OF_DAY = re.compile(
     r"(?:rendue?\s)?(?:du|le|en date du)\s$",
     re.IGNORECASE,
 )
+_CASE_NAME = re.compile(
+    r"\b(?:[Aa]rrêts?|[Jj]urisprudences?)\s(?:dite?s?\s)?(?:«\s?)?"
+    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?[A-ZÉ][a-zà-ÿ][\w'’-]+(?:\s[A-ZÉ][\w'’&-]+){0,2})"
+)
+# What looks like a decision's number, of whatever form, or a year after an abbreviated court.
+_LOOKS_CITED = re.compile(
+    r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
+)
+_OTHER_NUMBER = re.compile(
+    r"\b(?:pièces?|factures?|contrats?|lois?|décrets?|ordonnances?|arrêtés?|règlements?|directives?|dossiers?|sinistre|police"
+    r"|comptes?|cotes?|annexes?|bull\w*\.?|chroniques?|obs|p\.|page|lot|titre|brevet|permis|téléphone|réf\w*)(?:\W\w+){0,3}\W*$",
+    re.IGNORECASE,
+)
 _PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
 _WEAK_CONTEXT = re.compile(
     r"\bcour |tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi", re.IGNORECASE
@@ -185,6 +198,7 @@ class StatedDecision(NamedTuple):
     outcomes: tuple[StatedOutcome, ...]
     citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
+    party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
 
@@ -218,12 +232,20 @@ class StatedQuotation(NamedTuple):
     sentence: Span  # that it stands in, with a source in parentheses after it
 
 
+class UnreadReference(NamedTuple):
+    """Words that look like a reference to a decision and could not be read as one."""
+
+    start: int  # characters
+    end: int
+
+
 class References(NamedTuple):
     """What a text refers to, each in text order."""
 
     decisions: list[StatedDecision]
     articles: list[StatedArticle]
     quotations: list[StatedQuotation]
+    unread: list[UnreadReference]
 
 
 def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
@@ -271,7 +293,25 @@ class _ReferenceReader:
     def read(self) -> References:
         decisions = sorted(self._read_decisions(), key=lambda decision: decision.start)
         articles = self._read_articles()
-        return References(decisions, articles, self._read_quotations(decisions, articles))
+        quotations = self._read_quotations(decisions, articles)
+        return References(decisions, articles, quotations, list(self._find_unread(decisions)))
+
+    def _find_unread(self, decisions: Sequence[StatedDecision]) -> Iterator[UnreadReference]:
+        """Yield numbers beside a court, and abbreviated courts before a year, that belong to no citation."""
+        read = sorted(span for decision in decisions for span in (decision.citation, (decision.start, decision.end)))
+        done = -1
+        for match in _LOOKS_CITED.finditer(self.outside):
+            start, end = match.span()
+            number = bisect_left(read, (end, 0))
+            in_read = any(begin < end and start < stop for begin, stop in read[max(number - 4, 0) : number])
+            near = self.courts[max(bisect_left(self.court_starts, start) - 1, 0) : bisect_right(self.court_starts, end)]
+            beside = any(
+                begin < end + 40 and start < stop + 40 and self._sentence_at(begin) == self._sentence_at(start)
+                for begin, stop in near
+            )
+            if not in_read and beside and start >= done and not _OTHER_NUMBER.search(self.outside[:start][-40:]):
+                done = end
+                yield UnreadReference(start, end)
 
     def _sentence_at(self, place: int) -> int:
         return max(bisect_right(self.sentence_starts, place) - 1, 0)
@@ -296,6 +336,21 @@ class _ReferenceReader:
                     yield decision._replace(names=meant[0].names, court=meant[0].court)
                 elif meant:
                     yield decision._replace(court=meant[0].court)
+        yield from self._read_case_names(citations)
+
+    def _read_case_names(self, citations: Sequence[list[_CitationPart]]) -> Iterator[StatedDecision]:
+        """Yield decisions called by a party's name alone: "l'arrêt Derichebourg"."""
+        starts = [run[0].start for run in citations]
+        for match in _CASE_NAME.finditer(self.outside):
+            start, end = match.span("name")
+            following = bisect_left(starts, start)
+            cited = following < len(starts) and starts[following] - end < MOST_GAP
+            cited = cited and self._sentence_at(starts[following]) == self._sentence_at(start)
+            inside = following > 0 and citations[following - 1][-1].end > match.start()
+            is_court = any(begin < end and start < stop for begin, stop in self.courts)
+            if not (cited or inside or is_court):
+                span, sentence = (match.start(), end), self._sentence_at(start)
+                yield StatedDecision(*span, (), "", None, (), span, sentence, party=match["name"])
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -390,7 +445,9 @@ class _ReferenceReader:
         date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
         span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
         point = self._find_point(*span)
-        decision = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence, point)
+        decision = StatedDecision(
+            *span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence, point=point
+        )
         numbers = [part for part in run if part.kind == "number"]
         if len(numbers) == 1:
             yield decision._replace(names=tuple(self.names[numbers[0].start]))
