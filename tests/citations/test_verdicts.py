@@ -69,7 +69,7 @@ def verdict(library):
         "l'arrêt de la chambre sociale du 9 janvier 2018 (n° 16-86.735), qui casse l'arrêt attaqué",
         "La Cour de cassation a cassé l'arrêt de la cour d'appel de Lyon (n° 16-86.735).",
         "pourvoi n° W 16-86735",
-        "Cass. soc., 9 janv. 2018",
+        "Cass. com., 3 mars 2015",
         "Cass. soc., 1er déc. 2022, n° 20-20.124",  # joined to the one that has a row
         "Cass. soc., 14 févr. 2024, n° 23-17.506",
         "Cass. soc., 11 sept. 2024, n° 23-17.506",
@@ -81,6 +81,13 @@ def verdict(library):
 )
 def test_what_the_library_has_and_the_text_states_rightly_is_confirmed(verdict, text):
     assert verdict(text).status == "confirmed"
+
+
+def test_several_decisions_that_fit_are_ambiguous_and_all_named(verdict):
+    reference = verdict("Cass. soc., 9 janv. 2018")
+    assert reference.status == "ambiguous"
+    assert {near.doc_id for near in reference.nearest} == {"16-86.735 2018-01-09", "17-10.001 2018-01-09"}
+    assert verdict("Cass. soc., n° 23-17.506").status == "ambiguous"  # its date would tell
 
 
 @pytest.mark.parametrize(
@@ -104,7 +111,8 @@ def test_what_is_stated_wrongly_is_told_with_what_is_right(verdict, text, what, 
 @pytest.mark.parametrize(
     ("text", "near"),
     [
-        ("Cass. soc., 9 janv. 2018, n° 16-86.736", "même juridiction, même jour"),
+        ("Cass. soc., 9 janv. 2018, n° 16-86.736", "un chiffre d'écart"),
+        ("Cass. com., 3 mars 2015, n° 19-77.001", "même juridiction, même jour"),
         ("pourvoi n° 16-86.753", "un chiffre d'écart"),
         ("pourvoi n° 11-22.333", "cite cette décision"),
         ("CA Lyon, 3 mars 2016, n° 05/01403", "même numéro"),  # another court's own count
@@ -124,7 +132,7 @@ def test_what_is_not_in_the_library_is_not_called_wrong(verdict, text, near):
     [
         ("l'article L. 1237-11 du code du travail", "confirmed"),
         ("C. trav., art. L. 1237-12", "confirmed"),
-        ("l'article L. 1237-19 du code du travail", "wrong"),
+        ("l'article L. 1237-19 du code du travail", "absent"),
         ("l'ancien article L. 1237-19 du code du travail", "absent"),
         ("l'article L. 9999-1 du code du travail", "absent"),  # three articles are no whole code
         ("l'article 1240 du code civil", "out_of_scope"),
@@ -181,8 +189,8 @@ def test_an_altered_quotation_is_told_word_by_word_and_a_term_in_guillemets_is_n
     ("text", "found"),
     [
         (f"L'article 1240 du code civil dispose que « {RULE.replace('nullité', 'fin')} ».", "out_of_scope"),
-        ("Par lettre du 3 mars 2016, il écrit : « je vous demande de quitter les lieux sans délai ».", "absent"),
-        (f"Par courriel, il écrit : « {RULE.replace('nullité', 'fin')} ».", "absent"),  # no decision's words
+        ("Par lettre du 3 mars 2016, il écrit : « je vous demande de quitter les lieux sans délai ».", "out_of_scope"),
+        (f"Par courriel, il écrit : « {RULE.replace('nullité', 'fin')} ».", "out_of_scope"),  # no decision's words
         (f"« {RULE} » (Cass. soc., 5 mai 2001, n° 99-11.222)", "absent"),
         ("« le préjudice moral du salarié se présume » (n° 16-86.735 et n° 99-11.222)", "absent"),
     ],

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,14 +48,23 @@ _SMALL = (
 
 
 def _only_pattern(words: str) -> re.Pattern[str]:
-    """Compile a pattern that matches only these words, signs and small numbers; linear."""
+    """Compile a pattern that matches only these words, abbreviations, signs, ordinals and small numbers; linear."""
     return re.compile(
-        rf"(?:[\s,.:()\[\]*_+°º/–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|\d{{1,4}}(?![\w/-]))*+", re.IGNORECASE
+        rf"(?:[\s,.:()\[\]*_+°º/|–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|[^\W\d_]{{1,10}}\.(?!\w)"
+        r"|\d{1,2}(?:er|[èe]re|re|nde?|[èe]me|e)s?(?!\w)|\d{1,4}(?![\w/-]))*+",
+        re.IGNORECASE,
     )
 
 
 _FILLER = _only_pattern(f"{_NOUN}|{_DELIVERED}|{_VERBS}|{_SMALL}")
 _BEFORE_DATE = _only_pattern(f"{_NOUN}|{_DELIVERED}|{_SMALL}")  # the decision under review may have a date too
+# A court, and a decision of it named in other words: "La Cour de cassation, dans un arrêt remarqué du".
+_LOOSELY = re.compile(
+    rf"(?=[^.;:«»“”()|\n]{{0,99}}\b(?:{_NOUN})(?!\w))"
+    r"(?![^.;:]*\b(?:contre|form[ée]|attaqu|cass[ée]|annul|infirm|confirm|appel|pourvoi|moyen|déféré|la cour|le tribunal|conseil))"
+    r"[^.;:«»“”()|\n]{1,100}\(?\s*(?:n\W{0,3})?",
+    re.IGNORECASE,
+)
 _LIST = re.compile(
     rf"[\s,]*(?:et|ou|&|à|,|/)?[\s,(]*(?:pourvois?)?\s*(?:n{BLANK}?[°os.]{{0,3}})?\s*(?:[A-Z]\s)?", re.IGNORECASE
 )
@@ -65,6 +75,15 @@ _ANOTHER_DECISION = re.compile(
 _OTHER_DAY = re.compile(
     r"\b(?:enregistr|dépos|introdui|saisi|notifi|signifi|reçu|form|interjet|intent|présent|modifi|conclu|licenci|assign)"
     r"\w*[^.;]{0,100}$",
+    re.IGNORECASE,
+)
+# What stands between a citation and an outcome that is its own: "n° 17-31.442 (rejet)", "cassé par Cass. soc.".
+_SAID_AFTER = re.compile(
+    r"[\s,:(\[|)–—-]*(?:qui\s|lequel\s|laquelle\s|(?:arrêt|décision)\sde\s)?(?:(?:publié|inédit)\w*\W{0,4})?",
+    re.IGNORECASE,
+)
+_SAID_BEFORE = re.compile(
+    rf"\s(?:par|:)\s(?:(?:l['’]|un\s|la\s|une\s)?(?:{_NOUN})\s(?:de\s(?:la\s)?|du\s|rendue?\spar\s(?:la\s)?)?)?",
     re.IGNORECASE,
 )
 # A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
@@ -113,6 +132,18 @@ _DECIDER = re.compile(
     r"(?!\w)",
     re.IGNORECASE,
 )
+# A numbered paragraph of the decision named before or after it.
+_POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|paragr\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
+_POINT_AFTER = re.compile(rf"[\s,;(]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE)
+_POINT_BEFORE = re.compile(
+    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}$", re.IGNORECASE
+)
+# The day on which the version of an article that is meant was in force.
+_VERSION = re.compile(
+    r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?(?:(?P<until>antérieure?)\s(?:à|au)|\b(?:applicable|en\svigueur))",
+    re.IGNORECASE,
+)
+_UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 _MARKS = re.compile(r"[*_`~\\]")
 
@@ -137,6 +168,7 @@ class StatedDecision(NamedTuple):
     outcomes: tuple[StatedOutcome, ...]
     citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
+    point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
 
 class StatedArticle(NamedTuple):
@@ -148,6 +180,7 @@ class StatedArticle(NamedTuple):
     code: str  # 'code du travail'
     former: bool  # said to be of an earlier version of the code
     sentence: int
+    day: date | None = None  # on which the version meant was in force, if that is said
 
 
 Source = StatedDecision | StatedArticle
@@ -163,6 +196,8 @@ class StatedQuotation(NamedTuple):
     introduced: bool  # by "que", a colon, or followed by its source in parentheses
     of_a_text: bool  # named last before it: a statute, an article, a contract, not a decision
     speaker: str  # the court named last before it in its sentence; may be empty
+    of_a_decision: bool  # a court, a judge or a decision is named last before it
+    sentence: Span  # that it stands in, with a source in parentheses after it
 
 
 class References(NamedTuple):
@@ -173,9 +208,12 @@ class References(NamedTuple):
     quotations: list[StatedQuotation]
 
 
-def find_references(text: str) -> References:
-    """Find decisions, articles with their codes and quotations; linear in the text."""
-    return _ReferenceReader(text).read()
+def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
+    """Find decisions, articles with their codes and quotations; linear in the text.
+
+    `quoted` are the spans set off as quotations without marks of their own.
+    """
+    return _ReferenceReader(text, quoted).read()
 
 
 class _CitationPart(NamedTuple):
@@ -191,9 +229,9 @@ def _date_first(part: _CitationPart) -> bool:
 class _ReferenceReader:
     """Parses one text; parts of a citation are joined where only citation words separate them."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, quoted: Sequence[Span]) -> None:
         self.text = text
-        self.quotations = find_quotations(text)
+        self.quotations = _with_blocks(text, find_quotations(text), quoted)
         self.plain = _reflow_lines(_MARKS.sub(" ", text))
         self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
@@ -259,7 +297,9 @@ class _ReferenceReader:
         if part.kind == "number" and last.kind == "number":
             return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None
         filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
-        if any(other.kind == part.kind for other in run) or not filler.fullmatch(gap):
+        if any(other.kind == part.kind for other in run):
+            return False
+        if not filler.fullmatch(gap) and not (last.kind == "court" and _LOOSELY.fullmatch(gap)):
             return False
         if last.kind == "number" and _ANOTHER_DECISION.search(gap):
             return False
@@ -319,7 +359,8 @@ class _ReferenceReader:
         court = next((self.plain[part.start : part.end] for part in run if part.kind == "court"), "")
         date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
         span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
-        decision = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence)
+        point = self._find_point(*span)
+        decision = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence, point)
         numbers = [part for part in run if part.kind == "number"]
         if len(numbers) == 1:
             yield decision._replace(names=tuple(self.names[numbers[0].start]))
@@ -329,18 +370,35 @@ class _ReferenceReader:
         if not numbers:
             yield decision
 
+    def _find_point(self, start: int, end: int) -> int:
+        match = _POINT_AFTER.match(self.outside, end) or _POINT_BEFORE.search(self.outside[max(start - 60, 0) : start])
+        return int(match["point"]) if match else 0
+
     def _outcomes_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, tuple[StatedOutcome, ...]]:
-        """Return the outcomes in each citation's sentence by `id` of its run, if they can only be of this citation."""
+        """Return the outcomes that each citation's sentence states of it, by `id` of its run.
+
+        An outcome belongs to the citation that it stands beside, else to the only one of its sentence.
+        """
         in_sentence: dict[int, list[list[_CitationPart]]] = {}
         for run in citations:
-            in_sentence.setdefault(self._sentence_at(run[0].start), []).append(run)
-        outcomes = {}
+            if not self._in_quotation(run[0].start):
+                in_sentence.setdefault(self._sentence_at(run[0].start), []).append(run)
+        outcomes: dict[int, list[StatedOutcome]] = {}
         for sentence, runs in in_sentence.items():
-            numbered = [run for run in runs if any(part.kind == "number" for part in run)]
-            alone = numbered if numbered else runs
-            if len(alone) == 1 and not self._in_quotation(alone[0][0].start):
-                outcomes[id(alone[0])] = tuple(self._find_outcomes(*self.sentences[sentence]))
-        return outcomes
+            numbered = [run for run in runs if any(part.kind == "number" for part in run)] or runs
+            for outcome in self._find_outcomes(*self.sentences[sentence]):
+                beside = next((run for run in runs if self._stands_beside(outcome, run)), None)
+                if beside is not None:
+                    outcomes.setdefault(id(beside), []).append(outcome._replace(court=""))
+                elif len(numbered) == 1:
+                    outcomes.setdefault(id(numbered[0]), []).append(outcome)
+        return {number: tuple(stated) for number, stated in outcomes.items()}
+
+    def _stands_beside(self, outcome: StatedOutcome, run: Sequence[_CitationPart]) -> bool:
+        start, end = run[0].start, run[-1].end
+        if outcome.start >= end:
+            return _SAID_AFTER.fullmatch(self.outside, end, outcome.start) is not None
+        return outcome.end <= start and _SAID_BEFORE.fullmatch(self.outside, outcome.end, start) is not None
 
     def _find_outcomes(self, start: int, end: int) -> Iterator[StatedOutcome]:
         end = min(end, start + 3000)
@@ -366,10 +424,26 @@ class _ReferenceReader:
         articles += [(name.start, name.end, name.value, name.code) for name in abbreviated.values()]
         return [
             StatedArticle(
-                *row, FORMER.search(self.plain, *self._sentence_context(row[0])) is not None, self._sentence_at(row[0])
+                *row,
+                FORMER.search(self.plain, *self._sentence_context(row[0])) is not None,
+                self._sentence_at(row[0]),
+                self._find_version(row[1]),
             )
             for row in sorted(articles)
         ]
+
+    def _find_version(self, end: int) -> date | None:
+        """Return a day on which the version of the article before `end` that the text means was in force."""
+        last = min(self.sentences[self._sentence_at(end - 1)][1], end + 200)
+        behind = self.outside[end:last]
+        match = _VERSION.search(behind)
+        if match is None:
+            return None
+        stated = next((day for start, day in sorted(self.dates.items()) if end + match.end() <= start < last), None)
+        year = re.match(r"\W{0,3}(\d{4})(?!\d)", behind[match.end() :])
+        gap = stated and self.plain[end + match.end() : stated.start]
+        day = stated.value if stated and _UNTIL_DAY.fullmatch(gap or "") else date(int(year[1]), 1, 1) if year else None
+        return day - timedelta(days=1) if day and match["until"] else day
 
     def _sentence_context(self, place: int) -> Span:
         start, end = self.sentences[self._sentence_at(place)]
@@ -394,10 +468,20 @@ class _ReferenceReader:
             )
             n_words = len(CONTENT_WORD.findall(quote.text))
             if n_words >= QUOTED_WORDS or (near and introduced and n_words):
-                of_a_text, court = self._find_speaker(first, quote.start)
+                of_a_text, of_a_decision, court = self._find_speaker(first, quote.start)
                 of_a_text |= not near and self._has_date(first, last)  # of a letter, or of a citation of unknown form
                 stated.append(
-                    StatedQuotation(quote.start, quote.end, quote.text, tuple(near), introduced, of_a_text, court)
+                    StatedQuotation(
+                        quote.start,
+                        quote.end,
+                        quote.text,
+                        tuple(near),
+                        introduced,
+                        of_a_text,
+                        court,
+                        of_a_decision,
+                        (first, last),
+                    )
                 )
         return stated
 
@@ -406,8 +490,8 @@ class _ReferenceReader:
         within = self.date_starts[number : number + 20]
         return any(place < end and not self._in_quotation(place) for place in within)
 
-    def _find_speaker(self, first: int, start: int) -> tuple[bool, str]:
-        """Return whether a text, not a decision, is named last in the sentence before `start`, and the last court."""
+    def _find_speaker(self, first: int, start: int) -> tuple[bool, bool, str]:
+        """Return whether a text or a decision is named last in the sentence before `start`, and the last court."""
         lead_start = max(first, start - 300)
         lead = self.outside[lead_start:start]
         text = max((match.end() for match in _TEXT.finditer(lead)), default=-1)
@@ -417,7 +501,7 @@ class _ReferenceReader:
         court = self.plain[slice(*self.courts[number])] if known else ""
         last_named = bisect_left(self.named_starts, start) - 1
         named = self.named_starts[last_named] - lead_start if last_named >= 0 else -1
-        return text > max(decider, named), court
+        return text > max(decider, named), max(decider, named) > text, court
 
     def _source_end(self, end: int) -> int:
         """Return the end of the sentence that a quotation closes, and of a source in parentheses after it."""
@@ -465,6 +549,17 @@ def _is_broken_line(before: str, after: str) -> bool:
     if _NEW_BLOCK.match(after):
         return False
     return after_letter.islower() or (len(before) >= 45 and before.rstrip()[-1:] not in ".!?;:|")
+
+
+def _with_blocks(text: str, quotations: Sequence[Quotation], blocks: Iterable[Span]) -> list[Quotation]:
+    """Add what is set off as a quotation, unless it has quotation marks inside."""
+    starts = [quotation.start for quotation in quotations]
+    alone = [
+        Quotation(start, end, text[start:end])
+        for start, end in blocks
+        if bisect_left(starts, start) == bisect_left(starts, end) and text[start:end].strip()
+    ]
+    return sorted([*quotations, *alone])
 
 
 def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
