@@ -1,6 +1,10 @@
 """What a lawyer sees of a verification: the page, the lines of the terminal, the comments, the command's end."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -10,6 +14,8 @@ from support.html_pages import ATTACKS, Page
 from legal_rag.citations import Correction, Nearest, Reference, Verification, format_verification, render_verification
 from legal_rag.citations.page import MAX_SHOWN, comment_of
 from legal_rag.citations.verdicts import STATUSES, CitedSource, ToRead
+from legal_rag.cli import main
+from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.law.citation import Link
 
 LIFTED = "https://www.legifrance.gouv.fr/juri/id/JURITEXT1"
@@ -36,6 +42,10 @@ def verification(*references, text=None, **more):
         start += len(words) + 2
     whole = "\n\n".join(words for words, _, _ in references) if text is None else text
     return Verification(whole, tuple(placed), **more)
+
+
+def run(*arguments):
+    return main([*map(str, arguments)])
 
 
 def of(status, words="Cass. soc., 9 janv. 2018", **fields):
@@ -216,3 +226,98 @@ def test_a_printed_page_has_its_folded_lists(browser: HeadlessBrowser, tmp_path)
     assert len(browser.texts(".group li")) == 13
     assert browser.texts(".to-read") == []
     browser.medium("")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Make two Libraries: a decision, and an article."""
+    folder = tmp_path_factory.mktemp("indexes")
+    decision = {
+        "id": "J1",
+        "number": "16-86.735",
+        "decision_date": "2018-01-09",
+        "juridiction": "Cour de cassation",
+        "formation": "Chambre sociale",
+        "content": "Pourvoi n° 16-86.735\n\nLa Cour rejette le pourvoi.",
+    }
+    article = {"id": "L11", "title": "Code du travail, article L1237-11", "content": "La rupture est libre."}
+    for name, row in (("decisions", decision), ("codes", article)):
+        build_index(IndexConfig(source=[row], index_folder=str(folder), index_name=name, n_bits=0))
+    return folder
+
+
+RIGHT = "Cass. soc., 9 janv. 2018, n° 16-86.735"
+ARTICLE = "l'article L. 1237-11 du code du travail"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "status"),
+    [
+        (RIGHT, ["decisions"], 0),
+        ("Rien.", ["decisions"], 0),
+        (f"{RIGHT} et {ARTICLE}", ["decisions", "codes"], 0),
+        ("Cass. com., 9 janv. 2018, n° 16-86.735", ["decisions"], 1),
+        ("Cass. soc., 9 janv. 2018, n° 16-86.999", ["decisions", "codes"], 1),
+        (f"{RIGHT} et {ARTICLE}", ["decisions"], 3),
+    ],
+)
+def test_the_command_ends_with_the_status_and_writes_json_and_a_page(folder, tmp_path, capfd, text, names, status):
+    (tmp_path / "a.md").write_text(text, "utf-8")
+    options = ["--index-folder", folder, *(part for name in names for part in ("--index-name", name))]
+    assert run("verify", tmp_path / "a.md", *options, "--json", "--html", tmp_path / "a.html") == status
+    value = json.loads(capfd.readouterr().out)
+    assert (value["status"], value["complete"], value["text"]) == (status, True, text)
+    for reference in value["references"]:
+        assert value["text"][reference["start"] : reference["end"]] == reference["text"]
+    assert text.split(",")[0] in Page((tmp_path / "a.html").read_text("utf-8")).text()
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "line"),
+    [
+        ("absent.md", ["decisions"], "absent.md"),
+        ("blank.md", ["decisions"], "no text"),
+        ("a.md", ["decisions", "none"], "none"),
+        ("a.md", [], "--index-name"),
+    ],
+)
+def test_the_command_says_in_one_line_why_it_cannot_check(folder, tmp_path, capfd, monkeypatch, file, names, line):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text(RIGHT, "utf-8")
+    (tmp_path / "blank.md").write_text(" \n", "utf-8")
+    options = [part for name in names for part in ("--index-name", name)] or ["--index-name"]
+    assert run("verify", file, "--index-folder", folder, *options) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n"), err.startswith("legal-rag: ")) == ("", 1, True)
+    assert line in err
+
+
+def test_a_settings_file_names_one_library_or_several(folder, tmp_path, capfd):
+    (tmp_path / "a.md").write_text(f"{RIGHT} et {ARTICLE}", "utf-8")
+    for names, status in (('"decisions"', 3), ('["decisions", "codes"]', 0)):
+        (tmp_path / "s.toml").write_text(f"[verify]\nindex_name = {names}", "utf-8")
+        assert run("--config", tmp_path / "s.toml", "verify", tmp_path / "a.md", "--index-folder", folder) == status
+
+
+def test_a_damaged_library_is_named_whichever_it_is(folder, tmp_path, capfd):
+    damaged = tmp_path / "folder"
+    shutil.copytree(folder, damaged)
+    (damaged / "codes" / "corpus.sqlite").write_bytes(b"no database")
+    (tmp_path / "a.md").write_text(ARTICLE, "utf-8")
+    options = ["--index-folder", damaged, "--index-name", "codes", "--index-name", "decisions"]
+    assert run("verify", tmp_path / "a.md", *options) == 2
+    assert "codes" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_installed_command_checks_a_file_without_loading_an_encoder(folder, tmp_path):
+    (tmp_path / "a.md").write_text(f"{RIGHT} ; Cass. soc., 10 janv. 2018, n° 16-86.735", "utf-8")
+    code = (
+        "import sys\nfrom legal_rag.cli import main\nstatus = main(sys.argv[1:])\n"
+        "assert not {'torch', 'openvino', 'dspy', 'transformers'} & set(sys.modules)\nsys.exit(status)"
+    )
+    options = ["--index-folder", str(folder), "--index-name", "decisions"]
+    command = [sys.executable, "-c", code, "verify", str(tmp_path / "a.md"), *options]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [line.split(" : ")[1] for line in done.stdout.splitlines()[:2]] == ["✗ faux", "✓ confirmé"]

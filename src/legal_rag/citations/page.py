@@ -120,7 +120,7 @@ def _fate_of(ref: Reference) -> str:
 
 
 def _explain(ref: Reference) -> str:
-    speaker = f"Qui parle : {ref.said_by}." if ref.said_by else ""
+    speaker = f"Qui parle : {ref.said_by}." if ref.said_by not in ref.explanation else ""
     near = f"Proche : {'; '.join(f'{doc.title} ({doc.why})' for doc in ref.nearest)}." if ref.nearest else ""
     return " ".join(filter(None, (_correction_of(ref), speaker, near)))
 
@@ -137,7 +137,7 @@ def _changes_of(ref: Reference) -> list[str]:
         if stated and right
         else f"« {stated or right} » {'en trop' if stated else 'manque'}"
         for what, stated, right in ref.corrections
-        if what == "words" and (right or len(stated) < len(ref.text) / 2)
+        if what == "words" and (right or len(stated) < len(ref.text) / 2) and " ".join(stated.split()) in ref.text
     ]
 
 
