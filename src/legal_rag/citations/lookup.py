@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -14,6 +15,8 @@ from legal_rag.citations.references import StatedArticle, StatedDecision
 from legal_rag.citations.sources import QuotedCorpus, SourceText
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
+from legal_rag.graph import KnowledgeGraph
+from legal_rag.graph.names import DOCUMENT
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.courts import CourtName, parse_court
@@ -26,6 +29,7 @@ MAX_SAME_DAY = 300  # decisions of one day that are compared
 MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 KEPT_DOCUMENTS = 2000  # in memory
+_FATES = frozenset(("overrules", "upholds", "rectifies"))
 FAR_FUTURE = date(2999, 1, 1)  # in force without end, as Légifrance writes it
 # Where a decision states its date; those of its hearing and deliberation differ.
 _DAY_OF_DECISION = re.compile(
@@ -136,9 +140,36 @@ class Shelf:
         facts = court, document.decision_date, document.solution, cited.publication, cited.links
         return CitedSource(held.library.path.name, document.id, cited.text, *facts)
 
+    def fate(self, held: Held) -> tuple[Nearest, ...]:
+        """Return the later decisions of its Library that quashed, confirmed, rectified or overruled a decision."""
+        graph = self._graphs[held.library.path]
+        edges = graph.rulings(DOCUMENT + held.document.id) if graph else []
+        later = {edge.source.key.removeprefix(DOCUMENT): edge.treatment for edge in edges if edge.type in _FATES}
+        return tuple(
+            self.nearest(self.get(held.library, doc_id), why) for doc_id, why in later.items() if doc_id in held.library
+        )
+
+    def of_party(self, name: str) -> list[Held]:
+        """Return decisions with a party of that name."""
+        graphs = ((library, self._graphs[library.path]) for library in self.libraries)
+        return [
+            self.get(library, doc_id) for library, graph in graphs if graph for doc_id in graph.decisions_of_party(name)
+        ]
+
+    @cached_property
+    def _graphs(self) -> dict[Path, KnowledgeGraph | None]:
+        return {library.path: _graph_of(library) for library in self.libraries}
+
     def nearest(self, held: Held, why: str) -> Nearest:
         """Describe a document that is near to what is missing."""
         return Nearest(held.document.id, self.title(held), why, held.library.path.name)
+
+
+def _graph_of(library: Library) -> KnowledgeGraph | None:
+    try:
+        return KnowledgeGraph(library)
+    except FileNotFoundError:
+        return None
 
 
 class Decisions:
@@ -166,6 +197,8 @@ class Decisions:
 
         A rectification, which has the number too, counts only where it is meant or alone.
         """
+        if stated.party:
+            return self._shelf.of_party(stated.party)
         if len(stated.names) < 2:
             found = [held for name in stated.names for held in self._numbered(name)]
         else:

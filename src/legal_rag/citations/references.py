@@ -19,7 +19,7 @@ from legal_rag.law import (
     find_formations,
     find_identifiers,
 )
-from legal_rag.law.articles import find_abbreviated_articles
+from legal_rag.law.articles import ArticleNumber, find_abbreviated_articles
 from legal_rag.law.courts import find_short_courts, parse_court
 from legal_rag.law.outcomes import ELIGIBLE, STATED
 from legal_rag.law.scanning import BLANK, spaced
@@ -27,6 +27,7 @@ from legal_rag.law.sentences import split_sentences
 from legal_rag.law.words import negations
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
+MOST_BACK = 5000  # characters from an article without a code back to one of the same code
 MOST_GAP = 160  # characters between two parts of one citation
 
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
@@ -50,7 +51,7 @@ _SMALL = (
 def _only_pattern(words: str) -> re.Pattern[str]:
     """Compile a pattern that matches only these words, abbreviations, signs, ordinals and small numbers; linear."""
     return re.compile(
-        rf"(?:[\s,.:()\[\]*_+°º/|–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|[^\W\d_]{{1,10}}\.(?!\w)"
+        rf"(?:[\s,.:()\[\]*_+°º/|–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|[^\W\d_]{{1,10}}\.(?!\w)|[A-Z](?![\w'’.])"
         r"|\d{1,2}(?:er|[èe]re|re|nde?|[èe]me|e)s?(?!\w)|\d{1,4}(?![\w/-]))*+",
         re.IGNORECASE,
     )
@@ -58,6 +59,12 @@ def _only_pattern(words: str) -> re.Pattern[str]:
 
 _FILLER = _only_pattern(f"{_NOUN}|{_DELIVERED}|{_VERBS}|{_SMALL}")
 _BEFORE_DATE = _only_pattern(f"{_NOUN}|{_DELIVERED}|{_SMALL}")  # the decision under review may have a date too
+# Parties between the date, or the court, and the number: "CE, 3 juin 2021, Commune de Saint-Aubrac, req. n° 498765".
+_PARTIES = re.compile(
+    r"\s*,\s(?![^,]*\b(?:contre|form[ée]|pourvoi|requête|décision|arrêt)\b)(?:[^,;:()«»“”|\n]{2,90},\s*){1,2}"
+    r"(?:\b(?:req(?:u[êe]tes?|\.)?|pourvois?|aff(?:aires?|\.)|RG)\W{0,3})?(?:n\W{0,3})?(?:[A-Z]\s)?",
+    re.IGNORECASE,
+)
 # A court, and a decision of it named in other words: "La Cour de cassation, dans un arrêt remarqué du".
 _LOOSELY = re.compile(
     rf"(?=[^.;:«»“”()|\n]{{0,99}}\b(?:{_NOUN})(?!\w))"
@@ -88,11 +95,29 @@ _SAID_BEFORE = re.compile(
 )
 # A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
 _JUDGED = re.compile(
-    r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b[^.;,()]{0,60}$",
+    r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b(?![^.;,()]*\bpar\b)[^.;,()]{0,60}$",
     re.IGNORECASE,
 )
 _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
 _DECISION_NOUN = re.compile(rf"(?<!\w)(?:{_NOUN})(?!\w)[^.;\n]{{0,60}}$", re.IGNORECASE)
+_DECISION_OF_DAY = re.compile(
+    rf"(?<!\w)(?:{_NOUN})\s(?:(?:précitée?s?|préc\.|susvisée?s?|susmentionnée?s?|de principe|commentée?)\s)?"
+    r"(?:rendue?\s)?(?:du|le|en date du)\s$",
+    re.IGNORECASE,
+)
+_CASE_NAME = re.compile(
+    r"\b(?:[Aa]rrêts?|[Jj]urisprudences?)\s(?:dite?s?\s)?(?:«\s?)?"
+    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?[A-ZÉ][a-zà-ÿ][\w'’-]+(?:\s[A-ZÉ][\w'’&-]+){0,2})"
+)
+# What looks like a decision's number, of whatever form, or a year after an abbreviated court.
+_LOOKS_CITED = re.compile(
+    r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
+)
+_OTHER_NUMBER = re.compile(
+    r"\b(?:pièces?|factures?|contrats?|lois?|décrets?|ordonnances?|arrêtés?|règlements?|directives?|dossiers?|sinistre|police"
+    r"|comptes?|cotes?|annexes?|bull\w*\.?|chroniques?|obs|p\.|page|lot|titre|brevet|permis|téléphone|réf\w*)(?:\W\w+){0,3}\W*$",
+    re.IGNORECASE,
+)
 _PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
 _WEAK_CONTEXT = re.compile(
     r"\bcour |tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi", re.IGNORECASE
@@ -115,6 +140,10 @@ _ASKED = re.compile(
 _GOES_ON = re.compile(
     r"\W*(?:elle|il|la (?:haute )?(?:cour|juridiction)|le conseil|les (?:sages|juges)|(?:l['’]|cet |cette |la |le )"
     rf"(?:{_NOUN})|la chambre)(?!\w)|\W*(?:aux termes|selon|d['’]après) (?:de )?(?:cet|cette|l['’])",
+    re.IGNORECASE,
+)
+_SAME = re.compile(
+    rf"[\s.,;]*[(\[]\s?(?:(?:l['’]|cet\s|cette\s|même\s)?(?:{_NOUN})\s)?(?:ibid|idem|id\.|préc|op\. cit|même|susvis)",
     re.IGNORECASE,
 )
 _INTRODUCED = re.compile(
@@ -144,6 +173,7 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
+_SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 _MARKS = re.compile(r"[*_`~\\]")
 
@@ -168,6 +198,7 @@ class StatedDecision(NamedTuple):
     outcomes: tuple[StatedOutcome, ...]
     citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
+    party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
 
@@ -181,6 +212,7 @@ class StatedArticle(NamedTuple):
     former: bool  # said to be of an earlier version of the code
     sentence: int
     day: date | None = None  # on which the version meant was in force, if that is said
+    is_guess: bool = False  # its code is not named with it, but before
 
 
 Source = StatedDecision | StatedArticle
@@ -200,12 +232,20 @@ class StatedQuotation(NamedTuple):
     sentence: Span  # that it stands in, with a source in parentheses after it
 
 
+class UnreadReference(NamedTuple):
+    """Words that look like a reference to a decision and could not be read as one."""
+
+    start: int  # characters
+    end: int
+
+
 class References(NamedTuple):
     """What a text refers to, each in text order."""
 
     decisions: list[StatedDecision]
     articles: list[StatedArticle]
     quotations: list[StatedQuotation]
+    unread: list[UnreadReference]
 
 
 def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
@@ -253,7 +293,25 @@ class _ReferenceReader:
     def read(self) -> References:
         decisions = sorted(self._read_decisions(), key=lambda decision: decision.start)
         articles = self._read_articles()
-        return References(decisions, articles, self._read_quotations(decisions, articles))
+        quotations = self._read_quotations(decisions, articles)
+        return References(decisions, articles, quotations, list(self._find_unread(decisions)))
+
+    def _find_unread(self, decisions: Sequence[StatedDecision]) -> Iterator[UnreadReference]:
+        """Yield numbers beside a court, and abbreviated courts before a year, that belong to no citation."""
+        read = sorted(span for decision in decisions for span in (decision.citation, (decision.start, decision.end)))
+        done = -1
+        for match in _LOOKS_CITED.finditer(self.outside):
+            start, end = match.span()
+            number = bisect_left(read, (end, 0))
+            in_read = any(begin < end and start < stop for begin, stop in read[max(number - 4, 0) : number])
+            near = self.courts[max(bisect_left(self.court_starts, start) - 1, 0) : bisect_right(self.court_starts, end)]
+            beside = any(
+                begin < end + 40 and start < stop + 40 and self._sentence_at(begin) == self._sentence_at(start)
+                for begin, stop in near
+            )
+            if not in_read and beside and start >= done and not _OTHER_NUMBER.search(self.outside[:start][-40:]):
+                done = end
+                yield UnreadReference(start, end)
 
     def _sentence_at(self, place: int) -> int:
         return max(bisect_right(self.sentence_starts, place) - 1, 0)
@@ -267,8 +325,32 @@ class _ReferenceReader:
     def _read_decisions(self) -> Iterator[StatedDecision]:
         citations = [parts for parts in map(self._select_parts, self._group_parts()) if parts]
         outcomes = self._outcomes_by_run(citations)
+        of_day: dict[date, list[StatedDecision]] = {}  # read so far
         for parts in citations:
-            yield from self._build_decisions(parts, outcomes.get(id(parts), ()))
+            for decision in self._build_decisions(parts, outcomes.get(id(parts), ())):
+                meant = of_day.setdefault(decision.date.value, []) if decision.date else []
+                if decision.names or decision.court:
+                    meant.append(decision)
+                    yield decision
+                elif len({other.names or other.court for other in meant}) == 1:  # "l'arrêt du 25 octobre 2023"
+                    yield decision._replace(names=meant[0].names, court=meant[0].court)
+                elif meant:
+                    yield decision._replace(court=meant[0].court)
+        yield from self._read_case_names(citations)
+
+    def _read_case_names(self, citations: Sequence[list[_CitationPart]]) -> Iterator[StatedDecision]:
+        """Yield decisions called by a party's name alone: "l'arrêt Derichebourg"."""
+        starts = [run[0].start for run in citations]
+        for match in _CASE_NAME.finditer(self.outside):
+            start, end = match.span("name")
+            following = bisect_left(starts, start)
+            cited = following < len(starts) and starts[following] - end < MOST_GAP
+            cited = cited and self._sentence_at(starts[following]) == self._sentence_at(start)
+            inside = following > 0 and citations[following - 1][-1].end > match.start()
+            is_court = any(begin < end and start < stop for begin, stop in self.courts)
+            if not (cited or inside or is_court):
+                span, sentence = (match.start(), end), self._sentence_at(start)
+                yield StatedDecision(*span, (), "", None, (), span, sentence, party=match["name"])
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -299,7 +381,8 @@ class _ReferenceReader:
         filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
         if any(other.kind == part.kind for other in run):
             return False
-        if not filler.fullmatch(gap) and not (last.kind == "court" and _LOOSELY.fullmatch(gap)):
+        parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
+        if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
             return False
         if last.kind == "number" and _ANOTHER_DECISION.search(gap):
             return False
@@ -335,6 +418,8 @@ class _ReferenceReader:
         if "number" in kinds:
             strong = [part for part in run if part.kind != "number" or self._is_certain_number(part, kinds)]
             return strong if any(part.kind == "number" for part in strong) else None
+        if kinds == {"date"}:
+            return run if _DECISION_OF_DAY.search(self.plain[max(run[0].start - 60, 0) : run[0].start]) else None
         if kinds != {"court", "date"}:
             return None
         court = next(part for part in run if part.kind == "court")
@@ -360,7 +445,9 @@ class _ReferenceReader:
         date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
         span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
         point = self._find_point(*span)
-        decision = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence, point)
+        decision = StatedDecision(
+            *span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence, point=point
+        )
         numbers = [part for part in run if part.kind == "number"]
         if len(numbers) == 1:
             yield decision._replace(names=tuple(self.names[numbers[0].start]))
@@ -418,19 +505,28 @@ class _ReferenceReader:
                 yield StatedOutcome(kind, start + match.start(), start + match.end(), court)
 
     def _read_articles(self) -> list[StatedArticle]:
-        articles = [(name.start, name.end, name.value, name.code) for name in self.numbered_articles if name.code]
-        taken = {start for start, *_ in articles}
-        abbreviated = {name.start: name for name in find_abbreviated_articles(self.plain) if name.start not in taken}
-        articles += [(name.start, name.end, name.value, name.code) for name in abbreviated.values()]
-        return [
-            StatedArticle(
-                *row,
-                FORMER.search(self.plain, *self._sentence_context(row[0])) is not None,
-                self._sentence_at(row[0]),
-                self._find_version(row[1]),
-            )
-            for row in sorted(articles)
-        ]
+        named: dict[int, ArticleNumber | Identifier] = {}
+        named |= {name.start: name for name in find_abbreviated_articles(self.plain)}
+        named |= {name.start: name for name in self.numbered_articles if name.code or name.start not in named}
+        articles: list[StatedArticle] = []
+        for start, name in sorted(named.items()):
+            code = name.code or self._find_code(name, articles)
+            if code:
+                former = FORMER.search(self.plain, *self._sentence_context(start)) is not None
+                version = self._find_version(name.end)
+                row = name.end, name.value, code, former, self._sentence_at(start), version, not name.code
+                articles.append(StatedArticle(start, *row))
+        return articles
+
+    def _find_code(self, name: ArticleNumber | Identifier, before: Sequence[StatedArticle]) -> str:
+        """Return the code of an article named without one: that of the last one of its kind before it; "" if unsure."""
+        same = [article for article in before if not article.is_guess and name.start - article.end < MOST_BACK]
+        if not same:
+            return ""
+        if _SAME_CODE.match(self.plain, name.end):
+            return same[-1].code
+        lettered = [article.code for article in same if article.value[:1].isalpha()]
+        return lettered[-1] if name.value[:1].isalpha() and len(set(lettered)) == 1 else ""
 
     def _find_version(self, end: int) -> date | None:
         """Return a day on which the version of the article before `end` that the text means was in force."""
@@ -460,7 +556,7 @@ class _ReferenceReader:
             number = self._sentence_at(quote.start)
             first, last = self.sentences[number][0], self._source_end(quote.end)
             near = sources[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
-            if not near and number and _GOES_ON.match(self.outside, first):
+            if not near and ((number and _GOES_ON.match(self.outside, first)) or _SAME.match(self.outside, quote.end)):
                 near = self._source_before(sources, starts, first)
             near = sorted(near, key=lambda source: self._source_distance(quote, source))
             introduced = bool(_INTRODUCED.search(self.outside[max(quote.start - 30, 0) : quote.start])) or bool(

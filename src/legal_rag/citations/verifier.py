@@ -16,6 +16,7 @@ from legal_rag.citations.references import (
     StatedArticle,
     StatedDecision,
     StatedQuotation,
+    UnreadReference,
     find_references,
 )
 from legal_rag.citations.sources import NearPassage
@@ -36,7 +37,12 @@ from legal_rag.law.courts import CourtName, parse_court
 from legal_rag.law.outcomes import STATED_KINDS
 from legal_rag.library.library import Library
 
-KINDS: Mapping[type, Kind] = {StatedDecision: "decision", StatedArticle: "article", StatedQuotation: "quotation"}
+KINDS: Mapping[type, Kind] = {
+    StatedDecision: "decision",
+    UnreadReference: "decision",
+    StatedArticle: "article",
+    StatedQuotation: "quotation",
+}
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
 MAX_REFERENCES = 5000  # decisions, and articles, that are looked up
 MAX_QUOTATIONS = 1000
@@ -101,6 +107,8 @@ class _Verifier:
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
         references = [*map(self._verify_decision, decisions), *map(self._verify_article, articles)]
+        reason = "Cela ressemble à une référence, et n'a pu être lu."
+        references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
         inside = [(one.start, one.end) for one in quoted if one.status == "confirmed"]  # the source cites them
         references = [
@@ -123,7 +131,7 @@ class _Verifier:
 
     def _report(
         self,
-        stated: StatedDecision | StatedArticle | StatedQuotation,
+        stated: StatedDecision | StatedArticle | StatedQuotation | UnreadReference,
         status: Status,
         reason: str,
         held: Held | None = None,
@@ -155,12 +163,17 @@ class _Verifier:
     # Decisions
 
     def _verify_decision(self, stated: StatedDecision) -> Reference:
-        candidates = self._decisions.named(stated) if stated.names else self._decisions.of_court_and_day(stated)
+        by_name = stated.names or stated.party
+        candidates = self._decisions.named(stated) if by_name else self._decisions.of_court_and_day(stated)
         joined = None if candidates else self._decisions.joined(stated)
         corrected = [(held, self._corrections(stated, held)) for held in candidates or filter(None, [joined])]
         fewest = min((len(corrections) for _, corrections in corrected), default=0)
         best = [held for held, corrections in corrected if len(corrections) == fewest]
         corrections = next((corrections for held, corrections in corrected if best and held == best[0]), [])
+        if stated.party and not best:
+            return self._keep(
+                stated, [], self._report(stated, "unread", "Aucune décision de l'index n'a cette partie.")
+            )
         if not best or (joined and corrections):
             return self._keep(stated, [], self._report_missing(stated))
         if corrections and _is_of_another_court(stated, corrections):
@@ -174,12 +187,13 @@ class _Verifier:
             )
         if len(set(map(_identity, best))) > 1:
             reason = f"{len(best)} décisions de l'index conviennent."
-            why = "même numéro" if stated.names else "même juridiction, même jour"
+            why = "même numéro" if stated.names else "même partie" if stated.party else "même juridiction, même jour"
             nearest = tuple(self._shelf.nearest(held, why) for held in best[:MAX_CANDIDATES])
             return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
         reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
         checked = tuple(_stated_things(stated))
-        return self._keep(stated, best, self._report(stated, "confirmed", reason, best[0], checked=checked))
+        fate = self._shelf.fate(best[0])
+        return self._keep(stated, best, self._report(stated, "confirmed", reason, best[0], checked=checked, fate=fate))
 
     def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
         document, court = held.document, parse_court(stated.court)
@@ -221,6 +235,9 @@ class _Verifier:
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
         code = stated.code
+        if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
+            reason = f"Le texte ne dit pas de quel code est cet article (peut-être du {code})."
+            return self._keep(stated, [], self._report(stated, "unread", reason))
         if not self._articles.holds_code(code):
             return self._keep(stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article du {code}."))
         if versions := self._articles.of(stated):
