@@ -8,10 +8,12 @@ import pytest
 from support.small_graphs import CASSATION, DECISIONS, EARLIER, library_of
 
 from legal_rag.graph import (
+    Edge,
     ExtractedEpisode,
     ExtractedRelationship,
     ExtractionResult,
     KnowledgeGraph,
+    Node,
     add_answer,
 )
 from legal_rag.indexer import remove_documents
@@ -202,3 +204,51 @@ def test_a_document_without_an_edge_is_found_by_its_id(own):
     graph = KnowledgeGraph(own)
     assert graph.find("CASS1").doc_id == "CASS1"
     assert graph.neighbours("CASS1") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "doc_ids"),
+    [
+        ("Lever", ["CASS1"]),
+        ("la société Lever", ["CASS1"]),
+        ("Martin", ["CASS0", "CASS1", "QPC1"]),
+        ("Paul Martin", ["CASS0", "QPC1"]),
+        ("Jean", []),  # a first name
+        ("Leverr", []),
+        ("la société", []),
+        ("X...", []),
+        ("", []),
+    ],
+)
+def test_a_decision_is_found_by_a_partys_surname_or_a_companys_distinctive_words(graph, name, doc_ids):
+    assert sorted(graph.decisions_of_party(name)) == doc_ids
+
+
+def test_decisions_of_a_party_are_bounded_and_none_are_known_without_entities(graph, own):
+    assert len(graph.decisions_of_party("Martin", most=1)) == 1
+    (own.path / "entities.sqlite").unlink()
+    assert KnowledgeGraph(own.path).decisions_of_party("Lever") == []
+
+
+def ruling(kind, court, detail):
+    source = Node("doc:B", "decision", "B", doc_id="B", court=court)
+    return Edge(source, Node("doc:A", "decision", "A"), kind, "text", "B", 0, 1, 1, detail, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "court", "detail", "words"),
+    [
+        ("overrules", "Cour de cassation, Chambre sociale", "Cassation", "cassé par"),
+        ("overrules", "Cour de cassation", "Cassation partielle sans renvoi", "cassé en partie par"),
+        ("overrules", "Conseil d'État", "Annulation", "annulé par"),
+        ("overrules", "Cour d'appel de Douai", "Infirme le jugement, sauf sur les dépens", "infirmé en partie par"),
+        ("upholds", "Cour d'appel de Douai", "Confirmation", "confirmé par"),
+        ("upholds", "Cour administrative d'appel de Nantes", "Rejet", "confirmé par"),
+        ("upholds", "Cour de cassation", "Rejet", "pourvoi rejeté par"),
+        ("rectifies", "Conseil constitutionnel", "Rectification d'erreur matérielle", "rectifié par"),
+        ("interprets", "Conseil d'État", "", "interprété par"),
+        ("cites", "Cour de cassation", "", ""),
+    ],
+)
+def test_a_ruling_says_in_french_what_became_of_the_decision_below(kind, court, detail, words):
+    assert ruling(kind, court, detail).treatment == words

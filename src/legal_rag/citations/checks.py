@@ -416,17 +416,17 @@ def _check_surroundings(
     Returns:
         Warnings, French sentences; None if the words contradict the decision.
     """
-    warnings = _SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
+    warnings = SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
     if warnings is None and others:
         for other in others:
             claim = claim._replace(facts=_facts_to_find(claim, other))
-        return _SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
+        return SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
     return warnings
 
 
 def _facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
     """Return the facts of a claim except the decision's own date, number and court, stated as such."""
-    check = _SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
+    check = SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
     return [fact for fact in claim.facts if not check.is_own(fact)]
 
 
@@ -453,7 +453,9 @@ def _n_quoted(claim: Claim) -> int:
     return sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
 
 
-class _SurroundingsCheck:
+class SurroundingsCheck:
+    """What a claim says around its quotations, against the places of a decision that have their words."""
+
     def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], cited: Span) -> None:
         self._claim, self._source, self._places = claim, source, places
         self._courts = find_named_courts(claim.masked)
@@ -466,7 +468,8 @@ class _SurroundingsCheck:
         self._warnings: list[str] = []
 
     def warnings(self, *, restated: bool = False) -> tuple[str, ...] | None:
-        checks = [self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self._wrong_speaker]
+        """Return French sentences that a reader should know; None if the claim contradicts the decision."""
+        checks = [self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self.wrong_speaker]
         if restated:
             checks.remove(self._denied)
         if any(check() for check in checks):
@@ -661,30 +664,45 @@ class _SurroundingsCheck:
         sentence = self._source.sentence_around(place)[0]
         return self._source.lower[max(sentence, place[0] - LED) : place[0]]
 
-    def _wrong_speaker(self) -> bool:
+    def is_denied_report(self) -> bool:
+        """Does the claim say that the decision does not say what is quoted?"""
+        return _DENIED_REPORT.search(self._clauses_around(0)[0]) is not None
+
+    def wrong_speaker(self) -> bool:
         """Are the court's words attributed to a party or the court below?"""
         before = self._clauses_around(0)[0]
-        paragraph = None
         if _PARTY.search(before):
-            paragraph = self._quoted_paragraph()
-            if _court_speaks(paragraph):
+            if _court_speaks(self._quoted_paragraph()):
                 at, end = self._source.sentence_around(self._places[0])
                 sentence = self._source.lower[at:end]
                 return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
-        elif (lower := _LOWER.search(before)) and self._court_reports(lower.end()):
-            court = words_of_value(self._source.own.court)
-            if not (court and words_of_value(lower.group()) <= court):
-                paragraph = self._quoted_paragraph()
-                return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
-        elif _COURT.search(before) or _COURT.search(self._clauses_around(0)[1]):
+        elif self._is_attributed_below(before):
             paragraph = self._quoted_paragraph()
-            start = self._places[0][0]
-            led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
-            if paragraph is not None and (warning := _speaker_warning(paragraph)):
-                self._warnings.append(warning)
-            elif _CLAIMED.search(led):
-                self._warnings.append(OF_PARTY)
+            return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
+        elif warning := self.other_speaker():
+            self._warnings.append(warning)
         return False
+
+    def _is_attributed_below(self, before: str) -> bool:
+        """Is it the court below that is said to speak, and not the court that decided?"""
+        lower = _LOWER.search(before)
+        if lower is None or not self._court_reports(lower.end()):
+            return False
+        court = words_of_value(self._source.own.court)
+        return not (court and words_of_value(lower.group()) <= court)
+
+    def other_speaker(self) -> str:
+        """Return, in French, who speaks where the claim says that the court does; empty where it does, or is not said to."""
+        before, after = self._clauses_around(0)
+        if _PARTY.search(before) or self._is_attributed_below(before):
+            return ""
+        if not (_COURT.search(before) or _COURT.search(after)):
+            return ""
+        paragraph, start = self._quoted_paragraph(), self._places[0][0]
+        led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
+        if paragraph is not None and (warning := _speaker_warning(paragraph)):
+            return warning
+        return OF_PARTY if _CLAIMED.search(led) else ""
 
     def _quoted_paragraph(self) -> Paragraph | None:
         return self._source.passage_at(self._places[0])

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.html import Rows, displayed
@@ -146,6 +147,11 @@ class Verification:
         return tuple(reference for reference in self.references if reference.status in statuses)
 
     @property
+    def by_status(self) -> tuple[Reference, ...]:
+        """The references in the order of `STATUSES`: wrong ones first."""
+        return tuple(sorted(self.references, key=lambda reference: STATUSES.index(reference.status)))
+
+    @property
     def wrong(self) -> tuple[Reference, ...]:
         """The references that are wrong."""
         return self.of_status("wrong")
@@ -162,7 +168,13 @@ class Verification:
         return Rows(self.references).to_pandas()
 
     def _repr_html_(self) -> str:
-        return Rows(self.references)._repr_html_()
+        lines = [*self.unread, counted(self.references)]
+        rows = [
+            {"lieu": ref.place, "statut": IN_FRENCH[ref.status], "référence": ref.text, "explication": ref.explanation}
+            for ref in self.by_status
+            if ref.status != "confirmed"
+        ]
+        return "".join(f"<p>{escape(line)}</p>" for line in lines) + Rows(rows)._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, with the text that offsets count in."""

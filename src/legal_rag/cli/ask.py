@@ -24,6 +24,7 @@ from legal_rag.cli.options import (
     options,
     page_to_write,
     place_options,
+    places_options,
     print_json,
     run_settings,
     sampling_settings,
@@ -365,21 +366,22 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
 
 
 @click.command("verify")
-@place_options
+@places_options
 @click.argument("file", metavar="FILE")
 @html_option
-def verify_command(file: str, place: Place, html: str | None) -> int:
-    """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against a Library.
+def verify_command(file: str, places: "Sequence[Place]", html: str | None) -> int:
+    """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against Libraries.
 
-    Status 0: nothing is wrong; 1: a reference is wrong; 2: the text could not be checked, or not all of it.
+    Status 0: all is confirmed; 1: something is wrong or absent; 2: the text could not be checked; 3: something is
+    ambiguous, unread or out of scope.
     """
     from legal_rag.citations.page import format_verification, render_verification
     from legal_rag.citations.verifier import verify_text
     from legal_rag.corpus.files import read_file
 
     page = page_to_write(html)
-    verification = verify_text(read_file(file), place.open())
-    if place.as_json:
+    verification = verify_text(read_file(file), [place.open() for place in places])
+    if places[0].as_json:
         print_json({"file": file, **verification.to_json()})
     else:
         click.echo(format_verification(verification))

@@ -15,9 +15,14 @@ from xml.sax.saxutils import escape
 from legal_rag.base.files import written_whole
 from legal_rag.base.html import displayed, plain_json
 from legal_rag.base.sqlite import ThreadConnections, answers
-from legal_rag.graph.names import DOCUMENT, is_reference, node_of
+from legal_rag.extraction.entities import PARTIE
+from legal_rag.extraction.lookup import name_words
+from legal_rag.graph.names import DOCUMENT, is_distinctive, is_known_as, is_reference, node_of
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
-from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
+from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.law.courts import SUPREME, level_of
+from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, kinds_of
+from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import present_at
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from legal_rag.graph.answers import AnswerRecorder
 
 CITING_TYPES = ("cites", "applies")
-RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
+RULING_TYPES = ("overrules", "upholds", "rectifies", "follows", "distinguishes", "interprets")
 MOST_EDGES = 200  # default limit of a query
 HUB_DEGREE = 200  # edges; larger nodes (a court, a code) may join two others but are not searched through
 MOST_EXPANDED = 500  # edges of one step of a path, in each direction
@@ -44,6 +49,10 @@ _SELECT_EDGES = """
     LEFT JOIN present AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash
     WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
 """
+
+# The first kind that an outcome has says what became of the decision below.
+_REVERSED_BY = {CASSATION: "cassé", INFIRMATION: "infirmé", ANNULATION: "annulé"}
+_IN_PART = re.compile(r"\bparti(?:e|el)|\bseulement\b|\bsauf\b|\bà l['’]exception\b", re.IGNORECASE)
 
 Returned = TypeVar("Returned")
 Direction = Literal["out", "in", "both"]
@@ -85,6 +94,21 @@ class Edge(NamedTuple):
     def is_fact(self) -> bool:
         """Whether the rules find it in a text; a model's claim is never a fact."""
         return self.support == TEXT
+
+    @property
+    def treatment(self) -> str:
+        """What a ruling's source did to its target, in French, as it precedes the source's name: "cassé en partie par".
+
+        Empty if the edge is no ruling.
+        """
+        if self.type == "overrules":
+            kinds = kinds_of(self.detail)
+            participle = next((words for kind, words in _REVERSED_BY.items() if kind in kinds), "censuré")
+            return f"{participle} en partie par" if _IN_PART.search(self.detail) else f"{participle} par"
+        if self.type == "upholds":
+            at_top = level_of(self.source.court, "", self.source.name) == SUPREME
+            return "pourvoi rejeté par" if at_top and CONFIRMATION not in kinds_of(self.detail) else "confirmé par"
+        return REVERSED_EDGE_TYPES[self.type].removeprefix("est ") if self.type in RULING_TYPES else ""
 
 
 class Episode(NamedTuple):
@@ -202,8 +226,39 @@ class KnowledgeGraph:
 
     @_in_one_state
     def rulings(self, node: Node | str) -> list[Edge]:
-        """Return the edges from the later decisions that overrule, uphold, follow, distinguish or interpret one."""
-        return self.neighbours(node, types=RULING_TYPES, direction="in")
+        """Return the edges from the later decisions that rule on one, by date: its subsequent history.
+
+        They overrule (quash, annul, reverse), uphold or rectify it, or follow, distinguish or interpret it; see
+        `Edge.treatment`. Raises as `find` does.
+        """
+        edges = self.neighbours(node, types=RULING_TYPES, direction="in")
+        return sorted(edges, key=lambda edge: edge.source.decision_date)
+
+    def decisions_of_party(self, name: str, most: int = 10) -> list[str]:
+        """Return the ids of at most `most` decisions with a party of that name, in index order.
+
+        A person is known by the surname, a company by some of its distinctive words: "Derichebourg" is a name of
+        "société Derichebourg Propreté". Nothing is known by a pseudonym ("X...") or words that many bodies share.
+        """
+        words = name_words(name)
+        if not is_distinctive(words):
+            return []
+        try:
+            doc_ids = self.library.ids(Filters(entity=f"{PARTIE}={name}"))
+        except UnsupportedFilterError:  # nothing was extracted: the graph has no parties
+            return []
+        return self._with_party(words, doc_ids)[:most]
+
+    @_in_one_state
+    def _with_party(self, words: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
+        sql = f"""
+            SELECT substr(d.key, {len(DOCUMENT) + 1}), p.key, p.name
+            FROM json_each(?) CROSS JOIN nodes AS d ON d.key = '{DOCUMENT}' || value
+            CROSS JOIN edges AS e ON e.to_key = d.node_key AND e.type = 'party_to' AND e.support = '{TEXT}'
+            CROSS JOIN nodes AS p ON p.node_key = e.from_key
+        """  # noqa: S608
+        rows = self._select(sql, _json(doc_ids))
+        return list(dict.fromkeys(doc_id for doc_id, key, party in rows if is_known_as(words, key, party)))
 
     @_in_one_state
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:

@@ -249,6 +249,23 @@ def _is_unique_name(written: str, words: Sequence[str]) -> bool:
     return is_distinct and _HOMONYMS.isdisjoint(words) and not _PSEUDONYM.search(written)
 
 
+def is_distinctive(words: Iterable[str]) -> bool:
+    """Tell whether folded words may name one party: not those that begin or qualify the names of many bodies."""
+    return not _COMMON_WORDS.union(_KEPT_FORMS).issuperset(words)
+
+
+def is_known_as(words: Sequence[str], key: str, name: str) -> bool:
+    """Tell whether some folded words name a party: of a person, its surname; of a body, any words of its name."""
+    known = words_of_key(key)
+    if _PSEUDONYM.search(name) or not words or not set(words) <= set(known):
+        return False
+    if is_organisation(name):
+        return True
+    parts = _split_name(name)
+    surname = [part for part in parts if part.isupper()] or parts[-1:]
+    return bool(surname) and set(words_of(" ".join(surname))) <= set(words)
+
+
 def words_of_key(key: str) -> list[str]:
     """Return the words in the key of a name or a term, without title and legal form."""
     words = key.partition(":")[2].partition(" @")[0].split()

@@ -34,6 +34,7 @@ _EDGES = {
     "distinguishes": ("se distingue de", "est distingué par"),
     "upholds": ("maintient", "est maintenu par"),
     "overrules": ("casse, annule ou infirme", "est cassé, annulé ou infirmé par"),
+    "rectifies": ("rectifie", "est rectifié par"),
     "party_to": ("est partie à", "a pour partie"),
     "represents": ("représente", "est représenté par"),
     "pleads_in": ("plaide dans", "est plaidé par"),
