@@ -15,7 +15,9 @@ from html.entities import html5
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from legal_rag.base.text import normalized, read_words, storable
+from legal_rag.base.text import REPLACEMENT, normalized, read_words, storable
+from legal_rag.corpus.papers import Paper
+from legal_rag.corpus.plain import paper_of_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -25,7 +27,9 @@ ENCODING_BYTES = 2**20  # of a file, read to detect its encoding
 FILE_BYTES = 200_000_000  # of a file that is not read in pieces
 UNPACKED_BYTES = 200_000_000  # of all parts of a DOCX, as it declares them
 MOST_CONTROLS = 0.005  # share of control characters, above which a file is not text
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+MOST_UNDEFINED = 0.1  # share of characters that the encoding does not define
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_UNDEFINED = re.compile(r"[\x7f-\x84\x86-\x9f\ufffd]")
 _HTML = re.compile(r"\s*(?:<!doctype html|<html[\s>])", re.IGNORECASE)
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARTS = ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml")
@@ -45,7 +49,12 @@ class _RefusedError(ValueError):
 
 
 def read_file(path: str | Path) -> str:
-    """Read a file's text, whatever its kind, which its first bytes or its name show.
+    """Read a file's text, as `read_paper` does, whose errors it raises: what is indexed is what is verified."""
+    return read_paper(path).text
+
+
+def read_paper(path: str | Path) -> Paper:
+    """Read a file's text with its places, whatever its kind, which its first bytes or its name show.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -66,15 +75,15 @@ def read_file(path: str | Path) -> str:
             kind = "DOCX"
         elif head.startswith(b"\xd0\xcf\x11\xe0"):
             raise _RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
-        text = {"PDF": _read_pdf, "DOCX": _read_docx, "text": _read_text}[kind](path)
+        paper = {"PDF": _read_pdf, "DOCX": _read_docx, "text": _read_text}[kind](path)
     except _RefusedError as error:
         raise ValueError(f"{path}: {error}") from error
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
         raise ValueError(f"{path}: unreadable {kind} ({error_line(error)})") from error
-    if not text.strip():
+    if not paper.text.strip():
         scanned = " (expected a PDF with text: run OCR on scanned pages first)" * (kind == "PDF")
         raise ValueError(f"{path}: no text in this file{scanned}")
-    return text
+    return paper
 
 
 def error_line(error: BaseException) -> str:
@@ -123,25 +132,27 @@ def without_strays(text: str) -> str:
     return text.translate(_STRAYS) if _STRAY.search(text) else text
 
 
-def _read_text(path: Path) -> str:
-    text = read_plain_file(path)
-    if len(_CONTROLS.findall(text)) > MOST_CONTROLS * len(text):
+def _read_text(path: Path) -> Paper:
+    text, lost = _UNDEFINED.subn(REPLACEMENT, read_plain_file(path))
+    if len(_CONTROLS.findall(text)) > MOST_CONTROLS * len(text) or lost > MOST_UNDEFINED * len(text):
         raise _RefusedError("no text in a known encoding (expected UTF-8, UTF-16 or Windows-1252)")
     is_html = path.suffix.lower() in (".html", ".htm", ".xhtml") or _HTML.match(text)
-    return clean_text(text, is_html=True) if is_html else text
+    paper = paper_of_text(clean_text(text, is_html=True) if is_html else text)
+    notice = f"{lost} caractère(s) de ce fichier sont illisibles : son encodage ne les définit pas."
+    return paper._replace(notices=(*paper.notices, notice)) if lost else paper
 
 
-def _read_pdf(path: Path) -> str:
+def _read_pdf(path: Path) -> Paper:
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # repairs are not worth a warning; unreadable files raise
     reader = PdfReader(path)
     if reader.is_encrypted and not reader.decrypt(""):
         raise _RefusedError("encrypted (expected a PDF without password)")
-    return "\n\n".join(page.extract_text() for page in reader.pages)
+    return paper_of_text("\f".join(page.extract_text() for page in reader.pages))
 
 
-def _read_docx(path: Path) -> str:
+def _read_docx(path: Path) -> Paper:
     """Read paragraphs, tables, text boxes and insertions, without deletions; then the notes, where lawyers cite."""
     from lxml import etree
 
@@ -153,7 +164,9 @@ def _read_docx(path: Path) -> str:
         if (unpacked := sum(part.file_size for part in parts.infolist())) > UNPACKED_BYTES:
             raise _RefusedError(f"{unpacked:,} bytes when unpacked (at most {UNPACKED_BYTES:,})")
         roots = [etree.fromstring(parts.read(name), parser) for name in _PARTS if name in names]
-    return "\n\n".join(filter(str.strip, (block for root in roots for holder in root for block in _blocks(holder))))
+    return Paper(
+        "\n\n".join(filter(str.strip, (block for root in roots for holder in root for block in _blocks(holder))))
+    )
 
 
 def _blocks(holder: "_Element") -> Iterator[str]:
