@@ -377,10 +377,10 @@ def verify_command(file: str, places: "Sequence[Place]", html: str | None) -> in
     """
     from legal_rag.citations.page import format_verification, render_verification
     from legal_rag.citations.verifier import verify_text
-    from legal_rag.corpus.files import read_file
+    from legal_rag.corpus.files import read_paper
 
     page = page_to_write(html)
-    verification = verify_text(read_file(file), [place.open() for place in places])
+    verification = verify_text(read_paper(file), [place.open() for place in places])
     if places[0].as_json:
         print_json({"file": file, **verification.to_json()})
     else:
