@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from legal_rag.citations.references import StatedArticle, StatedDecision
-from legal_rag.citations.sources import QuotedCorpus, SourceText
+from legal_rag.citations.sources import QuotedCorpus, SourceText, SourceTexts
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph
@@ -109,7 +109,7 @@ class Shelf:
     def __init__(self, libraries: Sequence[Library]) -> None:
         self.libraries = tuple(libraries)
         self._held: LRUCache[tuple[str, str], Held] = LRUCache(KEPT_DOCUMENTS)
-        self._texts: LRUCache[tuple[str, str], SourceText] = LRUCache(KEPT_DOCUMENTS // 20)
+        self._texts = {library.path: SourceTexts(library) for library in libraries}
         self.corpora = {library.path: QuotedCorpus(library) for library in libraries}
 
     def get(self, library: Library, doc_id: str) -> Held:
@@ -121,9 +121,8 @@ class Shelf:
 
     def text(self, held: Held) -> SourceText:
         """Return a document's text with its cached searches, and who speaks in it."""
-        if (text := self._texts.get(held.key)) is None:
-            text = self._texts[held.key] = SourceText(held.document.id, held.document.content, held.document)
-        return text
+        text = self._texts[held.library.path].get(held.document.id)
+        return text or SourceText(held.document.id, held.document.content, held.document)
 
     def corpus(self, held: Held) -> QuotedCorpus:
         """Return the Library of a document as it is searched for quotations."""
@@ -300,6 +299,7 @@ class Articles:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
+        self._ordered: dict[str, list[tuple[tuple[str, tuple[int, ...]], str]]] = {}
 
     @cached_property
     def _numbers_by_code(self) -> dict[str, set[str]]:
@@ -331,10 +331,16 @@ class Articles:
             return [held for held in versions if held.force[0] <= stated.day < held.force[1] and is_dated(held)]
         return [] if stated.former and not any(map(is_dated, versions)) else versions
 
+    def _in_order(self, code: str) -> list[tuple[tuple[str, tuple[int, ...]], str]]:
+        if code not in self._ordered:
+            numbers = self._numbers_by_code[code]
+            self._ordered[code] = sorted((_split_article_number(number), number) for number in numbers)
+        return self._ordered[code]
+
     def near(self, code: str, value: str) -> list[Held]:
         """Return up to three articles nearest to a missing one: of another letter, else of a neighbouring number."""
         letter, numbers = _split_article_number(value)
-        known = sorted((_split_article_number(number), number) for number in self._numbers_by_code[code])
+        known = self._in_order(code)
         same = [article for article in known if article[0][0] == letter] or known
         at = bisect_left(same, ((letter, numbers), ""))
         other_letter = [number for (_, figures), number in known if figures == numbers and number != value]

@@ -28,6 +28,7 @@ from legal_rag.law.words import negations
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
+FEWEST_SAID = 4  # content words that a sentence says beside its citation
 MOST_GAP = 160  # characters between two parts of one citation
 
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
@@ -198,6 +199,7 @@ class StatedDecision(NamedTuple):
     outcomes: tuple[StatedOutcome, ...]
     citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
+    supports: Span = (0, 0)  # what the text says that it is cited for: its sentence, or the one before
     party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
@@ -350,7 +352,7 @@ class _ReferenceReader:
             is_court = any(begin < end and start < stop for begin, stop in self.courts)
             if not (cited or inside or is_court):
                 span, sentence = (match.start(), end), self._sentence_at(start)
-                yield StatedDecision(*span, (), "", None, (), span, sentence, party=match["name"])
+                yield StatedDecision(*span, (), "", None, (), span, sentence, self._supported_by(span), match["name"])
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -460,6 +462,15 @@ class _ReferenceReader:
     def _find_point(self, start: int, end: int) -> int:
         match = _POINT_AFTER.match(self.outside, end) or _POINT_BEFORE.search(self.outside[max(start - 60, 0) : start])
         return int(match["point"]) if match else 0
+
+    def _supported_by(self, citation: Span) -> Span:
+        """Return the sentence of a citation; the one before it, if it says nothing beside its citations."""
+        number = self._sentence_at(citation[0])
+        start, end = self.sentences[number]
+        rest = f"{self.plain[start : citation[0]]} {self.plain[citation[1] : end]}"
+        if number and len(CONTENT_WORD.findall(rest)) < FEWEST_SAID and "\n\n" not in self.plain[:start][-2:]:
+            return self.sentences[number - 1]
+        return start, end
 
     def _outcomes_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, tuple[StatedOutcome, ...]]:
         """Return the outcomes that each citation's sentence states of it, by `id` of its run.

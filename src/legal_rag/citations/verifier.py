@@ -19,6 +19,7 @@ from legal_rag.citations.references import (
     UnreadReference,
     find_references,
 )
+from legal_rag.citations.relevance import nearest_sentences
 from legal_rag.citations.sources import NearPassage
 from legal_rag.citations.verdicts import (
     WHAT_IN_FRENCH,
@@ -27,6 +28,7 @@ from legal_rag.citations.verdicts import (
     Nearest,
     Reference,
     Status,
+    ToRead,
     Verification,
     What,
 )
@@ -192,8 +194,22 @@ class _Verifier:
             return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
         reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
         checked = tuple(_stated_things(stated))
-        fate = self._shelf.fate(best[0])
-        return self._keep(stated, best, self._report(stated, "confirmed", reason, best[0], checked=checked, fate=fate))
+        details = {"checked": checked, "fate": self._shelf.fate(best[0]), **self._what_to_read(stated, best[0])}
+        return self._keep(stated, best, self._report(stated, "confirmed", reason, best[0], **details))
+
+    def _what_to_read(self, stated: StatedDecision, held: Held) -> dict[str, Any]:
+        """Return the sentence that a decision is cited for, and the passages of the decision nearest to it."""
+        start, end = stated.supports
+        said = " ".join(self.text[start:end].split())
+        text = self._shelf.text(held)
+        spans = nearest_sentences(said, text) if said else []
+        passages = [(span, text.passage_at(span)) for span in spans]
+        content = held.document.content
+        to_read = (
+            ToRead(*span, " ".join(content[slice(*span)].split()), passage.in_french if passage else "")
+            for span, passage in passages
+        )
+        return {"supports": said, "to_read": tuple(to_read)}
 
     def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
         document, court = held.document, parse_court(stated.court)
