@@ -31,7 +31,7 @@ def said(decision):
             "Cour de cassation, chambre sociale",
         ),
         (
-            "La chambre sociale de la Cour de cassation juge par arrêt du 9\njanvier 2018, pourvoi n°\n16-86.735, que",
+            "La chambre sociale de la Cour de cassation juge par arrêt du 9 janvier 2018, pourvoi n° 16-86.735, que",
             "chambre sociale de la Cour de cassation",
         ),
     ],

@@ -212,11 +212,15 @@ class Decisions:
         return self._named.get(key) or (self._named.get(relaxed_key(key), []) if name.kind == "number" else [])
 
     def of_court_and_day(self, stated: StatedDecision) -> list[Held]:
-        """Return the decisions of the court and the day stated."""
-        if stated.date is None or not stated.court:
+        """Return the decisions of the court and the day stated; with the arrêt's own number, if that is stated."""
+        if stated.date is None or not (stated.court or stated.ruling):
             return []
         court = parse_court(stated.court)
-        return [held for held in self._of_day(stated.date.value.isoformat()) if court.agrees_with(held.court)]
+        same = [held for held in self._of_day(stated.date.value.isoformat()) if not court.contradicts(held.court)]
+        if stated.ruling:
+            numbered = re.compile(rf"\barr[êe]t\s+n\W{{0,3}}{stated.ruling}(?!\d)", re.IGNORECASE)
+            return [held for held in same if numbered.search(held.document.content[:HEAD])]
+        return [held for held in same if court.agrees_with(held.court)]
 
     def _of_day(self, day: str) -> list[Held]:
         if day not in self._days:

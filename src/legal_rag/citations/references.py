@@ -4,7 +4,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
@@ -45,6 +44,7 @@ _SMALL = (
     "du|de|des|la|le|les|en|date|par|dans|sa|son|cette|cet|ce|un|une|sous|au|aux|pourvois?|requ[êe]tes?|req|affaires?|aff"
     "|numéros?|nos?|n|rg|rôle|répertoire|général|publiée?s?|publ|inédite?|bulletin|bull|arr|déc|préc|précitée?|audience"
     "|publique|séance|voir|v|cf|fs|fp|fd|f|p|b|r|i|d|pb|pbi|pbri|qpc|section|sect|chambres?|ch|civ|soc|plén|ass|jcp|jurisdata"
+    "|et|sociales?|commerciales?|civiles?|criminelle|correctionnelle|mixte|réun|réunies"
     "|an|sen|dc|formation|plénière|lecture|réf|ord|ordre|public|solennelle|et autres?|grande"
 )
 
@@ -114,10 +114,18 @@ _CASE_NAME = re.compile(
 _LOOKS_CITED = re.compile(
     r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
 )
+_OF_ANOTHER_THING = re.compile(
+    r"\b(?:pièces?|factures?|contrats?|devis|commandes?|dossiers?|sinistre|police|cotes?|annexes?|lots?|réf(?:érence)?s?\.?)"
+    r"(?:\s(?:adverses?|client|interne))?\s?:?\s?(?:n\W{0,3})?$",
+    re.IGNORECASE,
+)
 _OTHER_NUMBER = re.compile(
     r"\b(?:pièces?|factures?|contrats?|lois?|décrets?|ordonnances?|arrêtés?|règlements?|directives?|dossiers?|sinistre|police"
     r"|comptes?|cotes?|annexes?|bull\w*\.?|chroniques?|obs|p\.|page|lot|titre|brevet|permis|téléphone|réf\w*)(?:\W\w+){0,3}\W*$",
     re.IGNORECASE,
+)
+_RULING = re.compile(
+    r"arr[êe]t\sn\W{0,3}(\d{1,4})\s(?:[A-Z][A-Z+\s-]{0,14}\s)?(?:rendue?\s)?(?:du|le|en date du)\s$", re.IGNORECASE
 )
 _PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
 _WEAK_CONTEXT = re.compile(
@@ -163,7 +171,7 @@ _DECIDER = re.compile(
     re.IGNORECASE,
 )
 # A numbered paragraph of the decision named before or after it.
-_POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|paragr\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
+_POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|par(?:ag?r?)?\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
 _POINT_AFTER = re.compile(rf"[\s,;(]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE)
 _POINT_BEFORE = re.compile(
     rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}$", re.IGNORECASE
@@ -200,6 +208,7 @@ class StatedDecision(NamedTuple):
     citation: Span  # with court, date and its other numbers
     sentence: int  # its number in the text
     supports: Span = (0, 0)  # what the text says that it is cited for: its sentence, or the one before
+    ruling: str = ""  # the arrêt's own number, which is not the case's: of "l'arrêt n° 1153 FS-P+B du 25 novembre 2020"
     party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
@@ -230,7 +239,6 @@ class StatedQuotation(NamedTuple):
     introduced: bool  # by "que", a colon, or followed by its source in parentheses
     of_a_text: bool  # named last before it: a statute, an article, a contract, not a decision
     speaker: str  # the court named last before it in its sentence; may be empty
-    of_a_decision: bool  # a court, a judge or a decision is named last before it
     sentence: Span  # that it stands in, with a source in parentheses after it
 
 
@@ -274,7 +282,7 @@ class _ReferenceReader:
     def __init__(self, text: str, quoted: Sequence[Span]) -> None:
         self.text = text
         self.quotations = _with_blocks(text, find_quotations(text), quoted)
-        self.plain = _reflow_lines(_MARKS.sub(" ", text))
+        self.plain = _MARKS.sub(" ", text).replace("º", "°")
         self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
         self.dates = {date.start: date for date in find_dates(self.plain)}
@@ -331,12 +339,13 @@ class _ReferenceReader:
         for parts in citations:
             for decision in self._build_decisions(parts, outcomes.get(id(parts), ())):
                 meant = of_day.setdefault(decision.date.value, []) if decision.date else []
-                if decision.names or decision.court:
+                same = [other for other in meant if other.names and _may_be_same(decision, other)]
+                if not decision.names and len({other.names for other in same}) == 1:  # cited in full before
+                    decision = decision._replace(names=same[0].names)
+                if decision.names or decision.court or decision.ruling:
                     meant.append(decision)
                     yield decision
-                elif len({other.names or other.court for other in meant}) == 1:  # "l'arrêt du 25 octobre 2023"
-                    yield decision._replace(names=meant[0].names, court=meant[0].court)
-                elif meant:
+                elif meant:  # "l'arrêt du 25 octobre 2023"
                     yield decision._replace(court=meant[0].court)
         yield from self._read_case_names(citations)
 
@@ -352,7 +361,9 @@ class _ReferenceReader:
             is_court = any(begin < end and start < stop for begin, stop in self.courts)
             if not (cited or inside or is_court):
                 span, sentence = (match.start(), end), self._sentence_at(start)
-                yield StatedDecision(*span, (), "", None, (), span, sentence, self._supported_by(span), match["name"])
+                yield StatedDecision(
+                    *span, (), "", None, (), span, sentence, self._supported_by(span), party=match["name"]
+                )
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -376,8 +387,11 @@ class _ReferenceReader:
         last, gap = run[-1], self.plain[run[-1].end : part.start]
         if len(gap) > MOST_GAP or "\n\n" in gap or self._in_quotation(last.end) != self._in_quotation(part.start):
             return False
-        if last.kind != "court" and self._sentence_at(last.end - 1) != self._sentence_at(part.start):
-            return False
+        if self._sentence_at(last.end - 1) != self._sentence_at(part.start):
+            # Court, date and number may stand on lines of their own.
+            begun = last.kind == "court" or (part.kind == "number" and not any(one.kind == "number" for one in run))
+            if not begun or not _FILLER.fullmatch(gap):
+                return False
         if part.kind == "number" and last.kind == "number":
             return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None
         filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
@@ -421,7 +435,8 @@ class _ReferenceReader:
             strong = [part for part in run if part.kind != "number" or self._is_certain_number(part, kinds)]
             return strong if any(part.kind == "number" for part in strong) else None
         if kinds == {"date"}:
-            return run if _DECISION_OF_DAY.search(self.plain[max(run[0].start - 60, 0) : run[0].start]) else None
+            before = self.plain[max(run[0].start - 60, 0) : run[0].start]
+            return run if _DECISION_OF_DAY.search(before) or _RULING.search(before) else None
         if kinds != {"court", "date"}:
             return None
         court = next(part for part in run if part.kind == "court")
@@ -432,6 +447,8 @@ class _ReferenceReader:
     def _is_certain_number(self, part: _CitationPart, kinds: set[str]) -> bool:
         identifier = self.names[part.start][0]
         if identifier.kind == "number" and _PART_OF_ARTICLE.search(self.plain[max(part.start - 20, 0) : part.start]):
+            return False
+        if _OF_ANOTHER_THING.search(self.plain[max(part.start - 40, 0) : part.start]):
             return False
         if identifier.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
             return True
@@ -447,8 +464,18 @@ class _ReferenceReader:
         date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
         span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
         point = self._find_point(*span)
+        ruling = _RULING.search(self.plain[: run[0].start][-60:]) if run[0].kind == "date" else None
         decision = StatedDecision(
-            *span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence, point=point
+            *span,
+            (),
+            " ".join(court.split()),
+            date,
+            tuple(outcomes),
+            span,
+            sentence,
+            self._supported_by(span),
+            ruling[1] if ruling else "",
+            point=point,
         )
         numbers = [part for part in run if part.kind == "number"]
         if len(numbers) == 1:
@@ -575,7 +602,7 @@ class _ReferenceReader:
             )
             n_words = len(CONTENT_WORD.findall(quote.text))
             if n_words >= QUOTED_WORDS or (near and introduced and n_words):
-                of_a_text, of_a_decision, court = self._find_speaker(first, quote.start)
+                of_a_text, court = self._find_speaker(first, quote.start)
                 of_a_text |= not near and self._has_date(first, last)  # of a letter, or of a citation of unknown form
                 stated.append(
                     StatedQuotation(
@@ -586,7 +613,6 @@ class _ReferenceReader:
                         introduced,
                         of_a_text,
                         court,
-                        of_a_decision,
                         (first, last),
                     )
                 )
@@ -597,8 +623,8 @@ class _ReferenceReader:
         within = self.date_starts[number : number + 20]
         return any(place < end and not self._in_quotation(place) for place in within)
 
-    def _find_speaker(self, first: int, start: int) -> tuple[bool, bool, str]:
-        """Return whether a text or a decision is named last in the sentence before `start`, and the last court."""
+    def _find_speaker(self, first: int, start: int) -> tuple[bool, str]:
+        """Return whether a text, not a decision, is named last in the sentence before `start`, and the last court."""
         lead_start = max(first, start - 300)
         lead = self.outside[lead_start:start]
         text = max((match.end() for match in _TEXT.finditer(lead)), default=-1)
@@ -608,7 +634,7 @@ class _ReferenceReader:
         court = self.plain[slice(*self.courts[number])] if known else ""
         last_named = bisect_left(self.named_starts, start) - 1
         named = self.named_starts[last_named] - lead_start if last_named >= 0 else -1
-        return text > max(decider, named), max(decider, named) > text, court
+        return text > max(decider, named), court
 
     def _source_end(self, end: int) -> int:
         """Return the end of the sentence that a quotation closes, and of a source in parentheses after it."""
@@ -636,26 +662,8 @@ class _ReferenceReader:
         return self.outside[place : place + 1] != self.plain[place : place + 1]
 
 
-def _reflow_lines(text: str) -> str:
-    """Replace line breaks made for width by spaces."""
-    pieces = text.split("\n")
-    joined = [" " if _is_broken_line(before, after) else "\n" for before, after in pairwise(pieces)]
-    return "".join(piece + join for piece, join in zip(pieces, [*joined, ""], strict=True))
-
-
-_NUMBER_AWAITED = re.compile(r"(?:\bn[°os.]{1,2}|\bart(?:icles?|\.)|\b[LRD]\.|\bdu|\ble)\s*$", re.IGNORECASE)
-_NEW_BLOCK = re.compile(r"\s*(?:[-–—*•#>|]|\d{1,3}[.)°]\s|[IVX]+[.)-]\s|$)")
-
-
-def _is_broken_line(before: str, after: str) -> bool:
-    after_letter = after.lstrip()[:1]
-    if not before.strip() or not after_letter:
-        return False
-    if _NUMBER_AWAITED.search(before[-20:]):
-        return True
-    if _NEW_BLOCK.match(after):
-        return False
-    return after_letter.islower() or (len(before) >= 45 and before.rstrip()[-1:] not in ".!?;:|")
+def _may_be_same(decision: StatedDecision, other: StatedDecision) -> bool:
+    return not parse_court(decision.court).contradicts(parse_court(other.court))
 
 
 def _with_blocks(text: str, quotations: Sequence[Quotation], blocks: Iterable[Span]) -> list[Quotation]:

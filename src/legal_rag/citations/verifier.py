@@ -33,6 +33,7 @@ from legal_rag.citations.verdicts import (
     What,
 )
 from legal_rag.corpus.papers import Paper
+from legal_rag.corpus.plain import paper_of_text
 from legal_rag.law import SERIES
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CourtName, parse_court
@@ -72,7 +73,7 @@ def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Ve
     What is beyond `MAX_CHARS` is not checked, and the result says so. ValueError if the text is blank, or no Library
     holds a document.
     """
-    paper = Paper(readable(text)) if isinstance(text, str) else text
+    paper = paper_of_text(readable(text)) if isinstance(text, str) else text
     opened = [libraries] if isinstance(libraries, Library) else list(libraries)
     if not paper.text.strip():
         raise ValueError("no text to verify")
@@ -426,7 +427,7 @@ class _Verifier:
         alike = match[0] if match else near[0] if near else None
         nearest = (self._shelf.nearest(alike, "mêmes mots" if match else "mots semblables"),) if alike else ()
         if not unheld:
-            status: Status = "absent" if stated.of_a_decision and not stated.of_a_text else "out_of_scope"
+            status: Status = "out_of_scope" if stated.of_a_text else "absent"
             return self._report(stated, status, "Ces mots ne sont pas dans l'index.", nearest=nearest)
         source, _ = self._checked[unheld[0].start, unheld[0].end]
         reason = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
