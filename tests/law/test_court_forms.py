@@ -21,7 +21,8 @@ COURTS = (
     *("CE, 5e et 6e ch. réun.", "CE, 5e-6e ch. réun.", "CE, 9e et 10e ss-sect. réun.", "CE, 10e/9e SSR", "CE, réf."),
     *("TJ Rennes", "TJ Paris, 18e ch., 2e sect.", "TGI Paris, ord. réf.", "T. com. Paris, 15e ch.", "TC Paris"),
     *("TC", "TdC", "T. confl.", "Trib. confl.", "Tribunal des conflits", "TA Rennes, 3e ch.", "CAA Nantes"),
-    *("JEX Paris", "CAA de Lyon", "Cons. const.", "C. comptes", "JAF Lyon", "TASS Bobigny", "CEDH, gr. ch.", "CJUE, gde ch.", "TGI du Mans"),
+    *("JEX Paris", "CAA de Lyon", "TGI du Mans"),
+    *("Cons. const.", "C. comptes", "JAF Lyon", "TASS Bobigny", "CEDH, gr. ch.", "CJUE, gde ch."),
 )  # fmt: skip
 
 

@@ -155,6 +155,7 @@ _SAME = re.compile(
     rf"[\s.,;]*[(\[]\s?(?:(?:l['’]|cet\s|cette\s|même\s)?(?:{_NOUN})\s)?(?:ibid|idem|id\.|préc|op\. cit|même|susvis)",
     re.IGNORECASE,
 )
+_IBID = re.compile(r"(?<!\w)(?:ibid(?:em)?\.?|id(?:em)?\.(?=[\s,)]))", re.IGNORECASE)
 _INTRODUCED = re.compile(
     r"(?:\bqu(?:e|['’])|:|\bénonc\w+|\bjug\w+|\bretien\w*|\bselon lequel|\baffirm\w+|\bdispos\w+)\W{0,4}$",
     re.IGNORECASE,
@@ -172,7 +173,7 @@ _DECIDER = re.compile(
 )
 # A numbered paragraph of the decision named before or after it.
 _POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|par(?:ag?r?)?\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
-_POINT_AFTER = re.compile(rf"[\s,;(]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE)
+_POINT_AFTER = re.compile(rf"[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE)
 _POINT_BEFORE = re.compile(
     rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}$", re.IGNORECASE
 )
@@ -184,6 +185,10 @@ _VERSION = re.compile(
 _UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
+# A line break inside a citation or before its code, as in a cell.
+_UNFINISHED = re.compile(
+    r"(?<=[,(])\n(?!\n)|(?<=\b(?:n°|du|le|la))\n(?!\n)|(?<=\b(?:de|et|au))\n(?!\n)|(?<=\bart\.)\n(?!\n)"
+)
 _MARKS = re.compile(r"[*_`~\\]")
 
 
@@ -282,7 +287,7 @@ class _ReferenceReader:
     def __init__(self, text: str, quoted: Sequence[Span]) -> None:
         self.text = text
         self.quotations = _with_blocks(text, find_quotations(text), quoted)
-        self.plain = _MARKS.sub(" ", text).replace("º", "°")
+        self.plain = _UNFINISHED.sub(" ", _MARKS.sub(" ", text).replace("º", "°"))
         self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
         self.dates = {date.start: date for date in find_dates(self.plain)}
@@ -302,6 +307,7 @@ class _ReferenceReader:
 
     def read(self) -> References:
         decisions = sorted(self._read_decisions(), key=lambda decision: decision.start)
+        decisions = sorted([*decisions, *self._read_again(decisions)], key=lambda decision: decision.start)
         articles = self._read_articles()
         quotations = self._read_quotations(decisions, articles)
         return References(decisions, articles, quotations, list(self._find_unread(decisions)))
@@ -347,7 +353,19 @@ class _ReferenceReader:
                     yield decision
                 elif meant:  # "l'arrêt du 25 octobre 2023"
                     yield decision._replace(court=meant[0].court)
+                elif decision.date and not meant:
+                    yield decision  # of a day on which one cited by its number alone may have been given
         yield from self._read_case_names(citations)
+
+    def _read_again(self, decisions: Sequence[StatedDecision]) -> Iterator[StatedDecision]:
+        """Yield the decision cited last again for each "ibid."."""
+        starts = [decision.start for decision in decisions]
+        for match in _IBID.finditer(self.outside):
+            if number := bisect_left(starts, match.start()):
+                last = decisions[number - 1]
+                span, sentence = match.span(), self._sentence_at(match.start())
+                again = last._replace(start=span[0], end=span[1], outcomes=(), citation=span, sentence=sentence)
+                yield again._replace(supports=self._supported_by(span), point=self._find_point(*span))
 
     def _read_case_names(self, citations: Sequence[list[_CitationPart]]) -> Iterator[StatedDecision]:
         """Yield decisions called by a party's name alone: "l'arrêt Derichebourg"."""
@@ -592,7 +610,7 @@ class _ReferenceReader:
         stated = []
         for quote in self.quotations:
             number = self._sentence_at(quote.start)
-            first, last = self.sentences[number][0], self._source_end(quote.end)
+            first, last = self._lead_start(quote.start, number), self._source_end(quote.end)
             near = sources[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
             if not near and ((number and _GOES_ON.match(self.outside, first)) or _SAME.match(self.outside, quote.end)):
                 near = self._source_before(sources, starts, first)
@@ -617,6 +635,12 @@ class _ReferenceReader:
                     )
                 )
         return stated
+
+    def _lead_start(self, start: int, number: int) -> int:
+        """Return where the sentence begins that leads into a quotation: the one before, if it ends in a colon."""
+        first = self.sentences[number][0]
+        begins = number and not self.outside[first:start].strip(" \t\n-–—")
+        return self.sentences[number - 1][0] if begins and self.outside[:first].rstrip()[-1:] == ":" else first
 
     def _has_date(self, start: int, end: int) -> bool:
         number = bisect_left(self.date_starts, start)

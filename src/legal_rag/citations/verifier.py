@@ -109,7 +109,7 @@ class _Verifier:
         if quotations and not any(corpus.has_words for corpus in self._shelf.corpora.values()):
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
-        references = [*map(self._verify_decision, decisions), *map(self._verify_article, articles)]
+        references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
@@ -165,9 +165,13 @@ class _Verifier:
 
     # Decisions
 
-    def _verify_decision(self, stated: StatedDecision) -> Reference:
-        by_name = stated.names or stated.party
-        candidates = self._decisions.named(stated) if by_name else self._decisions.of_court_and_day(stated)
+    def _verify_decision(self, stated: StatedDecision) -> Reference | None:
+        if stated.names or stated.party:
+            candidates = self._decisions.named(stated)
+        elif stated.court or stated.ruling:
+            candidates = self._decisions.of_court_and_day(stated)
+        elif not (candidates := self._cited_before(stated)):
+            return None  # of the case at hand
         joined = None if candidates else self._decisions.joined(stated)
         corrected = [(held, self._corrections(stated, held)) for held in candidates or filter(None, [joined])]
         fewest = min((len(corrections) for _, corrections in corrected), default=0)
@@ -211,6 +215,12 @@ class _Verifier:
             for span, passage in passages
         )
         return {"supports": said, "to_read": tuple(to_read)}
+
+    def _cited_before(self, stated: StatedDecision) -> list[Held]:
+        """Return the decisions that the text cites before and that were given on the day stated."""
+        day = stated.date.value.isoformat() if stated.date else ""
+        held = [one for _, some in self._checked.values() for one in some if one.document.decision_date == day]
+        return list({one.key: one for one in held}.values())
 
     def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
         document, court = held.document, parse_court(stated.court)
@@ -279,7 +289,9 @@ class _Verifier:
         if len(stated.words) > LONGEST_QUOTATION:
             self.unread.append(f"Une citation de plus de {LONGEST_QUOTATION} caractères n'a pas été vérifiée.")
             return None
-        candidates = [self._checked[source.start, source.end][1] for source in stated.sources]
+        sources = [source for source in stated.sources if (source.start, source.end) in self._checked]
+        stated = stated._replace(sources=tuple(sources))
+        candidates = [self._checked[source.start, source.end][1] for source in sources]
         held = list({one.key: one for some in candidates for one in some}.values())[:MAX_SOURCES]
         source_of = {
             one.key: source
