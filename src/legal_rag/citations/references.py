@@ -18,7 +18,7 @@ from legal_rag.law import (
     find_formations,
     find_identifiers,
 )
-from legal_rag.law.articles import ArticleNumber, find_abbreviated_articles
+from legal_rag.law.articles import ArticleNumber, find_abbreviated_articles, find_texts
 from legal_rag.law.courts import find_short_courts, parse_court
 from legal_rag.law.outcomes import ELIGIBLE, STATED
 from legal_rag.law.scanning import BLANK, spaced
@@ -127,6 +127,7 @@ _OTHER_NUMBER = re.compile(
 _RULING = re.compile(
     r"arr[êe]t\sn\W{0,3}(\d{1,4})\s(?:[A-Z][A-Z+\s-]{0,14}\s)?(?:rendue?\s)?(?:du|le|en date du)\s$", re.IGNORECASE
 )
+_LAW = re.compile(r"(?:loi|ordonnance|décret)\b(?=.*\d)", re.IGNORECASE)
 _PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
 _WEAK_CONTEXT = re.compile(
     r"\bcour |tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi", re.IGNORECASE
@@ -177,7 +178,8 @@ _POINT_AFTER = re.compile(
     rf"(?:,\s[^,;:()«»“”\n]{{2,60}}(?=,)){{0,2}}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE
 )
 _POINT_BEFORE = re.compile(
-    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}(?:n\W{{0,3}})?$", re.IGNORECASE
+    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}(?:n\W{{0,3}})?$",
+    re.IGNORECASE,
 )
 # The day on which the version of an article that is meant was in force.
 _VERSION = re.compile(
@@ -249,6 +251,15 @@ class StatedQuotation(NamedTuple):
     sentence: Span  # that it stands in, with a source in parentheses after it
 
 
+class StatedLaw(NamedTuple):
+    """A law, an ordinance or a decree that a text names by its number, or by its date."""
+
+    start: int  # characters
+    end: int
+    name: str  # as the text has it: "loi n° 85-677 du 5 juillet 1985"
+    date: LegalDate | None
+
+
 class UnreadReference(NamedTuple):
     """Words that look like a reference to a decision and could not be read as one."""
 
@@ -261,6 +272,7 @@ class References(NamedTuple):
 
     decisions: list[StatedDecision]
     articles: list[StatedArticle]
+    laws: list[StatedLaw]
     quotations: list[StatedQuotation]
     unread: list[UnreadReference]
 
@@ -312,7 +324,17 @@ class _ReferenceReader:
         decisions = sorted([*decisions, *self._read_again(decisions)], key=lambda decision: decision.start)
         articles = self._read_articles()
         quotations = self._read_quotations(decisions, articles)
-        return References(decisions, articles, quotations, list(self._find_unread(decisions)))
+        unread = list(self._find_unread(decisions))
+        return References(decisions, articles, list(self._read_laws()), quotations, unread)
+
+    def _read_laws(self) -> Iterator[StatedLaw]:
+        dates = list(self.dates.values())
+        for text in find_texts(self.plain, dates):
+            name = " ".join(self.plain[text.start : text.end].split())
+            if text.kind == "statute" and _LAW.match(name) and not self._in_quotation(text.start):
+                yield StatedLaw(
+                    text.start, text.end, name, next((day for day in dates if text.start < day.start < text.end), None)
+                )
 
     def _find_unread(self, decisions: Sequence[StatedDecision]) -> Iterator[UnreadReference]:
         """Yield numbers beside a court, and abbreviated courts before a year, that belong to no citation."""

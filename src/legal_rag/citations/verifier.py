@@ -15,6 +15,7 @@ from legal_rag.citations.references import (
     Source,
     StatedArticle,
     StatedDecision,
+    StatedLaw,
     StatedQuotation,
     UnreadReference,
     find_references,
@@ -34,7 +35,7 @@ from legal_rag.citations.verdicts import (
 )
 from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
-from legal_rag.law import SERIES
+from legal_rag.law import SERIES, find_dates
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CourtName, parse_court
 from legal_rag.law.outcomes import STATED_KINDS
@@ -44,6 +45,7 @@ KINDS: Mapping[type, Kind] = {
     StatedDecision: "decision",
     UnreadReference: "decision",
     StatedArticle: "article",
+    StatedLaw: "law",
     StatedQuotation: "quotation",
 }
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
@@ -110,6 +112,8 @@ class _Verifier:
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
         references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
+        laws = self._limit_items(stated.laws, MAX_REFERENCES, "lois et décrets cités")
+        references += map(self._verify_law, laws)
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
@@ -134,7 +138,7 @@ class _Verifier:
 
     def _report(
         self,
-        stated: StatedDecision | StatedArticle | StatedQuotation | UnreadReference,
+        stated: StatedDecision | StatedArticle | StatedLaw | StatedQuotation | UnreadReference,
         status: Status,
         reason: str,
         held: Held | None = None,
@@ -284,6 +288,22 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
             reason = f"Absent de l'index, qui a d'autres articles du {code}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
+
+    # Laws
+
+    def _verify_law(self, stated: StatedLaw) -> Reference:
+        """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
+        node = self._shelf.law(stated.name)
+        if node is None:
+            return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
+        cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
+        days = {day.value for day in find_dates(node.name)}
+        if stated.date and days and stated.date.value not in days:
+            corrections = (Correction("date", legal_date(stated.date.value.isoformat()), node.name),)
+            status: Status = "wrong" if node.cited > 1 else "ambiguous"  # one decision may be mistaken
+            return self._report(stated, status, f"Cité dans {cited} : {node.name}.", corrections=corrections)
+        checked: tuple[What, ...] = ("date",) if stated.date else ("number",)
+        return self._report(stated, "confirmed", f"Cité ainsi dans {cited} : {node.name}.", checked=checked)
 
     # Quotations
 
