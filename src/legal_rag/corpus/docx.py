@@ -130,14 +130,13 @@ def _runs_of(spans: list[tuple[int, int]], atoms: list[_Atom]) -> "list[tuple[_E
     starts = [atom.start for atom in atoms]
     first = next(atom.run for atom in atoms if atom.run is not None)
 
-    def run_at(offset: int) -> "_Element":
-        run = atoms[max(0, bisect_right(starts, offset) - 1)].run
-        return first if run is None else run
+    def atom_at(offset: int) -> _Atom:
+        return atoms[max(0, bisect_right(starts, offset) - 1)]
 
     cuts: dict[_Element, set[int]] = defaultdict(set)
     for start, end in spans:
-        cuts[run_at(start)].add(start)
-        cuts[run_at(max(start, end - 1))].add(end)
+        for at, cut in ((start, start), (max(start, end - 1), end)):
+            cuts[first if (run := atom_at(at).run) is None else run].add(cut)
     by_run: dict[_Element, list[_Atom]] = defaultdict(list)
     for atom in atoms:
         if atom.run is not None and atom.child is not None:
@@ -145,7 +144,9 @@ def _runs_of(spans: list[tuple[int, int]], atoms: list[_Atom]) -> "list[tuple[_E
     pieces = {run: _cut_run(run, by_run[run], sorted(offsets)) for run, offsets in cuts.items()}
 
     def piece_at(offset: int) -> "_Element":
-        return [run for start, run in pieces[run_at(offset)] if start <= max(offset, pieces[run_at(offset)][0][0])][-1]
+        atom = atom_at(offset)
+        parts = pieces[first if atom.run is None else atom.run]
+        return parts[0 if atom.child is None else bisect_right([start for start, _ in parts], offset) - 1][1]
 
     return [(piece_at(start), piece_at(max(start, end - 1))) for start, end in spans]
 
