@@ -173,9 +173,11 @@ _DECIDER = re.compile(
 )
 # A numbered paragraph of the decision named before or after it.
 _POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|par(?:ag?r?)?\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
-_POINT_AFTER = re.compile(rf"[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE)
+_POINT_AFTER = re.compile(
+    rf"(?:,\s[^,;:()«»“”\n]{{2,60}}(?=,)){{0,2}}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE
+)
 _POINT_BEFORE = re.compile(
-    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}$", re.IGNORECASE
+    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{_NOUN})?\W{{0,3}}(?:n\W{{0,3}})?$", re.IGNORECASE
 )
 # The day on which the version of an article that is meant was in force.
 _VERSION = re.compile(

@@ -169,7 +169,9 @@ class _Verifier:
         if stated.names or stated.party:
             candidates = self._decisions.named(stated)
         elif stated.court or stated.ruling:
-            candidates = self._decisions.of_court_and_day(stated)
+            same_day = self._decisions.of_court_and_day(stated)
+            before = {held.key for held in self._cited_before(stated)}
+            candidates = [held for held in same_day if held.key in before] or same_day
         elif not (candidates := self._cited_before(stated)):
             return None  # of the case at hand
         joined = None if candidates else self._decisions.joined(stated)
