@@ -506,7 +506,7 @@ class _ReferenceReader:
         date = next((self.dates[part.start] for part in run if part.kind == "date"), None)
         span, sentence = (run[0].start, run[-1].end), self._sentence_at(run[0].start)
         point = self._find_point(*span)
-        ruling = _RULING.search(self.plain[: run[0].start][-60:]) if run[0].kind == "date" else None
+        ruling = _RULING.search(self.plain[max(run[0].start - 60, 0) : run[0].start]) if run[0].kind == "date" else None
         decision = StatedDecision(
             *span,
             (),

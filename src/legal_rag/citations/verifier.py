@@ -9,7 +9,7 @@ from typing import Any
 from legal_rag.base.text import INVISIBLE, Span, normalized, storable
 from legal_rag.citations.checks import SurroundingsCheck
 from legal_rag.citations.claims import Claim, Quotation
-from legal_rag.citations.lookup import Articles, Decisions, Held, Shelf, force_in_french
+from legal_rag.citations.lookup import HEAD, Articles, Decisions, Held, Shelf, force_in_french
 from legal_rag.citations.references import (
     QUOTED_WORDS,
     Source,
@@ -60,11 +60,13 @@ SHOWN = 0.4  # from which the nearest passage of its source is shown
 NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # reported for one quotation
+HEADING = 1500  # characters of a text in which it gives its own case's number
 LIST_GAP = 60  # characters between two sources given together
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
+_RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
 _COURT_OF_KIND = {"pourvoi": "cassation", **dict.fromkeys(SERIES, "constitutionnel")}
 
@@ -187,6 +189,8 @@ class _Verifier:
             return self._keep(
                 stated, [], self._report(stated, "unread", "Aucune décision de l'index n'a cette partie.")
             )
+        if not best and stated.start < HEADING and not (stated.court or stated.date) and _is_roll_number(stated):
+            return None  # of the case at hand
         if not best or (joined and corrections):
             return self._keep(stated, [], self._report_missing(stated))
         if corrections and _is_of_another_court(stated, corrections):
@@ -237,6 +241,9 @@ class _Verifier:
         if stated.date and not held.is_of_day(stated.date.value.isoformat()):
             right = legal_date(document.decision_date) or document.decision_date
             corrections.append(Correction("date", legal_date(stated.date.value.isoformat()), right))
+        given = _RULING.search(document.content[:HEAD]) if stated.ruling else None
+        if given and given[1] != stated.ruling:
+            corrections.append(Correction("number", f"arrêt n° {stated.ruling}", f"arrêt n° {given[1]}"))
         corrections += islice(self._outcome_corrections(stated, held), 1)
         points = self._shelf.text(held).points if stated.point else {}
         if points and stated.point not in points:
@@ -512,6 +519,10 @@ def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correctio
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
     return bool(kinds) and kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+
+
+def _is_roll_number(stated: StatedDecision) -> bool:
+    return {name.kind for name in stated.names} == {"rg"}
 
 
 def _is_within(span: Span, place: Span | None) -> bool:
