@@ -99,7 +99,10 @@ def annotate_docx(source: str | Path, target: str | Path, comments: Sequence[tup
     import docx
     from docx.text.run import Run
 
-    document = docx.Document(str(source))
+    try:
+        document = docx.Document(str(source))
+    except (KeyError, ValueError) as error:  # a part that the package's own index lacks, or calls by another type
+        raise ValueError(f"{source}: cannot be written again with comments ({error})") from error
     roots = {part.partname[1:]: part.blob for part in document.part.package.iter_parts()}
     reader = _Reader(
         {
