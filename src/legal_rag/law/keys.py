@@ -16,8 +16,8 @@ from legal_rag.law import (
     find_amounts,
     find_dates,
     find_identifiers,
+    find_statute_articles,
 )
-from legal_rag.law.statutes import find_statute_articles
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
 NO_CODE = "?"  # of an article cited by number alone
