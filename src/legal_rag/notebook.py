@@ -221,10 +221,10 @@ def verify(text: str | Path, libraries: "Library | str | Path | Sequence[Library
         ValueError: If the text is blank, or the file is not text.
     """
     from legal_rag.citations.verifier import verify_text
-    from legal_rag.corpus.files import read_file
+    from legal_rag.corpus.files import read_paper
 
     several = [libraries] if isinstance(libraries, Library | str | Path) else libraries
-    return verify_text(read_file(text) if _is_file(text) else str(text), [*map(_opened, several)])
+    return verify_text(read_paper(text) if _is_file(text) else str(text), [*map(_opened, several)])
 
 
 def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AUTO, **settings: Any) -> Rows[Entity]:

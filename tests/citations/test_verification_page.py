@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import docx
 import pytest
 from support.headless_browser import HeadlessBrowser
 from support.html_pages import ATTACKS, Page
@@ -165,10 +166,10 @@ def test_a_comment_says_the_status_what_is_right_and_the_source_with_its_address
 
 
 def test_a_notebook_shows_the_counts_what_was_not_read_and_a_table_of_what_is_not_confirmed():
-    checked = verification(of("confirmed"), of("absent"), of("wrong", "<b>n° 1</b>"), unread=(NOT_READ,))
+    checked = verification(of("absent"), of("absent"), of("wrong", "<b>n° 1</b>"), unread=(NOT_READ,))
     page = Page(checked._repr_html_())
-    assert page.text().startswith(f"\n{NOT_READ}\n1 faux, 1 absent de l'index, 1 confirmé")
-    assert re.findall("note .", page.text()) == ["note 3", "note 2"]
+    assert page.text().startswith(f"\n{NOT_READ}\n1 faux, 2 absents de l'index")
+    assert re.findall("note .", page.text()) == ["note 3", "note 1", "note 2"]
     assert "b" not in [tag for tag, _ in page.tags]
 
 
@@ -290,6 +291,23 @@ def test_the_command_says_in_one_line_why_it_cannot_check(folder, tmp_path, capf
     out, err = capfd.readouterr()
     assert (out, err.count("\n"), err.startswith("legal-rag: ")) == ("", 1, True)
     assert line in err
+
+
+def test_a_word_document_is_given_back_with_a_comment_at_each_reference(folder, tmp_path, capfd):
+    word = docx.Document()
+    word.add_paragraph(f"Voir {RIGHT}.")
+    word.add_paragraph(f"Voir Cass. com., 9 janv. 2018, n° 16-86.735, et {ARTICLE}.")
+    word.save(str(tmp_path / "a.docx"))
+    options = ["--index-folder", folder, "--index-name", "decisions", "--docx", tmp_path / "b.docx"]
+    assert run("verify", tmp_path / "a.docx", *options) == 1
+    commented = docx.Document(str(tmp_path / "b.docx"))
+    assert [paragraph.text for paragraph in commented.paragraphs] == [paragraph.text for paragraph in word.paragraphs]
+    comments = [comment.text for comment in commented.comments]
+    assert [text.split(" — ")[0] for text in comments] == ["✓ confirmé", "✗ faux", "∅ hors du champ"]
+    assert "la décision : « Cour de cassation, Chambre sociale »." in comments[1]
+    (tmp_path / "a.md").write_text(RIGHT, "utf-8")
+    assert run("verify", tmp_path / "a.md", *options) == 2
+    assert "--docx goes with a DOCX, not with " in capfd.readouterr().err
 
 
 def test_a_settings_file_names_one_library_or_several(folder, tmp_path, capfd):

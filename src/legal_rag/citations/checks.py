@@ -163,11 +163,12 @@ def _cite_checked(
     restated = _is_sentence_beside(claim) and _is_restated(own, source, spans)
     objection = _objection_to(claim, part, source, spans, cited, restated=restated)
     around = [places[quotation] for quotation in part.quotations]
-    warnings = _check_surroundings(part, source, around, cited, others, restated=restated)
+    warnings, contradiction = _check_surroundings(part, source, around, cited, others, restated=restated)
+    objection = objection or contradiction
+    if not objection and _quotes_a_term(part) and not _is_supported(part, source, cited):
+        objection = TOO_LITTLE
     if objection:
-        return _cite(source, cited, "unverified")._replace(warnings=(*(warnings or ()), objection))
-    if warnings is None or (_quotes_a_term(part) and not _is_supported(part, source, cited)):
-        return _cite(source, cited, "unverified")
+        return _cite(source, cited, "unverified")._replace(warnings=(*warnings, objection))
     return _cite(source, cited, status)._replace(warnings=warnings)
 
 
@@ -396,6 +397,12 @@ OF_CENSURED = "Ces mots sont ceux de la décision attaquée, que la juridiction 
 AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
 OTHERWISE = "La phrase ne dit pas la même chose que la citation."
 OFF_TOPIC = "La citation ne parle pas de ce que dit la phrase."
+TOO_LITTLE = "La phrase dit plus que les mots cités."
+OTHER_FACT = "Une date, un nombre ou un nom de la phrase n'est pas dans la décision."
+OTHER_COURT = "La phrase nomme une autre juridiction."
+OTHER_OUTCOME = "L'issue que dit la phrase n'est pas celle de la décision."
+DENIED = "Une négation autour de la citation en change le sens."
+OTHER_SPEAKER = "La phrase attribue ces mots à un autre que la juridiction."
 INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
 
 
@@ -407,21 +414,21 @@ def _check_surroundings(
     others: Sequence[SourceText] = (),
     *,
     restated: bool = False,
-) -> tuple[str, ...] | None:
+) -> tuple[tuple[str, ...], str]:
     """Check the words around the quotations of a claim, whose spans in `source` are `places`.
 
     Only a closed set is checked: what contradicts the decision, and what it cannot confirm. `cited` is the passage that
     the claim points to; the rest of the sentence quotes `others`, and facts about them are theirs.
 
     Returns:
-        Warnings, French sentences; None if the words contradict the decision.
+        Warnings, French sentences, and how the words contradict the decision, or "".
     """
-    warnings = SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
-    if warnings is None and others:
+    warnings, contradiction = SurroundingsCheck(claim, source, places, cited).remarks(restated=restated)
+    if contradiction and others:
         for other in others:
             claim = claim._replace(facts=_facts_to_find(claim, other))
-        return SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
-    return warnings
+        return SurroundingsCheck(claim, source, places, cited).remarks(restated=restated)
+    return warnings, contradiction
 
 
 def _facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
@@ -467,15 +474,20 @@ class SurroundingsCheck:
         self._near_spans: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
         self._warnings: list[str] = []
 
-    def warnings(self, *, restated: bool = False) -> tuple[str, ...] | None:
-        """Return French sentences that a reader should know; None if the claim contradicts the decision."""
-        checks = [self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self.wrong_speaker]
+    def remarks(self, *, restated: bool = False) -> tuple[tuple[str, ...], str]:
+        """Return what a reader should know, French sentences, and how the claim contradicts the decision, or ""."""
+        checks = {
+            OTHER_FACT: self._wrong_fact,
+            OTHER_COURT: self._wrong_court,
+            OTHER_OUTCOME: self._wrong_outcome,
+            DENIED: self._denied,
+            OTHER_SPEAKER: self.wrong_speaker,
+        }
         if restated:
-            checks.remove(self._denied)
-        if any(check() for check in checks):
-            return None
+            del checks[DENIED]
+        contradiction = next((words for words, is_wrong in checks.items() if is_wrong()), "")
         self._warn_of_context()
-        return tuple(dict.fromkeys(self._warnings))
+        return tuple(dict.fromkeys(self._warnings)), contradiction
 
     def _wrong_fact(self) -> bool:
         masked = [(start + self._claim.start, end + self._claim.start) for start, end in self._courts]

@@ -1,8 +1,8 @@
 """Show a verification: a page of the text with verdicts in its margins, or lines for a terminal."""
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -60,7 +60,8 @@ def render_verification(verification: Verification, title: str = "") -> str:
         "left_out": max(len(verification.text) - MAX_SHOWN, 0),
         "statuses": STATUSES,
         "words": IN_FRENCH,
-        "whats": WHAT_IN_FRENCH,
+        "compared": _compared,
+        "nearness_of": _nearness_of,
         "signs": SIGNS,
         "kinds": KINDS,
         "meanings": MEANINGS,
@@ -105,7 +106,7 @@ def _format_total(verification: Verification) -> str:
 
 def _format_reference(ref: Reference) -> str:
     text = ref.text if len(ref.text) <= LINE_CHARS // 4 else ref.text[: LINE_CHARS // 4].rstrip() + "…"
-    of = f" [{ref.title}]" if ref.title else ""
+    of = f" [{ref.title}]" if ref.title.replace("\u00a0", " ") not in ref.text else ""
     line = one_line(f"{_verdict_of(ref)} : {text}{of} — {_explain(ref)}")
     line = line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1].rstrip() + "…"
     return f"{ref.place} : {line}"
@@ -121,8 +122,17 @@ def _fate_of(ref: Reference) -> str:
 
 def _explain(ref: Reference) -> str:
     speaker = f"Qui parle : {ref.said_by}." if ref.said_by not in ref.explanation else ""
-    near = f"Proche : {'; '.join(f'{doc.title} ({doc.why})' for doc in ref.nearest)}." if ref.nearest else ""
-    return " ".join(filter(None, (_correction_of(ref), speaker, near)))
+    near = " ; ".join(f"{doc.title} ({doc.why})" for doc in ref.nearest)
+    near = f"{_nearness_of(ref)} : {near}." if near else ""
+    return " ".join(filter(None, (_correction_of(ref), _compared(ref), speaker, near)))
+
+
+def _compared(ref: Reference) -> str:
+    return f"Comparé : {', '.join(WHAT_IN_FRENCH[what] for what in ref.checked)}." if ref.checked else ""
+
+
+def _nearness_of(ref: Reference) -> str:
+    return "Possible" if ref.status == "ambiguous" else "Proche"
 
 
 def _correction_of(ref: Reference) -> str:
@@ -147,36 +157,26 @@ def typeset(text: str) -> str:
 
 
 def rows_of(verification: Verification) -> Iterator[PageRow]:
-    """Cut a text into paragraphs with the references that begin in each; linear apart from sorting."""
+    """Cut a text into paragraphs with the references that begin in each; linear apart from sorting and overlaps."""
     text = verification.text[:MAX_SHOWN]
-    numbered = list(enumerate(verification.references, start=1))
-    starts = [reference.start for _, reference in numbered]
-    begin = 0
-    for end in [*(match.end() for match in _PARAGRAPH.finditer(text)), len(text)]:
-        notes = numbered[bisect_left(starts, begin) : bisect_left(starts, end)]
-        if text[begin:end].strip():
-            open_before = [entry for entry in numbered[: bisect_left(starts, begin)][-20:] if entry[1].end > begin]
-            yield PageRow(list(_split_pieces(text, begin, end, [*open_before, *notes])), notes)
-        begin = end
-
-
-def _split_pieces(
-    text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]
-) -> Iterator[CheckedPiece]:
-    changes: dict[int, list[tuple[int, Reference]]] = {begin: [], end: []}
-    for number, reference in references:
+    breaks = {*(match.end() for match in _PARAGRAPH.finditer(text)), len(text)}
+    changes: dict[int, list[tuple[int, Reference]]] = defaultdict(list)
+    for number, reference in enumerate(verification.references, start=1):
         for place in (reference.start, reference.end):
-            changes.setdefault(min(max(place, begin), end), []).append((number, reference))
+            changes[min(place, len(text))].append((number, reference))
     inside: dict[int, Reference] = {}
-    places = sorted(changes)
-    for start, stop in pairwise(places):
-        for number, reference in changes[start]:
-            if reference.start <= start < reference.end:
+    row = PageRow([], [])
+    for start, stop in pairwise(sorted({0, *breaks, *changes})):
+        for number, reference in changes.get(start, ()):
+            if reference.start == start:
                 inside[number] = reference
+                row.notes.append((number, reference))
             else:
-                inside.pop(number, None)
+                del inside[number]
         shortest = min(inside.values(), key=lambda reference: reference.end - reference.start, default=None)
-        ends = [number for number, reference in changes[stop] if reference.end == stop]
-        yield CheckedPiece(
-            text[start:stop].rstrip() if stop == end else text[start:stop], shortest.status if shortest else None, ends
-        )
+        words = text[start:stop].rstrip() if stop in breaks else text[start:stop]
+        ends = [number for number, reference in changes.get(stop, ()) if reference.end == stop]
+        row.pieces.append(CheckedPiece(words, shortest.status if shortest else None, ends))
+        if stop in breaks:
+            yield row
+            row = PageRow([], [])

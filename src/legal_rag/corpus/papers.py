@@ -11,6 +11,13 @@ from legal_rag.law.sentences import ABBREVIATIONS
 
 PlaceKind = Literal["page", "paragraph", "note", "margin"]  # margin: headers and footers of pages
 Gap = Literal["line", "block", "page"]
+PAGE_NUMBER = re.compile(
+    r"(?:[-–—]\s*\d{1,4}\s*[-–—]|\[?page\s+\d{1,4}(?:\s*(?:/|sur|de|of)\s*\d{1,4})?\]?)", re.IGNORECASE
+)
+
+
+class RefusedError(ValueError):
+    """What is wrong with a file, without its name."""
 
 
 class PlaceMark(NamedTuple):
@@ -151,7 +158,7 @@ _ENDED = re.compile(r"[.!?…;:]\s*[»”\")\]]*$")
 _LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
 # A number that ends a reference: an upper-case letter after it begins another.
 _WHOLE_NUMBER = re.compile(r"(?:\d{2}-\d{2}\.?\d{3}|\d{2}/\d{4,5}|\d{6,})\)?$")
-_CUT_NUMBER = re.compile(r"\bn[°ºo]s?\s?(?:\d{1,3} )*\d{1,3}$", re.IGNORECASE)
+_CUT_NUMBER = re.compile(r"\b[Nn][°ºo]s?\s?(?:(?:\d{1,3} )*\d{1,3}|[A-Z]{1,3})$|\b\d\d-\d\d\.$")
 _ITEM_NUMBER = re.compile(r"\d{1,3}[.)°]\s|[IVXLC]+\.\s|[-–—•]\s")
 _ARTICLE = re.compile(r"(?:[LRDA]|LO)\.?\s?\*?\d")
 _INITIALS = re.compile(r"(?:[A-Z]\.-?)+")  # "L.", "J.-P.", "C.E."
@@ -172,14 +179,14 @@ def is_unfinished(before: str, after: str) -> bool:
         return True
     if before[-1] in ";:":
         return False
+    if _CUT_NUMBER.search(before) and re.match(r"\d{3,}(?!\d)", after):
+        return True
     if _OPEN_START.match(after):
         return True
     if _ENDED.search(before):
         return False
     if before[-1] == ",":
         return not after[0].isupper() or bool(_ARTICLE.match(after))
-    if _CUT_NUMBER.search(before) and re.match(r"\d{3}(?!\d)", after):
-        return True
     # "3 juin | 2021", "le moyen | (Cass. soc.": but a numbered item is one.
     return after[0] == "(" or (after[0].isdigit() and before[-1].islower() and not _ITEM_NUMBER.match(after))
 

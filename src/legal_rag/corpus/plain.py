@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from legal_rag.base.text import normalized, storable
-from legal_rag.corpus.papers import Gap, Line, Paper, PaperWriter, is_unfinished, needs_more, vocabulary_of
+from legal_rag.corpus.papers import PAGE_NUMBER, Gap, Line, Paper, PaperWriter, is_unfinished, needs_more, vocabulary_of
 
-MIN_WIDTH = 40  # characters: shorter lines were not cut by a page's width
+MIN_WIDTH = 30  # characters: shorter lines were not cut by a page's width
 NARROW = 130  # characters; a text with many longer lines has one paragraph a line
 EDGE_LINES = 2  # at the top and the bottom of a page, that may be repeated on others
 
@@ -22,9 +22,6 @@ _MAIL_FIELD = re.compile(_FIELD, re.IGNORECASE)
 _SENDER = re.compile(r"[>\s*_]*(?:De|From)[*_]*\s?:", re.IGNORECASE)
 _REPLY = re.compile(r"\b(?:a écrit|wrote)\s?:\s*$|^-{2,}\s?(?:Message d'origine|Message transféré|Original Message)")
 _MARKS = re.compile(r"\s{0,3}(?:>[ \t]?)+")
-_PAGE_NUMBER = re.compile(
-    r"(?:[-–—]\s*\d{1,4}\s*[-–—]|\[?page\s+\d{1,4}(?:\s*(?:/|sur|de|of)\s*\d{1,4})?\]?)", re.IGNORECASE
-)
 _EDGE_NUMBER = re.compile(r"(?:p\.\s*)?\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?", re.IGNORECASE)
 # The page's number in a header or footer.
 _NUMBER_OF_PAGE = re.compile(
@@ -101,13 +98,13 @@ def _is_mail(lines: list[str]) -> bool:
 def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
     """Take page numbers, and what is repeated at the edges of pages, out of the lines; the latter is returned once."""
     parts: list[list[_Raw]] = [[]]  # pages, as far as form feeds and page numbers show them
-    for page, lines in enumerate(text.split("\f"), start=1):
+    for number, content in enumerate(text.split("\f"), start=1):
         parts.append([])
-        for line in lines.split("\n"):
-            if _PAGE_NUMBER.fullmatch(line.strip()):
+        for line in content.split("\n"):
+            if PAGE_NUMBER.fullmatch(line.strip()):
                 parts.append([])
             else:
-                parts[-1].append(_Raw(line, page, "line"))
+                parts[-1].append(_Raw(line, number, "line"))
     pages = [part for part in map(_stripped, parts) if part]
     edges = [_edges(page) for page in pages]
     counts = Counter(
@@ -118,11 +115,11 @@ def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
     for page, edge in zip(pages, edges, strict=True):
         dropped = set()
         for at in edge:
-            line = page[at].text.strip()
-            if _EDGE_NUMBER.fullmatch(line) and len(pages) > 1 and at in (edge[0], edge[-1]) and "\f" in text:
+            words = page[at].text.strip()
+            if _EDGE_NUMBER.fullmatch(words) and len(pages) > 1 and at in (edge[0], edge[-1]) and "\f" in text:
                 dropped.add(at)
-            elif len(pages) > 1 and counts[_key(line)] > 1 and _key(line):
-                margins.setdefault(_key(line), line)
+            elif len(pages) > 1 and counts[_key(words)] > 1 and _key(words):
+                margins.setdefault(_key(words), words)
                 dropped.add(at)
         rest = _stripped([line for at, line in enumerate(page) if at not in dropped])
         raw += [line._replace(gap="page") if at == 0 else line for at, line in enumerate(rest)]
@@ -200,7 +197,8 @@ def _lines(raw: list[_Raw], *, is_mail: bool, notes: dict[str, list[Line]], has_
             text = text[definition.end() :]
         elif note and gap != "line" and not is_indented:
             note = ""
-        if deeper != depth and gap == "line" and not is_unfinished(before, text):
+        is_cut = bool(before) and before[-1] not in ".!?;:" and is_unfinished(before, text)
+        if deeper != depth and gap == "line" and not is_cut:  # a mail program may cut a line without its mark
             gap = "block"
         title = _TITLE.match(text)
         is_row = len(text) > 1 and text[0] == text[-1] == "|"
