@@ -70,7 +70,9 @@ def test_a_setting_that_is_unknown_is_one_line(tmp_path):
 def test_values_are_short_and_show_as_tables(library):
     hits = lr.search(library, "compte de campagne", k=3, juridiction="Conseil constitutionnel")
     answer = lr.ask(library, "Un candidat peut-il être déclaré inéligible ?")
-    checked = lr.verify("Selon Cass. soc., 10 juillet 2002, n° 00-45.135, la clause est nulle.", library)
+    checked = lr.verify(
+        "Selon Cass. soc., 10 juillet 2002, n° 00-45.135, la clause est nulle.", [library, library.path]
+    )
     doc_id = hits[0].doc_id
     values = [
         hits,

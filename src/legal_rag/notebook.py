@@ -208,8 +208,8 @@ def ask(library: Library | str | Path, question: str, *, model: str | None = Non
     return _opened(library).agent(model, **settings)(question)
 
 
-def verify(text: str | Path, library: Library | str | Path) -> "Verification":
-    """Check every decision, article and quotation that a text names against a Library.
+def verify(text: str | Path, libraries: "Library | str | Path | Sequence[Library | str | Path]") -> "Verification":
+    """Check every decision, article and quotation that a text names against one or several Libraries.
 
     >>> verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library).counts["absent"]
     1
@@ -221,9 +221,10 @@ def verify(text: str | Path, library: Library | str | Path) -> "Verification":
         ValueError: If the text is blank, or the file is not text.
     """
     from legal_rag.citations.verifier import verify_text
-    from legal_rag.corpus.files import read_file
+    from legal_rag.corpus.files import read_paper
 
-    return verify_text(read_file(text) if _is_file(text) else str(text), _opened(library))
+    several = [libraries] if isinstance(libraries, Library | str | Path) else libraries
+    return verify_text(read_paper(text) if _is_file(text) else str(text), [*map(_opened, several)])
 
 
 def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AUTO, **settings: Any) -> Rows[Entity]:

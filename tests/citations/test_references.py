@@ -31,7 +31,7 @@ def said(decision):
             "Cour de cassation, chambre sociale",
         ),
         (
-            "La chambre sociale de la Cour de cassation juge par arrêt du 9\njanvier 2018, pourvoi n°\n16-86.735, que",
+            "La chambre sociale de la Cour de cassation juge par arrêt du 9 janvier 2018, pourvoi n° 16-86.735, que",
             "chambre sociale de la Cour de cassation",
         ),
     ],
@@ -64,10 +64,84 @@ def test_court_date_and_number_of_one_citation_belong_together(text, court):
             [(["16-86735"], "", "")],
         ),
         ("l'arrêt de la cour d'appel de Paris du 3 mars 2016", [([], "cour d'appel de Paris", "2016-03-03")]),
+        (
+            "| CA Nîmes | 2 oct. 2007 | 05/01403 |\n| Cass. soc. | 9 janv. 2018 | 16-86.735 |",
+            [(["05/1403"], "CA Nîmes", "2007-10-02"), (["16-86735"], "Cass. soc.", "2018-01-09")],
+        ),
+        ("CA Nîmes\n2 octobre 2007\nn° 05/01403", [(["05/1403"], "CA Nîmes", "2007-10-02")]),
+        ("CE, 3 juin 2021, Commune de Saint-Aubrac, n° 498765", [(["498765"], "CE", "2021-06-03")]),
+        (
+            "La Cour de cassation, dans un arrêt très remarqué du 9 janvier 2018 (n° 16-86.735), le dit.",
+            [(["16-86735"], "Cour de cassation", "2018-01-09")],
+        ),
+        (
+            "CA Douai, 21 juin 2017, n° 15/02468, cassé par Cass. soc., 9 janv. 2018, n° 16-86.735",
+            [(["15/2468"], "CA Douai", "2017-06-21"), (["16-86735"], "Cass. soc.", "2018-01-09")],
+        ),
     ],
 )
 def test_each_decision_of_a_sentence_has_its_own_names_court_and_date(text, decisions):
     assert [said(one) for one in find_references(text).decisions] == decisions
+
+
+@pytest.mark.parametrize(
+    ("rest", "names"),
+    [
+        ("Cass. soc., 9 janv. 2018, préc.", ["16-86735"]),
+        ("L'arrêt du 9 janvier 2018 le dit.", ["16-86735"]),
+        ("Ibid.", ["16-86735"]),
+        ("Cass. com., 9 janv. 2018, préc.", []),  # of another chamber
+        ("L'arrêt du 3 mars 2016 est attaqué.", []),
+    ],
+)
+def test_a_decision_cited_in_full_before_is_known_again(rest, names):
+    *_, last = find_references(f"Cass. soc., 9 janv. 2018, n° 16-86.735. {rest}").decisions
+    assert [name.value for name in last.names] == names
+
+
+def test_several_decisions_of_one_day_are_not_taken_for_one():
+    text = "Cass. soc., 9 janv. 2018, n° 16-86.735. Cass. soc., 9 janv. 2018, n° 16-86.736. L'arrêt du 9 janvier 2018."
+    assert find_references(text).decisions[-1].names == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "point"),
+    [
+        ("Cass. soc., 9 janv. 2018, n° 16-86.735, § 12", 12),
+        ("Cass. soc., 9 janv. 2018, n° 16-86.735, FS-P+B, pt. 4 : « le salarié doit être payé »", 4),
+        ("le considérant 5 de l'arrêt n° 16-86.735", 5),
+        ("Cass. soc., 9 janv. 2018 (n° 16-86.735), points 7 et 8", 7),
+        ("Cass. soc., 9 janv. 2018, n° 16-86.735, p. 4", 0),
+    ],
+)
+def test_the_numbered_paragraph_that_is_meant_is_read(text, point):
+    assert find_references(text).decisions[0].point == point
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Depuis l'arrêt Derichebourg, la règle est claire.", ["Derichebourg"]),
+        ("L'arrêt Perruche (Cass. ass. plén., 17 nov. 2000, n° 99-13.701) est connu.", []),
+        ("Arrêt Cour de cassation.", []),
+        ("L'arrêt attaqué.", []),
+    ],
+)
+def test_a_decision_may_be_called_by_a_party(text, names):
+    assert [one.party for one in find_references(text).decisions if one.party] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("Cass. soc., 9 janv. 2018, n° 16-867-35", ["n° 16-867-35"]),
+        ("La Cour de cassation, pièce n° 12-04.", []),
+        ("La facture n° 123456-789 est due.", []),
+        ("Cass. soc., 9 janv. 2018, n° 16-86.735", []),
+    ],
+)
+def test_what_looks_like_a_number_of_a_decision_and_is_none_is_unread(text, unread):
+    assert [text[one.start : one.end] for one in find_references(text).unread] == unread
 
 
 @pytest.mark.parametrize(
@@ -108,6 +182,8 @@ def test_numbers_and_dates_of_other_things_name_no_decision(text):
         ("« Elle casse l'arrêt », écrit-il (n° 16-86.735).", []),
         ("Le Conseil a annulé l'élection (n° 2007-3888 AN).", ["annulation"]),
         ("La Cour a cassé l'arrêt (n° 16-86.735), puis rejeté (n° 14-12.345).", []),
+        ("Cass. soc., 9 janv. 2018, n° 16-86.735 (rejet) ; Cass. com., 3 mars 2015, n° 14-12.345.", ["rejet"]),
+        ("cassé par Cass. soc., 9 janv. 2018, n° 16-86.735", ["cassation"]),
     ],
 )
 def test_outcomes_are_those_that_the_text_itself_states_of_one_decision(text, kinds):
@@ -122,12 +198,29 @@ def test_outcomes_are_those_that_the_text_itself_states_of_one_decision(text, ki
         ("art. L. 1237-11 C. trav.", ["L1237-11"]),
         ("L. 1237-11 du C. trav.", ["L1237-11"]),
         ("l'article L. 1237-11", []),
+        ("l'article L. 1237-11 du code du travail et l'article L. 1235-3", ["L1237-11", "L1235-3"]),
+        ("l'article L. 1237-11 du code du travail, l'article R. 1232-1 du même code", ["L1237-11", "R1232-1"]),
     ],
 )
 def test_articles_are_found_with_their_code(text, articles):
     found = find_references(text).articles
     assert [one.value for one in found] == articles
     assert {one.code for one in found} <= {"code du travail"}
+
+
+@pytest.mark.parametrize(
+    ("version", "day"),
+    [
+        ("dans sa rédaction applicable au 3 mars 2012", "2012-03-03"),
+        ("dans sa version en vigueur le 1er mai 2008", "2008-05-01"),
+        ("dans sa rédaction antérieure à 2008", "2007-12-31"),
+        ("dans sa rédaction antérieure au 1er mai 2008", "2008-04-30"),
+        ("dans sa rédaction issue de la loi du 8 août 2016", "None"),
+    ],
+)
+def test_the_day_of_an_articles_version_is_read(version, day):
+    (article,) = find_references(f"L'article L. 1237-11 du code du travail, {version}, le dit.").articles
+    assert str(article.day) == day
 
 
 def test_the_source_in_parentheses_behind_a_quotation_comes_first():

@@ -57,7 +57,7 @@ def test_an_address_is_read_from_a_file_that_was_named_alone(place, tmp_path, mo
         ("[search]\nk = 2.5", "[search] k = 2.5: expected a whole number"),
         ("exhaustive = 1", "exhaustive = 1: expected true or false"),
         ("[search]\narticle = 1240", "[search] article = 1240: expected a text"),
-        ('[search]\nentity = "partie=Lever"', "expected a list"),
+        ("[search]\nentity = 3", "expected a text"),
         ('[search]\nmode = "best"', "'best' is not one of"),
         ("[search]\ntemperature = 3.0", "3.0 is not in the range"),
         ("[search]\nk = ", "is not a file of settings in TOML"),

@@ -6,6 +6,7 @@ import docx
 import pytest
 from pypdf import PdfWriter
 
+from legal_rag.corpus import docx as docx_files
 from legal_rag.corpus import files, read_documents, read_file
 
 SENTENCE = "La Cour rejette le pourvoi n° 16-86.735."
@@ -73,7 +74,7 @@ def test_what_holds_no_text_is_refused_in_one_line(tmp_path, name, content, prob
 
 
 def test_a_file_too_large_is_refused_unread_or_before_it_is_unpacked_and_a_missing_one_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(docx_files, "UNPACKED_BYTES", 1_000_000)
     write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
     with pytest.raises(ValueError, match=r"bomb\.docx: [\d,]+ bytes when unpacked"):
         read_file(tmp_path / "bomb.docx")

@@ -52,10 +52,62 @@ def found(text):
         ("20LY01234", [("number", "20LY01234")]),
         ("ECLI:FR:CCASS:2023:SO02020.", [("ecli", "ECLI:FR:CCASS:2023:SO02020")]),
         ("ecli:fr:cc:1997:97.2285.an", [("ecli", "ECLI:FR:CC:1997:97.2285.AN")]),
+        *((f"{sign} 498765", [("number", "498765")]) for sign in ("nº", "N°", "no", "№", "n˚", "numéro", "req.")),
+        *((f"{sign} 08/01234", [("rg", "08/1234")]) for sign in ("nº", "N°", "no", "№", "n˚", "RG n°", "n° RG :")),
+        *((f"n° 17{dash}31.442", [("pourvoi", "17-31442")]) for dash in "-\u00ad\u2010\u2011\u2013\u2014\u2212"),
+        *(
+            (text, [("pourvoi", "17-31442")])
+            for text in ("n° S 17-31.442", "17-31 442", "17-\n31.442", "17- 31.442", "pourvoi n° 17.31.442")
+        ),
+        ("Cass. soc., 12 mars 2019, n° 17 31 442", [("pourvoi", "17-31442")]),
+        ("Soc. 12 mars 2019, n° 17.31442", [("pourvoi", "17-31442")]),
+        ("n° 17-31.442 et 17-31.443", [("pourvoi", "17-31442"), ("pourvoi", "17-31443")]),
+        ("n° 498765 et 498 766", [("number", "498765"), ("number", "498766")]),
+        ("CE, 3 juin 2021, n° 498 765", [("number", "498765")]),
+        ("Conseil d'État, 5e et 6e chambres réunies, 03/06/2021, 498765", [("number", "498765")]),
+        ("TA Rennes, 3 mai 2023, n° 2217919", [("number", "2217919")]),
+        ("TA de Rennes, 3 mai 2023, 2217919", [("number", "2217919")]),
+        ("TA Paris, 3 mai 2023, n° 2217919/3-1", [("number", "2217919")]),
+        ("TA Paris, 3 mai 2023, n° 22-17919", [("number", "2217919")]),
+        *((f"CAA Lyon, n° {text}", [("number", "19LY04321")]) for text in ("19LY04321", "19 LY 04321", "19.LY.04321")),
+        *(
+            (f"{court}, 8 févr. 2021, Mme Lemazou, {number}", [("conflits", "4987")])
+            for court in ("T. confl.", "TC", "TdC", "Trib. confl.", "Tribunal des conflits", "TRIBUNAL DES CONFLITS")
+            for number in ("n° C4987", "n° C 4987", "n° C-4987", "n° 4987", "C4987", "4987", "n° 04987")
+        ),
+        ("Tribunal des conflits, 16 mai 1891, n° C00087", [("conflits", "87")]),
+        ("Tribunal des conflits, 16 mai 1891, 00087", [("conflits", "87")]),
+        ("décision n° 93-1213 AN", [("an", "1993-1213")]),
+        ("décision n° 93-1213R AN", [("an", "1993-1213R")]),
+        ("décision n° 93-1213R1 AN", [("an", "1993-1213R1")]),
+        ("n° 2002-2620/2716R AN", [("an", "2002-2620/2716R"), ("an", "2002-2620R"), ("an", "2002-2716R")]),
+        ("n° 58-36i AN", [("an", "1958-36I")]),
+        ("décision n° 2015-258 L du 3 mai", [("l", "2015-258")]),
     ],
 )
 def test_numbers_of_decisions_have_one_form(text, expected):
     assert found(text) == expected
+
+
+@pytest.mark.parametrize("court", ["TJ Rennes", "CA Lyon, 4e ch. soc.", "tribunal judiciaire de Rennes", "CPH Lyon"])
+@pytest.mark.parametrize("number", ["n° 26-00038", "RG 26-00038", "n° RG 26/00038", "26-00038", "RG n° 26‑00038"])
+def test_a_number_with_a_dash_after_a_court_of_first_instance_or_of_appeal_is_a_roll_number(court, number):
+    assert found(f"{court}, 6 juin 2026, {number}") == [("rg", "26/38")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Cass. soc., 3 mai 2010, n° 09-12345",
+        "CA Lyon, 3 mai 2009, cassé par Cass. soc., 3 mai 2010, n° 09-12345",
+        "l'arrêt de la cour d'appel de Lyon, pourvoi n° 09-12345",
+        "Cour d'appel de Lyon, 3 mai 2010, 09-12.345",
+        "CA Lyon, 3 mai 2009 ; n° 09-12345",
+        "la CA Lyon retient 09-12345",
+    ],
+)
+def test_a_pourvoi_stays_one_near_a_court_of_appeal(text):
+    assert found(text) == [("pourvoi", "09-12345")]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +115,13 @@ def test_numbers_of_decisions_have_one_form(text, expected):
     [
         "",
         "loi n° 85-677 du 5 juillet 1985",
+        "loi nº 85-677 du 5 juillet 1985",
+        *("pièce 12-04.500", "pièce n° 12-04.500", "pièce adverse n° 12-04.500", "pièces n° 12-04.500 et 12-04.501"),
+        *("facture n° 201912", "facture nº 2019-123", "chèque n° 1234567", "contrat n° 17-31.442", "PV n° 2019/12345"),
+        *("Réf. client : 06-12-34-56-78", "tél. 06-12-34-56-78", "tél : 04-72 102 030", "RCS Paris n° 552 100 554"),
+        *("IBAN FR76 3000 4000 0312 3456 7890 143", "RCS DE PARIS sous le numéro 310 499", "n° 17 31 442", "150 000"),
+        *("le 13-11-2026", "le 2021-06-03", "le 12-05-98", "la marque « Valdor » n° 3149429", "CE, 2021, 150 000 €"),
+        *("Tribunal des conflits, 3 mai 2021", "TC Paris, 3 mai 2021, n° 2020012345", "Compte n° 123456"),
         "l'ordonnance n° 58-1067 du 7 novembre 1958",
         "les ordonnances nos 58-1067 et 59-224",
         "le décret no 2004-1234",
@@ -126,6 +185,13 @@ def test_identifiers_come_in_the_order_of_the_text_and_an_article_s_number_has_o
     [
         ("97-2285", "AN", [("an", "1997-2285")]),
         ("2007-3742/3947", "AN", [("an", "2007-3742/3947"), ("an", "2007-3742"), ("an", "2007-3947")]),
+        ("93-1213R", "AN", [("an", "1993-1213R")]),
+        ("93-1213 R2 AN", "AN", [("an", "1993-1213R2")]),
+        ("58-61bis AN", "AN", [("an", "1958-61BIS")]),
+        ("2017-5126/2018-5625", "AN", [("an", "2017-5126"), ("an", "2018-5625")]),
+        ("C4987", "", [("conflits", "4987")]),
+        ("00087", "", [("conflits", "87")]),
+        ("2217919", "", [("number", "2217919")]),
         ("16-86.735", "ARRET", [("pourvoi", "16-86735")]),
         ("19-60222, 19-60223", "", [("pourvoi", "19-60222"), ("pourvoi", "19-60223")]),
         ("04/01234", "", [("rg", "04/1234")]),

@@ -4,11 +4,15 @@ from .enricher import CitationEnricher as CitationEnricher
 from .enricher import EnrichedResponse as EnrichedResponse
 from .enricher import is_abstention as is_abstention
 from .markers import format_marker as format_marker
+from .page import comment_of as comment_of
 from .page import format_verification as format_verification
 from .page import render_verification as render_verification
 from .page import show_verification as show_verification
+from .verdicts import CitedSource as CitedSource
 from .verdicts import Correction as Correction
 from .verdicts import Nearest as Nearest
 from .verdicts import Reference as Reference
+from .verdicts import Status as Status
+from .verdicts import ToRead as ToRead
 from .verdicts import Verification as Verification
 from .verifier import verify_text as verify_text

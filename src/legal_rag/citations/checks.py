@@ -163,11 +163,12 @@ def _cite_checked(
     restated = _is_sentence_beside(claim) and _is_restated(own, source, spans)
     objection = _objection_to(claim, part, source, spans, cited, restated=restated)
     around = [places[quotation] for quotation in part.quotations]
-    warnings = _check_surroundings(part, source, around, cited, others, restated=restated)
+    warnings, contradiction = _check_surroundings(part, source, around, cited, others, restated=restated)
+    objection = objection or contradiction
+    if not objection and _quotes_a_term(part) and not _is_supported(part, source, cited):
+        objection = TOO_LITTLE
     if objection:
-        return _cite(source, cited, "unverified")._replace(warnings=(*(warnings or ()), objection))
-    if warnings is None or (_quotes_a_term(part) and not _is_supported(part, source, cited)):
-        return _cite(source, cited, "unverified")
+        return _cite(source, cited, "unverified")._replace(warnings=(*warnings, objection))
     return _cite(source, cited, status)._replace(warnings=warnings)
 
 
@@ -396,6 +397,12 @@ OF_CENSURED = "Ces mots sont ceux de la décision attaquée, que la juridiction 
 AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
 OTHERWISE = "La phrase ne dit pas la même chose que la citation."
 OFF_TOPIC = "La citation ne parle pas de ce que dit la phrase."
+TOO_LITTLE = "La phrase dit plus que les mots cités."
+OTHER_FACT = "Une date, un nombre ou un nom de la phrase n'est pas dans la décision."
+OTHER_COURT = "La phrase nomme une autre juridiction."
+OTHER_OUTCOME = "L'issue que dit la phrase n'est pas celle de la décision."
+DENIED = "Une négation autour de la citation en change le sens."
+OTHER_SPEAKER = "La phrase attribue ces mots à un autre que la juridiction."
 INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
 
 
@@ -407,26 +414,26 @@ def _check_surroundings(
     others: Sequence[SourceText] = (),
     *,
     restated: bool = False,
-) -> tuple[str, ...] | None:
+) -> tuple[tuple[str, ...], str]:
     """Check the words around the quotations of a claim, whose spans in `source` are `places`.
 
     Only a closed set is checked: what contradicts the decision, and what it cannot confirm. `cited` is the passage that
     the claim points to; the rest of the sentence quotes `others`, and facts about them are theirs.
 
     Returns:
-        Warnings, French sentences; None if the words contradict the decision.
+        Warnings, French sentences, and how the words contradict the decision, or "".
     """
-    warnings = _SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
-    if warnings is None and others:
+    warnings, contradiction = SurroundingsCheck(claim, source, places, cited).remarks(restated=restated)
+    if contradiction and others:
         for other in others:
             claim = claim._replace(facts=_facts_to_find(claim, other))
-        return _SurroundingsCheck(claim, source, places, cited).warnings(restated=restated)
-    return warnings
+        return SurroundingsCheck(claim, source, places, cited).remarks(restated=restated)
+    return warnings, contradiction
 
 
 def _facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
     """Return the facts of a claim except the decision's own date, number and court, stated as such."""
-    check = _SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
+    check = SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
     return [fact for fact in claim.facts if not check.is_own(fact)]
 
 
@@ -453,7 +460,9 @@ def _n_quoted(claim: Claim) -> int:
     return sum(len(telling_stems(quotation.text)) for quotation in claim.quotations)
 
 
-class _SurroundingsCheck:
+class SurroundingsCheck:
+    """What a claim says around its quotations, against the places of a decision that have their words."""
+
     def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], cited: Span) -> None:
         self._claim, self._source, self._places = claim, source, places
         self._courts = find_named_courts(claim.masked)
@@ -465,14 +474,20 @@ class _SurroundingsCheck:
         self._near_spans: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
         self._warnings: list[str] = []
 
-    def warnings(self, *, restated: bool = False) -> tuple[str, ...] | None:
-        checks = [self._wrong_fact, self._wrong_court, self._wrong_outcome, self._denied, self._wrong_speaker]
+    def remarks(self, *, restated: bool = False) -> tuple[tuple[str, ...], str]:
+        """Return what a reader should know, French sentences, and how the claim contradicts the decision, or ""."""
+        checks = {
+            OTHER_FACT: self._wrong_fact,
+            OTHER_COURT: self._wrong_court,
+            OTHER_OUTCOME: self._wrong_outcome,
+            DENIED: self._denied,
+            OTHER_SPEAKER: self.wrong_speaker,
+        }
         if restated:
-            checks.remove(self._denied)
-        if any(check() for check in checks):
-            return None
+            del checks[DENIED]
+        contradiction = next((words for words, is_wrong in checks.items() if is_wrong()), "")
         self._warn_of_context()
-        return tuple(dict.fromkeys(self._warnings))
+        return tuple(dict.fromkeys(self._warnings)), contradiction
 
     def _wrong_fact(self) -> bool:
         masked = [(start + self._claim.start, end + self._claim.start) for start, end in self._courts]
@@ -661,30 +676,45 @@ class _SurroundingsCheck:
         sentence = self._source.sentence_around(place)[0]
         return self._source.lower[max(sentence, place[0] - LED) : place[0]]
 
-    def _wrong_speaker(self) -> bool:
+    def is_denied_report(self) -> bool:
+        """Does the claim say that the decision does not say what is quoted?"""
+        return _DENIED_REPORT.search(self._clauses_around(0)[0]) is not None
+
+    def wrong_speaker(self) -> bool:
         """Are the court's words attributed to a party or the court below?"""
         before = self._clauses_around(0)[0]
-        paragraph = None
         if _PARTY.search(before):
-            paragraph = self._quoted_paragraph()
-            if _court_speaks(paragraph):
+            if _court_speaks(self._quoted_paragraph()):
                 at, end = self._source.sentence_around(self._places[0])
                 sentence = self._source.lower[at:end]
                 return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
-        elif (lower := _LOWER.search(before)) and self._court_reports(lower.end()):
-            court = words_of_value(self._source.own.court)
-            if not (court and words_of_value(lower.group()) <= court):
-                paragraph = self._quoted_paragraph()
-                return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
-        elif _COURT.search(before) or _COURT.search(self._clauses_around(0)[1]):
+        elif self._is_attributed_below(before):
             paragraph = self._quoted_paragraph()
-            start = self._places[0][0]
-            led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
-            if paragraph is not None and (warning := _speaker_warning(paragraph)):
-                self._warnings.append(warning)
-            elif _CLAIMED.search(led):
-                self._warnings.append(OF_PARTY)
+            return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
+        elif warning := self.other_speaker():
+            self._warnings.append(warning)
         return False
+
+    def _is_attributed_below(self, before: str) -> bool:
+        """Is it the court below that is said to speak, and not the court that decided?"""
+        lower = _LOWER.search(before)
+        if lower is None or not self._court_reports(lower.end()):
+            return False
+        court = words_of_value(self._source.own.court)
+        return not (court and words_of_value(lower.group()) <= court)
+
+    def other_speaker(self) -> str:
+        """Return, in French, who speaks where the claim says that the court does; empty where it does, or is not said to."""
+        before, after = self._clauses_around(0)
+        if _PARTY.search(before) or self._is_attributed_below(before):
+            return ""
+        if not (_COURT.search(before) or _COURT.search(after)):
+            return ""
+        paragraph, start = self._quoted_paragraph(), self._places[0][0]
+        led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
+        if paragraph is not None and (warning := _speaker_warning(paragraph)):
+            return warning
+        return OF_PARTY if _CLAIMED.search(led) else ""
 
     def _quoted_paragraph(self) -> Paragraph | None:
         return self._source.passage_at(self._places[0])

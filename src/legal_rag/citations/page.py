@@ -1,30 +1,32 @@
 """Show a verification: a page of the text with verdicts in its margins, or lines for a terminal."""
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
-from legal_rag.citations.verdicts import IN_FRENCH, STATUSES, Reference, Status, Verification
+from legal_rag.base.text import one_line
+from legal_rag.citations.verdicts import IN_FRENCH, STATUSES, WHAT_IN_FRENCH, Reference, Status, Verification, counted
 
 PACKAGE = "legal_rag.citations"
 TITLE = "Références vérifiées"
 SIGNS: dict[Status, str] = {
     "confirmed": "✓", "wrong": "✗", "absent": "?", "ambiguous": "≈", "unread": "…", "out_of_scope": "∅",
 }  # fmt: skip
-KINDS = {"decision": "décision", "article": "article", "quotation": "citation"}
+KINDS = {"decision": "décision", "article": "article", "law": "loi", "quotation": "citation"}
 MEANINGS: dict[Status, str] = {
     "confirmed": "dans l'index, et conforme à ce que le texte en dit",
     "wrong": "contraire à l'index : la marge dit ce qui est juste",
     "absent": "ni confirmé ni démenti : l'index ne l'a pas",
     "ambiguous": "plusieurs documents de l'index conviennent",
     "unread": "ressemble à une référence, et n'a pu être lu",
-    "out_of_scope": "d'une juridiction ou d'un code dont l'index n'a rien",
+    "out_of_scope": "l'index n'a rien de cette juridiction ou de ce texte",
 }
 LINE_CHARS = 400  # of a reference in the terminal
 MAX_SHOWN = 600_000  # characters of the text in a page
+UNFOLDED = 12  # references in an open list, but for wrong and absent ones
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -47,19 +49,26 @@ def render_verification(verification: Verification, title: str = "") -> str:
     """Render a text, with its title, and its verdicts as a French HTML page that loads nothing from elsewhere."""
     heading = f"{title[:100]} — {TITLE}" if title else TITLE
     frame = frame_of_page(heading, own_script(PACKAGE), own_style(PACKAGE, "verification.css"))
-    numbered = list(enumerate(verification.references, start=1))
     values = {
         "title": title,
         "verification": verification,
+        "total": _format_total(verification),
+        "numbered": list(enumerate(verification.references, start=1)),
         "rows": list(rows_of(verification)),
+        "max_shown": MAX_SHOWN,
+        "unfolded": UNFOLDED,
         "left_out": max(len(verification.text) - MAX_SHOWN, 0),
-        "wrong": [(number, reference) for number, reference in numbered if reference.status == "wrong"],
         "statuses": STATUSES,
         "words": IN_FRENCH,
+        "compared": _compared,
+        "nearness_of": _nearness_of,
         "signs": SIGNS,
         "kinds": KINDS,
         "meanings": MEANINGS,
         "number": french_number,
+        "fate_of": _fate_of,
+        "correction_of": _correction_of,
+        "changes_of": _changes_of,
         "typeset": typeset,
     }
     return page_template(PACKAGE, "verification.html.j2").render(**frame, **values)
@@ -71,26 +80,75 @@ def show_verification(verification: Verification, height: int = 720) -> Any:
 
 
 def format_verification(verification: Verification) -> str:
-    """Write a verification as lines: each reference with its line, the verdict and what is right; then the counts."""
-    lines = [_format_reference(reference) for reference in verification.references]
-    counts = verification.counts
-    counted = ", ".join(f"{counts[status]} {IN_FRENCH[status]}" for status in STATUSES if counts[status])
+    """Write a verification as lines: each reference, wrong and absent ones first; notices, unread parts; the counts."""
+    unread = [f"⚠ {sentence}" for sentence in verification.unread]
+    lines = [
+        *map(_format_reference, verification.by_status),
+        *verification.notices,
+        *unread,
+        _format_total(verification),
+    ]
+    return "\n".join(lines)
+
+
+def comment_of(reference: Reference) -> str:
+    """Write what became of a reference as a short comment on it: status, what is right, its source."""
+    source = " ".join([reference.title, *(link.url for link in reference.source.links[:1])]) if reference.source else ""
+    return "\n".join(filter(None, (f"{_verdict_of(reference)} — {_explain(reference)}", source)))
+
+
+def _format_total(verification: Verification) -> str:
     n = len(verification.references)
-    total = f"{n} référence{'s' * (n > 1)} : {counted}." if n else "Aucune référence trouvée."
-    return "\n".join([*lines, *verification.notices, *verification.unread, total])
+    if n:
+        return f"{n} référence{'s' * (n > 1)} : {counted(verification.references)}."
+    return f"Aucune référence trouvée dans {'le texte, lu en entier' if verification.complete else 'ce qui a été lu'}."
 
 
 def _format_reference(ref: Reference) -> str:
-    near = f" Proche : {'; '.join(f'{doc.title} ({doc.why})' for doc in ref.nearest)}." if ref.nearest else ""
-    changed = "".join(
-        f" « {fix.stated} » au lieu de « {fix.right} »." for fix in ref.corrections if fix.what == "words" and fix.right
-    )
-    of = f" [{ref.title}]" if ref.title and ref.status == "confirmed" else ""
     text = ref.text if len(ref.text) <= LINE_CHARS // 4 else ref.text[: LINE_CHARS // 4].rstrip() + "…"
-    message = f"{SIGNS[ref.status]} {IN_FRENCH[ref.status]} : {text}{of} — {ref.explanation}{changed}{near}"
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in message).split())
+    of = f" [{ref.title}]" if ref.title.replace("\u00a0", " ") not in ref.text else ""
+    line = one_line(f"{_verdict_of(ref)} : {text}{of} — {_explain(ref)}")
     line = line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1].rstrip() + "…"
     return f"{ref.place} : {line}"
+
+
+def _verdict_of(ref: Reference) -> str:
+    return ", ".join(filter(None, (f"{SIGNS[ref.status]} {IN_FRENCH[ref.status]}", _fate_of(ref))))
+
+
+def _fate_of(ref: Reference) -> str:
+    return ", ".join(f"{later.why} {later.title}" for later in ref.fate)
+
+
+def _explain(ref: Reference) -> str:
+    speaker = f"Qui parle : {ref.said_by}." if ref.said_by not in ref.explanation else ""
+    near = " ; ".join(f"{doc.title} ({doc.why})" for doc in ref.nearest)
+    near = f"{_nearness_of(ref)} : {near}." if near else ""
+    return " ".join(filter(None, (_correction_of(ref), _compared(ref), speaker, near)))
+
+
+def _compared(ref: Reference) -> str:
+    return f"Comparé : {', '.join(WHAT_IN_FRENCH[what] for what in ref.checked)}." if ref.checked else ""
+
+
+def _nearness_of(ref: Reference) -> str:
+    return "Possible" if ref.status == "ambiguous" else "Proche"
+
+
+def _correction_of(ref: Reference) -> str:
+    changes = _changes_of(ref)
+    return f"{' ; '.join(changes)}." if changes else ref.explanation
+
+
+def _changes_of(ref: Reference) -> list[str]:
+    """Say which words differ from the source's; none if the source has nothing of the kind."""
+    return [
+        f"« {stated} » au lieu de « {right} »"
+        if stated and right
+        else f"« {stated or right} » {'en trop' if stated else 'manque'}"
+        for what, stated, right in ref.corrections
+        if what == "words" and (right or len(stated) < len(ref.text) / 2) and " ".join(stated.split()) in ref.text
+    ]
 
 
 def typeset(text: str) -> str:
@@ -99,36 +157,26 @@ def typeset(text: str) -> str:
 
 
 def rows_of(verification: Verification) -> Iterator[PageRow]:
-    """Cut a text into paragraphs with the references that begin in each; linear apart from sorting."""
+    """Cut a text into paragraphs with the references that begin in each; linear apart from sorting and overlaps."""
     text = verification.text[:MAX_SHOWN]
-    numbered = list(enumerate(verification.references, start=1))
-    starts = [reference.start for _, reference in numbered]
-    begin = 0
-    for end in [*(match.end() for match in _PARAGRAPH.finditer(text)), len(text)]:
-        notes = numbered[bisect_left(starts, begin) : bisect_left(starts, end)]
-        if text[begin:end].strip():
-            open_before = [entry for entry in numbered[: bisect_left(starts, begin)][-20:] if entry[1].end > begin]
-            yield PageRow(list(_split_pieces(text, begin, end, [*open_before, *notes])), notes)
-        begin = end
-
-
-def _split_pieces(
-    text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]
-) -> Iterator[CheckedPiece]:
-    changes: dict[int, list[tuple[int, Reference]]] = {begin: [], end: []}
-    for number, reference in references:
+    breaks = {*(match.end() for match in _PARAGRAPH.finditer(text)), len(text)}
+    changes: dict[int, list[tuple[int, Reference]]] = defaultdict(list)
+    for number, reference in enumerate(verification.references, start=1):
         for place in (reference.start, reference.end):
-            changes.setdefault(min(max(place, begin), end), []).append((number, reference))
+            changes[min(place, len(text))].append((number, reference))
     inside: dict[int, Reference] = {}
-    places = sorted(changes)
-    for start, stop in pairwise(places):
-        for number, reference in changes[start]:
-            if reference.start <= start < reference.end:
+    row = PageRow([], [])
+    for start, stop in pairwise(sorted({0, *breaks, *changes})):
+        for number, reference in changes.get(start, ()):
+            if reference.start == start:
                 inside[number] = reference
+                row.notes.append((number, reference))
             else:
-                inside.pop(number, None)
+                del inside[number]
         shortest = min(inside.values(), key=lambda reference: reference.end - reference.start, default=None)
-        ends = [number for number, reference in changes[stop] if reference.end == stop]
-        yield CheckedPiece(
-            text[start:stop].rstrip() if stop == end else text[start:stop], shortest.status if shortest else None, ends
-        )
+        words = text[start:stop].rstrip() if stop in breaks else text[start:stop]
+        ends = [number for number, reference in changes.get(stop, ()) if reference.end == stop]
+        row.pieces.append(CheckedPiece(words, shortest.status if shortest else None, ends))
+        if stop in breaks:
+            yield row
+            row = PageRow([], [])

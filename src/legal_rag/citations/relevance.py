@@ -21,6 +21,7 @@ IN_NEIGHBOUR = 0.5  # what a word counts that only a sentence next to the quotat
 UNKNOWN = 0.75  # weight of a word that the document does not have: perhaps a synonym of one
 FACT = 2.0  # weight of a date, a sum, a number… that the quotation states too; others are checked as such
 FEWEST_LEADING = 3  # words that lead into a quotation and say something: fewer name a subject, "Sur le bail, « … »"
+FAINT = 0.2  # share of a sentence that a passage shown beside it must hold
 WINDOW = 200  # sentences before a quotation, and after it, with which it is compared
 
 _VISA = re.compile(r"\W*(?:vus?\b|au vu\b|ensemble\b)", re.IGNORECASE)
@@ -121,6 +122,19 @@ class Topic:
             if number not in near
         )
         return held >= max(others, default=0.0) + BY * total
+
+
+def nearest_sentences(said: str, source: SourceText, most: int = 2) -> list[Span]:
+    """Return at most `most` sentences of a document that share most of what is said, rare words counting more.
+
+    One that holds less than `FAINT` of it, by weight, is none.
+    """
+    sentences = source.stems_of_sentences(0, len(source.sentence_spans))
+    weights = {stem: _weight(stem, sentences) for stem in content_stems(said)}
+    held = [sum(weights[stem] for stem in weights.keys() & stems) for stems in sentences]
+    best = sorted(range(len(sentences)), key=lambda number: (-held[number], number))[:most]
+    least = FAINT * sum(weights.values())
+    return [source.sentence_spans[number] for number in best if held[number] > least]
 
 
 def _forms(text: str) -> set[str]:

@@ -50,6 +50,9 @@ _HARMLESS = {"grows", "shrinks", "must"}
 _TURNS = re.compile(
     r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|suppos|sous réserve|chef\b|éventuel|\w+r(?:ait|aient|ions|iez)\b)"
 )
+# The number that opens a paragraph of a decision: "12. Il résulte", at a line's start or after a sentence.
+_POINT = re.compile(r"(?:\A|\n|(?<=[.;:])\s)\s*(?P<number>[1-9]\d{0,2})[.°)]?\s?[.)–-]?\s+(?=[A-ZÀ-Ý«\[(])")
+FEWEST_POINTS = 2  # numbered paragraphs
 FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
 
@@ -164,6 +167,22 @@ class SourceText:
         """Return the stretch by one speaker that holds most of a span."""
         inside = [passage for passage in self.passages if passage.start < span[1] and span[0] < passage.end]
         return max(inside, key=lambda passage: min(passage.end, span[1]) - max(passage.start, span[0]), default=None)
+
+    def court_speaks_at(self, span: Span) -> bool:
+        """Does the court itself speak in a span, possibly in the words of a statute?"""
+        paragraph = self.passage_at(span)
+        return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
+
+    @cached_property
+    def points(self) -> dict[int, Span]:
+        """The numbered paragraphs of a decision, by number; empty where they are not numbered from 1 on without gaps."""
+        starts: list[int] = []
+        for match in _POINT.finditer(self.content):
+            if int(match["number"]) == len(starts) + 1:
+                starts.append(match.start("number"))
+        if len(starts) < FEWEST_POINTS:
+            return {}
+        return dict(enumerate(zip(starts, [*starts[1:], len(self.content)], strict=True), start=1))
 
     @cached_property
     def sentence_spans(self) -> list[Span]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.html import Rows, displayed
@@ -24,6 +25,12 @@ IN_FRENCH: Mapping[Status, str] = {
     "unread": "non lu",
     "out_of_scope": "hors du champ",
     "confirmed": "confirmé",
+}
+PLURALS: Mapping[Status, str] = {
+    "absent": "absents de l'index",
+    "ambiguous": "ambigus",
+    "unread": "non lus",
+    "confirmed": "confirmés",
 }
 Kind = Literal["decision", "article", "law", "quotation"]
 What = Literal["date", "court", "outcome", "number", "article", "words", "source", "speaker", "point", "version"]
@@ -146,6 +153,11 @@ class Verification:
         return tuple(reference for reference in self.references if reference.status in statuses)
 
     @property
+    def by_status(self) -> tuple[Reference, ...]:
+        """The references in the order of `STATUSES`: wrong ones first."""
+        return tuple(sorted(self.references, key=lambda reference: STATUSES.index(reference.status)))
+
+    @property
     def wrong(self) -> tuple[Reference, ...]:
         """The references that are wrong."""
         return self.of_status("wrong")
@@ -162,7 +174,13 @@ class Verification:
         return Rows(self.references).to_pandas()
 
     def _repr_html_(self) -> str:
-        return Rows(self.references)._repr_html_()
+        lines = [*self.unread, counted(self.references)]
+        rows = [
+            {"lieu": ref.place, "statut": IN_FRENCH[ref.status], "référence": ref.text, "explication": ref.explanation}
+            for ref in self.by_status
+            if ref.status != "confirmed"
+        ]
+        return "".join(f"<p>{escape(line)}</p>" for line in lines) + Rows(rows)._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, with the text that offsets count in."""
@@ -174,4 +192,6 @@ class Verification:
 def counted(references: Sequence[Reference]) -> str:
     """Say in French how many references have each status."""
     counts = Counter(reference.status for reference in references)
-    return ", ".join(f"{counts[status]} {IN_FRENCH[status]}" for status in STATUSES if counts[status])
+    several = {status: PLURALS.get(status, IN_FRENCH[status]) for status in STATUSES}
+    named = ((n, (several if n > 1 else IN_FRENCH)[status]) for status in STATUSES if (n := counts[status]))
+    return ", ".join(f"{n} {words}" for n, words in named)

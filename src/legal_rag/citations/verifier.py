@@ -1,84 +1,89 @@
-"""Look up everything that a text refers to in a Library, and say what became of it."""
+"""Say what became of all that a text refers to, looked up in one or several Libraries."""
 
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
-from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
-from cachetools import LRUCache
-
 from legal_rag.base.text import INVISIBLE, Span, normalized, storable
+from legal_rag.citations.checks import SurroundingsCheck
+from legal_rag.citations.claims import Claim, Quotation
+from legal_rag.citations.lookup import HEAD, Articles, Decisions, Held, Shelf, force_in_french
 from legal_rag.citations.references import (
     QUOTED_WORDS,
     Source,
     StatedArticle,
     StatedDecision,
+    StatedLaw,
     StatedQuotation,
+    UnreadReference,
     find_references,
 )
-from legal_rag.citations.sources import NearPassage, QuotedCorpus
-from legal_rag.citations.verdicts import CitedSource, Correction, Kind, Nearest, Reference, Status, Verification
-from legal_rag.corpus.documents import Document
-from legal_rag.corpus.papers import Paper
-from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
-from legal_rag.law.citation import legal_citation, legal_date
-from legal_rag.law.courts import CourtName, parse_court
-from legal_rag.law.keys import canonical_key, relaxed_key
-from legal_rag.law.outcomes import (
-    ANNULATION,
-    CASSATION,
-    INELIGIBLE,
-    REJET,
-    STATED_KINDS,
-    kinds_named,
-    kinds_of,
+from legal_rag.citations.relevance import nearest_sentences
+from legal_rag.citations.sources import NearPassage
+from legal_rag.citations.verdicts import (
+    WHAT_IN_FRENCH,
+    Correction,
+    Kind,
+    Nearest,
+    Reference,
+    Status,
+    ToRead,
+    Verification,
+    What,
 )
-from legal_rag.library.filters import Filters
+from legal_rag.corpus.papers import Paper
+from legal_rag.corpus.plain import paper_of_text
+from legal_rag.law import SERIES, find_dates
+from legal_rag.law.citation import legal_date
+from legal_rag.law.courts import CourtName, parse_court
+from legal_rag.law.outcomes import STATED_KINDS
 from legal_rag.library.library import Library
 
-KINDS: Mapping[type, Kind] = {StatedDecision: "decision", StatedArticle: "article", StatedQuotation: "quotation"}
+KINDS: Mapping[type, Kind] = {
+    StatedDecision: "decision",
+    UnreadReference: "decision",
+    StatedArticle: "article",
+    StatedLaw: "law",
+    StatedQuotation: "quotation",
+}
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
 MAX_REFERENCES = 5000  # decisions, and articles, that are looked up
 MAX_QUOTATIONS = 1000
 MAX_NEAREST = 400  # references not found, whose nearest is looked for
-MAX_SAME_DAY = 300  # decisions of one day that are compared
+MAX_CANDIDATES = 12  # of an ambiguous reference, that are shown
 LONGEST_QUOTATION = 20_000  # characters
 NEAR = 0.88  # share of equal words from which a quotation without a source counts as altered
 NEAR_IN_SOURCE = 0.7  # from which one counts as altered, whatever its other possible sources
 SHOWN = 0.4  # from which the nearest passage of its source is shown
 NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
-WHOLE_CODE = 100  # articles held of a code, from which a missing one does not exist
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # reported for one quotation
-MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
+HEADING = 1500  # characters of a text in which it gives its own case's number
 LIST_GAP = 60  # characters between two sources given together
-HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
-# Where a decision states its date; those of its hearing and deliberation differ.
-_DAY_OF_DECISION = re.compile(
-    r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
-    re.IGNORECASE,
+AROUND = 200  # characters of the document shown before and after a quotation
+_EXCEPTED = re.compile(
+    r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
-_REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
-_LISTED = re.compile(
-    r"(?i:\b(?:pourvois?|jonction|affaires?)|\bR\.?\s?G\.?)\s*+:?(?:\s++|n[°os.]{0,3}|N°|[A-Z](?!\w)|[\d./-]++|et\b|à|[,;:])*+$"
-)
+_RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
+_CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
+_COURT_OF_KIND = {"pourvoi": "cassation", **dict.fromkeys(SERIES, "constitutionnel")}
 
 
-def verify_text(text: str, library: Library) -> Verification:
-    """Check every decision, article and quotation that a text names against an open Library; no encoder is loaded.
+def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Verification:
+    """Check every decision, article and quotation of a text against open Libraries; no encoder is loaded.
 
-    What is beyond `MAX_CHARS` is not checked, and a notice says so. ValueError if the text is blank, or the Library
-    holds no document.
+    What is beyond `MAX_CHARS` is not checked, and the result says so. ValueError if the text is blank, or no Library
+    holds a document.
     """
-    if not text.strip():
+    paper = paper_of_text(readable(text)) if isinstance(text, str) else text
+    opened = [libraries] if isinstance(libraries, Library) else list(libraries)
+    if not paper.text.strip():
         raise ValueError("no text to verify")
-    if not library.n_documents:
-        raise ValueError(f"no documents in {library.path}")
-    return _Verifier(readable(text), library).verify()
+    if not any(library.n_documents for library in opened):
+        raise ValueError(f"no documents in {', '.join(str(library.path) for library in opened) or 'no Library'}")
+    return _Verifier(paper, opened).verify()
 
 
 _UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
@@ -92,107 +97,177 @@ def readable(text: str) -> str:
 
 
 class _Verifier:
-    def __init__(self, text: str, library: Library) -> None:
-        self.text, self.library = text, library
-        self.unread: list[str] = []
-        self._paper = Paper(text)
-        self._decisions = _Decisions(library)
-        self._articles = _Articles(library)
-        self._quoted_corpus = QuotedCorpus(library)
+    def __init__(self, paper: Paper, libraries: Sequence[Library]) -> None:
+        self.text, self._paper = paper.text, paper
+        self.unread = list(paper.unread)
+        self._shelf = Shelf(libraries)
+        self._decisions, self._articles = Decisions(self._shelf), Articles(self._shelf)
         self._nearest_left = MAX_NEAREST
-        self._checked: dict[Span, Reference] = {}  # decisions and articles, by their place in the text
+        self._checked: dict[Span, tuple[Reference, list[Held]]] = {}  # by place: what it may be the reference to
 
     def verify(self) -> Verification:
-        stated = find_references(self._limit_items(self.text, MAX_CHARS))
+        stated = find_references(self._limit_items(self.text, MAX_CHARS), self._paper.quoted)
         decisions = self._limit_items(stated.decisions, MAX_REFERENCES, "décisions citées")
         articles = self._limit_items(stated.articles, MAX_REFERENCES, "articles cités")
         quotations = self._limit_items(stated.quotations, MAX_QUOTATIONS, "citations entre guillemets")
-        if quotations and not self._quoted_corpus.has_words:
-            self._leave_unread("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
+        if quotations and not any(corpus.has_words for corpus in self._shelf.corpora.values()):
+            self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
-        references = [*map(self._verify_decision, decisions), *map(self._verify_article, articles)]
-        self._checked = {(reference.start, reference.end): reference for reference in references}
-        references += filter(None, map(self._verify_quotation, quotations))
+        references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
+        laws = self._limit_items(stated.laws, MAX_REFERENCES, "lois et décrets cités")
+        references += map(self._verify_law, laws)
+        reason = "Cela ressemble à une référence, et n'a pu être lu."
+        references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
+        quoted = [*filter(None, map(self._verify_quotation, quotations))]
+        inside = [(one.start, one.end) for one in quoted if one.status == "confirmed"]  # the source cites them
+        references = [
+            *quoted,
+            *(one for one in references if not any(start < one.start and one.end < end for start, end in inside)),
+        ]
         references.sort(key=lambda reference: (reference.start, -reference.end))
-        return Verification(self.text, tuple(references), (), tuple(self.unread))
+        return Verification(self.text, tuple(references), self._paper.notices, tuple(self.unread))
 
     def _limit_items(self, items: Any, most: int, what: str = "") -> Any:
         if len(items) <= most:
             return items
         left = len(items) - most
-        self._leave_unread(
+        self.unread.append(
             f"{left} {what} de trop n'ont pas été vérifiées (au plus {most})."
             if what
             else f"Les {left} derniers caractères n'ont pas été vérifiés (au plus {most})."
         )
         return items[:most]
 
-    def _leave_unread(self, sentence: str) -> None:
-        self.unread.append(sentence)
-
     def _report(
         self,
-        stated: StatedDecision | StatedArticle | StatedQuotation,
+        stated: StatedDecision | StatedArticle | StatedLaw | StatedQuotation | UnreadReference,
         status: Status,
         reason: str,
-        doc_id: str = "",
+        held: Held | None = None,
         span: tuple[int | None, int | None] = (None, None),
-        *,
-        corrections: Sequence[Correction] = (),
-        nearest: Sequence[Nearest] = (),
+        **details: Any,
     ) -> Reference:
         start, end = stated.start, stated.end
-        text = " ".join(self.text[start:end].split())
+        if held and span[0] is not None and span[1] is not None:
+            content = held.document.content
+            details["around"] = content[max(span[0] - AROUND, 0) : span[0]], content[span[1] : span[1] + AROUND]
         return Reference(
             kind=KINDS[type(stated)],
             start=start,
             end=end,
             place=self._paper.place_of(start),
-            text=text,
+            text=" ".join(self.text[start:end].split()),
             status=status,
             explanation=reason,
-            corrections=tuple(corrections),
-            source=self._decisions.source(doc_id) if doc_id else None,
+            source=self._shelf.source(held) if held else None,
             char_start=span[0],
             char_end=span[1],
-            nearest=tuple(nearest),
+            **details,
         )
+
+    def _keep(self, stated: Source, candidates: Sequence[Held], reference: Reference) -> Reference:
+        self._checked[stated.start, stated.end] = reference, list(candidates)
+        return reference
 
     # Decisions
 
-    def _verify_decision(self, stated: StatedDecision) -> Reference:
-        return self._verify_numbered(stated) if stated.names else self._verify_dated(stated)
-
-    def _verify_numbered(self, stated: StatedDecision) -> Reference:
-        documents = self._decisions.named(stated)
-        if not documents:
-            return self._report_missing(stated)
-        checked = [(document, tuple(_find_corrections(stated, document))) for document in documents]
-        document, corrections = min(checked, key=lambda pair: len(pair[1]))
-        if not corrections:
-            others = f" ({len(documents)} décisions de l'index ont ce numéro)" if len(documents) > 1 else ""
-            return self._report(stated, "confirmed", f"Décision de l'index{others}.", document.id)
-        if _is_of_another_court(stated, corrections):
+    def _verify_decision(self, stated: StatedDecision) -> Reference | None:
+        if stated.names or stated.party:
+            candidates = self._decisions.named(stated)
+        elif stated.court or stated.ruling:
+            same_day = self._decisions.of_court_and_day(stated)
+            before = {held.key for held in self._cited_before(stated)}
+            candidates = [held for held in same_day if held.key in before] or same_day
+        elif not (candidates := self._cited_before(stated)):
+            return None  # of the case at hand
+        joined = None if candidates else self._decisions.joined(stated)
+        corrected = [(held, self._corrections(stated, held)) for held in candidates or filter(None, [joined])]
+        fewest = min((len(corrections) for _, corrections in corrected), default=0)
+        best = [held for held, corrections in corrected if len(corrections) == fewest]
+        corrections = next((corrections for held, corrections in corrected if best and held == best[0]), [])
+        if stated.party and not best:
+            return self._keep(
+                stated, [], self._report(stated, "unread", "Aucune décision de l'index n'a cette partie.")
+            )
+        if not best and stated.start < HEADING and not (stated.court or stated.date) and _is_roll_number(stated):
+            return None  # of the case at hand
+        if not best or (joined and corrections):
+            return self._keep(stated, [], self._report_missing(stated))
+        if corrections and _is_of_another_court(stated, corrections):
             reason = "Aucune décision de l'index de cette juridiction n'a ce numéro."
-            near = Nearest(document.id, self._decisions.title(document.id), "même numéro")
-            return self._report(stated, "absent", reason, nearest=[near])
-        return self._report(stated, "wrong", _explain(corrections), document.id, corrections=corrections)
+            same = (self._shelf.nearest(best[0], "même numéro"),)
+            return self._keep(stated, [], self._report(stated, "absent", reason, nearest=same))
+        if corrections:
+            reason = _explain(corrections)
+            return self._keep(
+                stated, best, self._report(stated, "wrong", reason, best[0], corrections=tuple(corrections))
+            )
+        if len(set(map(_identity, best))) > 1:
+            reason = f"{len(best)} décisions de l'index conviennent."
+            why = "même numéro" if stated.names else "même partie" if stated.party else "même juridiction, même jour"
+            nearest = tuple(self._shelf.nearest(held, why) for held in best[:MAX_CANDIDATES])
+            return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
+        reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
+        checked = tuple(_stated_things(stated))
+        details = {"checked": checked, "fate": self._shelf.fate(best[0]), **self._what_to_read(stated, best[0])}
+        return self._keep(stated, best, self._report(stated, "confirmed", reason, best[0], **details))
 
-    def _verify_dated(self, stated: StatedDecision) -> Reference:
-        documents = self._decisions.of_court_and_day(stated)
-        if not documents:
-            return self._report_missing(stated)
-        one = "Une décision de l'index est" if len(documents) == 1 else f"{len(documents)} décisions de l'index sont"
-        return self._report(stated, "confirmed", f"{one} de cette juridiction et de ce jour.", documents[0].id)
+    def _what_to_read(self, stated: StatedDecision, held: Held) -> dict[str, Any]:
+        """Return the sentence that a decision is cited for, and the passages of the decision nearest to it."""
+        start, end = stated.supports
+        said = " ".join(self.text[start:end].split())
+        text = self._shelf.text(held)
+        spans = nearest_sentences(said, text) if said else []
+        passages = [(span, text.passage_at(span)) for span in spans]
+        content = held.document.content
+        to_read = (
+            ToRead(*span, " ".join(content[slice(*span)].split()), passage.in_french if passage else "")
+            for span, passage in passages
+        )
+        return {"supports": said, "to_read": tuple(to_read)}
+
+    def _cited_before(self, stated: StatedDecision) -> list[Held]:
+        """Return the decisions that the text cites before and that were given on the day stated."""
+        day = stated.date.value.isoformat() if stated.date else ""
+        held = [one for _, some in self._checked.values() for one in some if one.document.decision_date == day]
+        return list({one.key: one for one in held}.values())
+
+    def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
+        document, court = held.document, parse_court(stated.court)
+        corrections = []
+        if stated.court and court.contradicts(held.court):
+            right = ", ".join(filter(None, [document.juridiction, document.formation])) or document.title
+            corrections.append(Correction("court", stated.court, right))
+        if stated.date and not held.is_of_day(stated.date.value.isoformat()):
+            right = legal_date(document.decision_date) or document.decision_date
+            corrections.append(Correction("date", legal_date(stated.date.value.isoformat()), right))
+        given = _RULING.search(document.content[:HEAD]) if stated.ruling else None
+        if given and given[1] != stated.ruling:
+            corrections.append(Correction("number", f"arrêt n° {stated.ruling}", f"arrêt n° {given[1]}"))
+        corrections += islice(self._outcome_corrections(stated, held), 1)
+        points = self._shelf.text(held).points if stated.point else {}
+        if points and stated.point not in points:
+            right = f"la décision a les paragraphes {min(points)} à {max(points)}"
+            corrections.append(Correction("point", str(stated.point), right))
+        return corrections
+
+    def _outcome_corrections(self, stated: StatedDecision, held: Held) -> Iterator[Correction]:
+        known = held.outcomes() & STATED_KINDS if stated.outcomes else frozenset()
+        for outcome in stated.outcomes:
+            if outcome.court and parse_court(outcome.court).contradicts(held.court):
+                continue  # what another court did
+            if known and outcome.kind not in known:
+                yield Correction("outcome", outcome.kind, held.document.solution or " et ".join(sorted(known)))
 
     def _report_missing(self, stated: StatedDecision) -> Reference:
-        joined = self._decisions.joined(stated)
-        if joined and not any(_find_corrections(stated, joined)):
-            return self._report(stated, "confirmed", "Affaire jointe à celle de la décision de l'index.", joined.id)
-        nearest: list[Nearest] = []
+        kinds = {_COURT_OF_KIND[name.kind] for name in stated.names if name.kind in _COURT_OF_KIND}
+        court = CourtName(frozenset(kinds), frozenset(), frozenset()) if kinds else parse_court(stated.court)
+        if not self._decisions.holds_court(court):
+            return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
+        nearest: tuple[Nearest, ...] = ()
         if self._nearest_left > 0:
             self._nearest_left -= 1
-            nearest = list(islice(self._decisions.near(stated), 3))
+            nearest = tuple(islice(self._decisions.near(stated), 3))
         lacking = "n'a ce numéro" if stated.names else "n'est de cette juridiction et de ce jour"
         return self._report(stated, "absent", f"Aucune décision de l'index {lacking}.", nearest=nearest)
 
@@ -200,39 +275,72 @@ class _Verifier:
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
         code = stated.code
+        if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
+            reason = f"Le texte ne dit pas de quel code est cet article (peut-être du {code})."
+            return self._keep(stated, [], self._report(stated, "unread", reason))
         if not self._articles.holds_code(code):
-            return self._report(stated, "out_of_scope", f"L'index n'a pas les articles du {code}.")
-        if doc_id := self._articles.doc_id(code, stated.value):
-            return self._report(stated, "confirmed", f"Article du {code} dans l'index.", doc_id)
-        near = self._articles.near(code, stated.value)
-        nearest = [
-            Nearest(self._articles.doc_id(code, value), f"article {value} du {code}", "numéro voisin") for value in near
-        ]
-        if stated.former or not self._articles.is_whole(code, stated.value):
-            reason = f"L'index n'a pas cet article du {code}, qui peut être d'une autre version."
-            return self._report(stated, "absent", reason, nearest=nearest)
-        listed = f"articles voisins : {', '.join(near) or 'aucun'}"
-        correction = Correction("article", f"{stated.value} du {code}", listed)
-        reason = f"Le {code} n'a pas d'article {stated.value} ({listed})."
-        return self._report(stated, "wrong", reason, corrections=[correction], nearest=nearest)
+            return self._keep(stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article du {code}."))
+        if versions := self._articles.of(stated):
+            force = force_in_french(versions[0]) if len(versions) == 1 else f"{len(versions)} versions"
+            reason = f"Article du {code} dans l'index{f' ({force})' if force else ''}."
+            checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
+            return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
+        if others := self._articles.versions(code, stated.value):
+            nearest = tuple(
+                self._shelf.nearest(held, force_in_french(held) or "d'une autre version") for held in others[:3]
+            )
+            reason = f"L'index a cet article du {code}, mais pas dans la version citée."
+        else:
+            near = self._articles.near(code, stated.value)
+            nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
+            reason = f"Absent de l'index, qui a d'autres articles du {code}."
+        return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
+
+    # Laws
+
+    def _verify_law(self, stated: StatedLaw) -> Reference:
+        """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
+        node = self._shelf.law(stated.name)
+        if node is None:
+            return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
+        cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
+        days = {day.value for day in find_dates(node.name)}
+        if stated.date and days and stated.date.value not in days:
+            corrections = (Correction("date", legal_date(stated.date.value.isoformat()), node.name),)
+            status: Status = "wrong" if node.cited > 1 else "ambiguous"  # one decision may be mistaken
+            return self._report(stated, status, f"Cité dans {cited} : {node.name}.", corrections=corrections)
+        checked: tuple[What, ...] = ("date",) if stated.date else ("number",)
+        return self._report(stated, "confirmed", f"Cité ainsi dans {cited} : {node.name}.", checked=checked)
 
     # Quotations
 
     def _verify_quotation(self, stated: StatedQuotation) -> Reference | None:
         if len(stated.words) > LONGEST_QUOTATION:
-            self._leave_unread(f"Une citation de plus de {LONGEST_QUOTATION} caractères n'a pas été vérifiée.")
+            self.unread.append(f"Une citation de plus de {LONGEST_QUOTATION} caractères n'a pas été vérifiée.")
             return None
-        texts = [self._source_doc_ids(source) for source in stated.sources]
-        held = list(dict.fromkeys(doc_id for doc_ids in texts for doc_id in doc_ids))[:MAX_SOURCES]
-        for doc_id in held:
-            if span := self._quoted_corpus.text(doc_id).find(stated.words):
-                return self._report(stated, "confirmed", "Le texte cité y est, mot pour mot.", doc_id, span)
-        unheld = [source for source, doc_ids in zip(stated.sources, texts, strict=True) if not doc_ids]
-        if held:
-            surely = stated.introduced and texts[0] and not stated.of_a_text
-            others = [source for source in unheld if not surely or self._are_listed(stated, source)]
-            return self._judge_absent(stated, held, others)
-        return self._judge_unsourced(stated, unheld) if _count_long_words(stated.words) >= QUOTED_WORDS else None
+        sources = [source for source in stated.sources if (source.start, source.end) in self._checked]
+        stated = stated._replace(sources=tuple(sources))
+        candidates = [self._checked[source.start, source.end][1] for source in sources]
+        held = list({one.key: one for some in candidates for one in some}.values())[:MAX_SOURCES]
+        source_of = {
+            one.key: source
+            for source, some in reversed(list(zip(stated.sources, candidates, strict=True)))
+            for one in some
+        }
+        for one in held:
+            if spans := self._find_words(one, stated.words):
+                return self._confirm_quotation(stated, one, spans, source_of[one.key])
+        long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
+        unheld = [source for source, some in zip(stated.sources, candidates, strict=True) if not some]
+        if not held:
+            return self._judge_unsourced(stated, unheld) if long_enough else None
+        surely = stated.introduced and candidates[0] and not stated.of_a_text
+        others = [source for source in unheld if not surely or self._are_listed(stated, source)]
+        return self._judge_absent(stated, held, others)
+
+    def _find_words(self, held: Held, words: str) -> list[Span]:
+        text = self._shelf.text(held)
+        return text.quotation_spans(words) or text.edited_spans(words)
 
     def _are_listed(self, stated: StatedQuotation, other: Source) -> bool:
         """Is another source given with the first: in its parentheses, or a word or two from it?"""
@@ -242,311 +350,189 @@ class _Verifier:
         alike = type(named) is type(other) or first.start >= stated.end
         return alike and len(between) <= LIST_GAP and ")" not in between
 
-    def _source_doc_ids(self, source: Source) -> list[str]:
-        reference = self._checked.get((source.start, source.end))
-        if reference is None or reference.status in ("absent", "out_of_scope"):
-            return []
-        if isinstance(source, StatedDecision):
-            same = self._decisions.named(source) if source.names else self._decisions.of_court_and_day(source)
-            return [document.id for document in same] or [reference.doc_id]
-        return [reference.doc_id] if reference.doc_id else []
+    def _confirm_quotation(
+        self, stated: StatedQuotation, held: Held, spans: Sequence[Span], source: Source | None, where: str = ""
+    ) -> Reference:
+        """Report words that a document has: who speaks there, at what point, in force when; and what is wrong of it."""
+        text = self._shelf.text(held)
+        point = source.point if isinstance(source, StatedDecision) else 0
+        inside = text.points.get(point) if point else None
+        span = min(spans, key=lambda span: (not _is_within(span, inside), not text.court_speaks_at(span)))
+        paragraph = None if isinstance(source, StatedArticle) else text.passage_at(span)
+        said_by = paragraph.in_french if paragraph else ""
+        corrections = list(self._objections(stated, held, span, inside, point))
+        details: dict[str, Any] = {"said_by": said_by, "corrections": tuple(corrections)}
+        if corrections:
+            return self._report(stated, "wrong", _explain(corrections), held, span, **details)
+        force = force_in_french(held) if isinstance(source, StatedArticle) else ""
+        remarks = [where or "Le texte cité y est, mot pour mot", force, f"auteur : {said_by}" if said_by else ""]
+        reason = f"{' ; '.join(filter(None, remarks))}."
+        checked: tuple[What, ...] = ("words", "point") if inside else ("words",)
+        return self._report(stated, "confirmed", reason, held, span, checked=checked, **details)
 
-    def _judge_absent(self, stated: StatedQuotation, held: Sequence[str], unheld: Sequence[Source]) -> Reference | None:
+    def _objections(
+        self, stated: StatedQuotation, held: Held, span: Span, inside: Span | None, point: int
+    ) -> Iterator[Correction]:
+        text = self._shelf.text(held)
+        if inside and not _is_within(span, inside):
+            right = next((number for number, place in text.points.items() if _is_within(span, place)), None)
+            yield Correction("point", str(point), str(right) if right else "hors des paragraphes numérotés")
+        if (said := self._check_around(stated, held, span)) is not None:
+            yield said
+        rest = held.document.content[span[1] : span[1] + 120]
+        if _EXCEPTED.match(rest) and _CLOSES_SENTENCE.match(self.text, stated.end) and len(stated.words) >= 40:
+            yield Correction("words", "citation coupée avant une exception", " ".join(rest.split()[:12]))
+
+    def _check_around(self, stated: StatedQuotation, held: Held, span: Span) -> Correction | None:
+        """Compare who is said to speak, and whether it is denied, with the passage quoted."""
+        start, end = stated.sentence
+        quotation = Quotation(stated.start, stated.end, stated.words)
+        claim = Claim(start, end, self.text[start:end], [quotation], [])
+        text = self._shelf.text(held)
+        paragraph = text.passage_at(span)
+        right = paragraph.in_french if paragraph else ""
+        check = SurroundingsCheck(claim, text, [span], span)
+        if check.is_denied_report():
+            return Correction("words", "la décision ne le dit pas", "la décision le dit")
+        if check.wrong_speaker():
+            return Correction("speaker", "une partie ou la décision attaquée", right)
+        if check.other_speaker():
+            return Correction("speaker", "la juridiction", right)
+        return None
+
+    def _judge_absent(
+        self, stated: StatedQuotation, held: Sequence[Held], unheld: Sequence[Source]
+    ) -> Reference | None:
+        """Judge words that no source named in the text has, though a Library has such a source."""
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
-        passages = filter(None, (self._quoted_corpus.text(doc_id).nearest(stated.words) for doc_id in held))
-        near = max(passages, key=lambda passage: passage.likeness, default=None)
-        if near and near.likeness >= NEAR_IN_SOURCE:
-            return self._report_differences(stated, near)
-        elsewhere = self._quoted_corpus.find(stated.words) if long_enough else None
-        document = self._decisions.document(held[0])
-        if unheld or stated.of_a_text or parse_court(stated.speaker).contradicts(_document_court(document)):
+        first = self._checked[stated.sources[0].start, stated.sources[0].end][1] or held
+        of_article = isinstance(stated.sources[0], StatedArticle) and bool(first)
+        if of_article and (version := self._other_version(stated, held)):
+            return version
+        nearest = [(one, self._shelf.corpus(one).text(one.document.id).nearest(stated.words)) for one in held]
+        near = max((pair for pair in nearest if pair[1]), key=lambda pair: pair[1].likeness, default=None)  # type: ignore[union-attr]
+        if near and near[1] and near[1].likeness >= NEAR_IN_SOURCE:
+            return self._report_differences(stated, near[0], near[1])
+        elsewhere = self._find_anywhere(stated.words) if long_enough else None
+        document = held[0]
+        contradicted = parse_court(stated.speaker).contradicts(document.court) and not of_article
+        if unheld or (stated.of_a_text and not of_article) or contradicted:
             return self._judge_unsourced(stated, unheld or stated.sources) if long_enough else None
-        title = self._decisions.title(document.id)
+        title = self._shelf.title(document)
         if elsewhere:
-            right = self._decisions.title(elsewhere[0])
+            other, span = elsewhere
+            right = self._shelf.title(other)
             reason = f"Ces mots ne sont pas dans {title} ; ils sont dans {right}."
-            return self._report(stated, "wrong", reason, *elsewhere, corrections=[Correction("source", title, right)])
+            return self._report(stated, "wrong", reason, other, span, corrections=(Correction("source", title, right),))
         if not long_enough and not stated.introduced:
             return None  # a term, not a quotation
-        if near and near.likeness >= SHOWN:
-            return self._report_differences(stated, near)
-        wrong, reason = Correction("words", stated.words, ""), f"Ces mots ne sont pas dans {title}."
-        return self._report(stated, "wrong", reason, document.id, corrections=[wrong])
+        if near and near[1] and near[1].likeness >= SHOWN:
+            return self._report_differences(stated, near[0], near[1])
+        corrections = (Correction("words", stated.words, ""),)
+        return self._report(stated, "wrong", f"Ces mots ne sont pas dans {title}.", document, corrections=corrections)
 
-    def _report_differences(self, stated: StatedQuotation, near: NearPassage) -> Reference:
-        place = near.doc_id, (near.char_start, near.char_end)
+    def _other_version(self, stated: StatedQuotation, held: Sequence[Held]) -> Reference | None:
+        """Report words that only another version of the article named has than that of the day stated."""
+        article = stated.sources[0]
+        if not isinstance(article, StatedArticle) or article.day is None:
+            return None
+        for other in self._articles.versions(article.code, article.value):
+            if other.key not in {one.key for one in held} and (spans := self._find_words(other, stated.words)):
+                right = force_in_french(other)
+                corrections = (Correction("version", f"au {article.day:%d/%m/%Y}", right),)
+                reason = f"Ces mots sont d'une autre version de l'article ({right})."
+                return self._report(stated, "wrong", reason, other, spans[0], corrections=corrections)
+        return None
+
+    def _report_differences(self, stated: StatedQuotation, held: Held, near: NearPassage) -> Reference:
+        span = near.char_start, near.char_end
         if not near.differences:
-            return self._report(stated, "confirmed", "Le texte cité y est, mot pour mot, aux coupures près.", *place)
+            return self._confirm_quotation(
+                stated, held, [span], None, "Le texte cité y est, mot pour mot, aux coupures près"
+            )
         changes = near.differences[:MAX_DIFFERENCES]
-        corrections = [Correction("words", change.quoted, change.document) for change in changes]
-        reason = f"{self._decisions.title(near.doc_id)} dit : « {' '.join(near.text.split())} »."
-        return self._report(stated, "wrong", reason, *place, corrections=corrections)
+        corrections = tuple(Correction("words", change.quoted, change.document) for change in changes)
+        reason = f"{self._shelf.title(held)} dit : « {' '.join(near.text.split())} »."
+        return self._report(stated, "wrong", reason, held, span, corrections=corrections)
 
     def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
-        """Judge a quotation whose source is not named, or not in the Library."""
-        match = self._quoted_corpus.find(stated.words)
+        """Judge a quotation whose source is not named, or not in a Library."""
+        match = self._find_anywhere(stated.words)
         if match and not unheld:
-            return self._report(stated, "confirmed", "Le texte cité est dans l'index, mot pour mot.", *match)
+            where = f"Le texte cité est dans {self._shelf.title(match[0])}, mot pour mot"
+            return self._confirm_quotation(stated, match[0], [match[1]], None, where)
         near = None if match else self._find_near_passage(stated.words)
         altered = not stated.of_a_text and len(stated.words.split()) >= NEAR_WORDS
-        if near and not unheld and (altered or not near.differences):
-            return self._report_differences(stated, near)
-        doc_id = match[0] if match else near.doc_id if near else ""
-        why = "mêmes mots" if match else "mots semblables"
-        nearest = [Nearest(doc_id, self._decisions.title(doc_id), why)] if doc_id else []
-        source = self._checked.get((unheld[0].start, unheld[0].end)) if unheld else None
-        status: Status = "out_of_scope" if source and source.status == "out_of_scope" else "absent"
+        if near and not unheld and (altered or not near[1].differences):
+            return self._report_differences(stated, *near)
+        alike = match[0] if match else near[0] if near else None
+        nearest = (self._shelf.nearest(alike, "mêmes mots" if match else "mots semblables"),) if alike else ()
+        if not unheld:
+            status: Status = "out_of_scope" if stated.of_a_text else "absent"
+            return self._report(stated, status, "Ces mots ne sont pas dans l'index.", nearest=nearest)
+        source, _ = self._checked[unheld[0].start, unheld[0].end]
         reason = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
-        reason = reason if unheld else "Ces mots ne sont pas dans l'index."
+        status = "absent" if source.status in ("confirmed", "wrong", "ambiguous") else source.status
         return self._report(stated, status, reason, nearest=nearest)
 
-    def _find_near_passage(self, words: str) -> NearPassage | None:
+    def _find_anywhere(self, words: str) -> tuple[Held, Span] | None:
+        for library in self._shelf.libraries:
+            if match := self._shelf.corpora[library.path].find(words):
+                return self._shelf.get(library, match[0]), match[1]
+        return None
+
+    def _find_near_passage(self, words: str) -> tuple[Held, NearPassage] | None:
         if self._nearest_left <= 0:
             return None
         self._nearest_left -= 1
-        near = self._quoted_corpus.nearest(words)
-        return near if near and near.likeness >= NEAR else None
-
-
-class _Decisions:
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._ids: dict[str, list[str]] = {}  # by key
-        self._days: dict[str, list[Document]] = {}
-        self._documents: LRUCache[str, Document] = LRUCache(2000)
-
-    def document(self, doc_id: str) -> Document:
-        if (document := self._documents.get(doc_id)) is None:
-            document = self._documents[doc_id] = self._library.document(doc_id)
-        return document
-
-    def source(self, doc_id: str) -> CitedSource:
-        document = self.document(doc_id)
-        cited = legal_citation(document)
-        return CitedSource(
-            self._library.path.name,
-            doc_id,
-            cited.text,
-            document.juridiction,
-            document.decision_date,
-            document.solution,
-            cited.publication,
-            cited.links,
+        found = ((library, self._shelf.corpora[library.path].nearest(words)) for library in self._shelf.libraries)
+        near = max(
+            ((library, passage) for library, passage in found if passage),
+            key=lambda pair: pair[1].likeness,
+            default=None,
         )
-
-    def title(self, doc_id: str) -> str:
-        return legal_citation(self.document(doc_id)).text
-
-    def look_up(self, stated: Sequence[StatedDecision]) -> None:
-        keys = {
-            key
-            for decision in stated
-            for name in decision.names
-            for key in (canonical_key(name), relaxed_key(canonical_key(name)))
-        }
-        self._ids = self._library.ids_named(sorted(keys))
-
-    def named(self, stated: StatedDecision) -> list[Document]:
-        """Return the decisions that have one of the numbers; of another series only where none is stated."""
-        if len(stated.names) < 2:
-            return [self.document(doc_id) for name in stated.names for doc_id in self._ids_numbered(name)]
-        _, *parts = (self._ids_numbered(name) for name in stated.names)  # of joined cases: the first is all of them
-        return [self.document(doc_id) for doc_id in parts[0] if all(doc_id in doc_ids for doc_ids in parts)]
-
-    def _ids_numbered(self, name: Identifier) -> list[str]:
-        key = canonical_key(name)
-        return self._ids.get(key) or (self._ids.get(relaxed_key(key), []) if name.kind == "number" else [])
-
-    def of_court_and_day(self, stated: StatedDecision) -> list[Document]:
-        if stated.date is None:
-            return []
-        court = parse_court(stated.court)
-        same_day = self._documents_of_day(stated.date.value.isoformat())
-        return [document for document in same_day if court.agrees_with(_document_court(document))]
-
-    def joined(self, stated: StatedDecision) -> Document | None:
-        """Return the decision whose head lists the number next to its own: a joined case."""
-        name = stated.names[0] if stated.names else None
-        if name is None or name.kind not in ("pourvoi", "rg"):
+        if near is None or near[1].likeness < NEAR:
             return None
-        for doc_id in islice(self._library.ids_citing(_format_identifier(name)), MAX_CITING):
-            if _head_lists_number(self.document(doc_id).content[:HEAD], name):
-                return self.document(doc_id)
-        return None
-
-    def near(self, stated: StatedDecision) -> Iterator[Nearest]:
-        """Yield decisions close to a missing one: of its court and day, or one digit apart."""
-        seen: set[str] = set()
-        for document, why in chain(
-            self._near_by_joined_number(stated),
-            self._near_by_day(stated),
-            self._near_by_figure(stated),
-            self._near_by_citing(stated),
-        ):
-            if document.id not in seen:
-                seen.add(document.id)
-                yield Nearest(document.id, legal_citation(document).text, why)
-
-    def _near_by_joined_number(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
-        for name in stated.names[1:]:
-            for doc_id in self._ids_numbered(name)[:1]:
-                yield self.document(doc_id), f"n° {name.value} seulement"
-
-    def _near_by_day(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
-        if stated.date and stated.court:
-            for document in self.of_court_and_day(stated)[:3]:
-                yield document, "même juridiction, même jour"
-
-    def _near_by_figure(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
-        if stated.names:
-            name = stated.names[0]
-            keys = [canonical_key(name._replace(value=value)) for value in _number_variants(name.value)]
-            ids = self._library.ids_named(keys)
-            for key in keys:
-                for doc_id in ids.get(key, ())[:1]:
-                    yield self.document(doc_id), "un chiffre d'écart"
-
-    def _near_by_citing(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
-        if stated.names and stated.names[0].kind in ("pourvoi", "rg", *SERIES):
-            name = stated.names[0]
-            try:
-                ids = self._library.ids_citing(_format_identifier(name))
-            except ValueError:
-                return
-            for doc_id in ids[:1]:
-                yield self.document(doc_id), "cite cette décision"
-
-    def _documents_of_day(self, day: str) -> list[Document]:
-        if day not in self._days:
-            ids = self._library.ids(Filters(date_from=day, date_to=day))[:MAX_SAME_DAY]
-            self._days[day] = [self.document(doc_id) for doc_id in ids]
-        return self._days[day]
+        return self._shelf.get(near[0], near[1].doc_id), near[1]
 
 
-class _Articles:
-    def __init__(self, library: Library) -> None:
-        self._library = library
-
-    @cached_property
-    def _keys_by_code(self) -> dict[str, dict[str, str]]:
-        codes: dict[str, dict[str, str]] = {}
-        for key in self._library.own_keys("article"):
-            value, _, code = key.removeprefix("article:").partition(" ")
-            codes.setdefault(code, {})[value] = key
-        return codes
-
-    def holds_code(self, code: str) -> bool:
-        return code in self._keys_by_code
-
-    def doc_id(self, code: str, value: str) -> str:
-        """Return the document of an article of an indexed code; "" if there is none."""
-        key = self._keys_by_code[code].get(value)
-        return self._library.ids_named([key])[key][0] if key else ""
-
-    def near(self, code: str, value: str) -> list[str]:
-        """Return up to three article numbers nearest to a missing one, of its series where there are any."""
-        letter, numbers = _split_article_number(value)
-        known = sorted((_split_article_number(value), value) for value in self._keys_by_code[code])
-        same = [article for article in known if article[0][0] == letter] or known
-        at = bisect_left(same, ((letter, numbers), ""))
-        return [value for _, value in same[max(at - 2, 0) : at + 1]]
-
-    def is_whole(self, code: str, value: str) -> bool:
-        """Is enough of a code held that a missing article does not exist?"""
-        held = self._keys_by_code[code]
-        chapter = value.rpartition("-")[0]
-        return len(held) >= WHOLE_CODE or bool(chapter and any(number.startswith(f"{chapter}-") for number in held))
+def _identity(held: Held) -> tuple[str, str, str]:
+    """Return what tells decisions apart: two Libraries may hold the same one."""
+    document = held.document
+    return str(document.extra.get("number") or document.id), document.decision_date, document.juridiction
 
 
-def _document_court(document: Document) -> CourtName:
-    name = f"{document.juridiction} {document.formation}".strip()
-    return parse_court(name or document.title)
-
-
-def _find_corrections(stated: StatedDecision, document: Document) -> Iterator[Correction]:
-    court = parse_court(stated.court)
-    if stated.court and court.contradicts(_document_court(document)):
-        right = ", ".join(filter(None, [document.juridiction, document.formation])) or document.title
-        yield Correction("court", stated.court, right)
-    if stated.date and not _is_of_day(document, stated.date.value.isoformat()):
-        stated_day = legal_date(stated.date.value.isoformat())
-        yield Correction("date", stated_day, legal_date(document.decision_date) or document.decision_date)
-    for outcome in stated.outcomes:
-        if outcome.court and parse_court(outcome.court).contradicts(_document_court(document)):
-            continue  # what another court did
-        known = _document_outcomes(document)
-        if known & STATED_KINDS and outcome.kind not in known:
-            yield Correction("outcome", outcome.kind, document.solution or " et ".join(sorted(known & STATED_KINDS)))
-            break
-
-
-def _is_of_day(document: Document, day: str) -> bool:
-    """Was a decision given, read or made public on a day?"""
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", document.decision_date):
-        return day.startswith(document.decision_date[:4]) if document.decision_date[:4].isdecimal() else True
-    if document.decision_date == day:
-        return True
-    text = f"{document.content[:HEAD]}\n\n{document.content[HEAD:][-TAIL:]}"
-    return any(
-        stated.value.isoformat() == day
-        and _DAY_OF_DECISION.search(text[max(stated.start - 100, 0) : stated.start]) is not None
-        and abs((stated.value - date.fromisoformat(document.decision_date)).days) <= 120
-        for stated in find_dates(text)
-    )
-
-
-def _document_outcomes(document: Document) -> frozenset[str]:
-    part = document.reading.operative
-    ruling = document.content[part.start : part.end].casefold() if part else ""
-    kinds = kinds_of(document.solution) | kinds_named(ruling)
-    if "inéligible" in ruling:
-        kinds |= {INELIGIBLE}
-    if "cassation" in _document_court(document).types:
-        if REJET not in kinds_of(document.solution) and not _REJECTED.search(ruling):
-            kinds -= {REJET}  # of other claims
-        if kinds & {CASSATION, ANNULATION}:
-            kinds |= {CASSATION, ANNULATION}
-    return kinds
+def _stated_things(stated: StatedDecision) -> Iterator[What]:
+    for what, value in (
+        ("number", stated.names),
+        ("court", stated.court),
+        ("date", stated.date),
+        ("outcome", stated.outcomes),
+        ("point", stated.point),
+    ):
+        if value:
+            yield what  # type: ignore[misc]
 
 
 def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correction]) -> bool:
     """Is the number another court's? Each court of appeal numbers its own cases."""
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
-    return kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+    return bool(kinds) and kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+
+
+def _is_roll_number(stated: StatedDecision) -> bool:
+    return {name.kind for name in stated.names} == {"rg"}
+
+
+def _is_within(span: Span, place: Span | None) -> bool:
+    return place is None or (place[0] <= span[0] and span[1] <= place[1])
 
 
 def _explain(corrections: Sequence[Correction]) -> str:
-    words = {"date": "date", "court": "juridiction", "outcome": "solution", "number": "numéro"}
-    parts = (f"{words[fix.what]} « {fix.stated} », la décision : « {fix.right} »" for fix in corrections)
+    """Say in French what the text states, and what is right."""
+    parts = (f"{WHAT_IN_FRENCH[fix.what]} « {fix.stated} », la décision : « {fix.right} »" for fix in corrections)
     return f"Le texte dit {' ; '.join(parts)}."
-
-
-def _number_variants(value: str) -> Iterator[str]:
-    """Yield numbers that differ in one digit, or have two neighbouring digits exchanged."""
-    for place, figure in enumerate(value):
-        if figure.isdecimal():
-            yield from (value[:place] + other + value[place + 1 :] for other in "0123456789" if other != figure)
-    for place in range(len(value) - 1):
-        pair = value[place : place + 2]
-        if pair.isdecimal() and pair[0] != pair[1]:
-            yield value[:place] + pair[::-1] + value[place + 2 :]
-
-
-def _format_identifier(name: Identifier) -> str:
-    if name.kind == "rg":
-        return f"RG {name.value}"
-    return f"{name.value} {name.kind.upper()}" if name.kind in SERIES else name.value
-
-
-def _head_lists_number(head: str, name: Identifier) -> bool:
-    places = (identifier.start for identifier in find_identifiers(head) if identifier.value == name.value)
-    return any(_LISTED.search(head[max(place - 200, 0) : place]) is not None for place in places)
-
-
-def _split_article_number(value: str) -> tuple[str, tuple[int, ...]]:
-    letter = re.match(r"[A-Z]*", value)
-    return (letter.group() if letter else ""), tuple(int(figures) for figures in re.findall(r"\d{1,9}", value))
 
 
 def _count_long_words(text: str) -> int:

@@ -196,7 +196,7 @@ def _message_of(error: BaseException, asked: Invocation) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         missing = missing_extra(error)
         return None if missing is None else str(missing)
-    if not _is_expected(error, asked.index) and (damage := _explain_damage(error, asked.index)):
+    if not _is_expected(error, asked.indexes) and (damage := _explain_damage(error, asked.indexes)):
         return damage
     if not isinstance(error, ValueError | LookupError | OSError | sqlite3.DatabaseError | OpenVinoError):
         return None
@@ -207,10 +207,11 @@ def _message_of(error: BaseException, asked: Invocation) -> str | None:
     return text + mends
 
 
-def _is_expected(error: BaseException, index: Path | None) -> bool:
+def _is_expected(error: BaseException, indexes: Sequence[Path]) -> bool:
     """Tell whether an error was raised with a line for the user, not by a bug or a damaged index."""
     if isinstance(error, OSError) and isinstance(error.filename, str):  # from the system: it names no remedy
-        return index is None or not error.filename.startswith((f"{index}{os.sep}", str(beside(index, ""))))
+        within = [start for index in indexes for start in (f"{index}{os.sep}", str(beside(index, "")))]
+        return not error.filename.startswith(tuple(within))
     if isinstance(error, ValueError) and _raised_in(error).startswith("numpy."):
         return False
     if isinstance(error, sqlite3.DatabaseError):
@@ -225,14 +226,14 @@ def _raised_in(error: BaseException) -> str:
     return str(frames[-1].f_globals.get("__name__")) if frames else ""
 
 
-def _explain_damage(error: BaseException, index: Path | None) -> str | None:
-    """Return what is wrong with the files of a command's index, if that may be why it failed."""
+def _explain_damage(error: BaseException, indexes: Sequence[Path]) -> str | None:
+    """Return what is wrong with the files of a command's indexes, if that may be why it failed."""
     # A panic in Rust code is no Exception.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None
     from legal_rag.indexer.doctor import damage_of
 
-    return damage_of(index) if index is not None and index.is_dir() else None
+    return next(filter(None, (damage_of(index) for index in indexes if index.is_dir())), None)
 
 
 def _fail(message: str, status: int) -> int:

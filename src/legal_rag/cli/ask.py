@@ -24,6 +24,7 @@ from legal_rag.cli.options import (
     options,
     page_to_write,
     place_options,
+    places_options,
     print_json,
     run_settings,
     sampling_settings,
@@ -365,23 +366,33 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
 
 
 @click.command("verify")
-@place_options
+@places_options
 @click.argument("file", metavar="FILE")
 @html_option
-def verify_command(file: str, place: Place, html: str | None) -> int:
-    """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against a Library.
+@click.option("--docx", metavar="COMMENTED", help="Write a FILE that is DOCX again, with a comment at each reference.")
+def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx: str | None) -> int:
+    """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against Libraries.
 
-    Status 0: nothing is wrong; 1: a reference is wrong; 2: the text could not be checked, or not all of it.
+    Status 0: all is confirmed; 1: something is wrong or absent; 2: the text could not be checked; 3: something is
+    ambiguous, unread or out of scope.
     """
-    from legal_rag.citations.page import format_verification, render_verification
+    from legal_rag.citations.page import comment_of, format_verification, render_verification
     from legal_rag.citations.verifier import verify_text
-    from legal_rag.corpus.files import read_file
+    from legal_rag.corpus.files import read_paper
 
-    page = page_to_write(html)
-    verification = verify_text(read_file(file), place.open())
-    if place.as_json:
+    if docx and Path(file).suffix.lower() != ".docx":
+        raise click.UsageError(f"--docx goes with a DOCX, not with {file}")
+    page, commented = page_to_write(html), page_to_write(docx)
+    verification = verify_text(read_paper(file), [place.open() for place in places])
+    if places[0].as_json:
         print_json({"file": file, **verification.to_json()})
     else:
         click.echo(format_verification(verification))
     write_page(page, lambda: render_verification(verification, Path(file).name))
+    if commented:
+        from legal_rag.corpus.docx import annotate_docx
+
+        comments = [(reference.start, reference.end, comment_of(reference)) for reference in verification.references]
+        annotate_docx(file, commented, comments)
+        note(f"written: {commented}")
     return verification.status

@@ -82,16 +82,30 @@ def place_options(command: Any) -> Any:
     """Add the options of every command on a Library; the command gets them as `place`."""
 
     @wraps(command)
-    def placed(*arguments: Any, index_folder: str, index_name: str, as_json: bool, **settings: Any) -> Any:
-        place = Place(index_folder, index_name, as_json)
-        click.get_current_context().ensure_object(Invocation).index = place.path
-        return command(*arguments, place=place, **settings)
+    def placed(*arguments: Any, places: list[Place], **settings: Any) -> Any:
+        return command(*arguments, place=places[0], **settings)
 
-    return options(
-        click.option("--index-folder", default=DEFAULT_FOLDER, help="The folder Libraries lie in."),
-        click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name."),
-        json_option,
-    )(placed)
+    return _at_places(placed, click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name."))
+
+
+def places_options(command: Any) -> Any:
+    """Add the options of a command on several Libraries of one folder; the command gets them as `places`."""
+    several = "A Library's own folder name; may be repeated."
+    return _at_places(command, click.option("--index-name", multiple=True, default=[DEFAULT_NAME], help=several))
+
+
+def _at_places(command: Any, name_option: Any) -> Any:
+    @wraps(command)
+    def placed(
+        *arguments: Any, index_folder: str, index_name: str | tuple[str, ...], as_json: bool, **settings: Any
+    ) -> Any:
+        names = [index_name] if isinstance(index_name, str) else dict.fromkeys(index_name)
+        places = [Place(index_folder, name, as_json) for name in names]
+        click.get_current_context().ensure_object(Invocation).indexes = [place.path for place in places]
+        return command(*arguments, places=places, **settings)
+
+    folder_option = click.option("--index-folder", default=DEFAULT_FOLDER, help="The folder Libraries lie in.")
+    return options(folder_option, name_option, json_option)(placed)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")

@@ -107,6 +107,10 @@ class SettingsFile(NamedTuple):
         for key in table:
             self._check(f"[{title}] {key}", key, parameters)
         values = {key: value for key, value in {**every, **table}.items() if key in parameters}
+        values = {
+            key: [value] if parameters[key].multiple and not isinstance(value, list) else value
+            for key, value in values.items()
+        }
         for key, value in values.items():
             if problem := _problem(parameters[key], value):
                 where = f"[{title}] " if key in table else ""
@@ -130,7 +134,7 @@ class Invocation:
 
     command: str = ""
     settings: SettingsFile = field(default_factory=SettingsFile)
-    index: Path | None = None
+    indexes: list[Path] = field(default_factory=list)
 
 
 def read_settings(file: str | None) -> SettingsFile:
@@ -217,8 +221,6 @@ def _parameters(command: click.Command) -> set[str | None]:
 
 def _problem(option: click.Option, value: Any) -> str:
     """Return what is expected in place of a value; empty for a value of the right kind."""
-    if option.multiple and not isinstance(value, list):
-        return "expected a list"
     kinds, expected = next((row[1:] for row in _KINDS if isinstance(option.type, row[0])), ((str,), "a text"))
     for each in value if option.multiple else [value]:
         if type(each) not in kinds:

@@ -8,4 +8,7 @@ from .documents import Document as Document
 from .documents import SourceOptions as SourceOptions
 from .documents import read_documents as read_documents
 from .files import read_file as read_file
+from .files import read_paper as read_paper
+from .papers import Paper as Paper
+from .plain import paper_of_text as paper_of_text
 from .sources import BadRecord as BadRecord

@@ -7,45 +7,40 @@ import html
 import logging
 import re
 import threading
-import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from html.entities import html5
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from legal_rag.base.text import normalized, read_words, storable
+from legal_rag.base.text import REPLACEMENT, normalized, read_words, storable
+from legal_rag.corpus.docx import read_docx
+from legal_rag.corpus.papers import Paper, RefusedError
+from legal_rag.corpus.plain import paper_of_text
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element
     from py3langid.langid import LanguageIdentifier
 
 ENCODING_BYTES = 2**20  # of a file, read to detect its encoding
 FILE_BYTES = 200_000_000  # of a file that is not read in pieces
-UNPACKED_BYTES = 200_000_000  # of all parts of a DOCX, as it declares them
 MOST_CONTROLS = 0.005  # share of control characters, above which a file is not text
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+MOST_UNDEFINED = 0.1  # share of characters that the encoding does not define
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_UNDEFINED = re.compile(r"[\x7f-\x84\x86-\x9f\ufffd]")
 _HTML = re.compile(r"\s*(?:<!doctype html|<html[\s>])", re.IGNORECASE)
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_PARTS = ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml")
-_SIGNS = {f"{_WORD}tab": "\t", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
-# Deleted words, settings, and what old versions of Word show in place of a text box.
-_UNREAD = (
-    *(f"{_WORD}{name}" for name in ("del", "moveFrom", "pPr")),
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-)
 _STRAY = re.compile("[\udc80-\udcff]")  # surrogateescape: an undecodable byte
 _DECODED = re.compile("[^\x00-\x7f\udc80-\udcff]")
 _STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 
 
-class _RefusedError(ValueError):
-    """What is wrong with a file, without its name."""
-
-
 def read_file(path: str | Path) -> str:
-    """Read a file's text, whatever its kind, which its first bytes or its name show.
+    """Read a file's text, as `read_paper` does, whose errors it raises: what is indexed is what is verified."""
+    return read_paper(path).text
+
+
+def read_paper(path: str | Path) -> Paper:
+    """Read a file's text with its places, whatever its kind, which its first bytes or its name show.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -65,16 +60,16 @@ def read_file(path: str | Path) -> str:
         elif head.startswith(b"PK\x03\x04") or suffix == ".docx":
             kind = "DOCX"
         elif head.startswith(b"\xd0\xcf\x11\xe0"):
-            raise _RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
-        text = {"PDF": _read_pdf, "DOCX": _read_docx, "text": _read_text}[kind](path)
-    except _RefusedError as error:
+            raise RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
+        paper = {"PDF": _read_pdf, "DOCX": read_docx, "text": _read_text}[kind](path)
+    except RefusedError as error:
         raise ValueError(f"{path}: {error}") from error
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
         raise ValueError(f"{path}: unreadable {kind} ({error_line(error)})") from error
-    if not text.strip():
+    if not paper.text.strip():
         scanned = " (expected a PDF with text: run OCR on scanned pages first)" * (kind == "PDF")
         raise ValueError(f"{path}: no text in this file{scanned}")
-    return text
+    return paper
 
 
 def error_line(error: BaseException) -> str:
@@ -85,7 +80,7 @@ def error_line(error: BaseException) -> str:
 def check_size(path: Path) -> None:
     """Raise ValueError for a file of more than `FILE_BYTES`."""
     if (size := path.stat().st_size) > FILE_BYTES:
-        raise _RefusedError(f"{size:,} bytes (at most {FILE_BYTES:,})")
+        raise RefusedError(f"{size:,} bytes (at most {FILE_BYTES:,})")
 
 
 def read_plain_file(path: Path) -> str:
@@ -123,61 +118,24 @@ def without_strays(text: str) -> str:
     return text.translate(_STRAYS) if _STRAY.search(text) else text
 
 
-def _read_text(path: Path) -> str:
-    text = read_plain_file(path)
-    if len(_CONTROLS.findall(text)) > MOST_CONTROLS * len(text):
-        raise _RefusedError("no text in a known encoding (expected UTF-8, UTF-16 or Windows-1252)")
+def _read_text(path: Path) -> Paper:
+    text, lost = _UNDEFINED.subn(REPLACEMENT, read_plain_file(path))
+    if len(_CONTROLS.findall(text)) > MOST_CONTROLS * len(text) or lost > MOST_UNDEFINED * len(text):
+        raise RefusedError("no text in a known encoding (expected UTF-8, UTF-16 or Windows-1252)")
     is_html = path.suffix.lower() in (".html", ".htm", ".xhtml") or _HTML.match(text)
-    return clean_text(text, is_html=True) if is_html else text
+    paper = paper_of_text(clean_text(text, is_html=True) if is_html else text)
+    notice = f"{lost} caractère(s) de ce fichier sont illisibles : son encodage ne les définit pas."
+    return paper._replace(notices=(*paper.notices, notice)) if lost else paper
 
 
-def _read_pdf(path: Path) -> str:
+def _read_pdf(path: Path) -> Paper:
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # repairs are not worth a warning; unreadable files raise
     reader = PdfReader(path)
     if reader.is_encrypted and not reader.decrypt(""):
-        raise _RefusedError("encrypted (expected a PDF without password)")
-    return "\n\n".join(page.extract_text() for page in reader.pages)
-
-
-def _read_docx(path: Path) -> str:
-    """Read paragraphs, tables, text boxes and insertions, without deletions; then the notes, where lawyers cite."""
-    from lxml import etree
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    with zipfile.ZipFile(path) as parts:
-        names = parts.namelist()
-        if "word/document.xml" not in names:
-            raise _RefusedError("a ZIP archive, no Word document (expected DOCX)")
-        if (unpacked := sum(part.file_size for part in parts.infolist())) > UNPACKED_BYTES:
-            raise _RefusedError(f"{unpacked:,} bytes when unpacked (at most {UNPACKED_BYTES:,})")
-        roots = [etree.fromstring(parts.read(name), parser) for name in _PARTS if name in names]
-    return "\n\n".join(filter(str.strip, (block for root in roots for holder in root for block in _blocks(holder))))
-
-
-def _blocks(holder: "_Element") -> Iterator[str]:
-    """Yield the text of the paragraphs and table rows of a body, a cell or a note."""
-    for block in holder:
-        if block.tag == f"{_WORD}tbl":
-            for row in block.iter(f"{_WORD}tr"):
-                yield "\t".join("\n".join(_blocks(cell)) for cell in row.iter(f"{_WORD}tc"))
-        elif block.tag == f"{_WORD}p":
-            yield "".join(_pieces(block))
-        else:
-            yield from _blocks(block)  # a content control, an insertion of paragraphs
-
-
-def _pieces(element: "_Element") -> Iterator[str]:
-    for child in element:
-        if child.tag == f"{_WORD}t":
-            yield child.text or ""
-        elif child.tag in _SIGNS:
-            yield _SIGNS[child.tag]
-        elif child.tag == f"{_WORD}txbxContent":
-            yield from (f"\n{block}\n" for block in _blocks(child))
-        elif child.tag not in _UNREAD:
-            yield from _pieces(child)
+        raise RefusedError("encrypted (expected a PDF without password)")
+    return paper_of_text("\f".join(page.extract_text() for page in reader.pages))
 
 
 _LISTS = read_words("legal_rag.corpus")

@@ -350,7 +350,7 @@ def _without_dates(title: str) -> str:
 
 def _numbers_of_head(document: DocumentLike, court: str) -> list[str]:
     """Return the letterhead's number if it has the court's form; others are numbers of cited decisions."""
-    kinds = {CASSATION: ("pourvoi",), CONSTITUTIONAL: SERIES}.get(court, ("rg", "number"))
+    kinds = {CASSATION: ("pourvoi",), CONSTITUTIONAL: SERIES}.get(court, ("rg", "number", "conflits"))
     head = document.content[:HEAD_CHARS]
     for case in find_cases(head):
         line = head.rfind("\n", 0, case.start) + 1

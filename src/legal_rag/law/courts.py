@@ -6,8 +6,8 @@ from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.text import Span, normalized, without_accents
-from legal_rag.law.scanning import BLANK, DASH, NO_BREAK, Around, Led, read_table, short_form, spaced
-from legal_rag.law.words import ORDINALS
+from legal_rag.law.scanning import BLANK, DASH, NO_BREAK, NUMBER_SIGN, Around, Led, read_table, short_form, spaced
+from legal_rag.law.words import FRENCH_MONTHS, ORDINALS
 
 Level = Literal["supreme", "appeal", "first", ""]
 SUPREME: Level = "supreme"
@@ -108,10 +108,12 @@ _OBJECT = (
     "familiales|des vacations)"
 )
 _SECTION = rf"(?:_[,-]?_(?:section|sect\.?) (?:[A-Z]{{1,2}}|\d{{1,2}})(?!\w)|_,_{_ORDINAL} section(?!\w))"
+# A day, as in "chambre sociale 4 mars 2008": not a chamber's number.
+_A_DAY = rf"(?:[/.]\d|_(?:{_alternatives(FRENCH_MONTHS)})(?!\w))"
 _TAIL = (
     f"(?: (?:{_KIND}|{_OBJECT}))?(?:_,_{_KIND})*(?: et {_KIND})?(?: (?-i:(?!(?:DE|DU|LA|LE|EN|ET|"
-    rf"AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]))(?![\w'’.°]))?(?: \({_ORDINAL} chambre(?: "
-    rf"[A-Z](?!\w))?\))?{_SECTION}?"
+    rf"AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]|{DASH}\d|{_A_DAY}))"
+    rf"(?![\w'’.°]))?(?: \({_ORDINAL} chambre(?: [A-Z](?!\w))?\))?{_SECTION}?"
 )
 _FORMATIONS = (
     r"pôle \d{1,2}(?:_[,–-]_chambre \d{1,2})?",
@@ -143,16 +145,23 @@ _OTHER_CHAMBERS = _alternatives(
     if "civile" not in chamber.words
     for form in (*chamber.names, *map(short_form, chamber.short))
 )
+_CIVIL_NUMBER = rf"(?:{_ORDINAL}|[1-3](?!\d))(?!{_A_DAY})"
 _CHAMBER = (
-    rf"(?:{_ORDINAL}_(?:ch(?:ambre|\.)_)?{_CIVIL}|{_CIVIL}_(?:{_ORDINAL}|[1-3](?!\d))|{_CIVIL}"
+    rf"(?:{_ORDINAL}_(?:ch(?:ambre|\.)_)?{_CIVIL}|{_CIVIL}_(?:ch(?:ambre|\.)_)?{_CIVIL_NUMBER}|{_CIVIL}"
     rf"|(?:ch(?:ambre|\.)_)?(?:{_OTHER_CHAMBERS})(?!\w))"
 )
 # "Soc., 9 janv. 2018", "2e civ. 5 oct. 2023": where a chamber stands for the Cour de cassation.
+_DATED = rf"(?=_,?_(?:\d{{1,2}}(?:er)?{_A_DAY}|\d{{1,2}}-\d{{1,2}}-\d|\d{{4}}-\d\d-\d\d))"
 _CHAMBER_ALONE = (
-    rf"(?:[1-3](?:re|e|ère|ème)_civ\.|(?=(?-i:[A-Z]))(?:civ\.(?:_{_ORDINAL})?|(?:{_OTHER_CHAMBERS})(?<=\.)))"
+    rf"(?:[1-3](?:re|e|ère|ème)_{_CIVIL}|(?=(?-i:[A-Z]))(?:{_CIVIL}_{_CIVIL_NUMBER}|civ(?:\.|{_DATED})"
+    rf"|(?:ch\._)?(?:{_OTHER_CHAMBERS})(?:(?<=\.)|{_DATED})))"
 )
 SHORT_CHAMBER = _alternatives(short_form(form.split()[-1].rstrip(".")) for court in CHAMBERS for form in court.short)
-_CITED = r"(?=_[,(]|_\d| (?:du|le) )"  # what follows a court in a citation, unlike "CE" for "ce"
+# What follows a court in a citation, unlike "CE" for "ce".
+_CITED = rf"(?=_[,(]|_\d| (?:(?:du|le) |(?:sect|ass|réf|ord|juge|plén)(?:\.|\w)|{NUMBER_SIGN}))"
+# "CC, 3 déc. 2009, n° 2009-595 DC": elsewhere the letters stand for other courts, or a code.
+_CONSTITUTIONAL_LETTERS = r"(?-i:CC)(?=[^;\n]{0,60}?\d_(?-i:QPC|DC)\b)"
+_LETTERS = r"(?-i:C\.?E|T\.?C|C\.?C)"  # letters that stand for a court only where they are cited
 
 
 def _short_forms(courts: Iterable[Court]) -> list[str]:
@@ -166,20 +175,26 @@ def _short_pattern(courts: Iterable[Court]) -> str:
 def _starts(form: str) -> list[str]:
     """Return the beginnings of an abbreviation by which a text is searched."""
     first = form.lower().replace(NO_BREAK, " ").split()[0]
-    if len(form) == 2:
-        return [f"{first}{sign}" for sign in f" {NO_BREAK},("] + [f"{first[0]}."]
-    return [first, f"{first[0]}."] if form.isupper() else [first.rstrip(".") if len(first) > 2 else first]
+    if form.isupper():
+        return [form, f"{form[0]}.", f"{form[0]} ."]
+    return [first.rstrip(".") if len(first) > 2 else first]
+
+
+def _capitals(form: str) -> tuple[str, str]:
+    first = form.replace(NO_BREAK, " ").split()[0].rstrip(".")
+    return first.capitalize(), first.upper()
 
 
 _CASSATION = [court for court in COURTS if "cassation" in court.words]
 _SHORT = Led(
     r"(?<![\w/.-])(?=(?-i:[A-Z])|\d|[a-z]+\.)"
-    rf"(?:{_short_pattern(_CASSATION)}(?:_,?_{_CHAMBER})?|{_CHAMBER_ALONE}{_CITED}"
-    rf"|(?-i:CE){_CITED}|(?!(?-i:CE)\b){_short_pattern(_SINGLE_COURTS)}"
+    rf"(?:{_short_pattern(_CASSATION)}(?:_[,(]?_{_CHAMBER})?|{_CHAMBER_ALONE}{_CITED}"
+    rf"|(?-i:CE|TC|C\.E\.|T\.C\.){_CITED}|{_CONSTITUTIONAL_LETTERS}|(?!{_LETTERS}\b){_short_pattern(_SINGLE_COURTS)}"
     rf"|{_short_pattern(_LOCAL_COURTS)} (?:de |d['’]|du )?(?:(?:la|le|les) (?={_CAP}))?{_TOWN})(?![\w°])",
     sorted(
-        {start for form in _short_forms((*COURTS, *CHAMBERS)) for start in _starts(form)}
-        | {"civ.", "1re", "1ère", "2e", "2ème", "3e", "3ème"}
+        {start for form in _short_forms(COURTS) for start in _starts(form)}
+        | {spelt for form in _short_forms(CHAMBERS) for spelt in _capitals(form) if spelt[0].isalpha()}
+        | {"Civ", "CIV", "1re", "1ère", "2e", "2ème", "3e", "3ème"}
     ),
 )
 
@@ -187,6 +202,75 @@ _SHORT = Led(
 def find_short_courts(text: str) -> list[Span]:
     """Find the courts that a text names by abbreviations, in text order: "Cass. soc.", "CA Paris", "CE,"."""
     return [match.span() for match in _SHORT.finditer(text)]
+
+
+# Chambers of a court named just before: what follows a comma there is abbreviated in many ways.
+_RANK = rf"(?:{_ORDINAL}|\d{{1,2}})"
+_RANKS = rf"{_RANK}(?:_(?:,|et|[-–/])_{_RANK})?"
+_CH = r"ch(?:ambres?(?!\w)|amb?\.|bre\.?(?!\w)|\.|(?=[ \u00a0]))"
+_LETTER_OR_NUMBER = (
+    rf"(?:(?-i:[A-Z]{{1,2}})(?![\w'’.])|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?:_(?-i:[A-Z])(?![\w'’.]))?"
+    rf"(?![\w/]|{DASH}\d|{_A_DAY}))"
+)
+_MATTER = (
+    r"(?:civ(?:iles?|\.)?|soc(?:iales?|\.)?|comm?(?:erciale|\.)?|crim(?:inelle|\.)?|corr?(?:ectionnelle|\.)|pénale|pén\."
+    r"|prud['’]?h?(?:omale|\.)|mixte|réun(?:ies|\.)|rurale|solennelle|économique|éco\.|financière|spécialisée|spéc\."
+    r"|de la famille|fam(?:ille|\.)|de l['’]instruction|instr?\.|d['’]accusation|acc\.|des référés|réf\.|des? urgences"
+    r"|urg\.|des mineurs|spéc\. mineurs|des appels corr(?:ectionnels|\.)|app?\. corr\.|des? expropriations?|exprop?r?\."
+    r"|de la sécurité sociale|séc\. soc\.|de la protection sociale|prot\. soc\.|des? baux ruraux|proc\. coll\."
+    r"|de proximité|départementale|détachée|presse|administrative|adm\.)(?!\w)"
+)
+_SECT = rf"(?:(?:section|sect?\.)_{_LETTER_OR_NUMBER}|{_RANK}_(?:section|sect?\.)(?!\w))"
+_AFTER_COURT = "|".join(
+    (
+        rf"p(?:ôle|ole|\.)_\d{{1,2}}(?!\d)(?:_[,–—-]?_(?:{_CH}_\d{{1,2}}(?:_(?-i:[A-Z])(?!\w))?|{_RANK}_{_CH})"
+        rf"|{DASH}\d{{1,2}}(?!\d))?",
+        rf"{_RANKS}_{_CH}(?:_{_MATTER}){{0,3}}(?:_{_LETTER_OR_NUMBER})?",
+        rf"{_RANKS}_{_MATTER}(?:_{_LETTER_OR_NUMBER})?",
+        rf"{_CH}_(?:{_MATTER}(?:_(?:,|et)?_{_MATTER}){{0,3}}(?:_(?:{_LETTER_OR_NUMBER}|{_RANK}(?!{_A_DAY})(?=_,)))?"
+        rf"|{_LETTER_OR_NUMBER})",
+        _SECT,
+        rf"{_RANKS}_(?:s(?:ous|s)?[-.]?[ ]?sect(?:ions?|\.)|SSR?\b)(?:_réun(?:ies|\.))?",
+        r"(?:form(?:ation|\.) )?(?:plén(?:ière|\.)|rest(?:reinte|r?\.))(?:_ch\.)?",
+        r"ass(?:emblée|\.)(?:_(?:plén(?:ière|\.)|(?:du )?cont(?:entieux|\.)))?",
+        r"sect(?:ion|\.)?(?:_(?:du )?cont(?:entieux|\.))?(?!\w)",
+        rf"(?:civ|soc|com|corr)\.(?:_{_LETTER_OR_NUMBER})?|gr?(?:an)?de?[. ]?_{_CH}|gr\._{_CH}",
+        r"(?:ord(?:onnance|\.)_(?:de )?)?(?:juge des référés|réf(?:érés?|\.))|ord\.|1er prés\.|JEX|JAF|JLD|JCP",
+    )
+)
+_CHAMBERS_AFTER = re.compile(spaced(rf"(?:_[,(–-]?_(?:{_AFTER_COURT})(?!\w))+"), re.IGNORECASE)
+# "la 4e ch. soc. de la CA Toulouse"
+_CHAMBER_BEFORE = re.compile(
+    spaced(rf"(?<![\w/.-])(?:{_RANK}_{_CH}|{_CH})_(?:{_MATTER}_)?(?:(?:de la|du|de l['’])_)?\Z"), re.IGNORECASE
+)
+_JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
+_LONGEST_CHAMBER = 40  # characters of a chamber before its court
+
+
+def find_cited_courts(text: str) -> list[Span]:
+    """Find courts with their chambers, in text order: 'CA Paris, pôle 6, ch. 3', 'CE, 5e et 6e ch. réun.'.
+
+    A chamber that a text names in full, "la chambre sociale", is found alone too.
+    """
+    named = [*find_courts(text), *find_short_courts(text)]
+    courts: list[Span] = []
+    for start, end in sorted([*named, *find_formations(text)], key=lambda span: (span[0], -span[1])):
+        if courts and start < courts[-1][1]:
+            continue
+        if courts and start > courts[-1][1] and _JOINS_COURT.fullmatch(text, courts[-1][1], start):
+            courts[-1] = (courts[-1][0], end)
+        else:
+            courts.append((start, end))
+        if (start, end) in named:
+            courts[-1] = _with_chambers(text, courts[-1], courts[-2][1] if len(courts) > 1 else 0)
+    return courts
+
+
+def _with_chambers(text: str, court: Span, done: int) -> Span:
+    start, end = court
+    before = _CHAMBER_BEFORE.search(text, max(start - _LONGEST_CHAMBER, done), start)
+    after = _CHAMBERS_AFTER.match(text, end)
+    return before.start() if before else start, after.end() if after else end
 
 
 def find_named_courts(text: str) -> list[Span]:
@@ -225,8 +309,13 @@ def _folded_form(form: str) -> str:
 def _folded_patterns() -> list[tuple[re.Pattern[str], str]]:
     """Return the pattern of each court's names and abbreviations in folded text, and its words."""
     patterns = []
+    with_town = {form for court in _LOCAL_COURTS for form in court.short}
     for court in COURTS:
-        forms = _alternatives([*map(_folded_name, court.names), *map(_folded_form, court.short)])
+        short = (  # "TC Paris" is not the Tribunal des conflits
+            _folded_form(form) + ("(?! [a-z])" if form in with_town and not court.has_town else "")
+            for form in court.short
+        )
+        forms = _alternatives([*map(_folded_name, court.names), *short])
         patterns.append((re.compile(rf"\b(?:{forms})\b"), f" {' '.join(court.words)} "))
     return patterns
 
@@ -291,11 +380,18 @@ def _conflict(names: frozenset[str], others: frozenset[str]) -> bool:
     return bool(names and others and not names <= others and not others <= names)
 
 
+_RANKED = "(?:[123](?:er?|re|de?|nde|eme|ere|o|°)?)"
+# "2e civ.", "Soc.": abbreviated and without a court, a chamber is of the Cour de cassation; "chambre sociale" is not.
+_OF_CASSATION = re.compile(rf"\s*(?:{_RANKED}\s*civ|civ\.?\s*{_RANKED}|civ|soc|comm?|crim)\.?\s*")
+
+
 def parse_court(name: str) -> CourtName:
     """Return the type, the chamber and the town of a court, as far as its name states them."""
     words = words_of_value(name)
     types, chambers = words & COURT_WORDS, words & _CHAMBER_WORDS
-    if chambers & {"pleniere", "mixte", "reunies", "criminelle"} and not types:
+    of_one_court = {"pleniere", "mixte", "criminelle"} | ({"reunies"} if not any(map(str.isdecimal, words)) else set())
+    alone = _OF_CASSATION.fullmatch(without_accents(normalized(name.lower())))
+    if not types and (chambers & of_one_court or alone):
         types = frozenset({"cassation"})
     town = (word for word in words - types - _CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
     return CourtName(

@@ -26,73 +26,117 @@ from legal_rag.law.values import LegalDate
 class Identifier(NamedTuple):
     """The identifier of a decision or an article, as a text writes it."""
 
-    kind: str  # 'ecli', 'pourvoi', 'rg', 'article', a series of the Conseil constitutionnel ('qpc'), or 'number'
+    kind: str  # 'ecli', 'pourvoi', 'rg', 'conflits', 'article', a series of constitutional decisions ('qpc'), 'number'
     value: str  # normalised: '16-86735', '15/452', '2016-561', 'L1152-1', 'ECLI:FR:CCASS:2023:SO02020'
     start: int  # characters
     end: int
     code: str = ""  # of an article: 'code du travail', if it is named
 
 
-SERIES = ("qpc", "dc", "an", "sen", "lp", "fnr", "elec", "orga", "pdr", "lom", "rip")  # of constitutional decisions
-_SERIES = "|".join(r"\.?".join(name) + r"\.?" for name in SERIES)
-_CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:/\d{{1,4}})*"
-_OF_SOMETHING_ELSE = re.compile(
+_NAMED_SERIES = ("qpc", "dc", "an", "sen", "lp", "fnr", "elec", "orga", "pdr", "lom", "rip")
+SERIES = (*_NAMED_SERIES, "ref", "l", "d", "i")  # of constitutional decisions
+_SERIES = "|".join(r"\.?".join(name) + r"\.?" for name in _NAMED_SERIES)
+_CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:R\d?)?(?:/\d{{1,4}})*"
+# "93-1213R AN" rectifies "93-1213 AN"; the numbers of the first years had "bis" and "i" (for "instruction") too.
+_RANK = rf"\d{{1,4}}(?:{BLANK}?R\d?(?![\w.])|bis|ter|i|A)?"
+_IN_SERIES = rf"(?:19|20)?\d\d{DASH}{_RANK}(?:/{_RANK}(?!\d|{DASH}))*"
+_OF_STATUTE = re.compile(
     spaced(
         "(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
         rf"d[ée]lib[ée]rations?)(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?_(?:\((?:CEE?|UE)\)_)?(?:"
-        rf"(?:n{BLANK}?[°os.]*|num[ée]ros?)_)?(?:[\d/-]+_(?:,|et)_)*$"
+        rf"(?:n{BLANK}?[°ºos.]*|num[ée]ros?)_)?(?:[\d/-]+_(?:,|et)_)*$"
+    ),
+    re.IGNORECASE,
+)
+# What has numbers of its own: exhibits, invoices, telephones.
+_OF_A_THING = re.compile(
+    spaced(
+        r"(?<!\w)(?:pi[èe]ces?|annexes?|p\.?j\.?|productions?|prod\.|factures?|ch[èe]ques?|devis|bons? de commande|"
+        r"commandes?|contrats?|polices?|comptes?|lots?|quittances?|(?:[nv](?:/|os? ))?r[ée]f(?:érence)?s?\.? client|"
+        r"[nv](?:/|os? )r[ée]f(?:érence)?s?\.?|t[ée]l(?:[ée]phone|\.)?|fax|portable|mobile|iban|sire[nt]|rcs|"
+        r"proc[èe]s-verba(?:l|ux)|pv|march[ée]s?|brevets?|matricules?|parcelles?|sinistres?|clients?|pages?|"
+        r"immatriculée?s?|marques?)(?: (?:adverses?|communiquées?|produites?|jointes?|clients?|"
+        r"«[^«»]{1,30}»|de [A-Z]\w+|sous|le)){0,3}_:?_"
+        rf"(?:{NUMBER_SIGN}_)?(?:[\d./-]+_(?:,|et|à)_)*$"
     ),
     re.IGNORECASE,
 )
 _LOOK_BACK = 60  # characters before a number or date in which its statute or court is named
 
-_SIGNS = ("no ", "nos ", "no.", "no\u00a0", "n°", "n °", "n o ", "numéro", "numero")
+_ROLE = (
+    rf"(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?)_(?:sous le )?"
+    rf"(?:n\w?|num[ée]ro)?{BLANK}?[°º.]?_:?_(?:n{BLANK}?[°ºo.]?_)?(?:[A-Z]{BLANK})?"
+)
 _ROLE_NUMBER = rf"(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}}"
+_CONFLICTS = r"(?:T(?:rib)?\.? ?(?:des )?confl(?:its)?\.?|(?-i:TC|TdC|T\.C\.)|tribunal des conflits)(?!\w)"
 
 # The kinds of case numbers, the surest first. The letter before a pourvoi's number ("n° X 22-18.784") is a check
 # character.
 CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
     ("ecli", Around(rf"{NOT_INSIDE}ECLI:[A-Z]{{2}}:[A-Z0-9]{{1,7}}:\d{{4}}:[A-Z0-9.]{{1,25}}", ["ecli:"], 1, 60)),
-    ("pourvoi", FiguresLed(rf"{NOT_INSIDE}\d\d{DASH}\d\d[. \u00a0\u202f]?\d{{3}}{NO_MORE}")),
-    ("series", FiguresLed(rf"{NOT_INSIDE}(?P<number>{_CONSTITUTIONAL}){BLANK}?(?P<after>{_SERIES}){NO_MORE}")),
-    (
-        "series",
-        FiguresLed(
-            rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°o.]_|num[ée]ro )?"
-            f"(?P<signed>{_CONSTITUTIONAL}){NO_MORE}",
-            before=24,
-        ),
-    ),
     (
         "rg",
         Around(
-            rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?)_"
-            rf"(?:sous le )?(?:n\w?|num[ée]ro)?{BLANK}?[°.]?_:?_(?:n{BLANK}?[°o.]?_)?(?:[A-Z]{BLANK})?"
-            rf"(?P<role>{_ROLE_NUMBER})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
-            ["rg", "r.g", "r. g", "r g", "rôle", "role", "répertoire", "repertoire"],
-            1,
-            100,
+            rf"{NOT_INSIDE}{_ROLE}(?P<role>{_ROLE_NUMBER})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
+            ["/"],
+            70,
+            40,
         ),
     ),
-    ("rg", Around(rf"(?<!\w){NUMBER_SIGN}_(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
+    # Of the Tribunal des conflits: C4987, before 2001 4987, of the 19th century 00087.
+    (
+        "conflicts",
+        Around(
+            rf"(?<!\w){_CONFLICTS}(?:[^;\n]|\n(?!\s)){{0,100}}?"
+            rf"(?:{NUMBER_SIGN}_|,_(?=(?-i:C)|0|(?!19|20)\d{{4}}(?!\d)))"
+            rf"(?P<conflicts>(?-i:C[ .-]?)?\d{{4,5}}){NO_MORE}",
+            ["confl", "TC", "TdC", "T.C."],
+            20,
+            160,
+        ),
+    ),
+    (
+        "pourvoi",
+        FiguresLed(rf"{NOT_INSIDE}\d\d{DASH}(?:\d\d[. \u00a0\u202f]?|\s?\d\d\.)\d{{3}}{NO_MORE}"),
+    ),
+    (
+        "series",
+        FiguresLed(
+            rf"{NOT_INSIDE}(?P<number>{_IN_SERIES}){BLANK}?(?P<after>{_SERIES}|(?-i:REF|[LDI])(?![\w'’.])){NO_MORE}"
+        ),
+    ),
+    (
+        "series",
+        FiguresLed(
+            rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°ºo.]_|num[ée]ro )?"
+            f"(?P<signed>{_IN_SERIES}){NO_MORE}",
+            before=24,
+        ),
+    ),
+    ("rg", Around(rf"(?<!\w){NUMBER_SIGN}_(?:[A-Z]{BLANK})?(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
     ("rg", Around(rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}", ["/"], 3, 12)),
+    # Of the Conseil d'État, 498765; of a tribunal administratif, 2217919; a pourvoi without a dash.
+    (
+        "common",
+        FiguresLed(
+            rf"{NOT_INSIDE}(?:(?P<request>\d{{7}}(?=/\d)|(?:\d{{6,7}}|\d{{3}}[ .\u00a0\u202f]\d{{3}}){NO_MORE})"
+            rf"|(?P<pourvoi>\d\d[. \u00a0\u202f]\d\d[. \u00a0\u202f]?\d{{3}}){NO_MORE})"
+            rf"(?!{BLANK}(?:\d|[€$%F]|euros?|francs?))"
+        ),
+    ),
     (
         "request",
-        Around(
-            rf"(?<!\w)(?:{NUMBER_SIGN}|requ[êe]te|affaire)_(?P<signed>\d{{6}}){NO_MORE}",
-            [*_SIGNS, "requête", "requete", "affaire"],
-            1,
-            30,
+        FiguresLed(
+            rf"{NOT_INSIDE}(?P<bare>\d\d(?:[A-Z]{{2}}|[ .]?(?-i:BX|DA|DO|LY|MA|NC|NT|PA|TL|VE)[ .]?)\d{{5}}){NO_MORE}"
         ),
     ),
-    # Of a cour administrative d'appel, 20LY01234; of other bodies, PS-2022-047.
-    ("request", FiguresLed(rf"{NOT_INSIDE}(?P<bare>\d\d[A-Z]{{2}}\d{{5}}){NO_MORE}")),
     ("request", Around(rf"{NOT_INSIDE}(?P<bare>[A-Z]{{1,5}}-(?:19|20)\d\d-\d{{1,4}}){NO_MORE}", ["-19", "-20"], 6, 16)),
     ("number", FiguresLed(rf"{NOT_INSIDE}{_CONSTITUTIONAL}{NO_MORE}")),
 )
-_NUMBER = re.compile(_CONSTITUTIONAL)
+_NUMBER = re.compile(_IN_SERIES, re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
+_SLASHED = re.compile(r"\s*\d\d/\d{1,6}\s*$")
+_OF_CONFLICTS = re.compile(r"\s*(?:C ?\d{4,5}|0\d{4})\s*$")
 
 
 def find_identifiers(text: str, cases: Sequence[Identifier] | None = None) -> list[Identifier]:
@@ -128,18 +172,68 @@ def find_cases(text: str) -> list[Identifier]:
     cases: list[Identifier] = []
     taken = bytearray(len(text))  # characters that belong to a name already
     for kind, match in _match_cases(text):
-        start, end = match.span()
+        start, end = match.span("conflicts" if kind == "conflicts" else 0)
         if any(taken[start:end]):
             continue
-        unmistakable = kind == "pourvoi" and "." in match.group()
         before = text[max(start - _LOOK_BACK, 0) : start]
-        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_SOMETHING_ELSE.search(before):
-            continue  # the number of a statute
-        if kind == "number" and _is_range_of_years(match.group()):
+        if kind != "ecli" and _OF_A_THING.search(before):
             continue
+        with_dash = _WITH_DASH.fullmatch(match.group())
+        unmistakable = kind == "pourvoi" and not with_dash
+        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_STATUTE.search(before):
+            continue
+        if kind in ("number", "rg") and _is_range_of_years(re.sub(r".*?(?=\d)", "", match.group(), count=1)):
+            continue
+        if with_dash:
+            if _ROLE_BEFORE.search(before):
+                kind = "rg"
+            elif _SIGN_BEFORE.search(before) or _YEAR_BEFORE.search(before):
+                kind = {"judicial": "rg", "administrative": "request"}.get(_last_court(text, start), kind)
+        elif kind == "common":
+            kind = str(match.lastgroup)
+            if not _is_case(kind, text, start, before):
+                continue
         taken[start:end] = b"\1" * (end - start)
         cases += [Identifier(name, value, start, end) for name, value in _READERS[kind](match)]
     return cases
+
+
+_WITH_DASH = re.compile(rf"\d\d{DASH}\d{{1,5}}")
+# The court named last before a number tells what it numbers: "TJ Rennes, 6 juin 2026, n° 26-00038".
+_COURT_BEFORE = re.compile(
+    spaced(
+        r"(?<!\w)(?:(?P<judicial>(?-i:CA|TJ|TGI|TI|CPH|TASS|JEX|JAF)(?!\w)|cours? d['’]_app(?:el|\.)|C\. app\.|"
+        r"tribuna(?:l|ux) (?:judiciaires?|de (?:grande instance|commerce|proximité)|d['’]_instance)|"
+        r"conseils? (?:de|des) prud['’]hommes|cons\. prud['’]?h?\.|T\. com\.)|"
+        r"(?P<administrative>(?-i:TA)(?!\w)|tribuna(?:l|ux) administratifs?)|"
+        r"(?P<cassation>pourvois?|cass(?:\.|ation|(?!\w))|cour de cass|(?-i:Soc|Civ|Com|Crim)(?:\.|(?!\w))|"
+        r"[1-3](?:re|e|[eè]re|[eè]me) civ|ass\. plén|ch\. mixte)|(?P<other>(?-i:CE|CAA)(?!\w)|"
+        r"conseil d['’]_[ée]tat|cours? administratives?|cons\. const|conseil constitutionnel|QPC))"
+    ),
+    re.IGNORECASE,
+)
+_ROLE_BEFORE = re.compile(spaced(rf"(?<!\w){_ROLE}\Z"), re.IGNORECASE)
+_SIGN_BEFORE = re.compile(
+    spaced(
+        rf"(?<!\w)(?:{NUMBER_SIGN}|requ[êe]te|req\.|affaire)_(?:[A-Z]{BLANK}?)?(?:[\d .]{{6,9}}_(?:,|et|à)_){{0,9}}\Z"
+    ),
+    re.IGNORECASE,
+)
+_YEAR_BEFORE = re.compile(r"\d{4}, ?\Z")
+_CONTEXT = 100  # characters before a number in which its court is named
+
+
+def _is_case(kind: str, text: str, start: int, before: str) -> bool:
+    """Is a number of a common form one of a case: is it signed, or after a date, and its court named?"""
+    if _SIGN_BEFORE.search(before):
+        return kind == "request" or _last_court(text, start) == "cassation"
+    return bool(_YEAR_BEFORE.search(before)) and _last_court(text, start) in ("administrative", "other")
+
+
+def _last_court(text: str, start: int) -> str:
+    """Return what kind of court is named last before a number, in its sentence; empty if none is."""
+    before = text[max(start - _CONTEXT, 0) : start].rpartition(";")[2].rpartition("\n\n")[2]
+    return next((match.lastgroup for match in reversed([*_COURT_BEFORE.finditer(before)]) if match.lastgroup), "")
 
 
 def decision_identifiers(number: str, nature: str) -> list[Identifier]:
@@ -149,15 +243,16 @@ def decision_identifiers(number: str, nature: str) -> list[Identifier]:
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
-        named = [(kind, match) for kind, match in _match_cases(number) if kind in ("number", "series")]
         return [
-            Identifier(series, value, match.start(), match.end())
-            for _, match in named
-            for value in _split_joined_numbers(_constitutional(_NUMBER.search(match.group()).group()))  # type: ignore[union-attr]
+            Identifier(series, value, *match.span())
+            for match in _NUMBER.finditer(number)
+            for value in _split_joined_numbers(_constitutional(match.group()))
         ]
-    cases = [
-        case for case in find_identifiers(f"RG {number}" if _ROLE.match(number) else number) if case.kind != "article"
-    ]
+    if _OF_CONFLICTS.match(number):
+        number = f"Tribunal des conflits, n° {number.strip()}"
+    elif _SLASHED.match(number):
+        number = f"RG {number}"
+    cases = [case for case in find_identifiers(number) if case.kind != "article"]
     if cases or not (rest := number.strip()):
         return cases
     parts = [" ".join(part.split()).upper() for part in re.split("[,;]", rest)]
@@ -179,14 +274,20 @@ def _constitutional(number: str) -> str:
     year, _, rest = re.sub(DASH, "-", number).partition("-")
     if len(year) == 2:
         year = ("19" if year >= "58" else "20") + year  # the Conseil's first decisions are of 1958
-    return f"{year}-{rest}"
+    return f"{year}-{''.join(rest.split()).upper()}"
 
 
 def _split_joined_numbers(value: str) -> list[str]:
-    """Return the numbers of joined cases: '2007-3742/3947' and each of the two."""
+    """Return the numbers of joined cases: '2007-3742/3947' and each of the two; a rectification is of each."""
     year, _, rest = value.partition("-")
     numbers = rest.split("/")
-    return [value, *(f"{year}-{number}" for number in numbers)] if len(numbers) > 1 else [value]
+    rectifies = _RECTIFIES.search(value)
+    suffix = rectifies.group() if rectifies else ""
+    each = (number if number.endswith(suffix) else number + suffix for number in numbers)
+    return [value, *(f"{year}-{number}" for number in each)] if len(numbers) > 1 else [value]
+
+
+_RECTIFIES = re.compile(r"R\d?$")
 
 
 def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
@@ -197,17 +298,26 @@ def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
 
 
 def _read_role(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    groups = match.groupdict()
-    year, _, number = next(filter(None, groups.values())).partition("/")
+    year, number = re.split(f"/|{DASH}", match[match.lastgroup or 0])
     yield "rg", f"{year.strip()[-2:]}/{int(number)}"
+
+
+def _read_request(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    yield "number", re.sub(rf"[\s.]|(?<=^\d\d){DASH}", "", match[match.lastgroup or 0]).upper()
+
+
+def _read_pourvoi(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    digits = re.sub(r"\D", "", match[match.lastgroup or 0])
+    yield "pourvoi", f"{digits[:2]}-{digits[2:]}"
 
 
 _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
     "ecli": lambda match: iter([("ecli", match.group().upper().rstrip("."))]),
-    "pourvoi": lambda match: iter([("pourvoi", re.sub(DASH, "-", re.sub(r"[.\s]", "", match.group())))]),
+    "pourvoi": _read_pourvoi,
+    "conflicts": lambda match: iter([("conflits", match[match.lastgroup or 0].lstrip("C .-0"))]),
     "series": _read_series,
     "rg": _read_role,
-    "request": lambda match: (("number", value.upper()) for value in match.groups() if value),
+    "request": _read_request,
     "number": lambda match: (("number", value) for value in _split_joined_numbers(_constitutional(match.group()))),
 }
 

@@ -11,20 +11,23 @@ from zlib import crc32
 from legal_rag.base.deadline import check
 from legal_rag.base.text import Span, find_exact
 
-DASH = "[-\u2010-\u2014]"
+DASH = "[-\u00ad\u2010-\u2015\u2212]"  # with the soft hyphen and the minus that PDFs have for it
 BLANK = r"[ \t\u00a0\u202f]"
 GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
 NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
 FIRST = r"(?<![\w/.-].)"  # the same, after the first character
 NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
-NUMBER_SIGN = r"n(?:_[°ºo]s?\.?|um[ée]ros?)"
+NUMBER_SIGN = r"(?:n(?:_[°ºo\u02da]s?\.?|um[ée]ros?|\.)|№)"
 NO_BREAK = "\u00a0"
 
 _IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")
 SHORT_TEXT = 500  # characters
 _LOOK_AHEAD = 30  # characters that a pattern may look ahead after its match
 # Not inside a longer word; the digit comes first, so that `re` skips all else.
-_FIGURES = re.compile(r"\d(?<![\w/.-].)\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
+_FIGURES = re.compile(
+    r"\d(?<![\w/.-].)\d(?=(?:\d\d)?[-\u00ad\u2010-\u2015\u2212]|[ .]?[A-Za-z]{2}[ .]?\d|\d{4}"
+    r"|\d?[ .\u00a0\u202f]\d\d[\d .\u00a0\u202f]\d?)"
+)
 
 
 def spaced(pattern: str) -> str:
@@ -117,7 +120,7 @@ class Led(Scan):
 
 
 class FiguresLed(Scan):
-    """A pattern tried at two or four digits before a dash or letters, and up to `before` characters before them."""
+    """A pattern tried at digits before a dash, letters or more digits, and up to `before` characters before them."""
 
     def __init__(self, pattern: str, before: int = 0) -> None:
         super().__init__(pattern, re.IGNORECASE)

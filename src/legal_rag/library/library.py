@@ -24,6 +24,7 @@ from legal_rag.library.filters import (
     LibraryEntities,
     citing_condition,
     compile_filters,
+    distinct,
     naming_condition,
     own_name_condition,
     unknown_values,
@@ -221,6 +222,10 @@ class Library:
     def unknown_values(self, filters: Filters) -> dict[str, list[str]]:
         """Return the existing values, nearest first, of filters whose value no document has; see `filters`."""
         return unknown_values(filters, self._connection)
+
+    def courts(self) -> list[tuple[str, ...]]:
+        """Return the courts whose decisions it holds, each with its chambers: pairs of juridiction and formation."""
+        return distinct(self._connection, ("juridiction", "formation"))
 
     def ids_citing(self, name: str) -> list[str]:
         """Return the ids of the documents that cite an article or a decision, in index order.

@@ -1,0 +1,423 @@
+"""Decisions and articles of one or several Libraries, looked up as texts name them; the nearest to a missing one."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from legal_rag.citations.references import StatedArticle, StatedDecision
+from legal_rag.citations.sources import QuotedCorpus, SourceText, SourceTexts
+from legal_rag.citations.verdicts import CitedSource, Nearest
+from legal_rag.corpus.documents import Document
+from legal_rag.graph import KnowledgeGraph, Node
+from legal_rag.graph.names import DOCUMENT
+from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
+from legal_rag.law.citation import legal_citation
+from legal_rag.law.courts import CourtName, parse_court
+from legal_rag.law.keys import canonical_key, relaxed_key
+from legal_rag.law.outcomes import ANNULATION, CASSATION, INELIGIBLE, REJET, kinds_named, kinds_of
+from legal_rag.library.filters import Filters
+from legal_rag.library.library import Library
+
+MAX_SAME_DAY = 300  # decisions of one day that are compared
+MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
+HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
+KEPT_DOCUMENTS = 2000  # in memory
+_FATES = frozenset(("overrules", "upholds", "rectifies"))
+FAR_FUTURE = date(2999, 1, 1)  # in force without end, as Légifrance writes it
+# Where a decision states its date; those of its hearing and deliberation differ.
+_DAY_OF_DECISION = re.compile(
+    r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
+    re.IGNORECASE,
+)
+_REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
+_JOINING = re.compile(r"\b(?:join\w+|jonction|connexité)\b", re.IGNORECASE)
+# What may stand between the numbers of one list.
+_IN_LIST = re.compile(r"(?i:[\s,;:/.()à-]|\bet\b|\bpourvois?\b|n[°os.]{1,2}|\bR\.?\s?G\.?)*+(?:[A-Z](?!\w)\s?)?")
+_RECTIFIED = re.compile(r"R\d?(?: [A-Z]+)?$")
+
+
+class Held(NamedTuple):
+    """A document of one of the Libraries."""
+
+    library: Library
+    document: Document
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The names of the Library and of the document."""
+        return str(self.library.path), self.document.id
+
+    @property
+    def court(self) -> CourtName:
+        """The court of a decision, by its columns, else by its title."""
+        name = f"{self.document.juridiction} {self.document.formation}".strip()
+        return parse_court(name or self.document.title)
+
+    @property
+    def force(self) -> tuple[date, date]:
+        """From which day on, and up to which before, an article was in force as it is here."""
+        extra = self.document.extra
+        return _day(extra.get("date_debut"), date.min), _day(extra.get("date_fin"), FAR_FUTURE)
+
+    def is_of_day(self, day: str) -> bool:
+        """Was a decision given, read or made public on a day?"""
+        document = self.document
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", document.decision_date):
+            return day.startswith(document.decision_date[:4]) if document.decision_date[:4].isdecimal() else True
+        if document.decision_date == day:
+            return True
+        text = f"{document.content[:HEAD]}\n\n{document.content[HEAD:][-TAIL:]}"
+        return any(
+            stated.value.isoformat() == day
+            and _DAY_OF_DECISION.search(text[max(stated.start - 100, 0) : stated.start]) is not None
+            and abs((stated.value - date.fromisoformat(document.decision_date)).days) <= 120
+            for stated in find_dates(text)
+        )
+
+    def outcomes(self) -> frozenset[str]:
+        """Return how a decision ended, by its column and its ruling; see `legal_rag.law.outcomes`."""
+        part = self.document.reading.operative
+        ruling = self.document.content[part.start : part.end].casefold() if part else ""
+        kinds = kinds_of(self.document.solution) | kinds_named(ruling)
+        if "inéligible" in ruling:
+            kinds |= {INELIGIBLE}
+        if "cassation" in self.court.types:
+            if REJET not in kinds_of(self.document.solution) and not _REJECTED.search(ruling):
+                kinds -= {REJET}  # of other claims
+            if kinds & {CASSATION, ANNULATION}:
+                kinds |= {CASSATION, ANNULATION}
+        return kinds
+
+
+def _day(value: object, default: date) -> date:
+    try:
+        return date.fromisoformat(str(value or "")[:10])
+    except ValueError:
+        return default
+
+
+class Shelf:
+    """The Libraries in which references are looked up, and what was read of them."""
+
+    def __init__(self, libraries: Sequence[Library]) -> None:
+        self.libraries = tuple(libraries)
+        self._held: LRUCache[tuple[str, str], Held] = LRUCache(KEPT_DOCUMENTS)
+        self._texts = {library.path: SourceTexts(library) for library in libraries}
+        self.corpora = {library.path: QuotedCorpus(library) for library in libraries}
+
+    def get(self, library: Library, doc_id: str) -> Held:
+        """Return a document, read once."""
+        key = str(library.path), doc_id
+        if (held := self._held.get(key)) is None:
+            held = self._held[key] = Held(library, library.document(doc_id))
+        return held
+
+    def text(self, held: Held) -> SourceText:
+        """Return a document's text with its cached searches, and who speaks in it."""
+        text = self._texts[held.library.path].get(held.document.id)
+        return text or SourceText(held.document.id, held.document.content, held.document)
+
+    def corpus(self, held: Held) -> QuotedCorpus:
+        """Return the Library of a document as it is searched for quotations."""
+        return self.corpora[held.library.path]
+
+    def title(self, held: Held) -> str:
+        """Cite a document."""
+        return legal_citation(held.document).text
+
+    def source(self, held: Held) -> CitedSource:
+        """Describe a document to a reader."""
+        cited, document = legal_citation(held.document), held.document
+        court = ", ".join(filter(None, (document.juridiction, document.formation)))
+        facts = court, document.decision_date, document.solution, cited.publication, cited.links
+        return CitedSource(held.library.path.name, document.id, cited.text, *facts)
+
+    def fate(self, held: Held) -> tuple[Nearest, ...]:
+        """Return the later decisions of its Library that quashed, confirmed, rectified or overruled a decision."""
+        graph = self._graphs[held.library.path]
+        edges = graph.rulings(DOCUMENT + held.document.id) if graph else []
+        later = {edge.source.key.removeprefix(DOCUMENT): edge.treatment for edge in edges if edge.type in _FATES}
+        return tuple(
+            self.nearest(self.get(held.library, doc_id), why) for doc_id, why in later.items() if doc_id in held.library
+        )
+
+    def of_party(self, name: str) -> list[Held]:
+        """Return decisions with a party of that name."""
+        graphs = ((library, self._graphs[library.path]) for library in self.libraries)
+        return [
+            self.get(library, doc_id) for library, graph in graphs if graph for doc_id in graph.decisions_of_party(name)
+        ]
+
+    def law(self, name: str) -> Node | None:
+        """Return a law, an ordinance or a decree as the decisions of a Library cite it."""
+        for graph in filter(None, self._graphs.values()):
+            try:
+                node = graph.find(name)
+            except LookupError:
+                continue
+            if node.type == "statute":
+                return node
+        return None
+
+    @cached_property
+    def _graphs(self) -> dict[Path, KnowledgeGraph | None]:
+        return {library.path: _graph_of(library) for library in self.libraries}
+
+    def nearest(self, held: Held, why: str) -> Nearest:
+        """Describe a document that is near to what is missing."""
+        return Nearest(held.document.id, self.title(held), why, held.library.path.name)
+
+
+def _graph_of(library: Library) -> KnowledgeGraph | None:
+    try:
+        return KnowledgeGraph(library)
+    except FileNotFoundError:
+        return None
+
+
+class Decisions:
+    """The decisions of some Libraries."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._named: dict[str, list[Held]] = {}  # by key
+        self._days: dict[str, list[Held]] = {}
+
+    def look_up(self, stated: Iterable[StatedDecision]) -> None:
+        """Look up all numbers at once."""
+        names = {canonical_key(name) for decision in stated for name in decision.names}
+        self._load(names | set(map(relaxed_key, names)))
+
+    def _load(self, keys: Iterable[str]) -> None:
+        new = sorted(set(keys) - self._named.keys())
+        self._named |= {key: [] for key in new}
+        for library in self._shelf.libraries:
+            for key, doc_ids in library.ids_named(new).items():
+                self._named[key] += [self._shelf.get(library, doc_id) for doc_id in doc_ids]
+
+    def named(self, stated: StatedDecision) -> list[Held]:
+        """Return the decisions that have one of the numbers; of another series only where none is stated.
+
+        A rectification, which has the number too, counts only where it is meant or alone.
+        """
+        if stated.party:
+            return self._shelf.of_party(stated.party)
+        if len(stated.names) < 2:
+            found = [held for name in stated.names for held in self._numbered(name)]
+        else:
+            _, *parts = (self._numbered(name) for name in stated.names)  # of joined cases: the first is all of them
+            keys = [{held.key for held in part} for part in parts]
+            found = [held for held in parts[0] if all(held.key in part for part in keys)]
+        own = [held for held in found if not _RECTIFIED.search(str(held.document.extra.get("number") or ""))]
+        return own or found
+
+    def _numbered(self, name: Identifier) -> list[Held]:
+        key = canonical_key(name)
+        return self._named.get(key) or (self._named.get(relaxed_key(key), []) if name.kind == "number" else [])
+
+    def of_court_and_day(self, stated: StatedDecision) -> list[Held]:
+        """Return the decisions of the court and the day stated; with the arrêt's own number, if that is stated."""
+        if stated.date is None or not (stated.court or stated.ruling):
+            return []
+        court = parse_court(stated.court)
+        same = [held for held in self._of_day(stated.date.value.isoformat()) if not court.contradicts(held.court)]
+        if stated.ruling:
+            numbered = re.compile(rf"\barr[êe]t\s+n\W{{0,3}}{stated.ruling}(?!\d)", re.IGNORECASE)
+            return [held for held in same if numbered.search(held.document.content[:HEAD])]
+        return [held for held in same if court.agrees_with(held.court)]
+
+    def _of_day(self, day: str) -> list[Held]:
+        if day not in self._days:
+            self._days[day] = [
+                self._shelf.get(library, doc_id)
+                for library in self._shelf.libraries
+                for doc_id in library.ids(Filters(date_from=day, date_to=day))[:MAX_SAME_DAY]
+            ]
+        return self._days[day]
+
+    def joined(self, stated: StatedDecision) -> Held | None:
+        """Return the decision whose head lists the number with its own, or joins it: a joined case."""
+        name = stated.names[0] if stated.names else None
+        if name is None or name.kind not in ("pourvoi", "rg"):
+            return None
+        for library in self._shelf.libraries:
+            for doc_id in library.ids_citing(_format_identifier(name))[:MAX_CITING]:
+                held = self._shelf.get(library, doc_id)
+                if _head_joins(held.document, name):
+                    return held
+        return None
+
+    def near(self, stated: StatedDecision) -> Iterator[Nearest]:
+        """Yield decisions close to a missing one: by its digits, then by its court and day."""
+        seen: set[tuple[str, str]] = set()
+        for held, why in chain(
+            self._near_by_joined_number(stated),
+            self._near_by_digits(stated),
+            ((held, "même juridiction, même jour") for held in self.of_court_and_day(stated)[:3]),
+            self._near_by_citing(stated),
+        ):
+            if held.key not in seen:
+                seen.add(held.key)
+                yield self._shelf.nearest(held, why)
+
+    def _near_by_joined_number(self, stated: StatedDecision) -> Iterator[tuple[Held, str]]:
+        for name in stated.names[1:]:
+            for held in self._numbered(name)[:1]:
+                yield held, f"n° {name.value} seulement"
+
+    def _near_by_digits(self, stated: StatedDecision) -> Iterator[tuple[Held, str]]:
+        """Yield decisions whose numbers differ in one digit; those of the court and the day stated come first."""
+        if not stated.names:
+            return
+        name = stated.names[0]
+        keys = [canonical_key(name._replace(value=value)) for value in _number_variants(name.value)]
+        self._load(keys)
+        near = {held.key: held for key in keys for held in self._named[key][:1]}
+        court = parse_court(stated.court)
+
+        def differs(held: Held) -> tuple[bool, bool]:
+            day = stated.date.value.isoformat() if stated.date else held.document.decision_date
+            return court.contradicts(held.court), held.document.decision_date != day
+
+        for held in sorted(near.values(), key=differs):
+            yield held, "un chiffre d'écart"
+
+    def _near_by_citing(self, stated: StatedDecision) -> Iterator[tuple[Held, str]]:
+        if stated.names and stated.names[0].kind in ("pourvoi", "rg", *SERIES):
+            for library in self._shelf.libraries:
+                try:
+                    doc_ids = library.ids_citing(_format_identifier(stated.names[0]))
+                except ValueError:
+                    return
+                for doc_id in doc_ids[:1]:
+                    yield self._shelf.get(library, doc_id), "cite cette décision"
+
+    def holds_court(self, court: CourtName) -> bool:
+        """Does a Library hold any decision of a court of this type? True where the type is not stated."""
+        return not court.types or any(court.types & types for types in self._court_types)
+
+    @cached_property
+    def _court_types(self) -> set[frozenset[str]]:
+        rows = {row for library in self._shelf.libraries for row in library.courts()}
+        return {parse_court(" ".join(row)).types for row in rows}
+
+
+class Articles:
+    """The articles of codes and statutes of some Libraries."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._ordered: dict[str, list[tuple[tuple[str, tuple[int, ...]], str]]] = {}
+
+    @cached_property
+    def _numbers_by_code(self) -> dict[str, set[str]]:
+        codes: dict[str, set[str]] = {}
+        for library in self._shelf.libraries:
+            for key in library.own_keys("article"):
+                value, _, code = key.removeprefix("article:").partition(" ")
+                codes.setdefault(code, set()).add(value)
+        return codes
+
+    def holds_code(self, code: str) -> bool:
+        """Does a Library hold an article of a code?"""
+        return code in self._numbers_by_code
+
+    def versions(self, code: str, value: str) -> list[Held]:
+        """Return an article of an indexed code in all its versions, the latest first."""
+        key = f"article:{value} {code}"
+        held = [
+            self._shelf.get(library, doc_id)
+            for library in self._shelf.libraries
+            for doc_id in library.ids_named([key]).get(key, ())
+        ]
+        return sorted(held, key=lambda version: version.force, reverse=True)
+
+    def of(self, stated: StatedArticle) -> list[Held]:
+        """Return the versions of an article that fit the day or the earlier state that the text gives."""
+        versions = self.versions(stated.code, stated.value) if self.holds_code(stated.code) else []
+        if stated.day is not None:
+            return [held for held in versions if held.force[0] <= stated.day < held.force[1] and is_dated(held)]
+        return [] if stated.former and not any(map(is_dated, versions)) else versions
+
+    def _in_order(self, code: str) -> list[tuple[tuple[str, tuple[int, ...]], str]]:
+        if code not in self._ordered:
+            numbers = self._numbers_by_code[code]
+            self._ordered[code] = sorted((_split_article_number(number), number) for number in numbers)
+        return self._ordered[code]
+
+    def near(self, code: str, value: str) -> list[Held]:
+        """Return up to three articles nearest to a missing one: of another letter, else of a neighbouring number."""
+        letter, numbers = _split_article_number(value)
+        known = self._in_order(code)
+        same = [article for article in known if article[0][0] == letter] or known
+        at = bisect_left(same, ((letter, numbers), ""))
+        other_letter = [number for (_, figures), number in known if figures == numbers and number != value]
+        near = [*other_letter, *(number for _, number in same[max(at - 2, 0) : at + 1])]
+        return [self.versions(code, number)[0] for number in list(dict.fromkeys(near))[:3]]
+
+
+def is_dated(held: Held) -> bool:
+    """Is it known from when on an article is in force as it is here?"""
+    return held.force[0] != date.min
+
+
+def force_in_french(held: Held) -> str:
+    """Say in French when an article was in force as it is here; empty if it is not known."""
+    start, end = held.force
+    if not is_dated(held):
+        return ""
+    until = end - timedelta(days=1)
+    return f"en vigueur depuis le {start:%d/%m/%Y}" if end >= FAR_FUTURE else f"du {start:%d/%m/%Y} au {until:%d/%m/%Y}"
+
+
+def _head_joins(document: Document, name: Identifier) -> bool:
+    """Does a decision's head list a number with the decision's own, or say that its case is joined?"""
+    head = document.content[:HEAD]
+    own = {one.value for one in find_identifiers(f"n° {document.extra.get('number') or ''} {document.title}")}
+    cases = [one for one in find_identifiers(head) if one.kind != "article"]
+    lists: list[list[Identifier]] = []
+    for one in cases:
+        if lists and _IN_LIST.fullmatch(head, lists[-1][-1].end, one.start):
+            lists[-1].append(one)
+        else:
+            lists.append([one])
+    for numbers in lists:
+        values = {one.value for one in numbers}
+        before = head[max(numbers[0].start - 200, 0) : numbers[0].start].rpartition(". ")[2]
+        if name.value in values and (values & own or _JOINING.search(before)):
+            return True
+    return False
+
+
+def _number_variants(value: str) -> Iterator[str]:
+    """Yield numbers that differ in one digit, lack one or have one more, or have two neighbouring ones exchanged."""
+    for place, figure in enumerate(value):
+        if figure.isdecimal():
+            yield from (value[:place] + other + value[place + 1 :] for other in "0123456789" if other != figure)
+    for place in range(len(value) - 1):
+        pair = value[place : place + 2]
+        if pair.isdecimal() and pair[0] != pair[1]:
+            yield value[:place] + pair[::-1] + value[place + 2 :]
+    if len(value) > 4:
+        for place, figure in enumerate(value):
+            if figure.isdecimal():
+                yield value[:place] + value[place + 1 :]
+                yield from (value[:place] + other + value[place:] for other in "0123456789")
+
+
+def _format_identifier(name: Identifier) -> str:
+    if name.kind == "rg":
+        return f"RG {name.value}"
+    return f"{name.value} {name.kind.upper()}" if name.kind in SERIES else name.value
+
+
+def _split_article_number(value: str) -> tuple[str, tuple[int, ...]]:
+    letter = re.match(r"[A-Z]*", value)
+    return (letter.group() if letter else ""), tuple(int(figures) for figures in re.findall(r"\d{1,9}", value))

@@ -1,0 +1,282 @@
+"""Plain text, Markdown and e-mails as papers: paragraphs of hard-wrapped lines, pages, block quotations, footnotes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from legal_rag.base.text import normalized, storable
+from legal_rag.corpus.papers import PAGE_NUMBER, Gap, Line, Paper, PaperWriter, is_unfinished, needs_more, vocabulary_of
+
+MIN_WIDTH = 30  # characters: shorter lines were not cut by a page's width
+NARROW = 130  # characters; a text with many longer lines has one paragraph a line
+EDGE_LINES = 2  # at the top and the bottom of a page, that may be repeated on others
+
+# Line ends of Unicode; U+0085 is an ellipsis where Windows-1252 was read as Latin-1.
+_LINE_ENDS = str.maketrans({"\x0b": "\n", "\u2028": "\n", "\u2029": "\n\n", "\x85": "…", "\xad": None})
+_FIELD = (
+    r"[>\s*_]*(?:De|From|À|A|To|Cc|Cci|Bcc|Objet|Sujet|Subject|Date|Envoyé(?: le)?|Sent|Répondre à|Reply-To|"
+    r"Pièces? jointes?|Attachments?)[*_]*\s?:[*_]*(?:\s|$)"
+)
+_MAIL_FIELD = re.compile(_FIELD, re.IGNORECASE)
+_SENDER = re.compile(r"[>\s*_]*(?:De|From)[*_]*\s?:", re.IGNORECASE)
+_REPLY = re.compile(r"\b(?:a écrit|wrote)\s?:\s*$|^-{2,}\s?(?:Message d'origine|Message transféré|Original Message)")
+_MARKS = re.compile(r"\s{0,3}(?:>[ \t]?)+")
+_EDGE_NUMBER = re.compile(r"(?:p\.\s*)?\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?", re.IGNORECASE)
+# The page's number in a header or footer.
+_NUMBER_OF_PAGE = re.compile(
+    r"[\s|·–—-]+(?:p\.|page)?\s*\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?$|^(?:p\.|page)?\s*\d{1,4}\s*[|·–—-]\s", re.IGNORECASE
+)
+_ITEM = re.compile(
+    r"(?:[-*•·◦▪●○■–—+]|\(?\d{1,3}[.)°](?:\s?[-–—])?|\(?[a-zà-ÿ]{1,4}\)|[A-Z]\)|\(?(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})[.)]"
+    r"|[A-Z]\.?\s?[-–—]|[IVX]+\s?[-–—])\s+(?=\S)"
+)
+_TITLE = re.compile(r"#{1,6}\s+(?=\S)")
+_RULE = re.compile(r"\s*(?:(?:[-*_=]\s*){3,}|(?:```|~~~)\w*)\s*$")
+_ROW_RULE = re.compile(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?\s*$")
+_DEFINITION = re.compile(r"\[\^([^\]\s]{1,20})\]:\s*")
+_CALL = re.compile(
+    r"\[\^(?P<name>[^\]\s]{1,20})\]"
+    r"|(?<=[\w.,;:)»”\"])(?<!\bm)(?<!\b[ck]m)(?P<raised>[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})(?![⁰¹²³⁴⁵⁶⁷⁸⁹])"
+    r"|(?:(?<=[)»”])|(?<=[)»”][.,;]))(?P<glued>\d{1,3})(?=\s|$)"
+)
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_PHRASE = r"[^\s*_](?:[^*\n]|\n(?!\s*\n)){0,600}?(?<!\s)"
+_EMPHASIS = re.compile(
+    rf"(\*{{2,3}}|(?<![\w_])__)(?P<strong>{_PHRASE})\1|(?<![\w*\\])\*(?P<star>{_PHRASE})\*(?![\w*])"
+    r"|(?<![\w\\])_(?P<bar>[^\s_](?:[^_\n]{0,600}?[^\s_])?)_(?!\w)"
+)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+class _Raw(NamedTuple):
+    """A line of the file."""
+
+    text: str
+    page: int
+    gap: Gap
+
+
+def paper_of_text(text: str) -> Paper:
+    """Read Markdown, plain text or an e-mail, without its line ends, marks of reply and page numbers."""
+    text = re.sub(r"\xad[ \t]*\n[ \t]*", "", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = normalized(storable(text.translate(_LINE_ENDS)))
+    text = _ESCAPE.sub(r"\1", _EMPHASIS.sub(lambda match: match["strong"] or match["star"] or match["bar"], text))
+    is_mail = _is_mail(text.split("\n"))
+    raw, margins = _without_margins(text)
+    writer = PaperWriter(vocabulary_of(text))
+    notes: dict[str, list[Line]] = {}
+    writer.write_lines(_lines(raw, is_mail=is_mail, notes=notes, has_pages="\f" in text.strip("\f")))
+    for name, lines in notes.items():
+        writer.mark("note", name)
+        writer.write_lines(lines)
+    for line in margins:
+        writer.mark("margin", "")
+        writer.write(line, "\n\n")
+    return writer.paper()
+
+
+def _is_mail(lines: list[str]) -> bool:
+    """Are there fields of an e-mail, two at the start or three, with a sender, or "a écrit :" before a mark?"""
+    fields: list[str] = []
+    is_start = True
+    reply = False
+    for line in filter(str.strip, lines):
+        if reply and line.lstrip().startswith(">"):
+            return True
+        reply = bool(_REPLY.search(line))
+        if _MAIL_FIELD.match(line):
+            fields.append(line)
+            if len(fields) >= (2 if is_start else 3) and any(map(_SENDER.match, fields)):
+                return True
+        else:
+            is_start = is_start and not fields
+            fields = []
+    return False
+
+
+def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
+    """Take page numbers, and what is repeated at the edges of pages, out of the lines; the latter is returned once."""
+    parts: list[list[_Raw]] = [[]]  # pages, as far as form feeds and page numbers show them
+    for number, content in enumerate(text.split("\f"), start=1):
+        parts.append([])
+        for line in content.split("\n"):
+            if PAGE_NUMBER.fullmatch(line.strip()):
+                parts.append([])
+            else:
+                parts[-1].append(_Raw(line, number, "line"))
+    pages = [part for part in map(_stripped, parts) if part]
+    edges = [_edges(page) for page in pages]
+    counts = Counter(
+        key for page, edge in zip(pages, edges, strict=True) for key in {_key(page[at].text) for at in edge}
+    )
+    margins: dict[str, str] = {}
+    raw: list[_Raw] = []
+    for page, edge in zip(pages, edges, strict=True):
+        dropped = set()
+        for at in edge:
+            words = page[at].text.strip()
+            if _EDGE_NUMBER.fullmatch(words) and len(pages) > 1 and at in (edge[0], edge[-1]) and "\f" in text:
+                dropped.add(at)
+            elif len(pages) > 1 and counts[_key(words)] > 1 and _key(words):
+                margins.setdefault(_key(words), words)
+                dropped.add(at)
+        rest = _stripped([line for at, line in enumerate(page) if at not in dropped])
+        raw += [line._replace(gap="page") if at == 0 else line for at, line in enumerate(rest)]
+    if _width(line.text for line in raw) < NARROW:
+        raw = _without_repeated(raw, margins)
+    return raw, list(margins.values())
+
+
+def _without_repeated(raw: list[_Raw], margins: dict[str, str]) -> list[_Raw]:
+    """Take out lines repeated within sentences: headers of pages whose ends nothing else shows."""
+    full = [at for at, line in enumerate(raw) if line.text.strip()]
+    counts = Counter(_key(raw[at].text) for at in full)
+    running = {
+        _key(raw[at].text)
+        for before, at, after in zip(full, full[1:], full[2:], strict=False)
+        if counts[_key(raw[at].text)] > 1 and _may_run(raw[before].text, raw[at].text, raw[after].text)
+    }
+    kept: list[_Raw] = []
+    is_cut = False
+    for line in raw:
+        if line.text.strip() and _key(line.text) in running:
+            margins.setdefault(_key(line.text), line.text.strip())
+            is_cut = True
+        elif line.text.strip() or not is_cut:
+            kept.append(line._replace(gap="page") if is_cut else line)
+            is_cut = False
+    return kept
+
+
+def _may_run(before: str, line: str, after: str) -> bool:
+    """May a line be a header: it cuts a sentence, begins and ends a phrase, and holds no number of a decision?"""
+    before, line, after = before.strip(), line.strip(), after.strip()
+    is_phrase = line[0].isupper() and not needs_more(line) and not re.search(r"\d[-/.]\d|[()«»]", line)
+    is_cut = needs_more(before) or before[-1] == "," or not re.search(r"[.!?…;:»”)]$", before)
+    return is_phrase and is_cut and after[0].islower() | after[0].isdigit() and not _ITEM.match(after)
+
+
+def _edges(page: list[_Raw]) -> list[int]:
+    full = [at for at, line in enumerate(page) if line.text.strip()]
+    return sorted({*full[:EDGE_LINES], *full[-EDGE_LINES:]})
+
+
+def _key(line: str) -> str:
+    """Return a header or footer without the page's number."""
+    return " ".join(_NUMBER_OF_PAGE.sub("", line.strip()).split())
+
+
+def _stripped(lines: list[_Raw]) -> list[_Raw]:
+    full = [at for at, line in enumerate(lines) if line.text.strip()]
+    return lines[full[0] : full[-1] + 1] if full else []
+
+
+def _lines(raw: list[_Raw], *, is_mail: bool, notes: dict[str, list[Line]], has_pages: bool) -> Iterator[Line]:
+    """Yield the lines of the body; those of footnotes go to `notes`, by their numbers."""
+    width = _width(line.text for line in raw)
+    indented = set() if is_mail else _indented_quotations(raw)
+    gap: Gap = "line"
+    before = note = ""
+    depth = 0
+    for at, (line, page, own_gap) in enumerate(raw):
+        marks = _MARKS.match(line)
+        text = line[marks.end() :] if marks else line
+        deeper = marks.group().count(">") if marks else 0
+        gap = own_gap if own_gap == "page" else gap
+        if not text.strip() or _RULE.match(text):
+            gap = gap if gap == "page" else "block"
+            note = note if not text.strip() else ""
+            continue
+        if _ROW_RULE.match(text):
+            continue
+        is_indented = text[0] in " \t"
+        text = text.strip()
+        if definition := _DEFINITION.match(text):
+            note, gap = definition[1], "line"
+            text = text[definition.end() :]
+        elif note and gap != "line" and not is_indented:
+            note = ""
+        is_cut = bool(before) and before[-1] not in ".!?;:" and is_unfinished(before, text)
+        if deeper != depth and gap == "line" and not is_cut:  # a mail program may cut a line without its mark
+            gap = "block"
+        title = _TITLE.match(text)
+        is_row = len(text) > 1 and text[0] == text[-1] == "|"
+        is_field = is_mail and bool(_MAIL_FIELD.match(text))
+        text = text[title.end() :] if title else text
+        if is_row:
+            text = "\t".join(cell.strip() for cell in text[1:-1].split("|"))
+        text, calls = _without_calls(re.sub(r" {2,}", " ", text))
+        if text:
+            parsed = Line(
+                text,
+                gap,
+                room=width - len(line.rstrip()),
+                is_apart=is_row or is_field or bool(_ITEM.match(text)),
+                is_title=bool(title),
+                is_quoted=at in indented or (deeper > 0 and not is_mail),
+                page=str(page) if has_pages else "",
+                calls=calls,
+            )
+            if note:
+                notes.setdefault(note, []).append(parsed._replace(page=""))
+            else:
+                yield parsed
+            before, gap, depth = text, "line", deeper
+
+
+def _width(lines: Iterable[str]) -> float:
+    """Return the width at which lines were cut; infinite if each is a paragraph."""
+    lengths = sorted(len(line.rstrip()) for line in lines if line.strip())
+    if not lengths or sum(length > NARROW for length in lengths) > len(lengths) / 20:
+        return float("inf")
+    width = lengths[int(0.9 * (len(lengths) - 1))]
+    return width if width >= MIN_WIDTH else float("inf")
+
+
+def _indented_quotations(raw: list[_Raw]) -> set[int]:
+    """Return the lines of paragraphs that stand deeper than the one before, which ends with ":"."""
+    quoted: set[int] = set()
+    margin = 0  # of the last paragraph that is no quotation
+    is_announced = False
+    paragraph: list[int] = []
+    for at, line in enumerate([*raw, _Raw("", 0, "line")]):
+        if line.text.strip():
+            paragraph.append(at)
+            continue
+        if not paragraph:
+            continue
+        first = _indent(raw[paragraph[0]].text)
+        for start in range(1, len(paragraph)):  # it may follow its announcement without a blank line
+            announced = raw[paragraph[start - 1]].text.rstrip().endswith(":")
+            if announced and _is_deeper(raw, paragraph[start:], first):
+                quoted.update(paragraph[start:])
+        if is_announced and _is_deeper(raw, paragraph, margin):
+            quoted.update(paragraph)
+        elif paragraph[-1] not in quoted:
+            is_announced = raw[paragraph[-1]].text.rstrip().endswith(":")
+            margin = _indent(raw[paragraph[0]].text)
+        paragraph = []
+    return quoted
+
+
+def _is_deeper(raw: list[_Raw], lines: list[int], margin: int) -> bool:
+    return all(_indent(raw[at].text) > margin + 1 and not _ITEM.match(raw[at].text.strip()) for at in lines)
+
+
+def _indent(line: str) -> int:
+    line = line.expandtabs(4)
+    return len(line) - len(line.lstrip())
+
+
+def _without_calls(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """Take the numbers of footnotes out of a line: "[^3]", "³", and a digit glued to a closing bracket or mark."""
+    pieces: list[str] = []
+    calls: list[tuple[int, str]] = []
+    done = length = 0
+    for match in _CALL.finditer(text):
+        pieces.append(text[done : match.start()])
+        length += len(pieces[-1])
+        calls.append((length, (match["name"] or match["glued"] or match["raised"]).translate(_SUPERSCRIPTS)))
+        done = match.end()
+    return "".join([*pieces, text[done:]]).rstrip(), tuple(calls)

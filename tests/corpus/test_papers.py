@@ -1,0 +1,273 @@
+"""One text with places of a file of any format: what stands in it, what does not, and where."""
+
+import re
+import zipfile
+
+import docx
+import pytest
+from docx.oxml.ns import qn
+
+from legal_rag.corpus import paper_of_text, read_paper
+from legal_rag.corpus.docx import annotate_docx
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+HEAD = f'<w:{{}} xmlns:w="{WORD}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+
+
+def r(text, properties=""):
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def p(*runs, properties=""):
+    return f"<w:p><w:pPr>{properties}</w:pPr>{''.join(run if run.startswith('<') else r(run) for run in runs)}</w:p>"
+
+
+def note_call(number, kind="footnote"):
+    return f'<w:r><w:{kind}Reference w:id="{number}"/></w:r>'
+
+
+def element(name, xml):
+    return f"{HEAD.format(name)}{xml}</w:{name}>"
+
+
+def write_docx(path, body, **parts):
+    """Write a Word document: the XML of its body, and of other parts by their name."""
+    types = {name: name.rstrip("1") for name in parts}
+    roots = {"header1": "hdr", "footer1": "ftr"}
+    content = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+    overrides = "".join(
+        f'<Override PartName="/word/{name}.xml" ContentType="{content}.{types[name]}+xml"/>' for name in parts
+    )
+    relations = "".join(
+        f'<Relationship Id="r{name}" Type="{RELATIONS}/{types[name]}" Target="{name}.xml"/>' for name in parts
+    )
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/word/document.xml" ContentType="{content}.document.main+xml"/>{overrides}</Types>',
+        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+        f'Type="{RELATIONS}/officeDocument" Target="word/document.xml"/></Relationships>',
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">{relations}</Relationships>',
+        "word/document.xml": element("document", f"<w:body>{body}<w:sectPr/></w:body>"),
+        **{f"word/{name}.xml": element(roots.get(name, name), xml) for name, xml in parts.items()},
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, xml in files.items():
+            archive.writestr(name, xml)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        ("(Cass. soc.,\n12 mars 2019, n° 22-\n17.919).", "(Cass. soc., 12 mars 2019, n° 22-17.919)."),
+        ("le pourvoi n°\n498 765 et n° C\n4987", "le pourvoi n° 498 765 et n° C 4987"),
+        ("la voie pu-\nblique, consé-\nquence", "la voie publique, conséquence"),
+        ("des dommages-\nintérêts, à Saint-\nDenis", "des dommages-intérêts, à Saint-Denis"),
+        ("l'arrêt du 3 juin\n2021, n° 17-31.\n442", "l'arrêt du 3 juin 2021, n° 17-31.442"),
+        ("(CE, 5e et\n\n        - 7 -\n\n\f6e ch., 3 juin\n2021)", "(CE, 5e et 6e ch., 3 juin 2021)"),
+        ("la Cour (Cass. soc.,\nPage 3 sur 12\n12 mars 2019)", "la Cour (Cass. soc., 12 mars 2019)"),
+        ("« la prime\n\f\nest due »", "« la prime est due »"),
+    ],
+)
+def test_a_phrase_that_a_line_or_a_page_cuts_is_joined(lines, joined):
+    assert paper_of_text(lines).text == joined
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("La Cour casse.\n\nArt. 1240 C. civ.", "La Cour casse.\n\nArt. 1240 C. civ."),
+        ("- Cass. soc., 12 mars 2019, n° 17-31.442\n- CE, 3 juin 2021", None),
+        ("1. Le bail\n2. La vente", None),
+        ("| Cour | Date |\n|---|---|\n| CE | 3 juin 2021 |", "Cour\tDate\nCE\t3 juin 2021"),
+        ("# Moyens\nLe bail.", "Moyens\n\nLe bail."),
+        ("n° 17-31.442\nCass. com., 3 mai 2019, n° 18-10.001\nCE, 3 juin 2021, n° 498765", None),
+    ],
+)
+def test_paragraphs_items_rows_and_headings_stay_apart(text, read):
+    assert paper_of_text(text).text == (read or text)
+
+
+def test_headers_and_footers_of_pages_are_read_once_and_behind_the_text():
+    pages = [f"SELARL Dupont – conclusions n° 2\n\nLe moyen {name}.\n\n{page}" for page, name in enumerate("abc", 1)]
+    paper = paper_of_text("\f".join(pages))
+    assert paper.text == "Le moyen a.\n\nLe moyen b.\n\nLe moyen c.\n\nSELARL Dupont – conclusions n° 2"
+    assert [paper.place_of(paper.text.index(f"moyen {name}")) for name in "abc"] == ["page 1", "page 2", "page 3"]
+    assert paper.place_of(len(paper.text) - 1) == "en-tête ou pied de page"
+
+
+def test_a_header_between_two_lines_of_a_sentence_is_taken_out():
+    header = "SELARL Dupont – conclusions n° 2"
+    text = f"Il est jugé par la chambre sociale, voir\n{header}\n12 mars 2019, n° 17-31.442, et par la\n{header}\ncour."
+    sentence = "Il est jugé par la chambre sociale, voir 12 mars 2019, n° 17-31.442, et par la cour."
+    assert paper_of_text(text).text == f"{sentence}\n\n{header}"
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "calls"),
+    [
+        ("(n° 18/01234).3 Suite", "(n° 18/01234). Suite", ["3"]),
+        ("n° 17-31.442¹ et 500 m²", "n° 17-31.442 et 500 m²", ["1"]),
+        (
+            "n° 17-31.442[^a].\n\n[^a]: Cass. soc., 12 mars\n    2019.",
+            "n° 17-31.442.\n\nCass. soc., 12 mars 2019.",
+            ["a"],
+        ),
+    ],
+)
+def test_the_number_of_a_note_is_no_part_of_a_reference(text, read, calls):
+    paper = paper_of_text(text)
+    assert (paper.text, [call.name for call in paper.calls]) == (read, calls)
+    assert not paper.places or paper.place_of(paper.text.index("Cass")) == "note a"
+
+
+def test_block_quotations_are_known_but_for_what_an_email_answers():
+    paper = paper_of_text("La Cour juge :\n\n> la prime\n> est due\n\nEt aussi :\n\n    le bail\n\nFin.")
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime est due", "le bail"]
+    mail = paper_of_text("De : A\nÀ : B\nObjet : arrêt\n\nOui.\n> > la prime (Cass.\n> > soc.) est due\n> Non.")
+    assert mail.text == "De : A\nÀ : B\nObjet : arrêt\n\nOui.\n\nla prime (Cass. soc.) est due\n\nNon."
+    assert mail.quoted == ()
+
+
+def test_line_ends_of_unicode_are_line_ends_and_u0085_is_an_ellipsis():
+    assert paper_of_text("Le bail.\u2029La dette\x85").text == "Le bail.\n\nLa dette…"
+
+
+def test_bytes_that_the_encoding_does_not_define_are_told(tmp_path):
+    (tmp_path / "a.md").write_bytes("L'arrêt n° 17-31.442, caractère perdu : ".encode("cp1252") + b"\x81 fin.")
+    paper = read_paper(tmp_path / "a.md")
+    assert paper.text == "L'arrêt n° 17-31.442, caractère perdu : \ufffd fin."
+    assert "illisible" in paper.notices[0]
+
+
+REVISED = (
+    p(
+        "Vu (Cass. soc., ",
+        f'<w:del w:id="1">{r("14 avril 2016").replace("w:t", "w:delText")}{note_call(9)}</w:del>',
+        f'<w:ins w:id="2">{r("12 mars ")}{r("2019")}</w:ins>',
+        ").",
+    )
+    + f'<w:p><w:moveTo w:id="3">{r("Déplacé.")}</w:moveTo></w:p>'
+    + f'<w:p><w:moveFrom w:id="4">{r("Ôté.")}</w:moveFrom></w:p>'
+)
+
+
+def test_pending_insertions_are_read_deletions_are_not_and_it_is_said(tmp_path):
+    notes = f'<w:footnote w:id="9">{p("Note ôtée.")}</w:footnote>'
+    paper = read_paper(write_docx(tmp_path / "a.docx", REVISED, footnotes=notes))
+    assert paper.text == "Vu (Cass. soc., 12 mars 2019).\n\nDéplacé."
+    assert "révisions" in paper.notices[0]
+
+
+BOX = f"<w:txbxContent>{p('Encadré.')}</w:txbxContent>"
+BOXES = f"<mc:AlternateContent><mc:Choice>{BOX}</mc:Choice><mc:Fallback>{BOX}</mc:Fallback></mc:AlternateContent>"
+LINKED = p("Un ", f"<w:hyperlink>{r('lien')}</w:hyperlink>")
+RICH = (
+    p("N", r("o", '<w:vertAlign w:val="superscript"/>'), " 17-31.442", note_call(7), ".")
+    + f"<w:sdt><w:sdtPr/><w:sdtContent>{LINKED}</w:sdtContent></w:sdt>"
+    + p(f"<w:r>{BOXES}</w:r>")
+    + p(
+        '<w:r><w:fldChar w:fldCharType="begin"/><w:instrText>REF x</w:instrText><w:t>code</w:t>'
+        '<w:fldChar w:fldCharType="separate"/><w:t>CE, </w:t><w:fldChar w:fldCharType="end"/></w:r>',
+        "<w:r><w:t>n</w:t><w:sym w:font='Symbol' w:char='F0B0'/><w:br/><w:t>498</w:t><w:noBreakHyphen/>"
+        "<w:t>7</w:t><w:softHyphen/><w:t>65</w:t></w:r>",
+        r("caché", "<w:vanish/>"),
+        note_call(3),
+        note_call(2, "endnote"),
+    )
+    + f"<w:tbl><w:tr><w:tc>{p('CA Douai')}</w:tc><w:tc>{p('21 juin')}{p('2017')}</w:tc></w:tr>"
+    + f"<w:tr><w:tc>{p('Rejet')}</w:tc><w:tc>{p('')}</w:tc></w:tr></w:tbl>"
+)
+NOTES = {
+    "footnotes": f'<w:footnote w:id="0" w:type="separator">{p("—")}</w:footnote>'
+    f'<w:footnote w:id="3">{p("Note deux.")}</w:footnote><w:footnote w:id="7">{p("Note une.")}</w:footnote>',
+    "endnotes": f'<w:endnote w:id="2">{p("Note de fin.")}</w:endnote>',
+    "header1": p("Conclusions n° 2"),
+    "footer1": p("Page 3 sur 12"),
+}
+
+
+def test_a_docx_is_read_whole_its_notes_by_number_its_headers_once(tmp_path):
+    paper = read_paper(write_docx(tmp_path / "a.docx", RICH, **NOTES))
+    assert paper.text.split("\n\n") == [
+        "N° 17-31.442.",
+        "Un lien",
+        "Encadré.",
+        "CE, n° 498-765",
+        "CA Douai\t21 juin\n2017\nRejet",
+        "Note une.",
+        "Note deux.",
+        "Note de fin.",
+        "Conclusions n° 2",
+    ]
+    words = ("17-31", "lien", "une", "deux", "fin", "Concl")
+    places = ["paragraphe 1", "paragraphe 2", "note 1", "note 2", "note i", "en-tête ou pied de page"]
+    assert [paper.place_of(paper.text.index(word)) for word in words] == places
+    calls = [(paper.text[call.start - 3 : call.start], call.name) for call in paper.calls]
+    assert calls == [("442", "1"), ("765", "2"), ("765", "i")]
+
+
+def test_quoting_styles_and_paragraphs_set_deeper_after_a_colon_are_quotations(tmp_path):
+    styles = (
+        '<w:style w:styleId="Citationintense"><w:name w:val="Intense Quote"/></w:style>'
+        '<w:style w:styleId="Maison"><w:basedOn w:val="Citationintense"/></w:style>'
+    )
+    body = (
+        p("La Cour juge :")
+        + p("le bail", properties='<w:ind w:left="720"/>')
+        + p("est dû", properties='<w:ind w:left="720"/>')
+        + p("Enfin.")
+        + p("la prime", properties='<w:pStyle w:val="Maison"/>')
+        + p("Fin.", properties='<w:ind w:left="720"/>')
+    )
+    paper = read_paper(write_docx(tmp_path / "a.docx", body, styles=styles))
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["le bail\n\nest dû", "la prime"]
+
+
+def test_paragraphs_are_named_by_numbers_of_their_own_if_these_ascend(tmp_path):
+    body = p("Faits") + "".join(p(f"{number}. Le bail.") + p("Suite.") for number in (4, 5, 7))
+    paper = read_paper(write_docx(tmp_path / "a.docx", body))
+    assert paper.place_of(len(paper.text) - 1) == "paragraphe 7"
+
+
+def properties(run):
+    return None if run.rPr is None else run.rPr.xml
+
+
+def without_comments(path):
+    """Return the XML of a body without comment marks, adjacent runs of the same properties merged."""
+    body = docx.Document(str(path)).element.body
+    for mark in list(body.iter(qn("w:commentRangeStart"), qn("w:commentRangeEnd"), qn("w:commentReference"))):
+        marked = mark.getparent() if mark.tag == qn("w:commentReference") else mark
+        marked.getparent().remove(marked)
+    for run in list(body.iter(qn("w:r"))):
+        before = run.getprevious()
+        if before is not None and before.tag == run.tag and properties(before) == properties(run):
+            for child in reversed([child for child in before if child.tag != qn("w:rPr")]):
+                run.insert(0 if run.rPr is None else 1, child)
+            before.getparent().remove(before)
+    return re.sub(r"</w:t><w:t>", "", re.sub(r' xml:space="preserve"|\s*\n\s*', "", body.xml))
+
+
+def test_a_docx_is_given_back_with_comments_at_their_words_and_nothing_else_changed(tmp_path):
+    source = write_docx(tmp_path / "a.docx", REVISED + RICH, **NOTES)
+    paper = read_paper(source)
+    words = ["(Cass. soc., 12 mars", "17-31.442", "498-76", "Note une", "Encadré", "CA Douai\t21", "Conclusions"]
+    comments = [(at := paper.text.index(word), at + len(word), f"sur {word}") for word in words]
+    annotate_docx(source, tmp_path / "b.docx", comments)
+    assert read_paper(tmp_path / "b.docx") == paper
+    assert without_comments(tmp_path / "b.docx") == without_comments(source)
+    document = docx.Document(str(tmp_path / "b.docx"))
+    assert [comment.text for comment in document.comments] == [f"sur {word}" for word in words]
+    spans = [commented(document, comment.comment_id) for comment in document.comments]
+    assert spans == ["(Cass. soc., 12 mars", "17-31.442", "498-76", "", "Encadré.Encadré.", "CA Douai21", "Vu "]
+
+
+def commented(document, number):
+    """Return the text between the marks of a comment."""
+    start, end = f'<w:commentRangeStart w:id="{number}"/>', f'<w:commentRangeEnd w:id="{number}"/>'
+    xml = document.element.body.xml.partition(start)[2].partition(end)[0]
+    return "".join(re.findall(r"<w:t(?: [^>]*)?>([^<]*)</w:t>", xml.replace("<w:noBreakHyphen/>", "<w:t>-</w:t>")))
