@@ -143,6 +143,12 @@ def test_each_of_two_decisions_below_has_what_its_own_statement_says():
     assert details(row)[1].startswith("CASSE ET ANNULE, mais seulement en ce qu'il fixe la prime")
 
 
+def test_the_operative_part_prevails_over_the_term_that_the_source_gives():
+    quashes = "CASSE ET ANNULE l'arrêt rendu le 21 juin 2017 par la cour d'appel de Douai ;"
+    words = f"REJETTE le pourvoi de Mme Orsini ;\n\n{quashes}"
+    assert rulings(ruled(CASSATION, words), solution="Rejet") == {("SOC", "overrules", "appel douai 2017-06-21 @SOC")}
+
+
 def test_a_quashing_in_part_keeps_its_words_and_one_in_full_those_of_the_source():
     words = (
         "CASSE ET ANNULE, sauf en ce qu'il fixe la prime, l'arrêt rendu le 21 juin 2017 par la cour d'appel de Douai ;"

@@ -64,6 +64,10 @@ _DEMAND = re.compile(
 )
 _AGAINST = re.compile(r"(?<=\S)[ \u00a0]c/[ \u00a0](?=\S)")
 _CAPTION_END = re.compile(r"(?<!\bM)(?<!\bMM)(?<!\bMme)\.\s*|\s*[\n;:,(][\s]*|\s+-\s+")
+_NAME_AFTER_NUMBER = re.compile(
+    r"\bn\s?°\s?[\w.-]{5,12},\s(?P<name>(?:M\.|Mme|Mlle|[Ss]ociété|[Cc]ommune|[Vv]ille|[Aa]ssociation|[Ss]yndicat|[Ff]édération)"
+    r"\s[^\n.;:,]{2,60})(?=[,.])"
+)
 _CAPTION_NAME = re.compile(r"(?:(?:la |l['’]|le |les )?[a-zé]+ |M\. |MM\. )?[A-ZÀ-Þ][^\d«»]{1,60}")
 # "Maître des requêtes", "maître d'œuvre": not counsel.
 _OFFICE = re.compile(
@@ -208,16 +212,18 @@ def _court_fact(document: Document, node: Named) -> Iterator[GraphFact]:
 
 
 def _caption_facts(document: Document, node: Named) -> Iterator[GraphFact]:
-    """Yield the parties of a caption in one line: "Mme Orsini c/ société Valdor"."""
+    """Yield the parties of a caption in one line: "Mme Orsini c/ société Valdor", "n° 498765, Commune de Brasles,"."""
     text = document.content
-    for match in _AGAINST.finditer(text, 0, HEAD_CHARS) if node.type == "decision" else ():
-        before = max((cut.end() for cut in _CAPTION_END.finditer(text, 0, match.start())), default=0)
+    spans: list[Span] = []
+    for match in _AGAINST.finditer(text, 0, HEAD_CHARS):
+        before = [cut.end() for cut in _CAPTION_END.finditer(text, 0, match.start())]
         after = _CAPTION_END.search(text, match.end())
-        for start, end in ((before, match.start()), (match.end(), after.start() if after else len(text))):
-            name = text[start:end]
-            written = _CAPTION_NAME.fullmatch(name) and person_node("party", name, document.id)
-            if written:
-                yield GraphFact(written, node, "party_to", start, end)
+        spans += [(before[-1] if before else 0, match.start()), (match.end(), after.start() if after else len(text))]
+    spans += [match.span("name") for match in _NAME_AFTER_NUMBER.finditer(text, 0, TITLE_CHARS)]
+    for start, end in spans if node.type == "decision" else ():
+        name = text[start:end]
+        if _CAPTION_NAME.fullmatch(name) and (party := person_node("party", name, document.id)):
+            yield GraphFact(party, node, "party_to", start, end)
 
 
 def _in_full(facts: list[GraphFact]) -> list[GraphFact]:

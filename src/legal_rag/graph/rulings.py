@@ -52,18 +52,21 @@ _REQUESTED = re.compile(
 # Statements of an operative part.
 _OPENING = re.compile(r"[\s,:]*(?:(?:la\scour|le\stribunal|le\sconseil)\b[\s,:]*)?", re.IGNORECASE)
 _REVERSES = re.compile(
-    r"(?:casse|annule|infirme|r[ée]forme|[ée]mende)(?:nt)?\b"
-    rf"|[^;]{{0,120}}?\b{_NOUN}\b[^;]{{0,200}}?\b(?:est|sont)\s(?:annul|r[ée]form|infirm)",
+    r"(?P<done>(?:casse|annule|infirme|r[ée]forme|[ée]mende)(?:nt)?)\b"
+    rf"|[^;]{{0,120}}?\b{_NOUN}\b[^;]{{0,200}}?\b(?:est|sont)\s(?P<suffered>(?:annul|r[ée]form|infirm)\w+)",
     re.IGNORECASE,
 )
 _DATED = re.compile(rf"\b{_NOUN}\s(?:rendue?s?\s)?(?:du|le|en\sdate\sdu)\s(?=\d|1er)", re.IGNORECASE)
-_CONFIRMS = re.compile(r"confirme(?:nt)?\b", re.IGNORECASE)
-_REJECTS = re.compile(r"rejette(?:nt)?\b", re.IGNORECASE)
+_CONFIRMS = re.compile(r"(?P<done>confirme(?:nt)?)\b", re.IGNORECASE)
+_REJECTS = re.compile(r"(?P<done>rejette(?:nt)?)\b", re.IGNORECASE)
 _WITHDRAWS = re.compile(r"rabat(?:tent)?\b", re.IGNORECASE)
-_CORRECTS = re.compile(r"(?:rectifie(?:nt)?|ordonne\s(?:la|une)\srectification)\b", re.IGNORECASE)
+_CORRECTS = re.compile(
+    rf"(?:rectifie(?:nt)?|ordonne\s(?:la|une)\srectification)\b|dit\sque\b.{{0,20}}{_NOUN}\b.{{0,120}}\b(?:est|sera)\srectifi",
+    re.IGNORECASE,
+)
 _IN_PART = re.compile(
     r"\b(?:seulement|sauf|partiel\w*|partie|surplus|autres\sdispositions|seule?s?\s(?:dispositions?|chefs?))\b|\ben\s(?:ce|tant)\squ['’e]"
-    r"|[àa]\sl['’]exception\b",
+    rf"|[àa]\sl['’]exception\b|\barticles?\s[^;]{{1,40}}\b(?:d[ue]|de\sl['’])\s?{_NOUN}\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\bn\s?[°ºo]s?\s?(\d{5,8}|\d\d[A-Z]{2}\d{5})(?!\w)")
@@ -186,15 +189,20 @@ class _Reader:
         for below, *_ in stated:
             known, span = attacked.get(below.event, (below, (below.start, below.end)))
             attacked[below.event] = (known if known.number else below), span
-        days |= self._stated_days()
+        days |= {below.day for below, *_ in stated} | self._stated_days()
         if len(attacked) == len(days) == 1:
             ((below, span),) = attacked.values()
-            if ruling := self._by_outcome():
+            ruling = self._by_outcome()
+            kinds = {kind for _, kind, _ in stated} or {OVERRULES, UPHOLDS}
+            if self._level == APPEAL:
+                kinds.add(OVERRULES)  # of the rest of what it confirms
+            if ruling and ruling[0] in kinds:
                 yield Ruling(self._node, below.named(self._document.id), ruling[0], *span, detail=ruling[1])
-            if ruling or self._document.solution.strip():
                 return
-        for below, kind, words in stated:  # several decisions were attacked: of each, what its own statement says
-            detail = words[:DETAIL_CHARS] if is_in_part(words) else words.split()[0]
+            if not ruling and self._document.solution.strip():
+                return
+        # Several decisions were attacked, or the source's term for the outcome is wrong: its own words say what it did.
+        for below, kind, detail in stated:
             yield Ruling(self._node, below.named(self._document.id), kind, below.start, below.end, detail)
 
     def _by_outcome(self) -> tuple[str, str] | None:
@@ -234,19 +242,20 @@ class _Reader:
     def _in_head(self) -> list[Span]:
         head = self._text[:HEAD_CHARS]
         if not ADMINISTRATIVE.isdisjoint(words_of_value(self._document.juridiction)):
-            requested = _REQUESTED.search(head)
-            given = [match for match in _GIVEN.finditer(head) if requested and match["noun"] == requested["noun"]]
-            return [match.span() for match in given]
+            given = list(_GIVEN.finditer(head))
+            requested = {match["noun"] for match in _REQUESTED.finditer(head, given[-1].end())} if given else set()
+            return [match.span() for match in given if match["noun"] in requested]
         return [match.span() for match in _DEFERRED.finditer(head)][:1] if self._level == APPEAL else []
 
     def _stated(self) -> Iterator[tuple[_Described, str, str]]:
-        """Yield the decisions that statements of the operative part reverse or maintain, and the statement's words."""
+        """Yield the decisions that statements of the operative part reverse or maintain, and in which words."""
         for start, end in self._statements:
             words = self._words(start, end)
-            maintains = _CONFIRMS.match(words) or _REJECTS.match(words)
-            kind = OVERRULES if _REVERSES.match(words) else UPHOLDS if maintains else ""
-            if kind and (below := self._ruled_on(start, end, self._rank)):
-                yield below, kind, words
+            reverses = _REVERSES.match(words)
+            match = reverses or _CONFIRMS.match(words) or _REJECTS.match(words)
+            if match and (below := self._ruled_on(start, end, self._rank)):
+                detail = words[:DETAIL_CHARS] if is_in_part(words) else match[match.lastgroup or 0]
+                yield below, OVERRULES if reverses else UPHOLDS, detail
 
     def _stated_days(self) -> set[str]:
         """Return the days of the decisions that the operative part rules on: "confirme le jugement du 3 mai 2010"."""
@@ -317,21 +326,17 @@ class _Reader:
 
     def _corrected(self, start: int, end: int) -> Iterator[tuple[str, str, Span]]:
         """Yield the day, the number and the place of each decision that a statement names, by number or by day."""
-        cited = {
-            (ref.start, ref.end): ref for ref in reversed(self._document.reading.identifiers) if ref.kind != "article"
-        }
-        dated = {span: self._day_after(span[1]) for span in cited}
-        days = {cited[span].value: day for span, day in dated.items() if day}
+        refs = [ref for ref in self._document.reading.identifiers if ref.kind != "article"]
+        cited = {(ref.start, ref.end): ref.value for ref in reversed(refs)}  # of joined numbers the first, with all
+        days = {value: day for (_, last), value in cited.items() if (day := self._day_after(last))}
         places = [span for span in sorted(cited) if start <= span[0] < end and not is_in_quotation(self._text, span[0])]
-        for span in places:
-            if day := days.get(cited[span].value):
-                yield day, cited[span].value, span
-        if not places:
-            for known in find_dates(self._text[start:end])[:1]:
-                iso = known.value.isoformat()
-                numbers = sorted({number for number, other in days.items() if other == iso})
-                if _ANY_NOUN.search(self._text, start, start + known.start) and len(numbers) <= 1:
-                    yield iso, "".join(numbers), (start + known.start, start + known.end)
+        dated = [(days[cited[span]], cited[span], span) for span in places if cited[span] in days]
+        yield from dated
+        for known in [] if dated else find_dates(self._text[start:end])[:1]:
+            day = known.value.isoformat()
+            numbers = {cited[span] for span in places} or {number for number, other in days.items() if other == day}
+            if _ANY_NOUN.search(self._text, start, start + known.start) and len(numbers) <= 1:
+                yield day, "".join(numbers), (start + known.start, start + known.end)
 
     def _day_after(self, place: int) -> str:
         """Return the day behind a number: "n° 93-1321 rendue par le Conseil constitutionnel le 24 novembre 1993"."""
