@@ -25,8 +25,8 @@ MOST_BETWEEN = 130  # characters between court and day
 MOST_AFTER = 40  # characters behind both in which a number may follow
 MOST_BEFORE = 220  # characters of a sentence before its verb that are read
 MOST_QUOTED = 3000  # characters of a quotation
-DETAIL_CHARS = 200
-CACHED_COURTS = 5000
+DETAIL_CHARS = 200  # of the words of a ruling
+CACHED_COURTS = 5000  # spellings of courts whose key is remembered
 _RANKS = {"first": 0, "appeal": 1, "supreme": 2}
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
 _NOUN = r"(?:arr[êe]ts?|jugements?|ordonnances?|d[ée]cisions?)"
@@ -61,12 +61,14 @@ _CONFIRMS = re.compile(r"(?P<done>confirme(?:nt)?)\b", re.IGNORECASE)
 _REJECTS = re.compile(r"(?P<done>rejette(?:nt)?)\b", re.IGNORECASE)
 _WITHDRAWS = re.compile(r"rabat(?:tent)?\b", re.IGNORECASE)
 _CORRECTS = re.compile(
-    rf"(?:rectifie(?:nt)?|ordonne\s(?:la|une)\srectification)\b|dit\sque\b.{{0,20}}{_NOUN}\b.{{0,120}}\b(?:est|sera)\srectifi",
+    r"(?:rectifie(?:nt)?|ordonne\s(?:la|une)\srectification)\b"
+    rf"|dit\sque\b.{{0,20}}{_NOUN}\b.{{0,120}}\b(?:est|sera)\srectifi",
     re.IGNORECASE,
 )
 _IN_PART = re.compile(
-    r"\b(?:seulement|sauf|partiel\w*|partie|surplus|autres\sdispositions|seule?s?\s(?:dispositions?|chefs?))\b|\ben\s(?:ce|tant)\squ['’e]"
-    rf"|[àa]\sl['’]exception\b|\barticles?\s[^;]{{1,40}}\b(?:d[ue]|de\sl['’])\s?{_NOUN}\b",
+    r"\b(?:seulement|sauf|partiel\w*|(?:en|pour)\spartie|surplus|autres\sdispositions|seule?s?\s(?:dispositions?|chefs?))\b"
+    r"|\ben\s(?:ce|tant)\squ['’e]|[àa]\sl['’]exception\b"
+    rf"|\barticles?\s[^;]{{1,40}}\b(?:d[ue]|de\sl['’])\s?{_NOUN}\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\bn\s?[°ºo]s?\s?(\d{5,8}|\d\d[A-Z]{2}\d{5})(?!\w)")
