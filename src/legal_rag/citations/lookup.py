@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from legal_rag.citations.references import StatedArticle, StatedDecision
 from legal_rag.citations.sources import QuotedCorpus, SourceText, SourceTexts
+from legal_rag.citations.stated import StatedArticle, StatedDecision
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph, Node

@@ -10,18 +10,17 @@ from legal_rag.base.text import INVISIBLE, Span, normalized, storable
 from legal_rag.citations.checks import SurroundingsCheck
 from legal_rag.citations.claims import Claim, Quotation
 from legal_rag.citations.lookup import HEAD, Articles, Decisions, Held, Shelf, force_in_french
-from legal_rag.citations.references import (
-    QUOTED_WORDS,
+from legal_rag.citations.references import QUOTED_WORDS, find_references
+from legal_rag.citations.relevance import nearest_sentences
+from legal_rag.citations.sources import NearPassage
+from legal_rag.citations.stated import (
     Source,
     StatedArticle,
     StatedDecision,
     StatedLaw,
     StatedQuotation,
     UnreadReference,
-    find_references,
 )
-from legal_rag.citations.relevance import nearest_sentences
-from legal_rag.citations.sources import NearPassage
 from legal_rag.citations.verdicts import (
     WHAT_IN_FRENCH,
     Correction,
@@ -103,6 +102,7 @@ class _Verifier:
         self._shelf = Shelf(libraries)
         self._decisions, self._articles = Decisions(self._shelf), Articles(self._shelf)
         self._nearest_left = MAX_NEAREST
+        self._cited: dict[str, dict[tuple[str, str], Held]] = {}  # decisions by day
         self._checked: dict[Span, tuple[Reference, list[Held]]] = {}  # by place: what it may be the reference to
 
     def verify(self) -> Verification:
@@ -167,6 +167,8 @@ class _Verifier:
 
     def _keep(self, stated: Source, candidates: Sequence[Held], reference: Reference) -> Reference:
         self._checked[stated.start, stated.end] = reference, list(candidates)
+        for held in candidates:
+            self._cited.setdefault(held.document.decision_date, {})[held.key] = held
         return reference
 
     # Decisions
@@ -228,9 +230,7 @@ class _Verifier:
 
     def _cited_before(self, stated: StatedDecision) -> list[Held]:
         """Return the decisions that the text cites before and that were given on the day stated."""
-        day = stated.date.value.isoformat() if stated.date else ""
-        held = [one for _, some in self._checked.values() for one in some if one.document.decision_date == day]
-        return list({one.key: one for one in held}.values())
+        return list(self._cited.get(stated.date.value.isoformat(), {}).values()) if stated.date else []
 
     def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
         document, court = held.document, parse_court(stated.court)
