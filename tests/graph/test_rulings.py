@@ -140,13 +140,22 @@ def test_each_of_two_decisions_below_has_what_its_own_statement_says():
         ("SOC", "upholds", "appel douai 2016-05-03 @SOC"),
         ("SOC", "overrules", "appel douai 2017-06-21 @SOC"),
     }
-    assert details(row)[1].startswith("CASSE ET ANNULE, mais seulement en ce qu'il fixe la prime")
+    assert details(row)[0].startswith("CASSE ET ANNULE, mais seulement en ce qu'il fixe la prime")
 
 
 def test_the_operative_part_prevails_over_the_term_that_the_source_gives():
     quashes = "CASSE ET ANNULE l'arrêt rendu le 21 juin 2017 par la cour d'appel de Douai ;"
     words = f"REJETTE le pourvoi de Mme Orsini ;\n\n{quashes}"
     assert rulings(ruled(CASSATION, words), solution="Rejet") == {("SOC", "overrules", "appel douai 2017-06-21 @SOC")}
+
+
+def test_a_decision_that_is_quashed_on_one_pourvoi_is_quashed_though_the_other_is_rejected():
+    below = "l'arrêt rendu le 21 juin 2017 par la cour d'appel de Douai"
+    for words in (
+        f"REJETTE le pourvoi de M. Petit formé contre {below} ;\n\nCASSE ET ANNULE l'arrêt attaqué ;",
+        f"REJETTE le pourvoi de M. Petit formé contre {below} ;\n\nCASSE ET ANNULE {below} ;",
+    ):
+        assert rulings(ruled(CASSATION, words)) == {("SOC", "overrules", "appel douai 2017-06-21 @SOC")}
 
 
 def test_a_quashing_in_part_keeps_its_words_and_one_in_full_those_of_the_source():

@@ -195,16 +195,14 @@ class _Reader:
         if len(attacked) == len(days) == 1:
             ((below, span),) = attacked.values()
             ruling = self._by_outcome()
-            kinds = {kind for _, kind, _ in stated} or {OVERRULES, UPHOLDS}
-            if self._level == APPEAL:
-                kinds.add(OVERRULES)  # of the rest of what it confirms
-            if ruling and ruling[0] in kinds:
+            stated_kinds = {kind for _, kind, _ in stated} or {UPHOLDS}
+            if ruling and (ruling[0] == OVERRULES or UPHOLDS in stated_kinds):
                 yield Ruling(self._node, below.named(self._document.id), ruling[0], *span, detail=ruling[1])
                 return
             if not ruling and self._document.solution.strip():
                 return
         # Several decisions were attacked, or the source's term for the outcome is wrong: its own words say what it did.
-        for below, kind, detail in stated:
+        for below, kind, detail in sorted(stated, key=lambda ruling: ruling[1] != OVERRULES):
             yield Ruling(self._node, below.named(self._document.id), kind, below.start, below.end, detail)
 
     def _by_outcome(self) -> tuple[str, str] | None:
@@ -393,6 +391,7 @@ class _Reader:
         if of.rank < rank and of.day < day:
             done = match["done"]
             kind = _KINDS[without_accents(done)] if done else REJET
-            words = f"{kind} partielle" if is_in_part(match[0]) else kind
+            sentence = self._text[match.start() : self._sentence_end(match.end())]
+            words = f"{kind} partielle" if is_in_part(sentence) else kind
             made = UPHOLDS if kind in _MAINTAINED else OVERRULES
             yield Ruling(author, of.named(self._document.id), made, of.start, of.end, detail=words)
