@@ -77,13 +77,20 @@ _CHANGES = re.compile(
 )
 _VOID = re.compile(r"d[ée]clar\w+\snon\savenue?", re.IGNORECASE)
 # What a text reports: "la Cour de cassation a cassé l'arrêt …", "l'arrêt …, cassé par …".
-_HAS_DONE = re.compile(
+_DOING = ["cass", "annul", "infirm", "réform", "reform", "confirm", "rejet"]
+_HAS_DONE = Around(
     r"\ba\s(?:partiellement\s)?(?:(?P<done>cass|annul|infirm|r[ée]form|confirm)[ée](?:\set\sannul[ée])?\b[^.;«»]{0,200}?"
     rf"|(?P<refused>rejet)[ée]\s(?:le|l['’]|les)\s?(?:pourvoi|appel)s?\b[^.;«»]{{0,120}}?\bcontre\s)"
-    rf"\b(?P<of>(?:l['’]|le\s|la\s){_NOUN})\b"
+    rf"\b(?P<of>(?:l['’]|le\s|la\s){_NOUN})\b",
+    _DOING,
+    20,
+    270,
 )
-_DONE_BY = re.compile(
-    r"\b(?P<done>cass|annul|infirm|r[ée]form|confirm)[ée]e?(?:\set\sannul[ée]e?)?(?:\spartiellement|\sen\spartie)?\spar\b"
+_DONE_BY = Around(
+    r"\b(?P<done>cass|annul|infirm|r[ée]form|confirm)[ée]e?(?:\set\sannul[ée]e?)?(?:\spartiellement|\sen\spartie)?\spar\b",
+    _DOING[:-1],
+    0,
+    60,
 )
 _SUBJECT = re.compile(
     r"[\s,]*(?:\([^()]{0,60}\))?[\s,]*(?:(?:qui\s)?(?:a|avait|fut)\s(?:[ée]t[ée]\s)?)?(?:partiellement\s)?"
@@ -131,11 +138,14 @@ DESCRIBED = re.compile(
 )
 
 
-@lru_cache(CACHED_COURTS)
 def court_key(court: str, title: str) -> str:
     """Return the key of a document's court, without its chamber; from its title if need be; empty if unknown."""
-    named = [title[start:end] for start, end in find_courts(title)[:1]]
-    node = court_node(court) if court.strip() else court_node(*named)
+    return _court_key(court or title[slice(*next(iter(find_courts(title)), (0, 0)))])
+
+
+@lru_cache(CACHED_COURTS)
+def _court_key(court: str) -> str:
+    node = court_node(court)
     return node.key if node else ""
 
 
@@ -390,7 +400,7 @@ class _Reader:
         author, day, rank = by
         if of.rank < rank and of.day < day:
             done = match["done"]
-            kind = _KINDS[without_accents(done)] if done else REJET
+            kind = _KINDS[without_accents(done.lower())] if done else REJET
             sentence = self._text[match.start() : self._sentence_end(match.end())]
             words = f"{kind} partielle" if is_in_part(sentence) else kind
             made = UPHOLDS if kind in _MAINTAINED else OVERRULES
