@@ -257,6 +257,7 @@ def test_the_decision_below_finds_what_became_of_it(tmp_path, tiny_encoder):
     assert [edge.type for edge in graph.path("SOC", "CAD")] == ["overrules"]
 
 
+COLLEAGUE = DOUAI["content"].replace("Mme Orsini", "M. Petit")
 OTHER_CASE = DOUAI["content"].replace("Mme Orsini c/ société Valdor", "M. Petit c/ société Brumeval")
 
 
@@ -265,6 +266,7 @@ OTHER_CASE = DOUAI["content"].replace("Mme Orsini c/ société Valdor", "M. Peti
     [
         [{**DOUAI, "content": OTHER_CASE}],
         [DOUAI, {**DOUAI, "id": "CAD2", "title": "", "number": "15/02469", "content": OTHER_CASE}],
+        [{**DOUAI, "content": COLLEAGUE}],  # of the same employer
         [{**DOUAI, "decision_date": "2017-06-22"}],
         [{**DOUAI, "juridiction": "Cour d'appel de Rouen"}],
         [{**DOUAI, "content": DOUAI["content"].replace("Mme Orsini c/ société Valdor", "M. X... c/ Mme Y...")}],

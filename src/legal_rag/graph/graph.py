@@ -25,8 +25,10 @@ from legal_rag.graph.names import (
     is_distinctive,
     is_known_as,
     is_named_in,
+    is_organisation,
     is_reference,
     node_of,
+    words_of_key,
 )
 from legal_rag.graph.rulings import DESCRIBED, OVERRULES, UPHOLDS, court_key, described_key, is_in_part
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
@@ -61,7 +63,7 @@ _SELECT_EDGES = """
     WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
 """
 
-# A party whom at most so many decisions, or one in so many, have shows that two decisions are of one case.
+# Parties whom at most so many decisions, or one in so many, have tell of two decisions whether they are of one case.
 FEW_DECISIONS, FEW_OF = 5, 400
 LAST = "\U0010ffff"  # sorts behind all keys
 # The first kind that an outcome has says what became of the decision below.
@@ -473,9 +475,11 @@ class KnowledgeGraph:
         """Map keys of decisions described by court and day to the documents that they certainly are.
 
         That is the only document of that court and day with the number given, or else the only one of that court and
-        day, if the two decisions have a rare party in common.
+        day, if it is of one case with the decision that describes it.
         """
         parts = {key: match for key in keys if (match := DESCRIBED.fullmatch(key))}
+        if not parts:
+            return {}
         sql = """
             SELECT d.juridiction, d.title, d.decision_date, d.document_key, d.id
             FROM json_each(?) CROSS JOIN present AS d ON d.decision_date = value
@@ -490,7 +494,7 @@ class KnowledgeGraph:
                 same_day = self._with_number(same_day, match["number"])
             if len(same_day) == 1:
                 (doc_id,) = same_day.values()
-                if match["number"] or self._share_party(match["doc_id"], doc_id):
+                if match["number"] or self._are_of_one_case(match["doc_id"], doc_id):
                     documents[key] = doc_id
         return documents
 
@@ -501,22 +505,22 @@ class KnowledgeGraph:
         """
         return {key: documents[key] for (key,) in self._select(sql, _json(documents), number)}
 
-    def _share_party(self, first: str, second: str) -> bool:
-        """Tell whether a party of one of two decisions, whom few others have, is named in the other's text."""
-        if first not in self.library:
+    def _are_of_one_case(self, first: str, second: str) -> bool:
+        """Tell whether two decisions' texts have a person in common whom few others have as a party, or two bodies.
+
+        One body is not enough: an employer may have thirty decisions of one day.
+        """
+        if first == second or first not in self.library:
             return False
         few = max(FEW_DECISIONS, len(self.library) // FEW_OF)
         texts = {doc_id: without_accents(self.library.document(doc_id).content) for doc_id in (first, second)}
-        parties = [
-            (other, name) for doc_id, other in ((first, second), (second, first)) for name in self._parties(doc_id)
-        ]
-        return any(
-            is_named_in(texts[other], name) and len(self.decisions_of_party(name, few + 1)) <= few
-            for other, name in parties
-        )
-
-    def _parties(self, doc_id: str) -> list[str]:
-        return [name for _, _, name in self._party_rows([doc_id])]
+        common = {
+            " ".join(words_of_key(key)): 1 if is_organisation(name) else 2
+            for doc_id, key, name in self._party_rows([first, second])
+            if is_named_in(texts[first if doc_id == second else second], name)
+            and len(self.decisions_of_party(name, few + 1)) <= few
+        }
+        return sum(common.values()) >= 2
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
         """Return, by document, how often each key that it alone has is cited; versions of an article share theirs."""
