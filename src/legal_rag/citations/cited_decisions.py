@@ -10,7 +10,7 @@ from legal_rag.base.text import Span
 from legal_rag.citations.cited_text import DECISION, CitedText
 from legal_rag.citations.stated import StatedDecision, StatedOutcome, UnreadReference
 from legal_rag.citations.wording import CONTENT_WORD
-from legal_rag.law import SERIES
+from legal_rag.law import SERIES, Identifier
 from legal_rag.law.courts import parse_court
 from legal_rag.law.outcomes import ELIGIBLE, STATED
 from legal_rag.law.scanning import BLANK
@@ -344,11 +344,12 @@ class _DecisionReader:
             point=point,
         )
         numbers = [part for part in run if part.kind == "number"]
+        names = {part: tuple(_as_of(name, court) for name in self._text.names[part.start]) for part in numbers}
         if len(numbers) == 1:
-            yield decision._replace(names=tuple(self._text.names[numbers[0].start]))
+            yield decision._replace(names=names[numbers[0]])
             return
         for part in numbers:
-            yield decision._replace(start=part.start, end=part.end, names=tuple(self._text.names[part.start]))
+            yield decision._replace(start=part.start, end=part.end, names=names[part])
         if not numbers:
             yield decision
 
@@ -408,6 +409,13 @@ class _DecisionReader:
                     continue
                 court = self._text.last_court(start, start + match.start())
                 yield StatedOutcome(kind, start + match.start(), start + match.end(), court)
+
+
+def _as_of(name: Identifier, court: str) -> Identifier:
+    """Return a number as the court writes it: "n° 2219952" of the Cour de cassation is the pourvoi 22-19.952."""
+    if name.kind == "number" and len(name.value) == 7 and name.value.isdecimal() and court and _may_be_cassation(court):
+        return name._replace(kind="pourvoi", value=f"{name.value[:2]}-{name.value[2:]}")
+    return name
 
 
 def _may_be_same(decision: StatedDecision, other: StatedDecision) -> bool:

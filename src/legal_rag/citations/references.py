@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 
 from legal_rag.base.text import Span
 from legal_rag.citations.cited_decisions import find_decisions, find_unread
@@ -64,6 +65,13 @@ _VERSION = re.compile(
 )
 _YEAR = re.compile(r"\W{0,3}((?:1[89]|20)\d\d)(?!\d)")
 _UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
+_OF_CODE = re.compile(r"\s?\)?,?\s(?:du|de la|des)\s", re.IGNORECASE)
+# What stands between the two numbers of one article: "L. 122-14-4, devenu L. 1235-3".
+_RENUMBERED = re.compile(
+    r"[^.;«»()]{0,80}?[\s,(]+(?:aujourd['’]hui|devenue?|désormais|actuel(?:lement)?|anciennement|anc(?:ien(?:ne)?s?|\.)|ex)\W{1,3}"
+    r"(?:(?:l['’])?art(?:icle|\.)\s?)?",
+    re.IGNORECASE,
+)
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 
@@ -92,14 +100,32 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
     named: dict[int, ArticleNumber | Identifier] = {}
     named |= {name.start: name for name in find_abbreviated_articles(text.plain)}
     named |= {name.start: name for name in text.articles if name.code or name.start not in named}
+    names = [name for _, name in sorted(named.items())]
+    behind = {code.start: code.end for code in find_texts(text.plain, []) if code.kind == "code"}
+    codes = [name.code or _code_behind(text, name, behind) for name in names]
+    renumbered = [_RENUMBERED.fullmatch(text.plain, one.end, other.start) for one, other in pairwise(names)]
+    for number, match in enumerate(renumbered):
+        if match:  # both are of one code: "L. 122-14-4, devenu L. 1235-3"
+            codes[number] = codes[number] or codes[number + 1]
+            codes[number + 1] = codes[number + 1] or codes[number]
     articles: list[StatedArticle] = []
-    for start, name in sorted(named.items()):
-        code = name.code or _code_before(text, name, articles[-MOST_BEFORE:])
-        if code:
-            former = FORMER.search(text.plain, *text.sentence_around(start, 200)) is not None
-            row = name.end, name.value, code, former, text.sentence_at(start), _find_version(text, name.end)
-            articles.append(StatedArticle(start, *row, is_guess=not name.code))
+    for number, (name, code) in enumerate(zip(names, codes, strict=True)):
+        link = renumbered[number - 1] if number else None
+        former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) or (
+            link and "ancien" in link.group()
+        )
+        guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
+        if code or guess:
+            row = name.end, name.value, code or guess, bool(former), text.sentence_at(name.start)
+            articles.append(StatedArticle(name.start, *row, _find_version(text, name.end), bool(guess)))
     return articles
+
+
+def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mapping[int, int]) -> str:
+    """Return the code named right behind an article, after a parenthesis or an apposition; "" if there is none."""
+    match = _OF_CODE.match(text.plain, name.end)
+    end = codes.get(match.end()) if match else None
+    return " ".join(text.plain[match.end() : end].lower().split()) if match and end else ""
 
 
 def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequence[StatedArticle]) -> str:
