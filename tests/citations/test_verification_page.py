@@ -166,10 +166,10 @@ def test_a_comment_says_the_status_what_is_right_and_the_source_with_its_address
 
 
 def test_a_notebook_shows_the_counts_what_was_not_read_and_a_table_of_what_is_not_confirmed():
-    checked = verification(of("confirmed"), of("absent"), of("wrong", "<b>n° 1</b>"), unread=(NOT_READ,))
+    checked = verification(of("absent"), of("absent"), of("wrong", "<b>n° 1</b>"), unread=(NOT_READ,))
     page = Page(checked._repr_html_())
-    assert page.text().startswith(f"\n{NOT_READ}\n1 faux, 1 absent de l'index, 1 confirmé")
-    assert re.findall("note .", page.text()) == ["note 3", "note 2"]
+    assert page.text().startswith(f"\n{NOT_READ}\n1 faux, 2 absents de l'index")
+    assert re.findall("note .", page.text()) == ["note 3", "note 1", "note 2"]
     assert "b" not in [tag for tag, _ in page.tags]
 
 

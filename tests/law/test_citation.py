@@ -92,7 +92,7 @@ def test_a_decision_is_cited_from_its_columns(fields, expected):
         ("Code du travail, article Annexe I à l'article R4312-1", "C. trav., annexe I à l'article R. 4312-1"),
         ("Code de procédure pénale, article R*53-8", "CPP, art. R.* 53-8"),
         ("Code électoral, article LO128", "C. élect., art. LO 128"),
-        ("Code de la mutualité, article L. 111-1", "Code de la mutualité, art. L. 111-1"),
+        ("Code de déontologie, article L. 111-1", "Code de déontologie, art. L. 111-1"),
         ("Article 1240 du code civil", "C. civ., art. 1240"),
     ],
 )

@@ -165,10 +165,106 @@ def test_numbers_of_statutes_and_of_other_things_are_no_decisions(text):
         ("A 13", []),
         ("article L. 1152-1 du code précité", [("L1152-1", "")]),
         ("article L. 1152-1 du code prévoit que", [("L1152-1", "")]),
+        ("L.1232-1du code du travail", [("L1232-1", "code du travail")]),
+        ("l'article1240 du code civil", [("1240", "code civil")]),
+        ("art 1240 du code civil", [("1240", "code civil")]),
+        ("L. 1232-1, L. 1232-2 et R. 1232-3 du code du travail",
+         [("L1232-1", "code du travail"), ("L1232-2", "code du travail"), ("R1232-3", "code du travail")]),
+        ("articles L. 1232-1 à L. 1232-5 du code du travail",
+         [("L1232-1", "code du travail"), ("L1232-5", "code du travail")]),
+        ("articles 620, alinéa 1er, et 625 du code de procédure civile",
+         [("620", "code de procédure civile"), ("625", "code de procédure civile")]),
+        ("articles L. 411-31, II, 1° et 3°, L. 411-35 du code rural",
+         [("L411-31", "code rural et de la pêche maritime"), ("L411-35", "code rural et de la pêche maritime")]),
+        ("l'article L. 2315-94, 2°, du code du travail", [("L2315-94", "code du travail")]),
+        ("art. 1240 et s. du code civil", [("1240", "code civil")]),
+        ("articles R. 4127-3 et suivants du code de la santé publique", [("R4127-3", "code de la santé publique")]),
+        ("article L. 122-14-4 de l'ancien code du travail", [("L122-14-4", "code du travail")]),
+        ("article 700 du nouveau code de procédure civile", [("700", "code de procédure civile")]),
+        ("article 9 (ancien) du code civil", [("9", "code civil")]),
+        ("l'article 1240 du code civil et l'article 9 du même code", [("1240", "code civil"), ("9", "code civil")]),
+        ("l'article 1240 du code civil, et l'article 9 dudit code", [("1240", "code civil"), ("9", "code civil")]),
+        ("l'article 9 du même code", [("9", "")]),
+        ("ARTICLE L. 111-1 DU CODE DE LA SECURITE SOCIALE", [("L111-1", "code de la sécurité sociale")]),
+        ("l'article L. 311-3 bis A du code du travail", [("L311-3 BIS A", "code du travail")]),
+        ("article 1649 quater B quinquies du code général des impôts",
+         [("1649 QUATER B QUINQUIES", "code général des impôts")]),
+        ("l'annexe 1-2 du code de l'action sociale et des familles",
+         [("ANNEXE 1-2", "code de l'action sociale et des familles")]),
+        ("Code de l'action sociale et des familles, article Annexe 1-2",
+         [("ANNEXE 1-2", "code de l'action sociale et des familles")]),
+        ("une annexe 1 au contrat", []),
     ],
 )  # fmt: skip
 def test_articles_have_one_form_each_with_its_code(text, expected):
     assert [(one.value, one.code) for one in find_identifiers(text) if one.kind == "article"] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("art. L. 111-3 COJ, L. 113-4 CJPM, L. 57 LPF, 414-1 C. civ., 700 CPC et 706-3 CPP",
+         [("L111-3", "code de l'organisation judiciaire"), ("L113-4", "code de la justice pénale des mineurs"),
+          ("L57", "livre des procédures fiscales"), ("414-1", "code civil"), ("700", "code de procédure civile"),
+          ("706-3", "code de procédure pénale")]),
+        ("1240 c. civ.", [("1240", "code civil")]),
+        ("C. civ. art. 1240", [("1240", "code civil")]),
+        ("Code civ., art. 1240 et 1241", [("1240", "code civil"), ("1241", "code civil")]),
+        ("art. 1240 C. civ., art. 700 CPC", [("1240", "code civil"), ("700", "code de procédure civile")]),
+        ("CPC, art. 700 ; C. civ., art. 1240", [("700", "code de procédure civile"), ("1240", "code civil")]),
+        ("art. 1240 et s. C. civ.", [("1240", "code civil")]),
+        ("art. 1240 anc. C. civ.", [("1240", "code civil")]),
+        ("art. 700, al. 2, CPC", [("700", "code de procédure civile")]),
+        ("art. L. 121-1, I, 2° C. consom.", [("L121-1", "code de la consommation")]),
+        ("C. trav. L. 1237-11", [("L1237-11", "code du travail")]),
+        ("art L. 1237-11 C trav", [("L1237-11", "code du travail")]),
+        ("art. L 1232-1 et L 1232-2 C.trav.", [("L1232-1", "code du travail"), ("L1232-2", "code du travail")]),
+        ("L. 32 C. postes et R. 1 C. transp.",
+         [("L32", "code des postes et des communications électroniques"), ("R1", "code des transports")]),
+        ("art. 311-1 CP", [("311-1", "code pénal")]),
+        ("n° 17-31.442, C. trav., art. L. 1237-11", [("L1237-11", "code du travail")]),
+        ("311-1 CP", []),
+        *((text, []) for text in ("le 12 mai 2010 CGI", "en 2019 CPI", "p. 39 CGI", "2010, CGI", "12 cpc")),
+    ],
+)  # fmt: skip
+def test_an_article_is_read_before_and_after_an_abbreviated_code(text, expected):
+    assert [(one.value, one.code) for one in find_abbreviated_articles(text)] == expected
+
+
+# Codes in force, and former ones that briefs cite.
+CODES = """
+code civil; code de commerce; code de déontologie des architectes; code de déontologie médicale
+code de justice administrative; code de justice militaire; code de l'action sociale et des familles; code de l'artisanat
+code de l'aviation civile; code de l'éducation; code de l'énergie; code de l'environnement; code de l'urbanisme
+code de l'entrée et du séjour des étrangers et du droit d'asile; code de l'expropriation pour cause d'utilité publique
+code de l'organisation judiciaire; code de la commande publique; code de la consommation; code de la défense
+code de la construction et de l'habitation; code de la justice pénale des mineurs; code de la mutualité; code de la route
+code de la Légion d'honneur, de la Médaille militaire et de l'ordre national du Mérite; code de la nationalité française
+code de la propriété intellectuelle; code de la santé publique; code de la sécurité intérieure; code des assurances
+code de la sécurité sociale; code de la voirie routière; code de procédure civile; code de procédure pénale
+code des communes; code des communes de la Nouvelle-Calédonie; code des douanes; code des débits de boissons
+code des douanes de Mayotte; code des impositions sur les biens et services; code des juridictions financières
+code des instruments monétaires et des médailles; code des pensions civiles et militaires de retraite; code du sport
+code des pensions de retraite des marins français du commerce, de pêche ou de plaisance; code des marchés publics
+code des pensions militaires d'invalidité et des victimes de guerre; code des ports maritimes; code des transports
+code des postes et des communications électroniques; code des procédures civiles d'exécution; code du tourisme
+code des relations entre le public et l'administration; code disciplinaire et pénal de la marine marchande
+code du cinéma et de l'image animée; code du domaine de l'État; code du patrimoine; code du service national
+code du domaine public fluvial et de la navigation intérieure; code du travail; code du travail maritime
+code électoral; code forestier; code du sport; code général de la fonction publique; code général des collectivités territoriales
+code général de la propriété des personnes publiques; code général des impôts; code minier; code pénal
+code monétaire et financier; code pénitentiaire; code rural et de la pêche maritime; livre des procédures fiscales
+"""
+
+
+@pytest.mark.parametrize("code", [name.strip() for name in CODES.replace("\n", ";").split(";") if name.strip()])
+def test_the_name_of_every_code_is_read_whole(code):
+    for written in (code, code.replace("'", "’"), code.upper()):
+        text = f"l'article L. 111-1 du {written}, dans sa rédaction"
+        (article,) = find_identifiers(text)
+        assert article.code.startswith(code.lower())
+        (name,) = find_texts(text, [])
+        assert text[name.start : name.end] == written
 
 
 def test_identifiers_come_in_the_order_of_the_text_and_an_article_s_number_has_one_form():

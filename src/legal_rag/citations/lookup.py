@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from legal_rag.citations.references import StatedArticle, StatedDecision
 from legal_rag.citations.sources import QuotedCorpus, SourceText, SourceTexts
+from legal_rag.citations.stated import StatedArticle, StatedDecision
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
-from legal_rag.graph import KnowledgeGraph
+from legal_rag.graph import KnowledgeGraph, Node
 from legal_rag.graph.names import DOCUMENT
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import legal_citation
@@ -151,6 +151,17 @@ class Shelf:
         return [
             self.get(library, doc_id) for library, graph in graphs if graph for doc_id in graph.decisions_of_party(name)
         ]
+
+    def law(self, name: str) -> Node | None:
+        """Return a law, an ordinance or a decree as the decisions of a Library cite it."""
+        for graph in filter(None, self._graphs.values()):
+            try:
+                node = graph.find(name)
+            except LookupError:
+                continue
+            if node.type == "statute":
+                return node
+        return None
 
     @cached_property
     def _graphs(self) -> dict[Path, KnowledgeGraph | None]:

@@ -26,6 +26,12 @@ IN_FRENCH: Mapping[Status, str] = {
     "out_of_scope": "hors du champ",
     "confirmed": "confirmé",
 }
+PLURALS: Mapping[Status, str] = {
+    "absent": "absents de l'index",
+    "ambiguous": "ambigus",
+    "unread": "non lus",
+    "confirmed": "confirmés",
+}
 Kind = Literal["decision", "article", "law", "quotation"]
 What = Literal["date", "court", "outcome", "number", "article", "words", "source", "speaker", "point", "version"]
 WHAT_IN_FRENCH: Mapping[What, str] = {
@@ -186,4 +192,6 @@ class Verification:
 def counted(references: Sequence[Reference]) -> str:
     """Say in French how many references have each status."""
     counts = Counter(reference.status for reference in references)
-    return ", ".join(f"{counts[status]} {IN_FRENCH[status]}" for status in STATUSES if counts[status])
+    several = {status: PLURALS.get(status, IN_FRENCH[status]) for status in STATUSES}
+    named = ((n, (several if n > 1 else IN_FRENCH)[status]) for status in STATUSES if (n := counts[status]))
+    return ", ".join(f"{n} {words}" for n, words in named)

@@ -9,18 +9,18 @@ from typing import Any
 from legal_rag.base.text import INVISIBLE, Span, normalized, storable
 from legal_rag.citations.checks import SurroundingsCheck
 from legal_rag.citations.claims import Claim, Quotation
-from legal_rag.citations.lookup import Articles, Decisions, Held, Shelf, force_in_french
-from legal_rag.citations.references import (
-    QUOTED_WORDS,
+from legal_rag.citations.lookup import HEAD, Articles, Decisions, Held, Shelf, force_in_french
+from legal_rag.citations.references import QUOTED_WORDS, find_references
+from legal_rag.citations.relevance import nearest_sentences
+from legal_rag.citations.sources import NearPassage
+from legal_rag.citations.stated import (
     Source,
     StatedArticle,
     StatedDecision,
+    StatedLaw,
     StatedQuotation,
     UnreadReference,
-    find_references,
 )
-from legal_rag.citations.relevance import nearest_sentences
-from legal_rag.citations.sources import NearPassage
 from legal_rag.citations.verdicts import (
     WHAT_IN_FRENCH,
     Correction,
@@ -34,7 +34,7 @@ from legal_rag.citations.verdicts import (
 )
 from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
-from legal_rag.law import SERIES
+from legal_rag.law import SERIES, find_dates
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CourtName, parse_court
 from legal_rag.law.outcomes import STATED_KINDS
@@ -44,6 +44,7 @@ KINDS: Mapping[type, Kind] = {
     StatedDecision: "decision",
     UnreadReference: "decision",
     StatedArticle: "article",
+    StatedLaw: "law",
     StatedQuotation: "quotation",
 }
 MAX_CHARS = 2_000_000  # of a text; about a thousand pages
@@ -58,11 +59,13 @@ SHOWN = 0.4  # from which the nearest passage of its source is shown
 NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # reported for one quotation
+HEADING = 1500  # characters of a text in which it gives its own case's number
 LIST_GAP = 60  # characters between two sources given together
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
+_RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
 _COURT_OF_KIND = {"pourvoi": "cassation", **dict.fromkeys(SERIES, "constitutionnel")}
 
@@ -99,6 +102,7 @@ class _Verifier:
         self._shelf = Shelf(libraries)
         self._decisions, self._articles = Decisions(self._shelf), Articles(self._shelf)
         self._nearest_left = MAX_NEAREST
+        self._cited: dict[str, dict[tuple[str, str], Held]] = {}  # decisions by day
         self._checked: dict[Span, tuple[Reference, list[Held]]] = {}  # by place: what it may be the reference to
 
     def verify(self) -> Verification:
@@ -110,6 +114,8 @@ class _Verifier:
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
         references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
+        laws = self._limit_items(stated.laws, MAX_REFERENCES, "lois et décrets cités")
+        references += map(self._verify_law, laws)
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
@@ -134,7 +140,7 @@ class _Verifier:
 
     def _report(
         self,
-        stated: StatedDecision | StatedArticle | StatedQuotation | UnreadReference,
+        stated: StatedDecision | StatedArticle | StatedLaw | StatedQuotation | UnreadReference,
         status: Status,
         reason: str,
         held: Held | None = None,
@@ -161,6 +167,8 @@ class _Verifier:
 
     def _keep(self, stated: Source, candidates: Sequence[Held], reference: Reference) -> Reference:
         self._checked[stated.start, stated.end] = reference, list(candidates)
+        for held in candidates:
+            self._cited.setdefault(held.document.decision_date, {})[held.key] = held
         return reference
 
     # Decisions
@@ -183,6 +191,8 @@ class _Verifier:
             return self._keep(
                 stated, [], self._report(stated, "unread", "Aucune décision de l'index n'a cette partie.")
             )
+        if not best and stated.start < HEADING and not (stated.court or stated.date) and _is_roll_number(stated):
+            return None  # of the case at hand
         if not best or (joined and corrections):
             return self._keep(stated, [], self._report_missing(stated))
         if corrections and _is_of_another_court(stated, corrections):
@@ -220,9 +230,7 @@ class _Verifier:
 
     def _cited_before(self, stated: StatedDecision) -> list[Held]:
         """Return the decisions that the text cites before and that were given on the day stated."""
-        day = stated.date.value.isoformat() if stated.date else ""
-        held = [one for _, some in self._checked.values() for one in some if one.document.decision_date == day]
-        return list({one.key: one for one in held}.values())
+        return list(self._cited.get(stated.date.value.isoformat(), {}).values()) if stated.date else []
 
     def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
         document, court = held.document, parse_court(stated.court)
@@ -233,6 +241,9 @@ class _Verifier:
         if stated.date and not held.is_of_day(stated.date.value.isoformat()):
             right = legal_date(document.decision_date) or document.decision_date
             corrections.append(Correction("date", legal_date(stated.date.value.isoformat()), right))
+        given = _RULING.search(document.content[:HEAD]) if stated.ruling else None
+        if given and given[1] != stated.ruling:
+            corrections.append(Correction("number", f"arrêt n° {stated.ruling}", f"arrêt n° {given[1]}"))
         corrections += islice(self._outcome_corrections(stated, held), 1)
         points = self._shelf.text(held).points if stated.point else {}
         if points and stated.point not in points:
@@ -284,6 +295,22 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
             reason = f"Absent de l'index, qui a d'autres articles du {code}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
+
+    # Laws
+
+    def _verify_law(self, stated: StatedLaw) -> Reference:
+        """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
+        node = self._shelf.law(stated.name)
+        if node is None:
+            return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
+        cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
+        days = {day.value for day in find_dates(node.name)}
+        if stated.date and days and stated.date.value not in days:
+            corrections = (Correction("date", legal_date(stated.date.value.isoformat()), node.name),)
+            status: Status = "wrong" if node.cited > 1 else "ambiguous"  # one decision may be mistaken
+            return self._report(stated, status, f"Cité dans {cited} : {node.name}.", corrections=corrections)
+        checked: tuple[What, ...] = ("date",) if stated.date else ("number",)
+        return self._report(stated, "confirmed", f"Cité ainsi dans {cited} : {node.name}.", checked=checked)
 
     # Quotations
 
@@ -492,6 +519,10 @@ def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correctio
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
     return bool(kinds) and kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+
+
+def _is_roll_number(stated: StatedDecision) -> bool:
+    return {name.kind for name in stated.names} == {"rg"}
 
 
 def _is_within(span: Span, place: Span | None) -> bool:

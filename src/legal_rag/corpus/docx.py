@@ -16,6 +16,7 @@ from legal_rag.base.files import write_whole
 from legal_rag.base.text import normalized, storable
 from legal_rag.corpus.papers import (
     PAGE_NUMBER,
+    SYMBOLS,
     Paper,
     PaperWriter,
     PlaceMark,
@@ -41,7 +42,7 @@ _SKIPPED = frozenset("pPr rPr sdtPr sdtEndPr sectPr tblPr trPr tcPr instrText de
 _SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _TEXTS = frozenset({"t", "sym", "softHyphen", "footnoteReference", "endnoteReference", *_SIGNS})
 _ORNAMENTS = re.compile(r"symbol|(?:wing|web)dings", re.IGNORECASE)  # fonts whose letters are signs
-_SYMBOLS = {0xF000 + code: "°" if code == 0xB0 else " " for code in range(0x100)} | {0xAD: None}
+_SYMBOLS = SYMBOLS | {0xAD: None}
 _QUOTING = re.compile(r"(?:intense ?)?quot|block ?text|citations?(?! (?:juri|source))", re.IGNORECASE)
 _TYPED_NUMBER = re.compile(r"(\d{1,3})\s?[.)°–—-]\s")
 _UNITS = re.compile(r"\b[cdk]?m$")  # "m²" is no note

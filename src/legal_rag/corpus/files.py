@@ -4,7 +4,6 @@ import codecs
 import functools
 import gzip
 import html
-import logging
 import re
 import threading
 import zlib
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from legal_rag.base.text import REPLACEMENT, normalized, read_words, storable
 from legal_rag.corpus.docx import read_docx
 from legal_rag.corpus.papers import Paper, RefusedError
+from legal_rag.corpus.pdf import read_pdf
 from legal_rag.corpus.plain import paper_of_text
 
 if TYPE_CHECKING:
@@ -61,13 +61,15 @@ def read_paper(path: str | Path) -> Paper:
             kind = "DOCX"
         elif head.startswith(b"\xd0\xcf\x11\xe0"):
             raise RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
-        paper = {"PDF": _read_pdf, "DOCX": read_docx, "text": _read_text}[kind](path)
+        paper = {"PDF": read_pdf, "DOCX": read_docx, "text": _read_text}[kind](path)
     except RefusedError as error:
         raise ValueError(f"{path}: {error}") from error
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
         raise ValueError(f"{path}: unreadable {kind} ({error_line(error)})") from error
     if not paper.text.strip():
-        scanned = " (expected a PDF with text: run OCR on scanned pages first)" * (kind == "PDF")
+        scanned = " (expected a PDF with text; scanned pages are read if tesseract with French is installed)" * (
+            kind == "PDF"
+        )
         raise ValueError(f"{path}: no text in this file{scanned}")
     return paper
 
@@ -126,16 +128,6 @@ def _read_text(path: Path) -> Paper:
     paper = paper_of_text(clean_text(text, is_html=True) if is_html else text)
     notice = f"{lost} caractère(s) de ce fichier sont illisibles : son encodage ne les définit pas."
     return paper._replace(notices=(*paper.notices, notice)) if lost else paper
-
-
-def _read_pdf(path: Path) -> Paper:
-    from pypdf import PdfReader
-
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # repairs are not worth a warning; unreadable files raise
-    reader = PdfReader(path)
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise RefusedError("encrypted (expected a PDF without password)")
-    return paper_of_text("\f".join(page.extract_text() for page in reader.pages))
 
 
 _LISTS = read_words("legal_rag.corpus")

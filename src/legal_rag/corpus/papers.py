@@ -11,8 +11,19 @@ from legal_rag.law.sentences import ABBREVIATIONS
 
 PlaceKind = Literal["page", "paragraph", "note", "margin"]  # margin: headers and footers of pages
 Gap = Literal["line", "block", "page"]
+# What symbol fonts show for the codes that they use, in Word and in PDFs: a degree sign, else a bullet or an ornament.
+SYMBOLS = {0xF000 + code: "°" if code == 0xB0 else "•" for code in range(0x100)}
 PAGE_NUMBER = re.compile(
     r"(?:[-–—]\s*\d{1,4}\s*[-–—]|\[?page\s+\d{1,4}(?:\s*(?:/|sur|de|of)\s*\d{1,4})?\]?)", re.IGNORECASE
+)
+EDGE_NUMBER = re.compile(r"(?:p\.\s*)?\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?", re.IGNORECASE)
+# The page's number in a header or footer.
+_NUMBER_OF_PAGE = re.compile(
+    r"[\s|·–—-]+(?:p\.|page)?\s*\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?$|^(?:p\.|page)?\s*\d{1,4}\s*[|·–—-]\s", re.IGNORECASE
+)
+_ITEM = re.compile(
+    r"(?:[-*•·◦▪●○■–—+]|\(?\d{1,3}[.)°](?:\s?[-–—])?|\(?[a-zà-ÿ]{1,4}\)|[A-Z]\)|\(?(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})[.)]"
+    r"|[A-Z]\.?\s?[-–—]|[IVX]+\s?[-–—])\s+(?=\S)"
 )
 
 
@@ -166,6 +177,16 @@ _HYPHEN = re.compile(r"([^\W\d_]+)([-‐\u00ad\u0002])$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LISTS = read_words("legal_rag.corpus")
 _FUNCTION_WORDS, _COMPOUNDS = frozenset(_LISTS["function_words"]), frozenset(_LISTS["compounds"])
+
+
+def key_of_margin(text: str) -> str:
+    """Return a header or footer without the page's number: equal for two pages."""
+    return " ".join(_NUMBER_OF_PAGE.sub("", text.strip()).split())
+
+
+def is_item(text: str) -> bool:
+    """Does a line begin an item of a list: "- ", "1. ", "a) ", "II. "?"""
+    return bool(_ITEM.match(text))
 
 
 def vocabulary_of(text: str) -> frozenset[str]:

@@ -6,7 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from legal_rag.base.text import normalized, storable
-from legal_rag.corpus.papers import PAGE_NUMBER, Gap, Line, Paper, PaperWriter, is_unfinished, needs_more, vocabulary_of
+from legal_rag.corpus.papers import (
+    EDGE_NUMBER,
+    PAGE_NUMBER,
+    Gap,
+    Line,
+    Paper,
+    PaperWriter,
+    is_item,
+    is_unfinished,
+    key_of_margin,
+    needs_more,
+    vocabulary_of,
+)
 
 MIN_WIDTH = 30  # characters: shorter lines were not cut by a page's width
 NARROW = 130  # characters; a text with many longer lines has one paragraph a line
@@ -22,15 +34,6 @@ _MAIL_FIELD = re.compile(_FIELD, re.IGNORECASE)
 _SENDER = re.compile(r"[>\s*_]*(?:De|From)[*_]*\s?:", re.IGNORECASE)
 _REPLY = re.compile(r"\b(?:a écrit|wrote)\s?:\s*$|^-{2,}\s?(?:Message d'origine|Message transféré|Original Message)")
 _MARKS = re.compile(r"\s{0,3}(?:>[ \t]?)+")
-_EDGE_NUMBER = re.compile(r"(?:p\.\s*)?\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?", re.IGNORECASE)
-# The page's number in a header or footer.
-_NUMBER_OF_PAGE = re.compile(
-    r"[\s|·–—-]+(?:p\.|page)?\s*\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?$|^(?:p\.|page)?\s*\d{1,4}\s*[|·–—-]\s", re.IGNORECASE
-)
-_ITEM = re.compile(
-    r"(?:[-*•·◦▪●○■–—+]|\(?\d{1,3}[.)°](?:\s?[-–—])?|\(?[a-zà-ÿ]{1,4}\)|[A-Z]\)|\(?(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})[.)]"
-    r"|[A-Z]\.?\s?[-–—]|[IVX]+\s?[-–—])\s+(?=\S)"
-)
 _TITLE = re.compile(r"#{1,6}\s+(?=\S)")
 _RULE = re.compile(r"\s*(?:(?:[-*_=]\s*){3,}|(?:```|~~~)\w*)\s*$")
 _ROW_RULE = re.compile(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?\s*$")
@@ -108,7 +111,7 @@ def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
     pages = [part for part in map(_stripped, parts) if part]
     edges = [_edges(page) for page in pages]
     counts = Counter(
-        key for page, edge in zip(pages, edges, strict=True) for key in {_key(page[at].text) for at in edge}
+        key for page, edge in zip(pages, edges, strict=True) for key in {key_of_margin(page[at].text) for at in edge}
     )
     margins: dict[str, str] = {}
     raw: list[_Raw] = []
@@ -116,10 +119,10 @@ def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
         dropped = set()
         for at in edge:
             words = page[at].text.strip()
-            if _EDGE_NUMBER.fullmatch(words) and len(pages) > 1 and at in (edge[0], edge[-1]) and "\f" in text:
+            if EDGE_NUMBER.fullmatch(words) and len(pages) > 1 and at in (edge[0], edge[-1]) and "\f" in text:
                 dropped.add(at)
-            elif len(pages) > 1 and counts[_key(words)] > 1 and _key(words):
-                margins.setdefault(_key(words), words)
+            elif len(pages) > 1 and counts[key_of_margin(words)] > 1 and key_of_margin(words):
+                margins.setdefault(key_of_margin(words), words)
                 dropped.add(at)
         rest = _stripped([line for at, line in enumerate(page) if at not in dropped])
         raw += [line._replace(gap="page") if at == 0 else line for at, line in enumerate(rest)]
@@ -131,17 +134,17 @@ def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
 def _without_repeated(raw: list[_Raw], margins: dict[str, str]) -> list[_Raw]:
     """Take out lines repeated within sentences: headers of pages whose ends nothing else shows."""
     full = [at for at, line in enumerate(raw) if line.text.strip()]
-    counts = Counter(_key(raw[at].text) for at in full)
+    counts = Counter(key_of_margin(raw[at].text) for at in full)
     running = {
-        _key(raw[at].text)
+        key_of_margin(raw[at].text)
         for before, at, after in zip(full, full[1:], full[2:], strict=False)
-        if counts[_key(raw[at].text)] > 1 and _may_run(raw[before].text, raw[at].text, raw[after].text)
+        if counts[key_of_margin(raw[at].text)] > 1 and _may_run(raw[before].text, raw[at].text, raw[after].text)
     }
     kept: list[_Raw] = []
     is_cut = False
     for line in raw:
-        if line.text.strip() and _key(line.text) in running:
-            margins.setdefault(_key(line.text), line.text.strip())
+        if line.text.strip() and key_of_margin(line.text) in running:
+            margins.setdefault(key_of_margin(line.text), line.text.strip())
             is_cut = True
         elif line.text.strip() or not is_cut:
             kept.append(line._replace(gap="page") if is_cut else line)
@@ -154,17 +157,12 @@ def _may_run(before: str, line: str, after: str) -> bool:
     before, line, after = before.strip(), line.strip(), after.strip()
     is_phrase = line[0].isupper() and not needs_more(line) and not re.search(r"\d[-/.]\d|[()«»]", line)
     is_cut = needs_more(before) or before[-1] == "," or not re.search(r"[.!?…;:»”)]$", before)
-    return is_phrase and is_cut and after[0].islower() | after[0].isdigit() and not _ITEM.match(after)
+    return is_phrase and is_cut and after[0].islower() | after[0].isdigit() and not is_item(after)
 
 
 def _edges(page: list[_Raw]) -> list[int]:
     full = [at for at, line in enumerate(page) if line.text.strip()]
     return sorted({*full[:EDGE_LINES], *full[-EDGE_LINES:]})
-
-
-def _key(line: str) -> str:
-    """Return a header or footer without the page's number."""
-    return " ".join(_NUMBER_OF_PAGE.sub("", line.strip()).split())
 
 
 def _stripped(lines: list[_Raw]) -> list[_Raw]:
@@ -212,7 +210,7 @@ def _lines(raw: list[_Raw], *, is_mail: bool, notes: dict[str, list[Line]], has_
                 text,
                 gap,
                 room=width - len(line.rstrip()),
-                is_apart=is_row or is_field or bool(_ITEM.match(text)),
+                is_apart=is_row or is_field or is_item(text),
                 is_title=bool(title),
                 is_quoted=at in indented or (deeper > 0 and not is_mail),
                 page=str(page) if has_pages else "",
@@ -261,7 +259,7 @@ def _indented_quotations(raw: list[_Raw]) -> set[int]:
 
 
 def _is_deeper(raw: list[_Raw], lines: list[int], margin: int) -> bool:
-    return all(_indent(raw[at].text) > margin + 1 and not _ITEM.match(raw[at].text.strip()) for at in lines)
+    return all(_indent(raw[at].text) > margin + 1 and not is_item(raw[at].text.strip()) for at in lines)
 
 
 def _indent(line: str) -> int:

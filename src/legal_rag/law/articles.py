@@ -5,30 +5,65 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from legal_rag.base.text import Span, read_words, words_of
+from legal_rag.base.text import Span, key_of, read_words, words_of
 from legal_rag.law.scanning import BLANK, DASH, NOT_INSIDE, NUMBER_SIGN, Around, Led, read_table, short_form, spaced
 from legal_rag.law.values import LegalDate
+from legal_rag.law.words import FRENCH_MONTHS
 
 _LISTS = read_words("legal_rag.law")
 _OF_THE = "(?:de la|de l['’]|des|du|de|d['’])_"
-CODE_NAME = (
-    rf"(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:{_OF_THE})?(?:{'|'.join(_LISTS['code_nouns'])})(?!\w)"
-    rf"(?: (?:entre le |et l['’]_|(?:et|ou) )?(?:{_OF_THE}|à l['’]_)?(?:{'|'.join(_LISTS['code_words'])})(?!\w))*"
+_CODES = read_table("codes.toml")["codes"]
+_ACCENTED = str.maketrans({"é": "[ée]", "è": "[èe]", "ê": "[êe]", "É": "[ÉE]", "'": "['’]"})
+_NOUNS, _WORDS = ("|".join(_LISTS[name]).translate(_ACCENTED) for name in ("code_nouns", "code_words"))
+_ANY_CODE = (
+    rf"(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:{_OF_THE})?(?:{_NOUNS})(?!\w)"
+    rf"(?: (?:entre le |et l['’]_|(?:et|ou) )?(?:{_OF_THE}|à l['’]_)?(?:{_WORDS})(?!\w))*"
 )
 
-_CODES = read_table("codes.toml")["codes"]
+
+def _odd_names() -> Iterator[str]:
+    """Yield patterns of the codes whose names have words of their own, the longer ones first."""
+    any_code = re.compile(spaced(_ANY_CODE), re.IGNORECASE)
+    for name in sorted((name for row in _CODES for name in (row["name"], *row.get("also", ()))), key=len, reverse=True):
+        if not any_code.fullmatch(name):
+            yield name.removeprefix("code ").translate(_ACCENTED)
+
+
+CODE_NAME = f"(?:code (?:{'|'.join(_odd_names())})(?!\\w)|{_ANY_CODE})"
+
 CODE_FORMS: dict[str, str] = {row["name"]: row["cite"] for row in _CODES}  # citation forms, with no-break spaces
 _CODE_OF_LETTERS = {
     "".join(words_of(form)): row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))
 }
+_CODE_OF_WORDS = {key_of(name): row["name"] for row in _CODES for name in (row["name"], *row.get("also", ()))}
 _SHORT_FORMS = sorted((form for row in _CODES for form in (row["cite"], *row.get("short", ()))), key=len, reverse=True)
-SHORT_CODE = f"(?P<code>{'|'.join(map(short_form, _SHORT_FORMS))})(?!\\w)"
-SHORT_CODE_STARTS = sorted({form[:2].lower() for form in _SHORT_FORMS})
+_IN_LETTERS = [form for form in _SHORT_FORMS if form.isupper() and form.isalpha()]
+_ABBREVIATED = [form for form in _SHORT_FORMS if form not in _IN_LETTERS]
+
+
+def _abbreviation(form: str) -> str:
+    pattern = short_form(form)
+    return rf"c(?:ode |\.?_){pattern.removeprefix('c' + chr(92) + '.?_')}" if form.startswith("C.") else pattern
+
+
+SHORT_CODE = f"(?P<code>{'|'.join(map(_abbreviation, _ABBREVIATED))}|{'|'.join(map(short_form, _IN_LETTERS))})(?!\\w)"
+_SHORT_CODE_STARTS = sorted(
+    {"C. ", "c. ", "C.", "c.", "C ", "code ", "C.\u00a0", "c.\u00a0"}
+    | {form[:3].lower() for form in _ABBREVIATED if not form.startswith("C.")}
+    | {spelt for form in _IN_LETTERS for spelt in (form, f"{form[0]}.")}
+)
 
 
 def code_named(short: str) -> str:
     """Return the name of a code by its abbreviation: 'code du travail' for "C. trav."."""
-    return _CODE_OF_LETTERS["".join(words_of(short))]
+    words = words_of(short)
+    return _CODE_OF_LETTERS["".join(["c", *words[1:]] if words[0] == "code" else words)]
+
+
+@lru_cache(maxsize=1024)
+def code_in_full(written: str) -> str:
+    """Return the name of a code as the table has it, whatever its case, accents and apostrophes."""
+    return _CODE_OF_WORDS.get(key_of(written)) or " ".join(written.replace("’", "'").lower().split())
 
 
 TextKind = Literal["code", "statute", "treaty", "constitution"]
@@ -165,36 +200,49 @@ class ArticleNumber(NamedTuple):
 
 
 PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
-ARTICLE_NUMBER = (
-    rf"(?:{PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|(?-i:[A-Z])(?![\w'’.-])))?"
+_RANKED = "bis|ter|quater|quinquies|sexies|septies|octies|nonies|decies|undecies|duodecies|terdecies|quaterdecies"
+_SUFFIX = rf"(?:{BLANK}(?:{_RANKED}|(?!C [a-z])(?-i:[A-Z])(?![\w'’.-])))"  # "L. 311-3 bis A", "1649 quater B quinquies"
+ARTICLE_NUMBER = rf"(?:{PREFIX}\d++|\d++(?!{BLANK}?°))(?:{DASH}\d+)*(?:er\b|{_SUFFIX}{{1,3}})?"
+_ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
+# The part of an article that is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
+_ONE_PART = (
+    rf"(?:alin[ée]as?|al\.?|paragraphes?|§_§?|in fine)(?:_{_ORDINAL}(?: et {_ORDINAL})?)?|"
+    rf"{_ORDINAL} (?:alin[ée]a|paragraphe|tiret)|\d{{1,2}}{BLANK}?°(?:_(?:,|et|ou|à)_\d{{1,2}}{BLANK}?°){{0,9}}|"
+    rf"(?-i:[IVX]{{1,4}}|[a-h]\)?)(?![\w'’])"
 )
+_PART = rf"(?:_,?_(?:{_ONE_PART}))"
+_OLD_OR_NEW = r"(?:anc(?:ien|\.)|nouv(?:eau|\.))"
+_MORE = rf"{_ONE_PART}|et s(?:uiv(?:ants?|\.)|\.)|\({_OLD_OR_NEW}\)|{_OLD_OR_NEW}(?!\w)"
+_PARTS = rf"(?:_,?_(?:{_MORE})){{0,4}}+"
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
-_AND = "(?:_,_(?:et |ou )?| (?:et|ou|à) )"
-_LIST = rf"{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER})*"
-_PARAGRAPH = r"(?:_,?_(?:alin[ée]as?|al\.) \d+(?:er)?)?"
-_OF_CODE = f"(?:{_PARAGRAPH}_,?_(?:du|dudit|de ce|au) (?P<code>{CODE_NAME}))?"
-_ARTICLES = Led(rf"\b(?:articles?|art\.) (?P<list>{_LIST}){_OF_CODE}", ["article", "art."])
+_AND = "(?:_,_(?:et |ou )?| (?:et|ou|à|et/ou|ainsi que) )"
+_LIST = rf"{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER})*"
+_CODE = rf"(?:(?:nouveau|ancien) )?(?:(?P<code>{CODE_NAME})|(?P<same>(?:m[êe]me )?code)(?!\\w))"
+_OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|de ce|au) |de l['’]_(?=ancien)){_CODE})?"
+# "annexe 1-2 du code de l'action sociale et des familles"
+_ANNEX = rf"(?P<annex>annexes?_(?:article )?(?:{ARTICLE_NUMBER}|(?-i:[IVX]{{1,6}}|[A-Z])(?:{DASH}\d+)*)(?!\w))"
+_ARTICLES = Led(
+    rf"\b(?:(?:articles?_|art(?:\.|(?= ))_)(?P<list>{_LIST})|{_ANNEX}(?= (?:du|au) )){_OF_CODE}",
+    ["article", "art.", "art ", "annexe"],
+)
 _BARE_ARTICLE = re.compile(
     spaced(
         rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
-        rf"{BLANK}?\d+))"
-        rf"(?![\w/]|{DASH}\d){_OF_CODE}"
+        rf"{BLANK}?\d+)(?:{BLANK}(?:{_RANKED})(?:{BLANK}(?-i:[A-Z])(?![\w'’.-]))?(?!\w))?(?:{_AND}(?:{PREFIX}\d+(?:{DASH}\d+)+)){{0,20}})"
+        rf"(?:(?=du code)|(?![\w/]|{DASH}\d)){_OF_CODE}(?P<annex>)"
     )
 )
 _BARE_STARTS = re.compile(rf"[LRDAClrd](?<![\w/.-].)(?=[.\dO*]|{BLANK})")  # a cheap filter
-_OF_NAMED_CODE = Around(
-    rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*) du (?P<code>{CODE_NAME})",
-    ["du code", "du livre", "du  ", "du\u00a0"],
-    30,
-    200,
-)
+_OF_NAMED_CODE = Led(rf"du {_CODE}", ["du code", "du livre", "du  ", "du\u00a0"])
+_BEFORE_NAMED_CODE = re.compile(spaced(rf"{NOT_INSIDE}\d+(?:{DASH}\d+)* \Z"))
 # "Code du travail, article L1237-11", as titles write it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = Led(
-    rf"(?<!\w)(?P<code>{CODE_NAME})_[,:]?_(?:{DASH}_)?(?:(?:articles?|art\.) |(?=(?-i:{PREFIX})\d))"
-    rf"(?P<list>(?>{_LIST}))(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
+    rf"(?<!\w)(?P<code>{CODE_NAME})_[,:]?_(?:{DASH}_)?(?:(?:articles?|art\.) |(?=(?-i:{PREFIX})\d|annexe))"
+    rf"(?:{_ANNEX}|(?P<list>(?>{_LIST}))(?!{_PARTS}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’])))(?P<same>)",
     ["code", "livre des proc"],
 )
 _NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
+_IN_LIST = re.compile(spaced(f"{_PARTS}{_AND}"), re.IGNORECASE)
 
 
 _IN_PARTS = re.compile(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", re.IGNORECASE)
@@ -213,37 +261,96 @@ def article_value(number: str) -> str:
 
 def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
     """Yield each article number of a text; some twice, with their code and without."""
-    for finditer in (_ARTICLES.finditer, _bare_articles, _OF_NAMED_CODE.finditer, _AFTER_CODE.finditer):
+    for finditer in (_ARTICLES.finditer, _bare_articles, _AFTER_CODE.finditer):
         for match in finditer(text):
-            code = " ".join((match["code"] or "").replace("’", "'").lower().split())
-            yield from _numbers_of_list(text, match, code)
+            code = _code_of(text, match)
+            if match["list"]:
+                yield from _numbers_of_list(text, match, code)
+            elif code:
+                value = " ".join(match["annex"].upper().replace("ANNEXES", "ANNEXE").split())
+                yield ArticleNumber(value, *match.span("annex"), code)
+    for match in _OF_NAMED_CODE.finditer(text):
+        before = _BEFORE_NAMED_CODE.search(text, max(match.start() - _LONGEST_NUMBER, 0), match.start())
+        if before and (code := _code_of(text, match)):
+            number = before.group().rstrip()
+            yield ArticleNumber(article_value(number), before.start(), before.start() + len(number), code)
+
+
+_LONGEST_NUMBER = 30  # characters of an article's number
+
+
+def _code_of(text: str, match: re.Match[str]) -> str:
+    if match["code"]:
+        return code_in_full(match["code"])
+    if not match["same"] or not _OF_SAME.search(match.group()):
+        return ""
+    before = [*_NAMED_CODE.pattern.finditer(text, max(match.start() - _SAME_CODE, 0), match.start())]
+    return code_in_full(_NOT_NEW.sub("", before[-1].group())) if before else ""
+
+
+_SAME_CODE = 1000  # characters before "du même code" in which the code is named
+_OF_SAME = re.compile(r"\b(?:m[êe]me|dudit|ce)\s+code\Z", re.IGNORECASE)
+_NOT_NEW = re.compile(r"\A(?:nouveau|ancien)\s+", re.IGNORECASE)
 
 
 def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[ArticleNumber]:
-    for number in _NUMBER_IN_LIST.finditer(text, *match.span("list")):
+    at, end = match.span("list")
+    while number := _NUMBER_IN_LIST.match(text, at, end):
         yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
+        following = _IN_LIST.match(text, number.end(), end) if number.end() < end else None
+        if following is None:
+            return
+        at = following.end()
 
 
+_SHORT_CODES = Led(rf"(?<![\w.]){SHORT_CODE}", _SHORT_CODE_STARTS)
 # Bounded: what a list lacks is its code, so that a longer one would be tried again from each of its numbers.
-_SHORT_LIST = rf"(?>{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER}){{0,20}})"
-_SHORT_CODE_ARTICLES = (
-    Led(rf"(?<![\w.]){SHORT_CODE}_,?_(?:articles?|art\.)_(?P<list>{_SHORT_LIST})", SHORT_CODE_STARTS),
-    Led(
-        rf"(?<![\w-])(?:articles?|art\.)_(?P<list>{_SHORT_LIST})(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?{SHORT_CODE}",
-        ["article", "art."],
-    ),
-    Led(
-        rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?{SHORT_CODE}",
-        [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
-    ),
+_SHORT_LIST = rf"(?>{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}})"
+_AFTER_SHORT_CODE = re.compile(
+    spaced(rf"_[,:]?_(?:(?:articles?|art\.?)_|(?=(?-i:{PREFIX})\d))(?P<list>{_SHORT_LIST})"), re.IGNORECASE
+)
+_UNTIL_SHORT_CODE = rf"{_PARTS}_,?_(?:(?:du|de l['’]_(?=anc))_(?:{_OLD_OR_NEW}_)?)?\Z"
+_LETTERED = rf"(?-i:L\.?{BLANK}?O|[LRDA])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}"
+_BEFORE_SHORT_CODE = tuple(
+    re.compile(spaced(rf"(?<![\w./-]){pattern}"), re.IGNORECASE)
+    for pattern in (
+        rf"(?:articles?_|art\.?_)(?P<list>{_SHORT_LIST}){_UNTIL_SHORT_CODE}",
+        rf"(?P<list>{_LETTERED}(?:{_PARTS}{_AND}{_LETTERED}){{0,20}}){_UNTIL_SHORT_CODE}",
+        rf"(?P<list>\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}(?: (?:et|ou|à) \d+(?:{DASH}\d+)*)?){_PARTS} (?:du_)?\Z",
+    )
+)
+_LONGEST_LIST = 300  # characters before an abbreviated code
+# "12 mai 2010 CGI", "p. 39 CGI": a number, not an article's.
+_OTHER_NUMBER = re.compile(
+    rf"(?:\b(?:{'|'.join(FRENCH_MONTHS)})\.?|\b(?:en|depuis|pages?|p\.)|n{BLANK}?[°º]|§)\s*\Z", re.IGNORECASE
 )
 
 
 def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
-    """Yield each article cited with an abbreviated code; some twice."""
-    for pattern in _SHORT_CODE_ARTICLES:
-        for match in pattern.finditer(text):
-            yield from _numbers_of_list(text, match, code_named(match["code"]))
+    """Yield each article cited with an abbreviated code: "art. 1240 C. civ.", "CPC, art. 700", "1240 c. civ."."""
+    done = 0
+    for short in _SHORT_CODES.finditer(text):
+        cited = _list_before(text, max(short.start() - _LONGEST_LIST, done), short) or _AFTER_SHORT_CODE.match(
+            text, short.end()
+        )
+        if cited:
+            yield from _numbers_of_list(text, cited, code_named(short["code"]))
+        done = max(short.end(), cited.end() if cited else 0)
+
+
+def _list_before(text: str, start: int, short: re.Match[str]) -> re.Match[str] | None:
+    """Return the articles that end where an abbreviated code begins."""
+    with_word, lettered, alone = (pattern.search(text, start, short.start()) for pattern in _BEFORE_SHORT_CODE)
+    if with_word or lettered:
+        return with_word or lettered
+    # Two letters stand for many things: "CP" for the code pénal only with an article's word or letter.
+    if (
+        alone is None
+        or len(short["code"]) == 2
+        or _OTHER_NUMBER.search(text, max(alone.start() - 20, 0), alone.start())
+    ):
+        return None
+    return alone
 
 
 def _bare_articles(text: str) -> Iterator[re.Match[str]]:
@@ -264,13 +371,6 @@ class ArticleCitation(NamedTuple):
     text_end: int
 
 
-_ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
-# The part of an article that is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
-_PART = (
-    rf"(?:_,?_(?:alin[ée]as?|al\.?|paragraphes?|§_§?|in fine)(?:_{_ORDINAL}(?: et {_ORDINAL})?)?|"
-    rf"_,?_{_ORDINAL} (?:alin[ée]a|paragraphe|tiret)|_,?_\d{{1,2}}{BLANK}?°|_,?_(?:(?-i:[IVX]{{1,4}})|"
-    r"(?-i:[a-h])\)?)(?![\w'’]))"
-)
 _OF = (
     r"(?: (?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?_,?\s{0,4}(?:(?:du|de la|de l['’]|des|"
     r"d['’]|de)_(?:(?:dit|présent) )?|dudit |(?-i:C\.)_|(?=_(?:nouveau )?code))"
@@ -289,7 +389,7 @@ _OF_NO_LAW = re.compile(
     ),
     re.IGNORECASE,
 )
-_PARTS = re.compile(spaced(rf"(?:{_PART}){{1,4}}"), re.IGNORECASE)
+_PARTS_CITED = re.compile(spaced(rf"(?:{_PART}){{1,4}}"), re.IGNORECASE)
 _CONNECTOR = re.compile(spaced(_OF), re.IGNORECASE)
 _NEXT = re.compile(spaced(rf"{_LIST_AND}(?={PREFIX}\d|\d)"), re.IGNORECASE)
 # "Article 2 :", "Article premier.-": the decision's own, in its operative part.
@@ -329,7 +429,7 @@ def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[Articl
 def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
     """Yield the citations in a list of numbers from `at`; the first citation begins at `start`."""
     while number := _NUMBER.match(text, at):
-        parts = _PARTS.match(text, number.end())
+        parts = _PARTS_CITED.match(text, number.end())
         after = parts.end() if parts else number.end()
         end = number.end()
         if _goes_on(text, number) or _OF_NO_LAW.match(text, after) or _OF_ELSE.match(text, end):

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
-from legal_rag.law.articles import CODE_FORMS, CODE_NAME, article_value
+from legal_rag.law.articles import CODE_FORMS, CODE_NAME, article_value, code_in_full
 from legal_rag.law.courts import CHAMBERS, Court, court_at_start, words_of_value
 from legal_rag.law.keys import DocumentLike
 from legal_rag.law.reading import EMAIL
@@ -121,7 +121,7 @@ def _cite_article(document: DocumentLike) -> LegalCitation | None:
     if code is None or not number:
         return None
     name = " ".join(code["code"].replace("’", "'").split())
-    form = CODE_FORMS.get(name.lower(), name)
+    form = CODE_FORMS.get(code_in_full(name), name)
     number = _NUMBER_OF_ARTICLE.sub(lambda match: spaced_number(match.group()), number)
     is_annex = number.lower().startswith("annexe")
     sign = "" if is_annex else f"art.{NO_BREAK}"

@@ -1,0 +1,427 @@
+"""Find the decisions that a text cites: court, day and number of each, its outcome as told, and what it is cited for."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from legal_rag.base.text import Span
+from legal_rag.citations.cited_text import DECISION, CitedText
+from legal_rag.citations.stated import StatedDecision, StatedOutcome, UnreadReference
+from legal_rag.citations.wording import CONTENT_WORD
+from legal_rag.law import SERIES, Identifier
+from legal_rag.law.courts import parse_court
+from legal_rag.law.outcomes import ELIGIBLE, STATED
+from legal_rag.law.scanning import BLANK
+from legal_rag.law.words import negations
+
+FEWEST_SAID = 4  # content words that a sentence says beside its citation
+MOST_GAP = 160  # characters between two parts of one citation
+MOST_SENTENCE = 3000  # characters of a sentence that are read for outcomes
+MOST_AGAIN = 50  # decisions of one day, of which one may be cited again
+
+# Words that may stand between the court, the date and the number of one citation.
+_DELIVERED = "a|été|est|rendue?s?|prononcée?s?|lue?s?|statué"
+_VERBS = (
+    "ont|jugé|juge|décidé|décide|retenu|retient|rejeté|rejette|cassé|casse|annulé|annule|confirmé|confirme"
+    "|infirmé|infirme|estimé|estime|considéré|considère|énoncé|énonce|rappelé|rappelle|affirmé|affirme|dit|statue"
+    "|précisé|précise|admis|admet|posé|pose|déclaré|ainsi|ensuite|également|encore|notamment"
+)
+_SMALL = (
+    "du|de|des|la|le|les|en|date|par|dans|sa|son|cette|cet|ce|un|une|sous|au|aux|pourvois?|requ[êe]tes?|req|affaires?|aff"
+    "|numéros?|nos?|n|rg|rôle|répertoire|général|publiée?s?|publ|inédite?|bulletin|bull|arr|déc|préc|précitée?|audience"
+    "|publique|séance|voir|v|cf|fs|fp|fd|f|p|b|r|i|d|pb|pbi|pbri|qpc|section|sect|chambres?|ch|civ|soc|plén|ass|jcp|jurisdata"
+    "|et|sociales?|commerciales?|civiles?|criminelle|correctionnelle|mixte|réun|réunies"
+    "|an|sen|dc|formation|plénière|lecture|réf|ord|ordre|public|solennelle|et autres?|grande"
+)
+
+
+def _only_pattern(words: str) -> re.Pattern[str]:
+    """Compile a pattern that matches only these words, abbreviations, signs, ordinals and small numbers; linear."""
+    return re.compile(
+        rf"(?:[\s,.:()\[\]*_+°º/|–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|[^\W\d_]{{1,10}}\.(?!\w)|[A-Z](?![\w'’.])"
+        r"|\d{1,2}(?:er|[èe]re|re|nde?|[èe]me|e)s?(?!\w)|\d{1,4}(?![\w/-]))*+",
+        re.IGNORECASE,
+    )
+
+
+_FILLER = _only_pattern(f"{DECISION}|{_DELIVERED}|{_VERBS}|{_SMALL}")
+_BEFORE_DATE = _only_pattern(f"{DECISION}|{_DELIVERED}|{_SMALL}")  # the decision under review may have a date too
+# Parties between the date, or the court, and the number: "CE, 3 juin 2021, Commune de Saint-Aubrac, req. n° 498765".
+_PARTIES = re.compile(
+    r"\s*,\s(?![^,]*\b(?:contre|form[ée]|pourvoi|requête|décision|arrêt)\b)(?:[^,;:()«»“”|\n]{2,90},\s*){1,2}"
+    r"(?:\b(?:req(?:u[êe]tes?|\.)?|pourvois?|aff(?:aires?|\.)|RG)\W{0,3})?(?:n\W{0,3})?(?:[A-Z]\s)?",
+    re.IGNORECASE,
+)
+# A court, and a decision of it named in other words: "La Cour de cassation, dans un arrêt remarqué du".
+_LOOSELY = re.compile(
+    rf"(?=[^.;:«»“”()|\n]{{0,99}}\b(?:{DECISION})(?!\w))"
+    r"(?![^.;:]*\b(?:contre|form[ée]|attaqu|cass[ée]|annul|infirm|confirm|appel|pourvoi|moyen|déféré|la cour|le tribunal|conseil))"
+    r"[^.;:«»“”()|\n]{1,100}\(?\s*(?:n\W{0,3})?",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    rf"[\s,]*(?:et|ou|&|à|,|/)?[\s,(]*(?:pourvois?)?\s*(?:n{BLANK}?[°os.]{{0,3}})?\s*(?:[A-Z]\s)?", re.IGNORECASE
+)
+_ANOTHER_DECISION = re.compile(
+    rf"(?<!\()(?:\b(?:l['’]|un|le|la|les|une|cette?|du|d['’]|de l['’])\s{{0,3}})(?:{DECISION})(?!\w)", re.IGNORECASE
+)
+# What happened on a day that is not the decision's own.
+_OTHER_DAY = re.compile(
+    r"\b(?:enregistr|dépos|introdui|saisi|notifi|signifi|reçu|form|interjet|intent|présent|modifi|conclu|licenci|assign)"
+    r"\w*[^.;]{0,100}$",
+    re.IGNORECASE,
+)
+# What stands between a citation and an outcome that is its own: "n° 17-31.442 (rejet)", "cassé par Cass. soc.".
+_SAID_AFTER = re.compile(
+    r"[\s,:(\[|)–—-]*(?:qui\s|lequel\s|laquelle\s|(?:arrêt|décision)\sde\s)?(?:(?:publié|inédit)\w*\W{0,4})?",
+    re.IGNORECASE,
+)
+_SAID_BEFORE = re.compile(
+    rf"\s(?:par|:)\s(?:(?:l['’]|un\s|la\s|une\s)?(?:{DECISION})\s(?:de\s(?:la\s)?|du\s|rendue?\spar\s(?:la\s)?)?)?",
+    re.IGNORECASE,
+)
+# A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
+_JUDGED = re.compile(
+    r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b(?![^.;,()]*\bpar\b)[^.;,()]{0,60}$",
+    re.IGNORECASE,
+)
+_APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
+_DECISION_BEFORE = re.compile(rf"(?<!\w)(?:{DECISION})(?!\w)[^.;\n]{{0,60}}$", re.IGNORECASE)
+_DECISION_OF_DAY = re.compile(
+    rf"(?<!\w)(?:{DECISION})\s(?:(?:précitée?s?|préc\.|susvisée?s?|susmentionnée?s?|de principe|commentée?)\s)?"
+    r"(?:rendue?\s)?(?:du|le|en date du)\s$",
+    re.IGNORECASE,
+)
+_CASE_NAME = re.compile(
+    r"\b(?:[Aa]rrêts?|[Jj]urisprudences?)\s(?:dite?s?\s)?(?:«\s?)?"
+    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?[A-ZÉ][a-zà-ÿ][\w'’-]+(?:\s[A-ZÉ][\w'’&-]+){0,2})"
+)
+# What looks like a decision's number, of whatever form, or a year after an abbreviated court.
+_LOOKS_CITED = re.compile(
+    r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
+)
+_OF_ANOTHER_THING = re.compile(
+    r"\b(?:pièces?|factures?|contrats?|devis|commandes?|dossiers?|sinistre|police|cotes?|annexes?|lots?|réf(?:érence)?s?\.?)"
+    r"(?:\s(?:adverses?|client|interne))?\s?:?\s?(?:n\W{0,3})?$",
+    re.IGNORECASE,
+)
+_OTHER_NUMBER = re.compile(
+    r"\b(?:pièces?|factures?|contrats?|lois?|décrets?|ordonnances?|arrêtés?|règlements?|directives?|dossiers?|sinistre|police"
+    r"|comptes?|cotes?|annexes?|bull\w*\.?|chroniques?|obs|p\.|page|lot|titre|brevet|permis|téléphone|réf\w*)(?:\W\w+){0,3}\W*$",
+    re.IGNORECASE,
+)
+_RULING = re.compile(
+    r"arr[êe]t\sn\W{0,3}(\d{1,4})\s(?:[A-Z][A-Z+\s-]{0,14}\s)?(?:rendue?\s)?(?:du|le|en date du)\s$", re.IGNORECASE
+)
+_PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
+_WEAK_CONTEXT = re.compile(
+    r"\bcour |tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi", re.IGNORECASE
+)
+
+# What precedes an outcome that is not the decision's: it is denied, or asked for.
+_NEGATED = re.compile(rf"(?:{negations(verb=True)}|\b(?:sans|faut-il|si)\b)[^.;,]{{0,20}}$", re.IGNORECASE)
+_ASKED = re.compile(
+    r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|soutenai\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
+    re.IGNORECASE,
+)
+
+_IBID = re.compile(r"(?<!\w)(?:ibid(?:em)?\.?|id(?:em)?\.(?=[\s,)]))", re.IGNORECASE)
+# A numbered paragraph of the decision named before or after it.
+_POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|par(?:ag?r?)?\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
+_POINT_AFTER = re.compile(
+    rf"(?:,\s[^,;:()«»“”\n]{{2,60}}(?=,)){{0,2}}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE
+)
+_POINT_BEFORE = re.compile(
+    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{DECISION})?\W{{0,3}}(?:n\W{{0,3}})?$",
+    re.IGNORECASE,
+)
+
+
+def find_decisions(text: CitedText) -> list[StatedDecision]:
+    """Find the decisions that a text names, in text order: by number, by court and day, by a party, or again."""
+    reader = _DecisionReader(text)
+    decisions = sorted(reader.read(), key=lambda decision: decision.start)
+    return sorted([*decisions, *reader.read_again(decisions)], key=lambda decision: decision.start)
+
+
+def find_unread(text: CitedText, decisions: Sequence[StatedDecision]) -> Iterator[UnreadReference]:
+    """Yield what looks like a number of a decision, beside a court, and belongs to no citation."""
+    read = sorted(span for decision in decisions for span in (decision.citation, (decision.start, decision.end)))
+    for match in _LOOKS_CITED.finditer(text.outside):
+        start, end = match.span()
+        number = bisect_left(read, (end, 0))
+        in_read = any(begin < end and start < stop for begin, stop in read[max(number - 4, 0) : number])
+        sentence = text.sentence_at(start)
+        near = text.courts_in(max(start - MOST_GAP, 0), end + 40)
+        beside = any(start < stop + 40 and text.sentence_at(begin) == sentence for begin, stop in near)
+        if not in_read and beside and not _OTHER_NUMBER.search(text.before(start, 40)):
+            yield UnreadReference(start, end)
+
+
+class _CitationPart(NamedTuple):
+    kind: str  # 'court', 'date' or 'number'
+    start: int
+    end: int
+
+
+def _date_first(part: _CitationPart) -> bool:
+    return part.kind != "date"
+
+
+class _DecisionReader:
+    """Joins the parts of a citation where only citation words separate them."""
+
+    def __init__(self, text: CitedText) -> None:
+        self._text = text
+
+    def _find_parts(self) -> list[_CitationPart]:
+        numbers = [_CitationPart("number", start, group[0].end) for start, group in self._text.names.items()]
+        dates = [_CitationPart("date", start, date.end) for start, date in self._text.dates.items()]
+        courts = [_CitationPart("court", start, end) for start, end in self._text.courts]
+        return sorted([*numbers, *dates, *courts], key=lambda part: (part.start, -part.end))
+
+    def read(self) -> Iterator[StatedDecision]:
+        citations = [parts for parts in map(self._select_parts, self._group_parts()) if parts]
+        outcomes = self._outcomes_by_run(citations)
+        of_day: dict[date, list[StatedDecision]] = {}  # read so far
+        for parts in citations:
+            for decision in self._build_decisions(parts, outcomes.get(id(parts), ())):
+                meant = of_day.setdefault(decision.date.value, []) if decision.date else []
+                same = [other for other in meant[-MOST_AGAIN:] if other.names and _may_be_same(decision, other)]
+                if not decision.names and len({other.names for other in same}) == 1:  # cited in full before
+                    decision = decision._replace(names=same[0].names)
+                if decision.names or decision.court or decision.ruling:
+                    meant.append(decision)
+                    yield decision
+                elif meant:  # "l'arrêt du 25 octobre 2023"
+                    yield decision._replace(court=meant[0].court)
+                elif decision.date and not meant:
+                    yield decision  # of a day on which one cited by its number alone may have been given
+        yield from self._read_case_names(citations)
+
+    def read_again(self, decisions: Sequence[StatedDecision]) -> Iterator[StatedDecision]:
+        """Yield the decision cited last again for each "ibid."."""
+        starts = [decision.start for decision in decisions]
+        for match in _IBID.finditer(self._text.outside):
+            if number := bisect_left(starts, match.start()):
+                last = decisions[number - 1]
+                span, sentence = match.span(), self._text.sentence_at(match.start())
+                again = last._replace(start=span[0], end=span[1], outcomes=(), citation=span, sentence=sentence)
+                yield again._replace(supports=self._supported_by(span), point=self._find_point(*span))
+
+    def _read_case_names(self, citations: Sequence[list[_CitationPart]]) -> Iterator[StatedDecision]:
+        """Yield decisions called by a party's name alone: "l'arrêt Derichebourg"."""
+        starts = [run[0].start for run in citations]
+        for match in _CASE_NAME.finditer(self._text.outside):
+            start, end = match.span("name")
+            following = bisect_left(starts, start)
+            cited = following < len(starts) and starts[following] - end < MOST_GAP
+            cited = cited and self._text.sentence_at(starts[following]) == self._text.sentence_at(start)
+            inside = following > 0 and citations[following - 1][-1].end > match.start()
+            is_court = any(start < stop for _, stop in self._text.courts_in(start - MOST_GAP, end))
+            if not (cited or inside or is_court):
+                span, sentence = (match.start(), end), self._text.sentence_at(start)
+                yield StatedDecision(
+                    *span, (), "", None, (), span, sentence, self._supported_by(span), party=match["name"]
+                )
+
+    def _group_parts(self) -> Iterator[list[_CitationPart]]:
+        """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
+        run: list[_CitationPart] = []
+        for part in self._find_parts():
+            if run and part.start < run[-1].end:
+                continue  # inside the previous part
+            if run and self._belongs_to_run(run, part):
+                run.append(part)
+                continue
+            moved: list[_CitationPart] = []
+            if run and part.kind == "date" and self._dates_its_own(run, part):
+                moved = [run.pop()]
+            if run:
+                yield run
+            run = [*moved, part]
+        if run:
+            yield run
+
+    def _belongs_to_run(self, run: Sequence[_CitationPart], part: _CitationPart) -> bool:
+        last, gap = run[-1], self._text.plain[run[-1].end : part.start]
+        if (
+            len(gap) > MOST_GAP
+            or "\n\n" in gap
+            or self._text.in_quotation(last.end) != self._text.in_quotation(part.start)
+        ):
+            return False
+        if self._text.sentence_at(last.end - 1) != self._text.sentence_at(part.start):
+            # Court, date and number may stand on lines of their own.
+            begun = last.kind == "court" or (part.kind == "number" and not any(one.kind == "number" for one in run))
+            if not begun or not _FILLER.fullmatch(gap):
+                return False
+        if part.kind == "number" and last.kind == "number":
+            return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None
+        filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
+        if any(other.kind == part.kind for other in run):
+            return False
+        parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
+        if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
+            return False
+        if last.kind == "number" and _ANOTHER_DECISION.search(gap):
+            return False
+        if {last.kind, part.kind} == {"date", "number"} and self._is_of_another_day(min(last, part, key=_date_first)):
+            return False
+        if part.kind == "number" and self._text.names[part.start][0].kind == "pourvoi" and self._is_judged(run):
+            return False
+        between_court_and_number = {last.kind, part.kind} == {"court", "number"}
+        court = self._text.plain[slice(*(last if last.kind == "court" else part)[1:])]
+        return not (between_court_and_number and _APPEALED.search(gap) and not _may_be_cassation(court))
+
+    def _is_judged(self, run: Sequence[_CitationPart]) -> bool:
+        court = next((part.start for part in run if part.kind == "court"), None)
+        if court is None:
+            return False
+        before = max(self._text.sentences[self._text.sentence_at(court)][0], court - 100)
+        return _JUDGED.search(self._text.plain[before:court]) is not None
+
+    def _is_of_another_day(self, date: _CitationPart) -> bool:
+        start = self._text.sentences[self._text.sentence_at(date.start)][0]
+        return _OTHER_DAY.search(self._text.plain[max(start, date.start - 120) : date.start]) is not None
+
+    def _dates_its_own(self, run: Sequence[_CitationPart], date: _CitationPart) -> bool:
+        """Does a second date follow the last of several numbers: "9 janvier 2018, n° A, n° B du 3 mars 2015"?"""
+        numbers = [part for part in run if part.kind == "number"]
+        gap = self._text.plain[run[-1].end : date.start]
+        return (
+            len(numbers) > 1 and run[-1].kind == "number" and re.fullmatch(r"\W*(?:du|en date du)\W*", gap) is not None
+        )
+
+    def _select_parts(self, run: list[_CitationPart]) -> list[_CitationPart] | None:
+        kinds = {part.kind for part in run}
+        if "number" in kinds:
+            strong = [part for part in run if part.kind != "number" or self._is_certain_number(part, kinds)]
+            return strong if any(part.kind == "number" for part in strong) else None
+        if kinds == {"date"}:
+            before = self._text.before(run[0].start, 60)
+            return run if _DECISION_OF_DAY.search(before) or _RULING.search(before) else None
+        if kinds != {"court", "date"}:
+            return None
+        court = next(part for part in run if part.kind == "court")
+        abbreviated = court.start in self._text.short_courts
+        before = self._text.before(run[0].start, 80) + self._text.plain[run[0].end : run[1].start]
+        return run if abbreviated or _DECISION_BEFORE.search(before) or re.search(DECISION, before) else None
+
+    def _is_certain_number(self, part: _CitationPart, kinds: set[str]) -> bool:
+        identifier = self._text.names[part.start][0]
+        if identifier.kind == "number" and _PART_OF_ARTICLE.search(self._text.before(part.start, 20)):
+            return False
+        if _OF_ANOTHER_THING.search(self._text.before(part.start, 40)):
+            return False
+        if identifier.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
+            return True
+        first, last = self._text.sentence_around(part.start, 200)
+        return (
+            bool(self._text.courts_in(first, last)) or _WEAK_CONTEXT.search(self._text.plain, first, last) is not None
+        )
+
+    def _build_decisions(
+        self, run: Sequence[_CitationPart], outcomes: Sequence[StatedOutcome]
+    ) -> Iterator[StatedDecision]:
+        court = next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
+        date = next((self._text.dates[part.start] for part in run if part.kind == "date"), None)
+        span, sentence = (run[0].start, run[-1].end), self._text.sentence_at(run[0].start)
+        point = self._find_point(*span)
+        ruling = _RULING.search(self._text.before(run[0].start, 60)) if run[0].kind == "date" else None
+        decision = StatedDecision(
+            *span,
+            (),
+            " ".join(court.split()),
+            date,
+            tuple(outcomes),
+            span,
+            sentence,
+            self._supported_by(span),
+            ruling[1] if ruling else "",
+            point=point,
+        )
+        numbers = [part for part in run if part.kind == "number"]
+        names = {part: tuple(_as_of(name, court) for name in self._text.names[part.start]) for part in numbers}
+        if len(numbers) == 1:
+            yield decision._replace(names=names[numbers[0]])
+            return
+        for part in numbers:
+            yield decision._replace(start=part.start, end=part.end, names=names[part])
+        if not numbers:
+            yield decision
+
+    def _find_point(self, start: int, end: int) -> int:
+        match = _POINT_AFTER.match(self._text.outside, end) or _POINT_BEFORE.search(
+            self._text.outside[max(start - 60, 0) : start]
+        )
+        return int(match["point"]) if match else 0
+
+    def _supported_by(self, citation: Span) -> Span:
+        """Return the sentence of a citation; the one before it, if it says nothing beside its citations."""
+        number = self._text.sentence_at(citation[0])
+        start, end = self._text.sentences[number]
+        behind = self._text.plain[citation[1] : min(end, citation[1] + MOST_GAP)]
+        rest = f"{self._text.before(citation[0], min(citation[0] - start, MOST_GAP))} {behind}"
+        if number and len(CONTENT_WORD.findall(rest)) < FEWEST_SAID and "\n\n" not in self._text.before(start, 2):
+            return self._text.sentences[number - 1]
+        return start, end
+
+    def _outcomes_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, tuple[StatedOutcome, ...]]:
+        """Return the outcomes that each citation's sentence states of it, by `id` of its run.
+
+        An outcome belongs to the citation that it stands beside, else to the only one of its sentence.
+        """
+        in_sentence: dict[int, list[list[_CitationPart]]] = {}
+        for run in citations:
+            if not self._text.in_quotation(run[0].start):
+                in_sentence.setdefault(self._text.sentence_at(run[0].start), []).append(run)
+        outcomes: dict[int, list[StatedOutcome]] = {}
+        for sentence, runs in in_sentence.items():
+            numbered = [run for run in runs if any(part.kind == "number" for part in run)] or runs
+            for outcome in self._find_outcomes(*self._text.sentences[sentence]):
+                beside = next((run for run in runs if self._stands_beside(outcome, run)), None)
+                if beside is not None:
+                    outcomes.setdefault(id(beside), []).append(outcome._replace(court=""))
+                elif len(numbered) == 1:
+                    outcomes.setdefault(id(numbered[0]), []).append(outcome)
+        return {number: tuple(stated) for number, stated in outcomes.items()}
+
+    def _stands_beside(self, outcome: StatedOutcome, run: Sequence[_CitationPart]) -> bool:
+        start, end = run[0].start, run[-1].end
+        if outcome.start >= end:
+            return _SAID_AFTER.fullmatch(self._text.outside, end, outcome.start) is not None
+        return outcome.end <= start and _SAID_BEFORE.fullmatch(self._text.outside, outcome.end, start) is not None
+
+    def _find_outcomes(self, start: int, end: int) -> Iterator[StatedOutcome]:
+        end = min(end, start + MOST_SENTENCE)
+        text, taken = self._text.outside[start:end], [(0, 0)]
+        for kind, pattern in STATED:
+            for match in pattern.finditer(text):
+                if any(match.start() < stop and begin < match.end() for begin, stop in taken):
+                    continue
+                taken.append(match.span())
+                if _ASKED.search(text[max(match.start() - 100, 0) : match.start()]):
+                    continue
+                if kind != ELIGIBLE and _NEGATED.search(text[max(match.start() - 30, 0) : match.start()]):
+                    continue
+                court = self._text.last_court(start, start + match.start())
+                yield StatedOutcome(kind, start + match.start(), start + match.end(), court)
+
+
+def _as_of(name: Identifier, court: str) -> Identifier:
+    """Return a number as the court writes it: "n° 2219952" of the Cour de cassation is the pourvoi 22-19.952."""
+    if name.kind == "number" and len(name.value) == 7 and name.value.isdecimal() and court and _may_be_cassation(court):
+        return name._replace(kind="pourvoi", value=f"{name.value[:2]}-{name.value[2:]}")
+    return name
+
+
+def _may_be_same(decision: StatedDecision, other: StatedDecision) -> bool:
+    return not parse_court(decision.court).contradicts(parse_court(other.court))
+
+
+def _may_be_cassation(court: str) -> bool:
+    name = parse_court(court)
+    return "cassation" in name.types or bool(name.chambers and not name.types)

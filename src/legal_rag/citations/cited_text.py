@@ -1,0 +1,119 @@
+"""A text as references are read in it: its sentences, courts, dates and numbers, and what it quotes."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+from legal_rag.base.text import Span
+from legal_rag.citations.claims import Quotation, find_quotations
+from legal_rag.law import Identifier, find_courts, find_dates, find_formations, find_identifiers
+from legal_rag.law.courts import find_short_courts
+from legal_rag.law.scanning import spaced
+from legal_rag.law.sentences import split_sentences
+
+DECISION = r"arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis"  # what a decision is called; any case
+_JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
+# A line break inside a citation or before its code, as in a cell.
+_UNFINISHED = re.compile(
+    r"(?<=[,(])\n(?!\n)|(?<=\b(?:n°|du|le|la))\n(?!\n)|(?<=\b(?:de|et|au))\n(?!\n)|(?<=\bart\.)\n(?!\n)"
+)
+_MARKS = re.compile(r"[*_`~\\]")
+
+
+class CitedText:
+    """A text, parsed once; all offsets are its characters."""
+
+    def __init__(self, text: str, quoted: Sequence[Span]) -> None:
+        """Take a text, and the spans set off as quotations without marks of their own."""
+        self.quotations = _with_blocks(text, find_quotations(text), quoted)
+        self.plain = _UNFINISHED.sub(" ", _MARKS.sub(" ", text).replace("º", "°"))
+        self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
+        self.sentences = split_sentences(self.outside)
+        self.dates = {date.start: date for date in find_dates(self.plain)}
+        self.names: dict[int, list[Identifier]] = {}  # of decisions
+        self.articles: list[Identifier] = []
+        for identifier in find_identifiers(self.plain):
+            if identifier.kind == "article":
+                self.articles.append(identifier)
+            else:
+                self.names.setdefault(identifier.start, []).append(identifier)
+        self.courts = _find_cited_courts(self.plain)
+        self.short_courts = {start for start, _ in find_short_courts(self.plain)}
+        self._court_starts = [start for start, _ in self.courts]
+        self._date_starts = sorted(self.dates)
+        self._named_starts = sorted(self.names)
+        self._sentence_starts = [start for start, _ in self.sentences]
+
+    def before(self, place: int, most: int) -> str:
+        """Return the characters before a place, at most so many."""
+        return self.plain[max(place - most, 0) : place]
+
+    def sentence_at(self, place: int) -> int:
+        """Return the number of the sentence that a place is in."""
+        return max(bisect_right(self._sentence_starts, place) - 1, 0)
+
+    def sentence_around(self, place: int, most: int) -> Span:
+        """Return the sentence of a place, cut at `most` characters before and after it."""
+        start, end = self.sentences[self.sentence_at(place)]
+        return max(start, place - most), min(end, place + most)
+
+    def in_quotation(self, place: int) -> bool:
+        """Is a place inside a quotation?"""
+        return self.outside[place : place + 1] != self.plain[place : place + 1]
+
+    def courts_in(self, start: int, end: int) -> list[Span]:
+        """Return the courts that begin in a span."""
+        return self.courts[bisect_left(self._court_starts, start) : bisect_left(self._court_starts, end)]
+
+    def last_court(self, start: int, end: int) -> str:
+        """Return the court that begins last in a span, as written; empty if there is none."""
+        number = bisect_left(self._court_starts, end) - 1
+        known = number >= 0 and self._court_starts[number] >= start
+        return self.plain[slice(*self.courts[number])] if known else ""
+
+    def days_in(self, start: int, end: int) -> list[int]:
+        """Return where dates begin in a span."""
+        return self._date_starts[bisect_left(self._date_starts, start) : bisect_left(self._date_starts, end)]
+
+    def last_named(self, end: int) -> int:
+        """Return where the last number of a decision begins before a place; -1 if there is none."""
+        number = bisect_left(self._named_starts, end) - 1
+        return self._named_starts[number] if number >= 0 else -1
+
+
+def _with_blocks(text: str, quotations: Sequence[Quotation], blocks: Iterable[Span]) -> list[Quotation]:
+    """Add what is set off as a quotation, unless it has quotation marks inside."""
+    starts = [quotation.start for quotation in quotations]
+    alone = [
+        Quotation(start, end, text[start:end])
+        for start, end in blocks
+        if bisect_left(starts, start) == bisect_left(starts, end) and text[start:end].strip()
+    ]
+    return sorted([*quotations, *alone])
+
+
+def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
+    """Replace quoted characters by a noncharacter; the length stays."""
+    pieces, done = [], 0
+    for start, end, _ in quotations:
+        pieces += [
+            text[done : start + 1],
+            re.sub(r"[^\n]", "\ufdd0", text[start + 1 : end - 1]),
+            text[max(start + 1, end - 1) : end],
+        ]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _find_cited_courts(text: str) -> list[Span]:
+    """Find courts with their chambers: 'Cass. soc.', 'la chambre sociale de la Cour de cassation'."""
+    spans = [*find_courts(text), *find_formations(text), *find_short_courts(text)]
+    courts: list[Span] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if courts and start < courts[-1][1]:
+            continue
+        if courts and _JOINS_COURT.fullmatch(text, courts[-1][1], start) and start > courts[-1][1]:
+            courts[-1] = (courts[-1][0], end)
+        else:
+            courts.append((start, end))
+    return courts
