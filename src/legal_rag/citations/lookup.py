@@ -121,9 +121,7 @@ class Shelf:
 
     def text(self, held: Held) -> SourceText:
         """Return a document's text with its cached searches, and who speaks in it."""
-        document = held.document
-        text = self._texts[held.library.path].get(document.id)
-        return text or SourceText(document.id, document.content, document)
+        return self._texts[held.library.path][held.document.id]
 
     def title(self, held: Held) -> str:
         """Cite a document."""

@@ -1,5 +1,6 @@
 """Texts of documents: where a quotation is in them, word for word or nearly, what they state, who speaks."""
 
+import datetime
 import difflib
 import re
 from array import array
@@ -191,13 +192,15 @@ class SourceText:
     @cached_property
     def own(self) -> "Known":
         """What is known of the decision itself."""
-        letterhead, document = read_letterhead(self.content[:HEAD_CHARS]), self._document
+        document = self._document
+        written = (document and document.decision_date) or read_letterhead(self.content[:HEAD_CHARS]).date
+        day = datetime.date.fromisoformat(written) if written else None
         if document is None:
-            return Known(letterhead.date)
+            return Known(day)
         names = "\n".join(filter(None, (str(document.extra.get(name) or "") for name in ("number", "ecli"))))
         numbers = frozenset(fact.value for fact in find_facts(f"n° {names}\n{document.title}") if fact.kind == "case")
         court = " ".join(filter(None, (document.juridiction, document.formation)))
-        return Known(document.decision_date or letterhead.date, numbers, court, document.solution, document.title)
+        return Known(day, numbers, court, document.solution, document.title)
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -318,7 +321,7 @@ class SourceText:
 class Known(NamedTuple):
     """What is known of a decision itself, by its metadata, else by its head."""
 
-    date: str = ""  # ISO 8601
+    date: datetime.date | None = None
     numbers: frozenset[str] = frozenset()  # normalised
     court: str = ""  # juridiction and formation
     solution: str = ""
@@ -423,6 +426,12 @@ class SourceTexts:
         if doc_id not in self._sources:
             self._sources[doc_id] = self._look_up(doc_id)
         return self._sources[doc_id]
+
+    def __getitem__(self, doc_id: str) -> SourceText:
+        source = self.get(doc_id)
+        if source is None:
+            raise LookupError(f"no document {doc_id!r}")
+        return source
 
     def all_ids(self) -> list[str]:
         """Return the ids of a mapping; of a corpus, none: it is never read as a whole."""
@@ -541,7 +550,8 @@ def _folded(words: Iterable[re.Match[str]]) -> list[str]:
 
 def _window(words: Sequence[re.Match[str]], there: Sequence[re.Match[str]], more: int) -> slice:
     """Return the range of a text's words that has most of a quotation's at their distances, and `more` words."""
-    places = difflib.SequenceMatcher(None, (), _folded(there)).b2j  # but for words that are common there  # type: ignore[attr-defined]
+    # Where each word stands; `difflib` leaves out those that are frequent.
+    places = difflib.SequenceMatcher(None, (), _folded(there)).b2j  # type: ignore[attr-defined]
     votes: Counter[int] = Counter()
     for number, word in enumerate(_folded(words)):
         for place in places.get(word, ()):
