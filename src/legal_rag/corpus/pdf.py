@@ -1,6 +1,7 @@
 """PDF files as papers: columns, paragraphs, footnotes, headers, line numbers by their places; scanned pages by OCR."""
 
 import ctypes
+import math
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from legal_rag.corpus.papers import (
     EDGE_NUMBER,
     PAGE_NUMBER,
     SYMBOLS,
+    UNITS,
     Gap,
     Line,
     Paper,
@@ -51,6 +53,7 @@ EDGE_ROWS = 3  # at the top and bottom of a page, that may be repeated on others
 FEWEST_NUMBERED = 3  # lines with numbers in the margin
 FEWEST_LETTERS = 100  # on a page that an image covers: fewer are a stamp on a scanned page
 COVERED = 0.5  # of a page, by images: it is a scanned one
+MOST_PAGES = 10_000  # a page may be named any number of times
 OCR_DPI = 300
 OCR_SECONDS = 120.0  # a page
 ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}  # more wait for each other
@@ -60,7 +63,6 @@ RECOGNISED = "Texte reconnu par OCR, qui peut se tromper d'un caractère : {}."
 INSTALL = "pour les lire, installez tesseract et sa langue française (tesseract-ocr-fra)"
 
 _pdfium = threading.Lock()  # not thread-safe
-_UNITS = re.compile(r"\b[cdk]?m$")
 _NOTE_START = re.compile(r"\s*[\[(]?(\d{1,4})[\])]?[.)]?\s+(?=\S)")
 # Hyphens at the ends of lines as the reader marks them, ligatures, and signs of symbol fonts.
 _LETTERS = SYMBOLS | {0xFFFE: "-", 0x02: "-", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
@@ -99,7 +101,7 @@ def read_pdf(file: Path) -> Paper:
     """Read a PDF: the pages' text, then footnotes, then headers and footers; scanned pages by OCR where there is one.
 
     Raises:
-        RefusedError: If it needs a password.
+        RefusedError: If it needs a password or has more than `MOST_PAGES`.
     """
     import pypdfium2
 
@@ -117,11 +119,20 @@ def read_pdf(file: Path) -> Paper:
 
 
 def _read_document(document: "PdfDocument") -> Paper:
+    if len(document) > MOST_PAGES:
+        raise RefusedError(f"{len(document):,} pages (at most {MOST_PAGES:,})")
+    import pypdfium2
+
     pages: list[_Page] = []
     recognised: list[int] = []
     unread: list[int] = []
+    damaged: list[int] = []
     for number in range(1, len(document) + 1):
-        page = document[number - 1]
+        try:
+            page = document[number - 1]
+        except pypdfium2.PdfiumError:
+            damaged.append(number)
+            continue
         chars = _chars(page)
         if _is_scanned(page, chars):
             scanned = _recognised(page) if has_ocr() else None
@@ -140,6 +151,9 @@ def _read_document(document: "PdfDocument") -> Paper:
     if unread:
         verb = "n'ont" if len(unread) > 1 else "n'a"
         missing.append(f"{_pages(unread).capitalize()} {verb} pas de texte, mais une image : {INSTALL}.")
+    if damaged:
+        verb = "n'ont pu être lues" if len(damaged) > 1 else "n'a pu être lue"
+        missing.append(f"{_pages(damaged).capitalize()} {verb}.")
     return paper._replace(notices=tuple(notices), unread=tuple(missing))
 
 
@@ -158,28 +172,25 @@ def _chars(page: "PdfPage") -> list[_Char]:
 
     text = page.get_textpage()
     count = text.count_chars()
-    box = raw.FS_RECTF()
-    angles = Counter(round(raw.FPDFText_GetCharAngle(text, at) / (3.14159265 / 2)) % 4 for at in range(0, count, 50))
+    angles = Counter(round(raw.FPDFText_GetCharAngle(text, at) / (math.pi / 2)) % 4 for at in range(0, count, 50))
     turns = angles.most_common(1)[0][0] if angles else 0
+    box = raw.FS_RECTF()
+    reference = ctypes.byref(box)
     chars = []
     for at in range(count):
         code = raw.FPDFText_GetUnicode(text, at)
-        raw.FPDFText_GetLooseCharBox(text, at, ctypes.byref(box))
-        corners = (box.left, box.right, box.bottom, box.top)
-        chars.append(_Char(chr(code).translate(_LETTERS), *_turned(corners, turns)))
+        raw.FPDFText_GetLooseCharBox(text, at, reference)
+        chars.append(_Char(_LETTERS.get(code) or chr(code), box.left, box.right, box.bottom, box.top))
     text.close()
-    return chars
+    return [_turned(char, turns) for char in chars] if turns else chars
 
 
-def _turned(corners: tuple[float, float, float, float], turns: int) -> tuple[float, float, float, float]:
-    """Turn a box back by so many quarters of a circle."""
-    left, right, bottom, top = corners
-    return [
-        (left, right, bottom, top),
-        (bottom, top, -right, -left),
-        (-right, -left, -top, -bottom),
-        (-top, -bottom, left, right),
-    ][turns]
+def _turned(char: _Char, turns: int) -> _Char:
+    """Turn a letter upright that stands turned clockwise by so many quarters of a circle."""
+    text, left, right, bottom, top = char
+    if turns == 1:
+        return _Char(text, -top, -bottom, left, right)
+    return _Char(text, -right, -left, -top, -bottom) if turns == 2 else _Char(text, bottom, top, -right, -left)
 
 
 def _is_scanned(page: "PdfPage", chars: list[_Char]) -> bool:
@@ -272,7 +283,7 @@ def _piece(chars: list[_Char]) -> _Piece:
         run = normalized(storable("".join(char.text for char in group)))
         if not is_raised:
             text += run
-        elif run.strip().isdecimal() and not _UNITS.search(text.rstrip()):
+        elif run.strip().isdecimal() and not UNITS.search(text.rstrip()):
             text = text.rstrip()
             if text:
                 calls.append((len(text), run.strip()))
@@ -392,23 +403,27 @@ def _gap_between(above: list[Row], rows: list[Row]) -> Gap:
 
 def _take_margins(pages: list[_Page]) -> list[str]:
     """Take page numbers and what is repeated at the edges of pages out of these; return the latter, once each."""
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()  # text, height on the page
     for page in pages:
-        counts.update({key_of_margin(_text(page.rows[at])) for at in _edges(page.rows)})
+        counts.update({_margin_key(page.rows[at]) for at in _edges(page.rows)})
     margins: dict[str, str] = {}
     for page in pages:
         dropped = set()
         edges = _edges(page.rows)
         for at in edges:
             text = _text(page.rows[at])
-            key = key_of_margin(text)
+            key, _ = _margin_key(page.rows[at])
             if PAGE_NUMBER.fullmatch(text) or (at in (edges[0], edges[-1]) and EDGE_NUMBER.fullmatch(text)):
                 dropped.add(at)
-            elif counts[key] > 1 and len(pages) > 1 and key:
+            elif counts[_margin_key(page.rows[at])] > 1 and key:
                 margins.setdefault(key, text)
                 dropped.add(at)
         page.rows[:] = [row for at, row in enumerate(page.rows) if at not in dropped]
     return list(margins.values())
+
+
+def _margin_key(row: Row) -> tuple[str, int]:
+    return key_of_margin(_text(row)), round(_base(row) / 10)
 
 
 def _edges(rows: list[Row]) -> list[int]:
