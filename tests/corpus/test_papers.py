@@ -2,13 +2,15 @@
 
 import re
 import zipfile
+from email.message import EmailMessage
 
 import docx
 import pytest
 from docx.oxml.ns import qn
 
-from legal_rag.corpus import paper_of_text, read_paper
+from legal_rag.corpus import paper_of_text, pdf, read_paper
 from legal_rag.corpus.docx import annotate_docx
+from legal_rag.corpus.html_page import paper_of_html
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 HEAD = f'<w:{{}} xmlns:w="{WORD}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
@@ -66,6 +68,8 @@ def write_docx(path, body, **parts):
         ("le pourvoi n°\n498 765 et n° C\n4987", "le pourvoi n° 498 765 et n° C 4987"),
         ("la voie pu-\nblique, consé-\nquence", "la voie publique, conséquence"),
         ("des dommages-\nintérêts, à Saint-\nDenis", "des dommages-intérêts, à Saint-Denis"),
+        ("dans les Hauts-\nde-Seine, quarante-\nhuit jours", "dans les Hauts-de-Seine, quarante-huit jours"),
+        ("M. GIOR-\nDANO demande, M. GIORDANO obtient", "M. GIORDANO demande, M. GIORDANO obtient"),
         ("l'arrêt du 3 juin\n2021, n° 17-31.\n442", "l'arrêt du 3 juin 2021, n° 17-31.442"),
         ("(CE, 5e et\n\n        - 7 -\n\n\f6e ch., 3 juin\n2021)", "(CE, 5e et 6e ch., 3 juin 2021)"),
         ("la Cour (Cass. soc.,\nPage 3 sur 12\n12 mars 2019)", "la Cour (Cass. soc., 12 mars 2019)"),
@@ -271,3 +275,232 @@ def commented(document, number):
     start, end = f'<w:commentRangeStart w:id="{number}"/>', f'<w:commentRangeEnd w:id="{number}"/>'
     xml = document.element.body.xml.partition(start)[2].partition(end)[0]
     return "".join(re.findall(r"<w:t(?: [^>]*)?>([^<]*)</w:t>", xml.replace("<w:noBreakHyphen/>", "<w:t>-</w:t>")))
+
+
+def write_pdf(path, *pages, image=None, turn=(1, 0)):
+    """Write a PDF in Helvetica: for each page its texts as (left, height above the bottom, size, text).
+
+    `turn` is the cosine and the sine of the angle by which all is turned around the lower left corner.
+    """
+    cos, sin = turn
+    fonts = b"<</Font<</F1 3 0 R>>/XObject<</Im 4 0 R>>>>"
+    objects = [b"", b"", b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"]
+    width, height, pixels = image or (1, 1, b"\xff")
+    head = b"<</Type/XObject/Subtype/Image/Width %d/Height %d/BitsPerComponent 8/ColorSpace/DeviceGray/Length %d>>"
+    objects.append(head % (width, height, len(pixels)) + b"stream\n" + pixels + b"\nendstream")
+    kids = []
+    for texts in pages:
+        stream = b"" if image is None or texts else b"q 595 0 0 842 0 0 cm /Im Do Q "
+        for left, bottom, size, text in texts:
+            escaped = re.sub(r"([\\()])", r"\\\1", text).encode("cp1252")
+            matrix = (cos, sin, -sin, cos, cos * left - sin * bottom, sin * left + cos * bottom)
+            stream += b"BT /F1 %g Tf %g %g %g %g %g %g Tm (%b) Tj ET " % (size, *matrix, escaped)
+        objects.append(b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream))
+        page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R/Resources %b>>"
+        objects.append(page % (len(objects), fonts))
+        kids.append(b"%d 0 R" % len(objects))
+    objects[0] = b"<</Type/Catalog/Pages 2 0 R>>"
+    objects[1] = b"<</Type/Pages/Kids[%b]/Count %d>>" % (b" ".join(kids), len(kids))
+    data, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(data))
+        data += b"%d 0 obj%b endobj\n" % (number, body)
+    table = b"0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(data))
+    path.write_bytes(data + b"xref\n0 %d\n" % (len(objects) + 1) + table + trailer)
+    return path
+
+
+def column(left, top, *lines, size=10):
+    return [(left, top - 14 * at, size, line) for at, line in enumerate(lines)]
+
+
+def test_a_pdf_is_joined_over_lines_and_pages_without_what_stands_in_the_margins(tmp_path):
+    head, foot = (72, 800, 9, "SELARL Dupont – conclusions n° 2"), [(290, 40, 9, f"- {page} -") for page in (1, 2)]
+    first = column(
+        72, 740, "La solution est constante (Cass. soc., 12 mars 2019, n° 17-", "31.442), comme au Conseil d'État (CE,"
+    )
+    second = column(72, 740, "3 juin 2021, n° 498 765), pour la consé-", "quence.")
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", [head, *first, foot[0]], [head, *second, foot[1]]))
+    sentence = (
+        "La solution est constante (Cass. soc., 12 mars 2019, n° 17-31.442), comme au Conseil d'État (CE, 3 juin 2021, "
+    )
+    assert paper.text == f"{sentence}n° 498 765), pour la conséquence.\n\nSELARL Dupont – conclusions n° 2"
+    assert [paper.place_of(paper.text.index(words)) for words in ("31.442", "498", "SELARL")] == [
+        "page 1",
+        "page 2",
+        "en-tête ou pied de page",
+    ]
+
+
+LEFT = (
+    "La chambre sociale juge (Cass. soc.,",
+    "12 mars 2019, n° 17-31.442) que la",
+    "prime « n'entre pas dans l'assiette",
+    "des congés ».",
+)
+RIGHT = (
+    "Le Conseil d'État retient que « la",
+    "parcelle est desservie par une voie",
+    "publique » (CE, 3 juin 2021,",
+    "n° 498765).",
+)
+
+
+def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path):
+    numbers = column(40, 700, *"1234")
+    texts = [
+        text for row in zip(numbers, column(60, 700, *LEFT), column(320, 700, *RIGHT), strict=True) for text in row
+    ]
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
+    assert paper.text == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
+    assert paper.notices == ()
+
+
+@pytest.mark.parametrize("turn", [(0, 1), (-1, 0), (0, -1)])
+def test_a_page_that_stands_turned_is_read(tmp_path, turn):
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", column(60, 700, *LEFT), turn=turn))
+    assert paper.text == " ".join(LEFT)
+
+
+def test_the_cells_of_a_table_stay_side_by_side(tmp_path):
+    cells = [
+        ("Cass. soc.", "12 mars 2019", "17-31.442"),
+        ("CA Douai", "21 juin 2017", "15/02468"),
+        ("CE", "3 juin 2021", "1"),
+    ]
+    texts = [
+        (60 + 150 * at, 700 - 20 * row, 10, cell) for row, line in enumerate(cells) for at, cell in enumerate(line)
+    ]
+    assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text == "\n".join(map("\t".join, cells))
+
+
+def test_columns_that_may_be_a_table_are_told(tmp_path):
+    left = (
+        "La prime est due au salarié",
+        "qui travaille de nuit.",
+        "Le bail est résilié hier.",
+        "La vente est nulle ici.",
+        "Fin.",
+    )
+    right = (
+        "Le moyen tiré de la loi est",
+        "écarté par le juge.",
+        "Le pourvoi est rejeté là.",
+        "Elle casse l'arrêt ici.",
+        "Fin.",
+    )
+    texts = [text for row in zip(column(60, 700, *left), column(320, 700, *right), strict=True) for text in row]
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
+    assert paper.notices == ("La page 1 a peut-être plusieurs colonnes : leurs lignes peuvent être mêlées.",)
+
+
+def test_footnotes_of_a_pdf_stand_behind_and_their_calls_are_no_part_of_a_number(tmp_path):
+    body = [(72, 700, 12, "Voir l'arrêt n° 18/01234"), (210, 705, 7, "3"), (216, 700, 12, "et la surface de 500 m")]
+    body += [(341, 705, 7, "2"), (350, 700, 12, "loués,")]
+    notes = [(72, 90, 6, "3"), (76, 87, 9, "Cass. soc., 12 mars 2019, n°"), (72, 76, 9, "17-31.442.")]
+    following = [(72, 700, 12, "selon la cour.")]
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", [*body, *notes], following))
+    note = "Cass. soc., 12 mars 2019, n° 17-31.442."
+    assert paper.text == f"Voir l'arrêt n° 18/01234 et la surface de 500 m2 loués, selon la cour.\n\n{note}"
+    assert [(call.start, call.name) for call in paper.calls] == [(paper.text.index(" et"), "3")]
+    assert paper.place_of(len(paper.text) - 1) == "page 1, note 3"
+
+
+def test_a_paragraph_set_deeper_in_a_pdf_is_a_quotation(tmp_path):
+    texts = column(72, 700, "La Cour de cassation juge de façon constante que :")
+    texts += column(120, 672, "la prime de panier est", "due au salarié")
+    texts += column(72, 630, "Il en résulte que la demande sera accueillie en totalité.")
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime de panier est due au salarié"]
+
+
+def scan_of(path):
+    """Return the picture of a page: width, height, grey pixels."""
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(path) as document:
+        bitmap = document[0].render(scale=3, grayscale=True)
+        return bitmap.width, bitmap.height, bitmap.to_numpy().tobytes()
+
+
+def write_scan(folder):
+    """Write a PDF of a page of text, and one that is an image."""
+    scanned = column(
+        72,
+        700,
+        "La Cour de cassation rejette le pourvoi formé contre l'arrêt",
+        "(Cass. soc., 12 mars 2019, n° 17-31.442).",
+        size=14,
+    )
+    image = scan_of(write_pdf(folder / "text.pdf", scanned))
+    return write_pdf(folder / "scan.pdf", column(72, 700, "Vu le pourvoi."), [], image=image)
+
+
+def test_pages_without_text_are_named_where_no_ocr_is_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf, "has_ocr", lambda: False)
+    paper = read_paper(write_scan(tmp_path))
+    assert paper.text == "Vu le pourvoi."
+    assert "La page 2 n'a pas de texte" in paper.unread[0]
+    assert "tesseract" in paper.unread[0]
+
+
+@pytest.mark.skipif(not pdf.has_ocr(), reason="tesseract with French is not installed")
+def test_scanned_pages_are_read_by_ocr_and_marked(tmp_path):
+    paper = read_paper(write_scan(tmp_path))
+    assert "(Cass. soc., 12 mars 2019, n° 17-31.442)." in paper.text
+    assert (paper.unread, paper.notices) == (
+        (),
+        ("Texte reconnu par OCR, qui peut se tromper d'un caractère : la page 2.",),
+    )
+
+
+def test_html_is_read_as_it_is_shown_with_its_quotations_and_notes():
+    page = """<html><head><title>T</title><style>p {}</style></head><body><p>La Cour (Cass. soc.,<br>12 mars 2019,
+        n<sup>o</sup> 17-31.442<sup><a href="#n3">3</a></sup>) dit <q>la prime</q>.</p>
+        <p hidden>caché</p><p style="color: red; display:none">caché</p><div aria-hidden="true">caché</div>
+        <template><p>caché</p></template><noscript>caché</noscript><span style="visibility: hidden">caché</span>
+        <blockquote><p>le bail</p><p>est dû</p></blockquote><ul><li>un</li><li>deux</li></ul>
+        <table><tr><th>Cour</th><th>Date</th></tr><tr><td><p>CE</p></td><td>3 juin</td></tr></table>
+        <ol><li id="n3">Cass. soc., 3 mai 2019 <a href="#r3">↩</a></li></ol></body></html>"""
+    paper = paper_of_html(page)
+    assert paper.text == (
+        "La Cour (Cass. soc., 12 mars 2019, n° 17-31.442) dit la prime.\n\nle bail\n\nest dû\n\nun\ndeux\n\n"
+        "Cour\tDate\nCE\t3 juin\n\nCass. soc., 3 mai 2019"
+    )
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime", "le bail\n\nest dû"]
+    assert [(paper.text[: call.start].split()[-1], call.name) for call in paper.calls] == [("17-31.442", "3")]
+    assert paper.place_of(len(paper.text) - 1) == "note 3"
+
+
+MAIL = """From: Me A <a@example.org>
+To: b@example.org
+Subject: =?utf-8?q?Conclusions_n=C2=B0_2?=
+Content-Type: {}; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+{}"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain", "Voir :\n\n> la décision (Cass. soc., 12 mars\n> 2019)."),
+        ("text/html", "<p>Voir :</p><blockquote>la décision (Cass. soc., 12 mars\n 2019).</blockquote>"),
+    ],
+)
+def test_an_email_is_read_with_its_fields_and_what_it_answers_is_no_quotation(tmp_path, kind, body):
+    (tmp_path / "a.eml").write_text(MAIL.format(kind, body), "utf-8")
+    paper = read_paper(tmp_path / "a.eml")
+    fields = "De : Me A <a@example.org>\nÀ : b@example.org\nObjet : Conclusions n° 2"
+    assert paper.text == f"{fields}\n\nVoir :\n\nla décision (Cass. soc., 12 mars 2019)."
+    assert (paper.quoted, paper.unread) == ((), ())
+
+
+def test_the_attachments_of_an_email_are_named_as_unread(tmp_path):
+    message = EmailMessage()
+    message["From"], message["To"] = "a@example.org", "b@example.org"
+    message.set_content("Ci-joint.")
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="pièce 3.pdf")
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    assert read_paper(tmp_path / "a.eml").unread == ("La pièce jointe « pièce 3.pdf » n'a pas été lue.",)

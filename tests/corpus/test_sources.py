@@ -239,7 +239,7 @@ def test_the_parser_of_pdfs_prints_nothing_of_its_own(tmp_path, caplog):
     (tmp_path / "faux.pdf").write_bytes(b"rien\n%%EO")
     with pytest.raises(ValueError, match=r"no document in .*faux.pdf: 1 records read \(faux.pdf: unreadable PDF"):
         read(tmp_path / "faux.pdf")
-    assert [one for one in caplog.records if one.name.startswith("pypdf")] == []
+    assert [one for one in caplog.records if one.name.startswith("pypdfium2")] == []
 
 
 def test_files_that_cannot_be_read_are_left_out_by_name(tmp_path):

@@ -51,7 +51,7 @@ _TURNS = re.compile(
     r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|suppos|sous réserve|chef\b|éventuel|\w+r(?:ait|aient|ions|iez)\b)"
 )
 # The number that opens a paragraph of a decision: "12. Il résulte", at a line's start or after a sentence.
-_POINT = re.compile(r"(?:\A|\n|(?<=[.;:])\s)\s*(?P<number>[1-9]\d{0,2})[.°)]?\s?[.)–-]?\s+(?=[A-ZÀ-Ý«\[(])")
+_POINT = re.compile(r"(?:\A|\n|(?<=[.;:])\s)\s*(?P<number>[1-9]\d{0,2})\.\s{0,3}(?=[A-ZÀ-Ý«\[(])")
 FEWEST_POINTS = 2  # numbered paragraphs
 FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number

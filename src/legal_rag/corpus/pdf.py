@@ -1,0 +1,681 @@
+"""PDF files as papers: columns, paragraphs, footnotes, headers, line numbers by their places; scanned pages by OCR."""
+
+import ctypes
+import math
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator, Set
+from functools import cache
+from itertools import groupby, pairwise, zip_longest
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from legal_rag.base.text import normalized, storable
+from legal_rag.corpus.papers import (
+    EDGE_NUMBER,
+    PAGE_NUMBER,
+    SYMBOLS,
+    UNITS,
+    Gap,
+    Line,
+    Paper,
+    PaperWriter,
+    RefusedError,
+    is_item,
+    is_unfinished,
+    join,
+    key_of_margin,
+    vocabulary_of,
+)
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+# Lengths are in heights of a character's box (some 1.2 of the font's size), if no unit is said.
+WORD_GAP = 1.2  # a wider one separates columns or cells
+CELL_GAP = 2.5  # a wider one within a line becomes a tab
+GUTTER = 0.8  # between columns, at least
+WIDE_GUTTER = 2.0  # a narrower one must go through twice as many rows
+FLUSH = 0.6  # share of the lines of a column that start at one place
+FEWEST_ROWS = 3  # of two columns side by side
+CONTINUED = 0.3  # share of a column's lines that go on, from which it is prose; of half as many it may be
+NEW_PARAGRAPH = 1.4  # of the usual distance between lines
+INDENT = 0.8
+DEEPER = 1.5  # of a quotation set off
+RAISED = 0.15  # above the line
+SMALL = 0.88  # of the height of the page's text: a raised letter, a footnote
+EDGE_ROWS = 3  # at the top and bottom of a page, that may be repeated on others
+FEWEST_NUMBERED = 3  # lines with numbers in the margin
+FEWEST_LETTERS = 100  # on a page that an image covers: fewer are a stamp on a scanned page
+COVERED = 0.5  # of a page, by images: it is a scanned one
+MOST_PAGES = 10_000  # a page may be named any number of times
+OCR_DPI = 300
+OCR_SECONDS = 120.0  # a page
+ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}  # more wait for each other
+
+MIXED = "La page {} a peut-être plusieurs colonnes : leurs lignes peuvent être mêlées."
+RECOGNISED = "Texte reconnu par OCR, qui peut se tromper d'un caractère : {}."
+INSTALL = "pour les lire, installez tesseract et sa langue française (tesseract-ocr-fra)"
+
+_pdfium = threading.Lock()  # not thread-safe
+_NOTE_START = re.compile(r"\s*[\[(]?(\d{1,4})[\])]?[.)]?\s+(?=\S)")
+# Hyphens at the ends of lines as the reader marks them, ligatures, and signs of symbol fonts.
+_LETTERS = SYMBOLS | {0xFFFE: "-", 0x02: "-", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
+
+
+class _Char(NamedTuple):
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+
+class _Piece(NamedTuple):
+    """Letters of one line that follow each other without a wide gap."""
+
+    text: str
+    left: float
+    right: float
+    bottom: float
+    height: float
+    calls: tuple[tuple[int, str], ...] = ()  # raised numbers: offset, number
+    is_note: bool = False  # does a raised number open it?
+
+
+Row = list[_Piece]  # from left to right
+
+
+class _Page(NamedTuple):
+    number: int
+    rows: list[Row]
+    height: float  # of the text's letters
+
+
+def read_pdf(file: Path) -> Paper:
+    """Read a PDF: the pages' text, then footnotes, then headers and footers; scanned pages by OCR where there is one.
+
+    Raises:
+        RefusedError: If it needs a password or has more than `MOST_PAGES`.
+    """
+    import pypdfium2
+
+    with _pdfium:
+        try:
+            document = pypdfium2.PdfDocument(file)
+        except pypdfium2.PdfiumError as error:
+            if "assword" in str(error):
+                raise RefusedError("encrypted (expected a PDF without password)") from error
+            raise
+        try:
+            return _read_document(document)
+        finally:
+            document.close()
+
+
+def _read_document(document: "PdfDocument") -> Paper:
+    if len(document) > MOST_PAGES:
+        raise RefusedError(f"{len(document):,} pages (at most {MOST_PAGES:,})")
+    import pypdfium2
+
+    pages: list[_Page] = []
+    recognised: list[int] = []
+    unread: list[int] = []
+    damaged: list[int] = []
+    for number in range(1, len(document) + 1):
+        try:
+            page = document[number - 1]
+        except pypdfium2.PdfiumError:
+            damaged.append(number)
+            continue
+        chars = _chars(page)
+        if _is_scanned(page, chars):
+            scanned = _recognised(page) if has_ocr() else None
+            if scanned is None:
+                unread.append(number)
+            else:
+                chars = scanned
+                recognised.append(number)
+        rows = _rows(_pieces(chars))
+        pages.append(_Page(number, rows, _height(rows)))
+        page.close()
+    paper = _paper_of(pages)
+    notices, missing = list(paper.notices), list(paper.unread)
+    if recognised:
+        notices.append(RECOGNISED.format(_pages(recognised)))
+    if unread:
+        verb = "n'ont" if len(unread) > 1 else "n'a"
+        missing.append(f"{_pages(unread).capitalize()} {verb} pas de texte, mais une image : {INSTALL}.")
+    if damaged:
+        verb = "n'ont pu être lues" if len(damaged) > 1 else "n'a pu être lue"
+        missing.append(f"{_pages(damaged).capitalize()} {verb}.")
+    return paper._replace(notices=tuple(notices), unread=tuple(missing))
+
+
+def _pages(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"la page {numbers[0]}"
+    return f"les pages {', '.join(map(str, numbers[:-1]))} et {numbers[-1]}"
+
+
+# --- letters ---------------------------------------------------------------------------------------------------------
+
+
+def _chars(page: "PdfPage") -> list[_Char]:
+    """Return the letters of a page in the order of its file, blanks that its reader adds included, upright."""
+    from pypdfium2 import raw
+
+    text = page.get_textpage()
+    count = text.count_chars()
+    angles = Counter(round(raw.FPDFText_GetCharAngle(text, at) / (math.pi / 2)) % 4 for at in range(0, count, 50))
+    turns = angles.most_common(1)[0][0] if angles else 0
+    box = raw.FS_RECTF()
+    reference = ctypes.byref(box)
+    chars = []
+    for at in range(count):
+        code = raw.FPDFText_GetUnicode(text, at)
+        raw.FPDFText_GetLooseCharBox(text, at, reference)
+        chars.append(_Char(_LETTERS.get(code) or chr(code), box.left, box.right, box.bottom, box.top))
+    text.close()
+    return [_turned(char, turns) for char in chars] if turns else chars
+
+
+def _turned(char: _Char, turns: int) -> _Char:
+    """Turn a letter upright that stands turned clockwise by so many quarters of a circle."""
+    text, left, right, bottom, top = char
+    if turns == 1:
+        return _Char(text, -top, -bottom, left, right)
+    return _Char(text, -right, -left, -top, -bottom) if turns == 2 else _Char(text, bottom, top, -right, -left)
+
+
+def _is_scanned(page: "PdfPage", chars: list[_Char]) -> bool:
+    """Is a page an image, but for a few letters?"""
+    from pypdfium2 import raw
+
+    letters = sum(not char.text.isspace() for char in chars)
+    if letters >= FEWEST_LETTERS:
+        return False
+    width, height = page.get_size()
+    covered = 0.0
+    for image in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,)):
+        left, bottom, right, top = image.get_bounds()
+        covered += max(0, right - left) * max(0, top - bottom)
+    return covered > COVERED * width * height
+
+
+@cache
+def has_ocr() -> bool:
+    """Is tesseract installed, with French?"""
+    program = shutil.which("tesseract")
+    if not program:
+        return False
+    languages = subprocess.run([program, "--list-langs"], capture_output=True, text=True, check=False)  # noqa: S603
+    return "fra" in languages.stdout.split()
+
+
+def _recognised(page: "PdfPage") -> list[_Char] | None:
+    """Read the image of a page by OCR, as letters with places; None if that fails."""
+    import pypdfium2
+
+    bitmap = page.render(scale=OCR_DPI / 72, grayscale=True)
+    pixels = bitmap.to_numpy()
+    image = b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + pixels.tobytes()
+    command = ["tesseract", "stdin", "stdout", "-l", "fra", "--dpi", str(OCR_DPI), "-c", "textonly_pdf=1", "pdf"]
+    try:
+        run = subprocess.run(  # noqa: S603
+            command, input=image, capture_output=True, check=True, timeout=OCR_SECONDS, env=os.environ | ONE_THREAD
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    document = pypdfium2.PdfDocument(run.stdout)
+    try:
+        return _chars(document[0])
+    finally:
+        document.close()
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def _pieces(chars: list[_Char]) -> list[_Piece]:
+    """Join letters that follow each other on a line."""
+    pieces: list[_Piece] = []
+    current: list[_Char] = []
+    is_blank = False
+    last: _Char | None = None
+    for char in chars:
+        if char.text.isspace() or char.text == "\0":
+            is_blank = True
+            continue
+        if last and not _follows(last, char):
+            pieces.append(_piece(current))
+            current, is_blank = [], False
+        if is_blank and current:
+            current.append(_Char(" ", char.left, char.left, char.bottom, char.top))
+        current.append(char)
+        last, is_blank = char, False
+    if current:
+        pieces.append(_piece(current))
+    return pieces
+
+
+def _follows(last: _Char, char: _Char) -> bool:
+    height = max(last.top - last.bottom, char.top - char.bottom)
+    overlap = min(last.top, char.top) - max(last.bottom, char.bottom)
+    smaller = min(last.top - last.bottom, char.top - char.bottom)
+    return overlap > 0.4 * smaller and -height < char.left - last.right < WORD_GAP * height
+
+
+def _piece(chars: list[_Char]) -> _Piece:
+    """Make a piece of letters; raised numbers are calls of notes, and "n" with a raised "o" is "n°"."""
+    heights = sorted(char.top - char.bottom for char in chars if char.text != " ")
+    height = heights[int(0.8 * (len(heights) - 1))]
+    base = median(char.bottom for char in chars if char.top - char.bottom >= SMALL * height)
+    text = ""
+    calls: list[tuple[int, str]] = []
+    is_note = False
+    for is_raised, group in groupby(chars, key=lambda char: _is_raised(char, base, height)):
+        run = normalized(storable("".join(char.text for char in group)))
+        if not is_raised:
+            text += run
+        elif run.strip().isdecimal() and not UNITS.search(text.rstrip()):
+            text = text.rstrip()
+            if text:
+                calls.append((len(text), run.strip()))
+            else:
+                is_note = True
+                text = f"{run.strip()} "
+        else:
+            text = text.rstrip() + ("°" if run.strip() in ("o", "os") and text[-1:] in ("n", "N") else run)
+    return _Piece(text, chars[0].left, chars[-1].right, base, height, tuple(calls), is_note)
+
+
+def _is_raised(char: _Char, base: float, height: float) -> bool:
+    return char.text != " " and char.top - char.bottom < SMALL * height and char.bottom > base + RAISED * height
+
+
+def _rows(pieces: list[_Piece]) -> list[Row]:
+    """Group pieces side by side to rows, from the top to the bottom of a page."""
+    rows: list[Row] = []
+    for piece in sorted(pieces, key=lambda piece: -piece.bottom - piece.height / 2):
+        if rows and _overlap(rows[-1][0], piece) > 0.5 * min(rows[-1][0].height, piece.height):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [sorted(row, key=lambda piece: piece.left) for row in rows]
+
+
+def _overlap(first: _Piece, second: _Piece) -> float:
+    top = min(first.bottom + first.height, second.bottom + second.height)
+    return top - max(first.bottom, second.bottom)
+
+
+def _text(row: Row) -> str:
+    return _joined(row)[0]
+
+
+def _joined(row: Row, *, is_stretched: bool = False) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """Return the text of a row, with tabs between cells, and the notes that it calls by their offsets."""
+    text = ""
+    calls: list[tuple[int, str]] = []
+    for before, piece in zip([None, *row], row, strict=False):
+        gap = (piece.left - before.right) / piece.height if before else 0
+        is_cell = gap > CELL_GAP and not is_stretched
+        text = text.rstrip() + ("\t" if is_cell else " " if gap > 0.15 else "") if before else ""
+        calls += [(len(text) + offset, name) for offset, name in piece.calls]
+        text += piece.text
+    return text.strip(), tuple(calls)
+
+
+def _base(row: Row) -> float:
+    return min(piece.bottom for piece in row)
+
+
+def _height(rows: list[Row]) -> float:
+    """Return the usual height of letters."""
+    lengths: Counter[float] = Counter()
+    for row in rows:
+        for piece in row:
+            lengths[round(piece.height, 1)] += len(piece.text)
+    return lengths.most_common(1)[0][0] if lengths else 1.0
+
+
+def _row_height(row: Row) -> float:
+    return max(row, key=lambda piece: len(piece.text)).height
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+def _paper_of(pages: list[_Page]) -> Paper:
+    """Make a paper of pages: lines joined over columns and pages, notes behind, headers last."""
+    margins = _take_margins(pages)
+    height = _height([row for page in pages for row in page.rows])
+    texts = [_text(row) for page in pages for row in page.rows]
+    writer = PaperWriter(vocabulary_of("\n".join(texts)))
+    body: list[Line] = []
+    notes: list[tuple[str, str, list[Line]]] = []  # page, number, lines
+    for page in pages:
+        name = str(page.number)
+        rows, note_rows = _split_notes(_without_line_numbers(page.rows), height, bool(notes))
+        is_mixed = False
+        above: list[Row] = []
+        for column, is_doubtful in _columns(rows, height):
+            lines = _lines(column, name, body[-1] if body else None)
+            body += [lines[0]._replace(gap=_gap_between(above, column)), *lines[1:]]
+            is_mixed |= is_doubtful
+            above = column
+        if is_mixed:
+            writer.notices.append(MIXED.format(name))
+        for line, row in zip(_lines(note_rows, name), note_rows, strict=True):
+            match = _NOTE_START.match(line.text)
+            last = int(notes[-1][1]) if notes and notes[-1][1].isdecimal() else 0
+            if match and (row[0].is_note or not notes or int(match[1]) in (1, last + 1)):
+                cut = match.end()
+                calls = tuple((offset - cut, called) for offset, called in line.calls)
+                notes.append((name, match[1], [line._replace(text=line.text[cut:], calls=calls, gap="line", page="")]))
+            elif notes:
+                notes[-1][2].append(line._replace(gap="line", page=""))
+            else:
+                body.append(line)
+    writer.write_lines(body)
+    for page_name, name, lines in notes:
+        writer.mark("page", page_name)
+        writer.mark("note", name)
+        writer.write_lines(lines)
+    for text in margins:
+        writer.mark("margin", "")
+        writer.write(text, "\n\n")
+    return writer.paper()
+
+
+def _gap_between(above: list[Row], rows: list[Row]) -> Gap:
+    """Say what separates a column from what is read before it: a page's end, or what stands right above it."""
+    if not above or _base(above[-1]) < _base(rows[0]):
+        return "page"
+    return "page" if _is_wide(above[-1], rows[0]) else "line"
+
+
+def _take_margins(pages: list[_Page]) -> list[str]:
+    """Take page numbers and what is repeated at the edges of pages out of these; return the latter, once each."""
+    counts: Counter[tuple[str, int]] = Counter()  # text, height on the page
+    for page in pages:
+        counts.update({_margin_key(page.rows[at]) for at in _edges(page.rows)})
+    margins: dict[str, str] = {}
+    for page in pages:
+        dropped = set()
+        edges = _edges(page.rows)
+        for at in edges:
+            text = _text(page.rows[at])
+            key, _ = _margin_key(page.rows[at])
+            if PAGE_NUMBER.fullmatch(text) or (at in (edges[0], edges[-1]) and EDGE_NUMBER.fullmatch(text)):
+                dropped.add(at)
+            elif counts[_margin_key(page.rows[at])] > 1 and key:
+                margins.setdefault(key, text)
+                dropped.add(at)
+        page.rows[:] = [row for at, row in enumerate(page.rows) if at not in dropped]
+    return list(margins.values())
+
+
+def _margin_key(row: Row) -> tuple[str, int]:
+    return key_of_margin(_text(row)), round(_base(row) / 10)
+
+
+def _edges(rows: list[Row]) -> list[int]:
+    return sorted({*range(len(rows))[:EDGE_ROWS], *range(len(rows))[-EDGE_ROWS:]})
+
+
+def _without_line_numbers(rows: list[Row]) -> list[Row]:
+    """Take the numbers of lines out of the margin: each by one more, or every fifth, below one another."""
+    for side in (0, -1):
+        numbered = [
+            (at, row[side]) for at, row in enumerate(rows) if len(row) > 1 and row[side].text.strip().isdecimal()
+        ]
+        if len(numbered) < FEWEST_NUMBERED:
+            continue
+        edges = [piece.right for _, piece in numbered]
+        steps = Counter(int(b.text) - int(a.text) for (_, a), (_, b) in pairwise(numbered))
+        step, count = steps.most_common(1)[0]
+        is_dense = step in (5, 10) or len(numbered) > 0.6 * (numbered[-1][0] - numbered[0][0] + 1)
+        if step in (1, 5, 10) and count >= 0.7 * (len(numbered) - 1) and is_dense and max(edges) - min(edges) < 8:
+            for at, number in numbered:
+                rows[at] = [piece for piece in rows[at] if piece is not number]
+    return rows
+
+
+def _split_notes(rows: list[Row], height: float, has_notes: bool) -> tuple[list[Row], list[Row]]:
+    """Split a page into its body and the footnotes at its bottom: small, after a number, or after a raised one."""
+    small = len(rows)
+    while small and _row_height(rows[small - 1]) < SMALL * height:
+        small -= 1
+    opening = next((at for at in range(small, len(rows)) if _NOTE_START.match(_text(rows[at]))), len(rows))
+    called = {name for row in rows for piece in row for _, name in piece.calls}
+    raised = next((at for at, row in enumerate(rows) if _opens_note(rows, at, called)), len(rows))
+    if has_notes and small < opening and _gap(rows, small):
+        opening = small  # a note goes on from the page before
+    start = min(opening, raised)
+    return rows[:start], [_marked(row) for row in rows[start:]]
+
+
+def _opens_note(rows: list[Row], at: int, called: Set[str]) -> bool:
+    """Does a note start here: a raised number, or below a gap one that the page calls?"""
+    number = re.match(r"(\d{1,3})\s", _text(rows[at]))
+    return rows[at][0].is_note or _is_raised_piece(rows[at]) or bool(_gap(rows, at) and number and number[1] in called)
+
+
+def _gap(rows: list[Row], at: int) -> bool:
+    """Is there a wide gap above a row?"""
+    return at > 0 and _is_wide(rows[at - 1], rows[at])
+
+
+def _is_wide(above: Row, row: Row) -> bool:
+    return _base(above) - _base(row) > NEW_PARAGRAPH * _row_height(row)
+
+
+def _is_raised_piece(row: Row) -> bool:
+    """Does a row open with a raised number that stands by itself?"""
+    first = row[0]
+    if len(row) < 2 or not first.text.strip().isdecimal():
+        return False
+    return first.height < SMALL * row[1].height and first.bottom > row[1].bottom + RAISED * row[1].height
+
+
+def _marked(row: Row) -> Row:
+    return [row[0]._replace(is_note=True), *row[1:]] if _is_raised_piece(row) else row
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _columns(rows: list[Row], height: float) -> Iterator[tuple[list[Row], bool]]:
+    """Yield the columns of a page in reading order, and whether there may be more than one.
+
+    Rows side by side are columns of prose if the lines on each side go on from one to the next; else cells of a table.
+    """
+    band = _widest_band(rows, height)
+    if not band:
+        if rows:
+            yield _with_whole_cells(rows), False
+        return
+    start, end, middle = band
+    if start:
+        yield from _columns(rows[:start], height)
+    sides = [
+        [part for row in rows[start:end] if (part := [piece for piece in row if (piece.left < middle) == is_left])]
+        for is_left in (True, False)
+    ]
+    share = _share_continued(sides)
+    is_wide = min(median(len(_text(row)) for row in side) for side in sides) > 12
+    if share >= CONTINUED and is_wide and (table := _table(rows[start:end], middle)):
+        yield table, False
+    elif share >= CONTINUED and is_wide:
+        for side in sides:
+            yield from _columns(side, height)
+    else:
+        yield _with_whole_cells(rows[start:end]), share >= CONTINUED / 2 and is_wide
+    if end < len(rows):
+        yield from _columns(rows[end:], height)
+
+
+def _widest_band(rows: list[Row], height: float) -> tuple[int, int, float] | None:
+    """Find the most rows that one gutter goes through: their first, the one after the last, the gutter's middle."""
+    best: tuple[int, int, int, float] | None = None  # rows with both sides, first, end, middle
+    for start, row in enumerate(rows):
+        if best and best[1] <= start < best[2] and len(row) < 3:
+            continue
+        for before, after in pairwise(row):
+            left, right = before.right, after.left
+            starts: Counter[int] = Counter()  # of the right side's lines
+            end = start
+            last = start
+            while end < len(rows):
+                spaces = [(max(a, left), min(b, right)) for a, b in _spaces(rows[end])]
+                space = max(spaces, key=lambda space: space[1] - space[0])
+                if space[1] - space[0] < GUTTER * height:
+                    break
+                left, right = space
+                end += 1
+                if rows[end - 1][0].left < left and rows[end - 1][-1].right > right:
+                    starts[round(next(piece.left for piece in rows[end - 1] if piece.left >= right) / height)] += 1
+                    last = end
+            # A line on one side alone, far below, is another paragraph.
+            while end > last and _gap(rows[:end], end - 1):
+                end -= 1
+            both = starts.total()
+            # The blanks of justified lines may stand below each other by chance, but not the words after them.
+            is_flush = both and max(starts[at] + starts[at + 1] for at in starts) > FLUSH * both
+            is_enough = both >= (FEWEST_ROWS if right - left > WIDE_GUTTER * height else 2 * FEWEST_ROWS)
+            if is_enough and is_flush and (not best or both > best[0]):
+                best = (both, start, end, (left + right) / 2)
+    return best[1:] if best else None
+
+
+def _spaces(row: Row) -> list[tuple[float, float]]:
+    edges = [float("-inf"), *(edge for piece in row for edge in (piece.left, piece.right)), float("inf")]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _share_continued(sides: list[list[Row]]) -> float:
+    """Return the share of the lines of columns that the next line goes on with."""
+    pairs = [(_text(above), _text(below)) for side in sides for above, below in pairwise(side)]
+    continued = [is_unfinished(above, below) or below[0].islower() for above, below in pairs if above and below]
+    return sum(continued) / len(continued) if continued else 0.0
+
+
+def _table(rows: list[Row], middle: float) -> list[Row] | None:
+    """Return rows of a table whose cells have several lines: wider gaps go through both columns."""
+    distances = [_base(above) - _base(below) for above, below in pairwise(rows)]
+    usual = sorted(distances)[len(distances) // 4]
+    parts: list[list[Row]] = [[rows[0]]]
+    for distance, row in zip(distances, rows[1:], strict=True):
+        if distance > NEW_PARAGRAPH * usual:
+            parts.append([])
+        parts[-1].append(row)
+    has_both = all(any(piece.left < middle for row in part for piece in row) for part in parts) and all(
+        any(piece.left >= middle for row in part for piece in row) for part in parts
+    )
+    if len(parts) < FEWEST_ROWS or not has_both:
+        return None
+    return [[_cell(part, middle, is_left=True), _cell(part, middle, is_left=False)] for part in parts]
+
+
+def _with_whole_cells(rows: list[Row]) -> list[Row]:
+    """Join rows that only go on with cells of the row above."""
+    whole: list[Row] = []
+    for row in rows:
+        cells = whole[-1] if whole and any(_is_cell(*pair) for pair in pairwise(whole[-1])) else []
+        pairs = [(cell, piece) for piece in row if (cell := _above(piece, cells))]
+        if len(pairs) == len(row) and all(is_unfinished(cell.text, piece.text) for cell, piece in pairs):
+            for cell, piece in pairs:
+                cut, blank = join(cell.text, piece.text, frozenset())
+                text = cell.text[: len(cell.text) - cut] + blank + piece.text
+                whole[-1][whole[-1].index(cell)] = cell._replace(text=text, bottom=piece.bottom)
+        else:
+            whole.append(list(row))
+    return whole
+
+
+def _is_cell(before: _Piece, piece: _Piece) -> bool:
+    return piece.left - before.right > CELL_GAP * piece.height
+
+
+def _above(piece: _Piece, row: Row) -> _Piece | None:
+    """Return the cell of a row that a piece stands below, within its column."""
+    for cell, following in zip_longest(row, row[1:]):
+        if abs(cell.left - piece.left) < INDENT * piece.height and (not following or piece.right < following.left):
+            return cell
+    return None
+
+
+def _cell(rows: list[Row], middle: float, *, is_left: bool) -> _Piece:
+    """Join the lines of a cell."""
+    parts = [part for row in rows if (part := [piece for piece in row if (piece.left < middle) == is_left])]
+    writer = PaperWriter()
+    writer.write_lines([Line(text) for part in parts if (text := _text(part))])
+    first = parts[0][0]
+    text = writer.paper().text.replace("\n", " ")
+    # Far enough from its neighbour to become a cell.
+    right = middle - 2 * CELL_GAP * first.height if is_left else max(row[-1].right for row in parts)
+    return first._replace(text=text, right=right, calls=())
+
+
+# --- paragraphs ------------------------------------------------------------------------------------------------------
+
+
+def _lines(rows: list[Row], page: str, before: Line | None = None) -> list[Line]:
+    """Make lines of the rows of a column, after a line: their paragraphs, and those set off as quotations."""
+    if not rows:
+        return []
+    distances = [_base(above) - _base(below) for above, below in pairwise(rows)]
+    usual = sorted(distances)[len(distances) // 4] if distances else 0.0
+    left = _margin(rows)
+    right = sorted(row[-1].right for row in rows)[int(0.9 * (len(rows) - 1))]
+    lines: list[Line] = []
+    starts: list[float] = []
+    ends = [abs(row[-1].right - right) < INDENT * _row_height(row) for row in rows]
+    is_justified = sum(ends) > len(rows) / 3
+    for row, above, ends_right in zip(rows, [None, *rows], ends, strict=False):
+        is_stretched = is_justified and ends_right and not any(" " in piece.text for piece in row)
+        text, calls = _joined(row, is_stretched=is_stretched)
+        height = _row_height(row)
+        is_apart = len(row) > 1 and "\t" in text
+        is_new = False
+        if above:
+            distance = _base(above) - _base(row)
+            is_indented = row[0].left > left + INDENT * height and above[0].left < row[0].left - INDENT * height
+            is_other = not 0.85 < _row_height(above) / height < 1.18
+            is_new = distance > NEW_PARAGRAPH * max(usual, height)
+            is_new |= (is_indented or is_other) and not is_unfinished(lines[-1].text, text)
+        letters = sum(len(piece.text) for piece in row)
+        width = sum(piece.right - piece.left for piece in row) / max(1, letters)
+        room = (right - row[-1].right) / width if width else 0
+        lines.append(
+            Line(text, "block" if is_new else "line", room, is_apart=is_apart or is_item(text), page=page, calls=calls)
+        )
+        starts.append((row[0].left - left) / height)
+    return _with_quotations(lines, starts, before)
+
+
+def _margin(rows: list[Row]) -> float:
+    """Return where most lines start."""
+    lefts: Counter[int] = Counter(round(row[0].left) for row in rows)
+    return float(lefts.most_common(1)[0][0])
+
+
+def _with_quotations(lines: list[Line], starts: list[float], before: Line | None) -> list[Line]:
+    """Mark paragraphs set deeper than the text after one that ends with ":"."""
+    quoted: list[Line] = []
+    for at, (line, start) in enumerate(zip(lines, starts, strict=True)):
+        is_quoted = before is not None and before.is_quoted
+        if at == 0 or line.gap == "block" or not is_quoted:
+            end = next((later for later in range(at + 1, len(lines)) if lines[later].gap == "block"), len(lines))
+            is_deeper = min(starts[at:end]) > DEEPER and not line.is_apart
+            is_quoted = is_deeper and before is not None and (is_quoted or before.text.endswith(":"))
+        before = line._replace(is_quoted=is_quoted and start > DEEPER)
+        quoted.append(before)
+    return quoted
