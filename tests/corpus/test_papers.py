@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+from email.message import EmailMessage
 
 import docx
 import pytest
@@ -9,6 +10,7 @@ from docx.oxml.ns import qn
 
 from legal_rag.corpus import paper_of_text, pdf, read_paper
 from legal_rag.corpus.docx import annotate_docx
+from legal_rag.corpus.html_page import paper_of_html
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 HEAD = f'<w:{{}} xmlns:w="{WORD}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
@@ -66,6 +68,8 @@ def write_docx(path, body, **parts):
         ("le pourvoi n°\n498 765 et n° C\n4987", "le pourvoi n° 498 765 et n° C 4987"),
         ("la voie pu-\nblique, consé-\nquence", "la voie publique, conséquence"),
         ("des dommages-\nintérêts, à Saint-\nDenis", "des dommages-intérêts, à Saint-Denis"),
+        ("dans les Hauts-\nde-Seine, quarante-\nhuit jours", "dans les Hauts-de-Seine, quarante-huit jours"),
+        ("M. GIOR-\nDANO demande, M. GIORDANO obtient", "M. GIORDANO demande, M. GIORDANO obtient"),
         ("l'arrêt du 3 juin\n2021, n° 17-31.\n442", "l'arrêt du 3 juin 2021, n° 17-31.442"),
         ("(CE, 5e et\n\n        - 7 -\n\n\f6e ch., 3 juin\n2021)", "(CE, 5e et 6e ch., 3 juin 2021)"),
         ("la Cour (Cass. soc.,\nPage 3 sur 12\n12 mars 2019)", "la Cour (Cass. soc., 12 mars 2019)"),
@@ -273,8 +277,12 @@ def commented(document, number):
     return "".join(re.findall(r"<w:t(?: [^>]*)?>([^<]*)</w:t>", xml.replace("<w:noBreakHyphen/>", "<w:t>-</w:t>")))
 
 
-def write_pdf(path, *pages, image=None):
-    """Write a PDF in Helvetica: for each page its texts as (left, height above the bottom, size, text)."""
+def write_pdf(path, *pages, image=None, turn=(1, 0)):
+    """Write a PDF in Helvetica: for each page its texts as (left, height above the bottom, size, text).
+
+    `turn` is the cosine and the sine of the angle by which all is turned around the lower left corner.
+    """
+    cos, sin = turn
     fonts = b"<</Font<</F1 3 0 R>>/XObject<</Im 4 0 R>>>>"
     objects = [b"", b"", b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"]
     width, height, pixels = image or (1, 1, b"\xff")
@@ -285,7 +293,8 @@ def write_pdf(path, *pages, image=None):
         stream = b"" if image is None or texts else b"q 595 0 0 842 0 0 cm /Im Do Q "
         for left, bottom, size, text in texts:
             escaped = re.sub(r"([\\()])", r"\\\1", text).encode("cp1252")
-            stream += b"BT /F1 %g Tf %g %g Td (%b) Tj ET " % (size, left, bottom, escaped)
+            matrix = (cos, sin, -sin, cos, cos * left - sin * bottom, sin * left + cos * bottom)
+            stream += b"BT /F1 %g Tf %g %g %g %g %g %g Tm (%b) Tj ET " % (size, *matrix, escaped)
         objects.append(b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream))
         page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R/Resources %b>>"
         objects.append(page % (len(objects), fonts))
@@ -346,6 +355,12 @@ def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_p
     paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
     assert paper.text == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
     assert paper.notices == ()
+
+
+@pytest.mark.parametrize("turn", [(0, 1), (-1, 0), (0, -1)])
+def test_a_page_that_stands_turned_is_read(tmp_path, turn):
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", column(60, 700, *LEFT), turn=turn))
+    assert paper.text == " ".join(LEFT)
 
 
 def test_the_cells_of_a_table_stay_side_by_side(tmp_path):
@@ -438,3 +453,54 @@ def test_scanned_pages_are_read_by_ocr_and_marked(tmp_path):
         (),
         ("Texte reconnu par OCR, qui peut se tromper d'un caractère : la page 2.",),
     )
+
+
+def test_html_is_read_as_it_is_shown_with_its_quotations_and_notes():
+    page = """<html><head><title>T</title><style>p {}</style></head><body><p>La Cour (Cass. soc.,<br>12 mars 2019,
+        n<sup>o</sup> 17-31.442<sup><a href="#n3">3</a></sup>) dit <q>la prime</q>.</p>
+        <p hidden>caché</p><p style="color: red; display:none">caché</p><div aria-hidden="true">caché</div>
+        <template><p>caché</p></template><noscript>caché</noscript><span style="visibility: hidden">caché</span>
+        <blockquote><p>le bail</p><p>est dû</p></blockquote><ul><li>un</li><li>deux</li></ul>
+        <table><tr><th>Cour</th><th>Date</th></tr><tr><td><p>CE</p></td><td>3 juin</td></tr></table>
+        <ol><li id="n3">Cass. soc., 3 mai 2019 <a href="#r3">↩</a></li></ol></body></html>"""
+    paper = paper_of_html(page)
+    assert paper.text == (
+        "La Cour (Cass. soc., 12 mars 2019, n° 17-31.442) dit la prime.\n\nle bail\n\nest dû\n\nun\ndeux\n\n"
+        "Cour\tDate\nCE\t3 juin\n\nCass. soc., 3 mai 2019"
+    )
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime", "le bail\n\nest dû"]
+    assert [(paper.text[: call.start].split()[-1], call.name) for call in paper.calls] == [("17-31.442", "3")]
+    assert paper.place_of(len(paper.text) - 1) == "note 3"
+
+
+MAIL = """From: Me A <a@example.org>
+To: b@example.org
+Subject: =?utf-8?q?Conclusions_n=C2=B0_2?=
+Content-Type: {}; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+{}"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain", "Voir :\n\n> la décision (Cass. soc., 12 mars\n> 2019)."),
+        ("text/html", "<p>Voir :</p><blockquote>la décision (Cass. soc., 12 mars\n 2019).</blockquote>"),
+    ],
+)
+def test_an_email_is_read_with_its_fields_and_what_it_answers_is_no_quotation(tmp_path, kind, body):
+    (tmp_path / "a.eml").write_text(MAIL.format(kind, body), "utf-8")
+    paper = read_paper(tmp_path / "a.eml")
+    fields = "De : Me A <a@example.org>\nÀ : b@example.org\nObjet : Conclusions n° 2"
+    assert paper.text == f"{fields}\n\nVoir :\n\nla décision (Cass. soc., 12 mars 2019)."
+    assert (paper.quoted, paper.unread) == ((), ())
+
+
+def test_the_attachments_of_an_email_are_named_as_unread(tmp_path):
+    message = EmailMessage()
+    message["From"], message["To"] = "a@example.org", "b@example.org"
+    message.set_content("Ci-joint.")
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="pièce 3.pdf")
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    assert read_paper(tmp_path / "a.eml").unread == ("La pièce jointe « pièce 3.pdf » n'a pas été lue.",)

@@ -96,7 +96,8 @@ _DECISION_OF_DAY = re.compile(
 )
 _CASE_NAME = re.compile(
     r"\b(?:[Aa]rrêts?|[Jj]urisprudences?)\s(?:dite?s?\s)?(?:«\s?)?"
-    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?[A-ZÉ][a-zà-ÿ][\w'’-]+(?:\s[A-ZÉ][\w'’&-]+){0,2})"
+    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?(?!F[SPD]?-|F[SP]\b|QPC|RG\b|CEDH|CJUE|CJCE|CE\b|CA\b|CAA\b|TA\b)"
+    r"(?:L['’])?[A-ZÉ][\wà-ÿ'’&-]{2,}(?:\s[A-ZÉ][\w'’&-]+){0,2})"
 )
 # What looks like a decision's number, of whatever form, or a year after an abbreviated court.
 _LOOKS_CITED = re.compile(
@@ -128,14 +129,10 @@ _ASKED = re.compile(
 )
 
 _IBID = re.compile(r"(?<!\w)(?:ibid(?:em)?\.?|id(?:em)?\.(?=[\s,)]))", re.IGNORECASE)
-# A numbered paragraph of the decision named before or after it.
-_POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|par(?:ag?r?)?\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
-_POINT_AFTER = re.compile(
-    rf"(?:,\s[^,;:()«»“”\n]{{2,60}}(?=,)){{0,2}}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE
-)
-_POINT_BEFORE = re.compile(
-    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{DECISION})?\W{{0,3}}(?:n\W{{0,3}})?$",
-    re.IGNORECASE,
+# What stands between a citation and a numbered paragraph of it: "n° 16-86.735, Sté X, point 4", "§ 12 de l'arrêt".
+_UNTIL_POINT = re.compile(r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*", re.IGNORECASE)
+_OF_POINT = re.compile(
+    rf"\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{DECISION})?\W{{0,3}}(?:n\W{{0,3}})?", re.IGNORECASE
 )
 
 
@@ -178,7 +175,8 @@ class _DecisionReader:
 
     def _find_parts(self) -> list[_CitationPart]:
         numbers = [_CitationPart("number", start, group[0].end) for start, group in self._text.names.items()]
-        dates = [_CitationPart("date", start, date.end) for start, date in self._text.dates.items()]
+        days = self._text.dates.keys() - self._text.days_of_texts
+        dates = [_CitationPart("date", start, self._text.dates[start].end) for start in days]
         courts = [_CitationPart("court", start, end) for start, end in self._text.courts]
         return sorted([*numbers, *dates, *courts], key=lambda part: (part.start, -part.end))
 
@@ -256,13 +254,15 @@ class _DecisionReader:
         if self._text.sentence_at(last.end - 1) != self._text.sentence_at(part.start):
             # Court, date and number may stand on lines of their own.
             begun = last.kind == "court" or (part.kind == "number" and not any(one.kind == "number" for one in run))
-            if not begun or not _FILLER.fullmatch(gap):
+            if not begun or not (_FILLER.fullmatch(gap) or _PARTIES.fullmatch(gap)):
                 return False
         if part.kind == "number" and last.kind == "number":
             return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None
         filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
         if any(other.kind == part.kind for other in run):
             return False
+        if part.kind == "court" and last.kind == "number" and len(run) > 1 and not re.search(r"\w", gap):
+            return False  # the next citation begins
         parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
         if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
             return False
@@ -316,7 +316,7 @@ class _DecisionReader:
             return False
         if _OF_ANOTHER_THING.search(self._text.before(part.start, 40)):
             return False
-        if identifier.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
+        if identifier.kind in ("ecli", "pourvoi", "id", "cjue", "cedh", *SERIES) or "court" in kinds:
             return True
         first, last = self._text.sentence_around(part.start, 200)
         return (
@@ -354,10 +354,13 @@ class _DecisionReader:
             yield decision
 
     def _find_point(self, start: int, end: int) -> int:
-        match = _POINT_AFTER.match(self._text.outside, end) or _POINT_BEFORE.search(
-            self._text.outside[max(start - 60, 0) : start]
-        )
-        return int(match["point"]) if match else 0
+        for place in self._text.points_in(end, end + MOST_GAP)[:1]:
+            if _UNTIL_POINT.fullmatch(self._text.outside, end, place.start):
+                return place.first
+        for place in self._text.points_in(start - 60, start)[-1:]:
+            if _OF_POINT.fullmatch(self._text.outside, place.end, start):
+                return place.first
+        return 0
 
     def _supported_by(self, citation: Span) -> Span:
         """Return the sentence of a citation; the one before it, if it says nothing beside its citations."""
@@ -382,10 +385,14 @@ class _DecisionReader:
         for sentence, runs in in_sentence.items():
             numbered = [run for run in runs if any(part.kind == "number" for part in run)] or runs
             for outcome in self._find_outcomes(*self._text.sentences[sentence]):
-                beside = next((run for run in runs if self._stands_beside(outcome, run)), None)
+                of_next = self._text.outside.startswith(
+                    " par ", outcome.end
+                )  # "cassé par Cass. soc.": not what precedes
+                after = (run for run in runs if not of_next or run[0].start > outcome.start)
+                beside = next((run for run in after if self._stands_beside(outcome, run)), None)
                 if beside is not None:
                     outcomes.setdefault(id(beside), []).append(outcome._replace(court=""))
-                elif len(numbered) == 1:
+                elif len(numbered) == 1 and not of_next:
                     outcomes.setdefault(id(numbered[0]), []).append(outcome)
         return {number: tuple(stated) for number, stated in outcomes.items()}
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import Quotation, find_quotations
-from legal_rag.law import Identifier, find_courts, find_dates, find_formations, find_identifiers
-from legal_rag.law.courts import find_short_courts
-from legal_rag.law.scanning import spaced
+from legal_rag.law import Identifier, find_dates, find_identifiers
+from legal_rag.law.articles import find_texts
+from legal_rag.law.courts import find_cited_courts, find_short_courts
+from legal_rag.law.mentions import Pinpoint, find_mentions, find_pinpoints
 from legal_rag.law.sentences import split_sentences
 
 DECISION = r"arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis"  # what a decision is called; any case
-_JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
 # A line break inside a citation or before its code, as in a cell.
 _UNFINISHED = re.compile(
     r"(?<=[,(])\n(?!\n)|(?<=\b(?:n°|du|le|la))\n(?!\n)|(?<=\b(?:de|et|au))\n(?!\n)|(?<=\bart\.)\n(?!\n)"
@@ -25,11 +25,14 @@ class CitedText:
 
     def __init__(self, text: str, quoted: Sequence[Span]) -> None:
         """Take a text, and the spans set off as quotations without marks of their own."""
-        self.quotations = _with_blocks(text, find_quotations(text), quoted)
+        self.quotations = _with_blocks(find_quotations(text), text, quoted)
         self.plain = _UNFINISHED.sub(" ", _MARKS.sub(" ", text).replace("º", "°"))
         self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
         self.dates = {date.start: date for date in find_dates(self.plain)}
+        self.texts = find_texts(self.plain, list(self.dates.values()))  # statutes, codes, treaties
+        self._date_starts = sorted(self.dates)
+        self.days_of_texts = {day for text in self.texts for day in self.days_in(text.start, text.end)}
         self.names: dict[int, list[Identifier]] = {}  # of decisions
         self.articles: list[Identifier] = []
         for identifier in find_identifiers(self.plain):
@@ -37,10 +40,14 @@ class CitedText:
                 self.articles.append(identifier)
             else:
                 self.names.setdefault(identifier.start, []).append(identifier)
-        self.courts = _find_cited_courts(self.plain)
+        for mention in find_mentions(self.plain):
+            if mention.kind not in ("address", "jurisdata", "arrêt"):
+                self.names.setdefault(mention.start, []).append(Identifier(*mention))
+        self.points = [place for place in find_pinpoints(self.plain) if place.kind == "point"]
+        self._point_starts = [place.start for place in self.points]
+        self.courts = find_cited_courts(self.plain)
         self.short_courts = {start for start, _ in find_short_courts(self.plain)}
         self._court_starts = [start for start, _ in self.courts]
-        self._date_starts = sorted(self.dates)
         self._named_starts = sorted(self.names)
         self._sentence_starts = [start for start, _ in self.sentences]
 
@@ -75,21 +82,26 @@ class CitedText:
         """Return where dates begin in a span."""
         return self._date_starts[bisect_left(self._date_starts, start) : bisect_left(self._date_starts, end)]
 
+    def points_in(self, start: int, end: int) -> list[Pinpoint]:
+        """Return the numbered paragraphs that are named in a span."""
+        return self.points[bisect_left(self._point_starts, start) : bisect_left(self._point_starts, end)]
+
     def last_named(self, end: int) -> int:
         """Return where the last number of a decision begins before a place; -1 if there is none."""
         number = bisect_left(self._named_starts, end) - 1
         return self._named_starts[number] if number >= 0 else -1
 
 
-def _with_blocks(text: str, quotations: Sequence[Quotation], blocks: Iterable[Span]) -> list[Quotation]:
-    """Add what is set off as a quotation, unless it has quotation marks inside."""
+def _with_blocks(quotations: Sequence[Quotation], text: str, blocks: Iterable[Span]) -> list[Quotation]:
+    """Add what is set off as a quotation, unless most of it is in quotation marks of its own."""
     starts = [quotation.start for quotation in quotations]
-    alone = [
-        Quotation(start, end, text[start:end])
-        for start, end in blocks
-        if bisect_left(starts, start) == bisect_left(starts, end) and text[start:end].strip()
-    ]
-    return sorted([*quotations, *alone])
+    alone, dropped = [], set()
+    for start, end in blocks:
+        inside = quotations[bisect_left(starts, start) : bisect_left(starts, end)]
+        if 2 * sum(quotation.end - quotation.start for quotation in inside) < len(text[start:end].strip()):
+            alone.append(Quotation(start, end, text[start:end]))
+            dropped.update(inside)
+    return sorted([*(quotation for quotation in quotations if quotation not in dropped), *alone])
 
 
 def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
@@ -103,17 +115,3 @@ def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
         ]
         done = end
     return "".join([*pieces, text[done:]])
-
-
-def _find_cited_courts(text: str) -> list[Span]:
-    """Find courts with their chambers: 'Cass. soc.', 'la chambre sociale de la Cour de cassation'."""
-    spans = [*find_courts(text), *find_formations(text), *find_short_courts(text)]
-    courts: list[Span] = []
-    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if courts and start < courts[-1][1]:
-            continue
-        if courts and _JOINS_COURT.fullmatch(text, courts[-1][1], start) and start > courts[-1][1]:
-            courts[-1] = (courts[-1][0], end)
-        else:
-            courts.append((start, end))
-    return courts

@@ -18,7 +18,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph, Node
 from legal_rag.graph.names import DOCUMENT
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
-from legal_rag.law.citation import legal_citation
+from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.courts import CourtName, parse_court
 from legal_rag.law.keys import canonical_key, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INELIGIBLE, REJET, kinds_named, kinds_of
@@ -40,6 +40,7 @@ _REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
 _JOINING = re.compile(r"\b(?:join\w+|jonction|connexité)\b", re.IGNORECASE)
 # What may stand between the numbers of one list.
 _IN_LIST = re.compile(r"(?i:[\s,;:/.()à-]|\bet\b|\bpourvois?\b|n[°os.]{1,2}|\bR\.?\s?G\.?)*+(?:[A-Z](?!\w)\s?)?")
+_OWN_ARTICLE = re.compile(r"article:(?P<value>.+?) (?P<code>(?:code|livre|loi|ordonnance|décret|arrêté) .+)")
 _RECTIFIED = re.compile(r"R\d?(?: [A-Z]+)?$")
 
 
@@ -110,6 +111,7 @@ class Shelf:
         self.libraries = tuple(libraries)
         self._held: LRUCache[tuple[str, str], Held] = LRUCache(KEPT_DOCUMENTS)
         self._texts = {library.path: SourceTexts(library) for library in libraries}
+        self._citations: LRUCache[tuple[str, str], LegalCitation] = LRUCache(KEPT_DOCUMENTS)
         self.corpora = {library.path: QuotedCorpus(library, self._texts[library.path]) for library in libraries}
 
     def get(self, library: Library, doc_id: str) -> Held:
@@ -125,11 +127,16 @@ class Shelf:
 
     def title(self, held: Held) -> str:
         """Cite a document."""
-        return legal_citation(held.document).text
+        return self._citation(held).text
+
+    def _citation(self, held: Held) -> LegalCitation:
+        if (citation := self._citations.get(held.key)) is None:
+            citation = self._citations[held.key] = legal_citation(held.document)
+        return citation
 
     def source(self, held: Held) -> CitedSource:
         """Describe a document to a reader."""
-        cited, document = legal_citation(held.document), held.document
+        cited, document = self._citation(held), held.document
         court = ", ".join(filter(None, (document.juridiction, document.formation)))
         facts = court, document.decision_date, document.solution, cited.publication, cited.links
         return CitedSource(held.library.path.name, document.id, cited.text, *facts)
@@ -214,6 +221,8 @@ class Decisions:
         return own or found
 
     def _numbered(self, name: Identifier) -> list[Held]:
+        if name.kind == "id":
+            return [self._shelf.get(library, name.value) for library in self._shelf.libraries if name.value in library]
         key = canonical_key(name)
         return self._named.get(key) or (self._named.get(relaxed_key(key), []) if name.kind == "number" else [])
 
@@ -316,8 +325,8 @@ class Articles:
         codes: dict[str, set[str]] = {}
         for library in self._shelf.libraries:
             for key in library.own_keys("article"):
-                value, _, code = key.removeprefix("article:").partition(" ")
-                codes.setdefault(code, set()).add(value)
+                if match := _OWN_ARTICLE.fullmatch(key):
+                    codes.setdefault(match["code"], set()).add(match["value"])
         return codes
 
     def holds_code(self, code: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from legal_rag.base.text import Span
 from legal_rag.citations.cited_decisions import find_decisions, find_unread
@@ -20,13 +20,19 @@ from legal_rag.citations.stated import (
 )
 from legal_rag.citations.wording import CONTENT_WORD
 from legal_rag.law import Identifier
-from legal_rag.law.articles import ArticleNumber, find_abbreviated_articles, find_texts
+from legal_rag.law.articles import (
+    ArticleNumber,
+    article_value,
+    find_abbreviated_articles,
+    find_article_citations,
+)
+from legal_rag.law.statutes import find_statute_articles, find_statutes
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
 MOST_BEFORE = 50  # articles before one without a code
 
-_LAW = re.compile(r"(?:loi|ordonnance|décret)\b(?=.*\d)", re.IGNORECASE)
+_FIGURES = re.compile(r"\d")
 FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
     r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
@@ -72,6 +78,12 @@ _RENUMBERED = re.compile(
     r"(?:(?:l['’])?art(?:icle|\.)\s?)?",
     re.IGNORECASE,
 )
+_OLD = re.compile(r"\b(?:anc(?:ien\w*|\.)|ex)\W", re.IGNORECASE)
+_OTHER_NUMBER = re.compile(
+    r"[\s,(]+(?:aujourd['’]hui|devenue?|désormais|anciennement|ex)\s(?:l['’]article\s|art\.\s)?"
+    r"(?P<number>(?:[LRD]\.?\s?)?\d{1,4}(?:-\d{1,4}){0,3})(?![\w-])",
+    re.IGNORECASE,
+)
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 
@@ -88,21 +100,28 @@ def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
 
 
 def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
-    dates = list(text.dates.values())
-    for law in find_texts(text.plain, dates):
-        name = " ".join(text.plain[law.start : law.end].split())
-        if law.kind == "statute" and _LAW.match(name) and not text.in_quotation(law.start):
-            days = text.days_in(law.start, law.end)
-            yield StatedLaw(law.start, law.end, name, text.dates[days[0]] if days else None)
+    statutes = find_statutes(text.plain, list(text.dates.values()), text.texts)
+    for law, namesakes in groupby(statutes, key=lambda law: (law.start, law.end)):
+        named = list(namesakes)
+        is_law = named[0].nature in ("loi", "ordonnance", "décret") and not text.in_quotation(law[0])
+        if is_law:
+            days = text.days_in(*law)
+            keys = tuple(statute.key for statute in named)
+            yield StatedLaw(law[0], law[1], keys, text.dates[days[0]] if days else None)
 
 
 def _find_articles(text: CitedText) -> list[StatedArticle]:
     named: dict[int, ArticleNumber | Identifier] = {}
     named |= {name.start: name for name in find_abbreviated_articles(text.plain)}
     named |= {name.start: name for name in text.articles if name.code or name.start not in named}
+    for name in [*named.values()]:
+        if match := _OTHER_NUMBER.match(text.plain, name.end):  # "l'article 1382, devenu 1240, du code civil"
+            value = article_value(match["number"])
+            named.setdefault(match.start("number"), ArticleNumber(value, *match.span("number"), ""))
     names = [name for _, name in sorted(named.items())]
-    behind = {code.start: code.end for code in find_texts(text.plain, []) if code.kind == "code"}
-    codes = [name.code or _code_behind(text, name, behind) for name in names]
+    behind = {code.start: code.end for code in text.texts if code.kind == "code"}
+    others = _other_texts(text)
+    codes = [name.code or _code_behind(text, name, behind) or others.get(name.start, "") for name in names]
     renumbered = [_RENUMBERED.fullmatch(text.plain, one.end, other.start) for one, other in pairwise(names)]
     for number, match in enumerate(renumbered):
         if match:  # both are of one code: "L. 122-14-4, devenu L. 1235-3"
@@ -110,15 +129,28 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             codes[number + 1] = codes[number + 1] or codes[number]
     articles: list[StatedArticle] = []
     for number, (name, code) in enumerate(zip(names, codes, strict=True)):
-        link = renumbered[number - 1] if number else None
-        former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) or (
-            link and "ancien" in link.group()
-        )
+        links = [link for link in (*renumbered[max(number - 1, 0) : number], *renumbered[number : number + 1]) if link]
+        if links:  # one of the two numbers is the old one
+            former = (_OLD.search(links[0].group()) is not None) == (links[0].end() <= name.start)
+        else:
+            former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess:
-            row = name.end, name.value, code or guess, bool(former), text.sentence_at(name.start)
+            row = name.end, name.value, code or guess, former, text.sentence_at(name.start)
             articles.append(StatedArticle(name.start, *row, _find_version(text, name.end), bool(guess)))
     return articles
+
+
+def _other_texts(text: CitedText) -> dict[int, str]:
+    """Return the statutes and treaties whose articles are named, by where the article's number begins."""
+    articles = find_statute_articles(text.plain, list(text.dates.values()))
+    named = {article.start: article.code for article in articles}
+    treaties = [other for other in text.texts if other.kind in ("treaty", "constitution")]
+    for article in find_article_citations(text.plain, treaties):
+        number = _FIGURES.search(text.plain, article.start, article.end)
+        if number and article.text_end > article.text_start:
+            named.setdefault(number.start(), " ".join(text.plain[article.text_start : article.text_end].split()))
+    return named
 
 
 def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mapping[int, int]) -> str:

@@ -36,7 +36,7 @@ from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
 from legal_rag.law import SERIES, find_dates
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import CourtName, parse_court
+from legal_rag.law.courts import parse_court
 from legal_rag.law.outcomes import STATED_KINDS
 from legal_rag.library.library import Library
 
@@ -67,7 +67,13 @@ _EXCEPTED = re.compile(
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
-_COURT_OF_KIND = {"pourvoi": "cassation", **dict.fromkeys(SERIES, "constitutionnel")}
+# The court whose numbers are of a kind.
+_COURT_OF_KIND = {
+    "pourvoi": "Cour de cassation",
+    "cjue": "CJUE",
+    "cedh": "CEDH",
+    **dict.fromkeys(SERIES, "Conseil constitutionnel"),
+}
 
 
 def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Verification:
@@ -113,8 +119,11 @@ class _Verifier:
         if quotations and not any(corpus.has_words for corpus in self._shelf.corpora.values()):
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
-        references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
         laws = self._limit_items(stated.laws, MAX_REFERENCES, "lois et décrets cités")
+        named = {key for law in laws for key in law.keys}
+        # An article of a law that no Library holds is reported by its law.
+        articles = [one for one in articles if one.code not in named or self._articles.holds_code(one.code)]
+        references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
         references += map(self._verify_law, laws)
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
@@ -151,8 +160,11 @@ class _Verifier:
         if held and span[0] is not None and span[1] is not None:
             content = held.document.content
             details["around"] = content[max(span[0] - AROUND, 0) : span[0]], content[span[1] : span[1] + AROUND]
+        of_article = isinstance(stated, StatedDecision) and any(
+            name.value.startswith("LEGIARTI") for name in stated.names
+        )
         return Reference(
-            kind=KINDS[type(stated)],
+            kind="article" if of_article else KINDS[type(stated)],
             start=start,
             end=end,
             place=self._paper.place_of(start),
@@ -260,8 +272,9 @@ class _Verifier:
                 yield Correction("outcome", outcome.kind, held.document.solution or " et ".join(sorted(known)))
 
     def _report_missing(self, stated: StatedDecision) -> Reference:
-        kinds = {_COURT_OF_KIND[name.kind] for name in stated.names if name.kind in _COURT_OF_KIND}
-        court = CourtName(frozenset(kinds), frozenset(), frozenset()) if kinds else parse_court(stated.court)
+        if stated.names and stated.names[0].kind == "id":
+            return self._report_missing_id(stated, stated.names[0].value)
+        court = parse_court(next((_COURT_OF_KIND.get(name.kind, "") for name in stated.names), "") or stated.court)
         if not self._decisions.holds_court(court):
             return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
         nearest: tuple[Nearest, ...] = ()
@@ -271,36 +284,49 @@ class _Verifier:
         lacking = "n'a ce numéro" if stated.names else "n'est de cette juridiction et de ce jour"
         return self._report(stated, "absent", f"Aucune décision de l'index {lacking}.", nearest=nearest)
 
+    def _report_missing_id(self, stated: StatedDecision, doc_id: str) -> Reference:
+        """Report an id that no document has; it tells nothing where the documents have ids of another kind."""
+        near = [
+            self._shelf.nearest(self._shelf.get(library, other), "identifiant voisin")
+            for library in self._shelf.libraries
+            if (other := library.nearest_id(doc_id)) and _family(other) == _family(doc_id)
+        ]
+        if not near:
+            return self._report(stated, "unread", "L'index n'a pas d'identifiants de cette base.")
+        return self._report(stated, "absent", "Aucun document de l'index n'a cet identifiant.", nearest=tuple(near))
+
     # Articles
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
         code = stated.code
         if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
-            reason = f"Le texte ne dit pas de quel code est cet article (peut-être du {code})."
+            reason = f"Le texte ne dit pas de quel code est cet article (peut-être {_of(code)})."
             return self._keep(stated, [], self._report(stated, "unread", reason))
         if not self._articles.holds_code(code):
-            return self._keep(stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article du {code}."))
+            return self._keep(
+                stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article {_of(code)}.")
+            )
         if versions := self._articles.of(stated):
             force = force_in_french(versions[0]) if len(versions) == 1 else f"{len(versions)} versions"
-            reason = f"Article du {code} dans l'index{f' ({force})' if force else ''}."
+            reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
         if others := self._articles.versions(code, stated.value):
             nearest = tuple(
                 self._shelf.nearest(held, force_in_french(held) or "d'une autre version") for held in others[:3]
             )
-            reason = f"L'index a cet article du {code}, mais pas dans la version citée."
+            reason = f"L'index a cet article {_of(code)}, mais pas dans la version citée."
         else:
             near = self._articles.near(code, stated.value)
             nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
-            reason = f"Absent de l'index, qui a d'autres articles du {code}."
+            reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
 
     # Laws
 
     def _verify_law(self, stated: StatedLaw) -> Reference:
         """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
-        node = self._shelf.law(stated.name)
+        node = next(filter(None, map(self._shelf.law, stated.keys)), None)
         if node is None:
             return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
         cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
@@ -519,6 +545,21 @@ def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correctio
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
     return bool(kinds) and kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+
+
+def _family(doc_id: str) -> str:
+    """Return what ids of one database share: 'JURITEXT', or their length."""
+    letters = re.match(r"[A-Z]+(?=\d+$)", doc_id)
+    return letters.group() if letters else str(len(doc_id))
+
+
+def _of(text: str) -> str:
+    """Write "du code du travail", "de la loi n° 85-677", "de l'arrêté du 3 mars 2016"."""
+    noun = text.lower()
+    if noun.startswith(("ordonnance", "arrêté")):
+        return f"de l'{text}"
+    feminine = noun.startswith(("loi", "convention", "charte", "constitution", "déclaration", "directive"))
+    return f"{'de la' if feminine else 'du'} {text}"
 
 
 def _is_roll_number(stated: StatedDecision) -> bool:
