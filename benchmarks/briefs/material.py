@@ -293,6 +293,15 @@ class Material:
         return {decision.id: (decision.document.juridiction, decision.date) for decision in self.all}
 
     @cached_property
+    def dates(self) -> dict[tuple[str, str], set[str]]:
+        """Days of the decisions that have a number, by sort of court and number."""
+        dates: dict[tuple[str, str], set[str]] = {}
+        for decision in self.all:
+            for number in decision.numbers:
+                dates.setdefault((decision.family, number), set()).add(decision.date)
+        return dates
+
+    @cached_property
     def same_day(self) -> Counter[tuple[str, str, str]]:
         """How many decisions a court, a chamber and a day have."""
         return Counter(

@@ -75,14 +75,15 @@ def cite(
 ) -> str:
     """Cite a decision in one of the forms, with another number, date, chamber or town where given."""
     forms = FORMS["decisions"][decision.family]
-    template = forms[named or material.pick([name for name in forms if _fits(name, decision, court)])]
+    template = forms[named or material.pick([name for name in forms if _fits(material, name, decision, court)])]
     return filled(
         material, template, decision, number or material.pick(decision.numbers[:1]), date or decision.date, court
     )
 
 
-def _fits(form: str, decision: Decision, court: str) -> bool:
-    needs = {"name after": decision.party, "chamber": decision.chamber and not court, "number alone": not court}
+def _fits(material: Material, form: str, decision: Decision, court: str) -> bool:
+    single = len(material.dates[decision.family, decision.numbers[0]]) == 1
+    needs = {"name after": decision.party, "chamber": decision.chamber and not court, "number alone": single}
     return bool(needs.get(form, True))
 
 
@@ -340,10 +341,7 @@ def other_date(material: Material, decision: Decision) -> str:
     month = (month + 4) % 12 + 1 if part == 1 else month
     day = day % 27 + 1 if part == 2 else min(day, 28)
     other = f"{year}-{month:02}-{day:02}"
-    shared = any(
-        other == second.date and second.numbers[:1] == decision.numbers[:1]
-        for second in material.by_family[decision.family]
-    )
+    shared = any(other in material.dates[decision.family, number] for number in decision.numbers)
     return "" if other == decision.date or shared or squash(french_date(other)) in squashed_content(decision) else other
 
 
