@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+from email.message import EmailMessage
 
 import docx
 import pytest
@@ -9,6 +10,7 @@ from docx.oxml.ns import qn
 
 from legal_rag.corpus import paper_of_text, pdf, read_paper
 from legal_rag.corpus.docx import annotate_docx
+from legal_rag.corpus.html_page import paper_of_html
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 HEAD = f'<w:{{}} xmlns:w="{WORD}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
@@ -438,3 +440,54 @@ def test_scanned_pages_are_read_by_ocr_and_marked(tmp_path):
         (),
         ("Texte reconnu par OCR, qui peut se tromper d'un caractère : la page 2.",),
     )
+
+
+def test_html_is_read_as_it_is_shown_with_its_quotations_and_notes():
+    page = """<html><head><title>T</title><style>p {}</style></head><body><p>La Cour (Cass. soc.,<br>12 mars 2019,
+        n<sup>o</sup> 17-31.442<sup><a href="#n3">3</a></sup>) dit <q>la prime</q>.</p>
+        <p hidden>caché</p><p style="color: red; display:none">caché</p><div aria-hidden="true">caché</div>
+        <template><p>caché</p></template><noscript>caché</noscript><span style="visibility: hidden">caché</span>
+        <blockquote><p>le bail</p><p>est dû</p></blockquote><ul><li>un</li><li>deux</li></ul>
+        <table><tr><th>Cour</th><th>Date</th></tr><tr><td><p>CE</p></td><td>3 juin</td></tr></table>
+        <ol><li id="n3">Cass. soc., 3 mai 2019 <a href="#r3">↩</a></li></ol></body></html>"""
+    paper = paper_of_html(page)
+    assert paper.text == (
+        "La Cour (Cass. soc., 12 mars 2019, n° 17-31.442) dit la prime.\n\nle bail\n\nest dû\n\nun\ndeux\n\n"
+        "Cour\tDate\nCE\t3 juin\n\nCass. soc., 3 mai 2019"
+    )
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime", "le bail\n\nest dû"]
+    assert [(paper.text[: call.start].split()[-1], call.name) for call in paper.calls] == [("17-31.442", "3")]
+    assert paper.place_of(len(paper.text) - 1) == "note 3"
+
+
+MAIL = """From: Me A <a@example.org>
+To: b@example.org
+Subject: =?utf-8?q?Conclusions_n=C2=B0_2?=
+Content-Type: {}; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+{}"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain", "Voir :\n\n> la décision (Cass. soc., 12 mars\n> 2019)."),
+        ("text/html", "<p>Voir :</p><blockquote>la décision (Cass. soc., 12 mars\n 2019).</blockquote>"),
+    ],
+)
+def test_an_email_is_read_with_its_fields_and_what_it_answers_is_no_quotation(tmp_path, kind, body):
+    (tmp_path / "a.eml").write_text(MAIL.format(kind, body), "utf-8")
+    paper = read_paper(tmp_path / "a.eml")
+    fields = "De : Me A <a@example.org>\nÀ : b@example.org\nObjet : Conclusions n° 2"
+    assert paper.text == f"{fields}\n\nVoir :\n\nla décision (Cass. soc., 12 mars 2019)."
+    assert (paper.quoted, paper.unread) == ((), ())
+
+
+def test_the_attachments_of_an_email_are_named_as_unread(tmp_path):
+    message = EmailMessage()
+    message["From"], message["To"] = "a@example.org", "b@example.org"
+    message.set_content("Ci-joint.")
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="pièce 3.pdf")
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    assert read_paper(tmp_path / "a.eml").unread == ("La pièce jointe « pièce 3.pdf » n'a pas été lue.",)

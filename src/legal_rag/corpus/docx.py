@@ -17,6 +17,7 @@ from legal_rag.base.text import normalized, storable
 from legal_rag.corpus.papers import (
     PAGE_NUMBER,
     SYMBOLS,
+    UNITS,
     Paper,
     PaperWriter,
     PlaceMark,
@@ -45,7 +46,6 @@ _ORNAMENTS = re.compile(r"symbol|(?:wing|web)dings", re.IGNORECASE)  # fonts who
 _SYMBOLS = SYMBOLS | {0xAD: None}
 _QUOTING = re.compile(r"(?:intense ?)?quot|block ?text|citations?(?! (?:juri|source))", re.IGNORECASE)
 _TYPED_NUMBER = re.compile(r"(\d{1,3})\s?[.)°–—-]\s")
-_UNITS = re.compile(r"\b[cdk]?m$")  # "m²" is no note
 _ROMANS = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 
 
@@ -510,7 +510,7 @@ def _composed(pieces: list[_Piece]) -> list[_Piece]:
     for at, piece in enumerate(pieces):
         changed = piece
         raised = piece.text.strip() if piece.is_raised else ""
-        if raised.isdecimal() and text.strip() and not _UNITS.search(text):
+        if raised.isdecimal() and text.strip() and not UNITS.search(text):
             changed = piece._replace(text="", call=raised)
         elif raised in ("o", "os") and text[-1:] in ("n", "N"):
             changed = piece._replace(text="°", skipped=None)

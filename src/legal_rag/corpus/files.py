@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from legal_rag.base.text import REPLACEMENT, normalized, read_words, storable
 from legal_rag.corpus.docx import read_docx
+from legal_rag.corpus.html_page import paper_of_html
+from legal_rag.corpus.mail import paper_of_mail
 from legal_rag.corpus.papers import Paper, RefusedError
 from legal_rag.corpus.pdf import read_pdf
 from legal_rag.corpus.plain import paper_of_text
@@ -48,7 +50,7 @@ def read_paper(path: str | Path) -> Paper:
     """
     path = Path(path).expanduser()
     if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path} (expected Markdown, text, HTML, DOCX or PDF)")
+        raise FileNotFoundError(f"no such file: {path} (expected Markdown, text, HTML, DOCX, PDF or e-mail)")
     kind = "text"
     try:
         check_size(path)
@@ -61,7 +63,9 @@ def read_paper(path: str | Path) -> Paper:
             kind = "DOCX"
         elif head.startswith(b"\xd0\xcf\x11\xe0"):
             raise RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
-        paper = {"PDF": read_pdf, "DOCX": read_docx, "text": _read_text}[kind](path)
+        elif suffix == ".eml":
+            kind = "e-mail"
+        paper = _READERS[kind](path)
     except RefusedError as error:
         raise ValueError(f"{path}: {error}") from error
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
@@ -125,10 +129,17 @@ def _read_text(path: Path) -> Paper:
     if len(_CONTROLS.findall(text)) > MOST_CONTROLS * len(text) or lost > MOST_UNDEFINED * len(text):
         raise RefusedError("no text in a known encoding (expected UTF-8, UTF-16 or Windows-1252)")
     is_html = path.suffix.lower() in (".html", ".htm", ".xhtml") or _HTML.match(text)
-    paper = paper_of_text(clean_text(text, is_html=True) if is_html else text)
+    paper = paper_of_html(text) if is_html else paper_of_text(text)
     notice = f"{lost} caractère(s) de ce fichier sont illisibles : son encodage ne les définit pas."
     return paper._replace(notices=(*paper.notices, notice)) if lost else paper
 
+
+_READERS: dict[str, Callable[[Path], Paper]] = {
+    "PDF": read_pdf,
+    "DOCX": read_docx,
+    "e-mail": lambda path: paper_of_mail(path.read_bytes()),
+    "text": _read_text,
+}
 
 _LISTS = read_words("legal_rag.corpus")
 
@@ -178,7 +189,8 @@ def clean_text(text: str, *, is_html: bool = False) -> str:
 def _clean_once(text: str, *, is_html: bool) -> str:
     if is_html or TAG.search(text):
         text = _text_of_html(text)
-    return normalized(storable(REFERENCE.sub(_decode_reference, text)))
+    # U+0085 is the ellipsis of Windows-1252, read as Latin-1.
+    return normalized(storable(REFERENCE.sub(_decode_reference, text))).replace("\x85", "…")
 
 
 def _decode_reference(match: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ PlaceKind = Literal["page", "paragraph", "note", "margin"]  # margin: headers an
 Gap = Literal["line", "block", "page"]
 # What symbol fonts show for the codes that they use, in Word and in PDFs: a degree sign, else a bullet or an ornament.
 SYMBOLS = {0xF000 + code: "°" if code == 0xB0 else "•" for code in range(0x100)}
+UNITS = re.compile(r"\b[cdk]?m$")  # a raised number after it is no note: "m²"
 PAGE_NUMBER = re.compile(
     r"(?:[-–—]\s*\d{1,4}\s*[-–—]|\[?page\s+\d{1,4}(?:\s*(?:/|sur|de|of)\s*\d{1,4})?\]?)", re.IGNORECASE
 )
@@ -79,6 +80,7 @@ class Line(NamedTuple):
     is_quoted: bool = False
     page: str = ""
     calls: tuple[tuple[int, str], ...] = ()  # notes called: offset in the line, number
+    spans: tuple[Span, ...] = ()  # quotations within the line that have no marks
 
 
 class PaperWriter:
@@ -141,6 +143,8 @@ class PaperWriter:
                 start = start if before else written
                 for offset, name in line.calls:
                     self.call(name, written + offset)
+                for span_start, span_end in line.spans:
+                    self.quote(written + span_start, written + span_end)
                 before = line
             if is_quoted:
                 self.quote(start)

@@ -19,6 +19,7 @@ from legal_rag.corpus.papers import (
     EDGE_NUMBER,
     PAGE_NUMBER,
     SYMBOLS,
+    UNITS,
     Gap,
     Line,
     Paper,
@@ -51,6 +52,7 @@ EDGE_ROWS = 3  # at the top and bottom of a page, that may be repeated on others
 FEWEST_NUMBERED = 3  # lines with numbers in the margin
 FEWEST_LETTERS = 100  # on a page that an image covers: fewer are a stamp on a scanned page
 COVERED = 0.5  # of a page, by images: it is a scanned one
+MOST_PAGES = 10_000  # a page may be named any number of times
 OCR_DPI = 300
 OCR_SECONDS = 120.0  # a page
 ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}  # more wait for each other
@@ -60,7 +62,6 @@ RECOGNISED = "Texte reconnu par OCR, qui peut se tromper d'un caractère : {}."
 INSTALL = "pour les lire, installez tesseract et sa langue française (tesseract-ocr-fra)"
 
 _pdfium = threading.Lock()  # not thread-safe
-_UNITS = re.compile(r"\b[cdk]?m$")
 _NOTE_START = re.compile(r"\s*[\[(]?(\d{1,4})[\])]?[.)]?\s+(?=\S)")
 # Hyphens at the ends of lines as the reader marks them, ligatures, and signs of symbol fonts.
 _LETTERS = SYMBOLS | {0xFFFE: "-", 0x02: "-", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
@@ -99,7 +100,7 @@ def read_pdf(file: Path) -> Paper:
     """Read a PDF: the pages' text, then footnotes, then headers and footers; scanned pages by OCR where there is one.
 
     Raises:
-        RefusedError: If it needs a password.
+        RefusedError: If it needs a password or has more than `MOST_PAGES`.
     """
     import pypdfium2
 
@@ -117,11 +118,20 @@ def read_pdf(file: Path) -> Paper:
 
 
 def _read_document(document: "PdfDocument") -> Paper:
+    if len(document) > MOST_PAGES:
+        raise RefusedError(f"{len(document):,} pages (at most {MOST_PAGES:,})")
+    import pypdfium2
+
     pages: list[_Page] = []
     recognised: list[int] = []
     unread: list[int] = []
+    damaged: list[int] = []
     for number in range(1, len(document) + 1):
-        page = document[number - 1]
+        try:
+            page = document[number - 1]
+        except pypdfium2.PdfiumError:
+            damaged.append(number)
+            continue
         chars = _chars(page)
         if _is_scanned(page, chars):
             scanned = _recognised(page) if has_ocr() else None
@@ -140,6 +150,9 @@ def _read_document(document: "PdfDocument") -> Paper:
     if unread:
         verb = "n'ont" if len(unread) > 1 else "n'a"
         missing.append(f"{_pages(unread).capitalize()} {verb} pas de texte, mais une image : {INSTALL}.")
+    if damaged:
+        verb = "n'ont pu être lues" if len(damaged) > 1 else "n'a pu être lue"
+        missing.append(f"{_pages(damaged).capitalize()} {verb}.")
     return paper._replace(notices=tuple(notices), unread=tuple(missing))
 
 
@@ -272,7 +285,7 @@ def _piece(chars: list[_Char]) -> _Piece:
         run = normalized(storable("".join(char.text for char in group)))
         if not is_raised:
             text += run
-        elif run.strip().isdecimal() and not _UNITS.search(text.rstrip()):
+        elif run.strip().isdecimal() and not UNITS.search(text.rstrip()):
             text = text.rstrip()
             if text:
                 calls.append((len(text), run.strip()))

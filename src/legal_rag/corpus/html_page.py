@@ -1,0 +1,200 @@
+"""HTML pages as papers: what a browser shows of them, with block quotations and footnotes."""
+
+import re
+from typing import TYPE_CHECKING
+
+from legal_rag.base.text import Span, normalized, read_words, storable
+from legal_rag.corpus.papers import UNITS, Gap, Line, Paper, PaperWriter
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+DATA_CELL = 300  # characters; a table with longer cells only lays out a text
+_BLOCKS = frozenset(read_words("legal_rag.corpus")["block_tags"]) | {"td", "th", "body", "caption"}
+_UNSHOWN = frozenset("script style template noscript head title iframe object svg select datalist".split())
+_HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*([\[(]?)\s*(\d{1,4}|[a-z*†]|[ivx]{1,5})\s*[\])]?\s*")
+_BACK = re.compile(r"[\s\[(]*(?:\d{1,4}|[↩↑⏎^\ufe0e\ufe0f]+)[\])\s.]*")
+
+
+def paper_of_html(page: str, *, is_mail: bool = False) -> Paper:
+    """Read an HTML page; block quotations of an e-mail are what it answers, no quotations."""
+    from lxml import etree, html
+
+    parser = html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
+    root = html.document_fromstring(re.sub(r"^\s*<\?xml[^>]*>", "", normalized(storable(page))), parser=parser)
+    reader = _Reader(root, is_mail=is_mail)
+    context = etree.iterwalk(root, events=("start", "end"))
+    for event, element in context:
+        if event == "end":
+            reader.end(element)
+            reader.add(element.tail or "")
+        elif reader.start(element):
+            reader.add(element.text or "")
+        else:
+            context.skip_subtree()
+    reader.flush()
+    writer = PaperWriter()
+    writer.write_lines(reader.lines)
+    for name, lines in reader.notes.items():
+        writer.mark("note", name)
+        number = re.match(rf"[\[(]?{re.escape(name)}[\]).]*\s+", lines[0].text)
+        first = lines[0]._replace(text=lines[0].text[number.end() :] if number else lines[0].text, calls=())
+        writer.write_lines([first, *lines[1:]])
+    return writer.paper()
+
+
+class _Reader:
+    """Collects the lines of a page while its elements are walked through."""
+
+    def __init__(self, root: "HtmlElement", *, is_mail: bool) -> None:
+        self.lines: list[Line] = []
+        self.notes: dict[str, list[Line]] = {}
+        self._is_mail = is_mail
+        self._call_of: dict[HtmlElement, str] = {}  # links that call notes
+        self._note_of: dict[HtmlElement, str] = {}  # elements that hold notes
+        self._find_notes(root)
+        self._text = ""  # of the paragraph that is open
+        self._calls: list[tuple[int, str]] = []
+        self._spans: list[Span] = []
+        self._quotes: list[int] = []  # where the open <q> start
+        self._depth = 0  # of block quotations
+        self._note = ""
+        self._is_item = self._is_title = self._is_row = self._was_row = self._is_kept = False
+        self._skipped: HtmlElement | None = None
+
+    def start(self, element: "HtmlElement") -> bool:
+        """Begin an element; is its content to be read?"""
+        if not _is_shown(element) or self._is_call(element):
+            self._skipped = element
+            return False
+        tag = element.tag
+        if tag == "br":
+            self._text = f"{self._text.rstrip(' ')}\n"
+        elif tag == "q":
+            self._quotes.append(len(self._text))
+        elif tag in ("td", "th") and self._is_row:
+            self._text = f"{self._text.rstrip()}\t" if self._text.strip() else ""
+        elif tag in _BLOCKS and self._is_row:
+            self.add(" ")
+        elif tag in _BLOCKS:
+            self.flush()
+            self._is_row = tag == "tr" and _is_data(element)
+            self._is_item |= tag in ("li", "dt", "dd")
+            self._is_title = tag in ("h1", "h2", "h3", "h4", "h5", "h6")
+            self._is_kept |= tag == "pre"
+            self._depth += tag == "blockquote"
+        if element in self._note_of:
+            self.flush()
+            self._note = self._note_of[element]
+        return True
+
+    def end(self, element: "HtmlElement") -> None:
+        """End an element, without the text behind it."""
+        if element is self._skipped:
+            self._skipped = None
+            return
+        tag = element.tag
+        if tag == "q" and self._quotes:
+            self._spans.append((self._quotes.pop(), len(self._text.rstrip())))
+        elif tag == "tr" or (tag in _BLOCKS and not self._is_row):
+            self.flush()
+            self._is_row = self._is_title = False
+            self._is_kept &= tag != "pre"
+            self._depth -= tag == "blockquote"
+        if element in self._note_of:
+            self.flush()
+            self._note = ""
+
+    def add(self, text: str) -> None:
+        """Add a text to the paragraph, its blanks as one."""
+        text = re.sub(r"[ \t\r\f]+" if self._is_kept else r"[ \t\r\n\f]+", " ", text)
+        self._text += text.lstrip(" ") if not self._text or self._text[-1] in " \n\t" else text
+
+    def flush(self) -> None:
+        """End the paragraph: it becomes lines."""
+        lines = self.notes.setdefault(self._note, []) if self._note and self._text.strip() else self.lines
+        is_apart = self._is_item or self._is_row
+        is_next = is_apart and self._was_row == self._is_row and bool(lines) and lines[-1].is_apart
+        gap: Gap = "line" if is_next else "block"
+        at = 0
+        for text in self._text.split("\n"):
+            end = at + len(text)
+            if text.strip():
+                line = Line(
+                    text.rstrip(),
+                    gap,
+                    float("inf"),
+                    is_apart=is_apart,
+                    is_title=self._is_title,
+                    is_quoted=self._depth > 0 and not self._is_mail,
+                    calls=tuple((offset - at, name) for offset, name in self._calls if at <= offset <= end),
+                    spans=tuple((a - at, b - at) for a, b in self._spans if at <= a < b <= end),
+                )
+                lines.append(line)
+                gap = "line"
+            at = end + 1
+        if self._text.strip():
+            self._was_row, self._is_item = self._is_row, False
+        self._text, self._calls, self._spans, self._quotes = "", [], [], []
+
+    def _is_call(self, element: "HtmlElement") -> bool:
+        """Is this the number of a note, that is no part of the text: a call, or the way back from the note?"""
+        if element.tag not in ("a", "sup"):
+            return False
+        content = "".join(element.itertext())
+        links = [link for link in (element, *element.iter("a")) if link in self._call_of]
+        if links and not self._note:
+            self._calls.append((len(self._text.rstrip()), self._call_of[links[0]]))
+            return True
+        if self._note and element.tag == "a" and (element.get("href") or "").startswith("#"):
+            return bool(_BACK.fullmatch(content))
+        if element.tag == "sup" and content.strip() in ("o", "os") and self._text[-1:] in ("n", "N"):
+            self._text += "°"
+            return True
+        if element.tag == "sup" and content.strip().isdecimal() and self._text and not UNITS.search(self._text):
+            self._calls.append((len(self._text.rstrip()), content.strip()))
+            return True
+        return False
+
+    def _find_notes(self, root: "HtmlElement") -> None:
+        """Find the links with a number to something below them, and what they lead to."""
+        places = {element: at for at, element in enumerate(root.iter())}
+        targets: dict[str, HtmlElement] = {}
+        for element in places:
+            for name in filter(None, (element.get("id"), element.get("name"))):
+                targets.setdefault(name, element)
+        for link in root.iter("a"):
+            number = _NUMBER.fullmatch("".join(link.itertext()))
+            target = targets.get((link.get("href") or "").removeprefix("#"))
+            if (
+                number is None
+                or target is None
+                or places[target] < places[link]
+                or not _looks_like_call(link, number[1])
+            ):
+                continue
+            while target.tag not in _BLOCKS and (parent := target.getparent()) is not None:
+                target = parent
+            if target.tag not in ("body", "html") and link not in target.iter("a"):
+                self._call_of[link] = number[2]
+                self._note_of.setdefault(target, number[2])
+
+
+def _looks_like_call(link: "HtmlElement", bracket: str) -> bool:
+    parent = link.getparent()
+    is_raised = link.find(".//sup") is not None or (parent is not None and parent.tag == "sup")
+    return is_raised or bool(bracket) or "note" in f"{link.get('class')} {link.get('role')}".lower()
+
+
+def _is_shown(element: "HtmlElement") -> bool:
+    is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
+    return not (element.tag in _UNSHOWN or is_hidden or _HIDING.search(element.get("style") or ""))
+
+
+def _is_data(row: "HtmlElement") -> bool:
+    """Does a row of a table hold data, side by side, and no page's layout?"""
+    cells = [cell for cell in row if cell.tag in ("td", "th")]
+    return (
+        len(cells) > 1 and row.find(".//table") is None and all(len(cell.text_content()) < DATA_CELL for cell in cells)
+    )
