@@ -1,10 +1,12 @@
 """Kinds of outcome in words, which of them are opposite, and the outcome of a whole case."""
 
+import time
+
 import pytest
 
 from legal_rag.extraction.entities import outcome_of
 from legal_rag.law.courts import level_of
-from legal_rag.law.outcomes import Outcome, kinds_of
+from legal_rag.law.outcomes import STATED, Outcome, kinds_of
 
 
 @pytest.mark.parametrize(
@@ -17,7 +19,8 @@ from legal_rag.law.outcomes import Outcome, kinds_of
         ("QPC renvoi", {"renvoi de la QPC"}),
         ("Infirme partiellement, réforme ou modifie certaines dispositions", {"infirmation"}),
         ("Non lieu à statuer", set()),
-        ("Irrecevabilité", set()),
+        ("Irrecevabilité", {"irrecevabilité"}),
+        ("Non-admission", {"non-admission"}),
         ("cassis", set()),
         ("", set()),
     ],
@@ -48,3 +51,57 @@ def test_what_a_level_of_appeal_says_of_single_claims_is_not_its_outcome():
     text = "Motifs.\nPAR CES MOTIFS :\nConfirme le jugement ;\nRejette la demande de sursis ;\nCondamne M. X..."
     expected = Outcome(frozenset({"confirmation"}), "confirmation")
     assert outcome_of("", level_of("Cour d'appel d'Agen", ""), text, None) == expected
+
+
+CITED = "Cass. soc., 12 mars 2019, n° 17-31.442"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        *((CITED + rest, ["rejet"]) for rest in (", qui rejette le pourvoi", " : rejet.", " (rejet)")),
+        *((CITED + rest, ["rejet"]) for rest in (", rejet", "\tRejet", ", rejetant le pourvoi", " | Rejet | ")),
+        *((CITED + rest, ["cassation"]) for rest in (", qui casse l'arrêt", " a cassé l'arrêt", ", qui a cassé")),
+        *((CITED + rest, ["cassation"]) for rest in (", arrêt de cassation", " (cassation sans renvoi)")),
+        ("l'arrêt du 12 mars 2019 qui rejette le pourvoi", ["rejet"]),
+        (f"{CITED}, arrêt de rejet", ["rejet"]),
+        ("Rejet du pourvoi (12 mars 2019)", ["rejet"]),
+        ("CA Lyon, 4 mai 2017, n° 15/02468, qui infirme le jugement", ["infirmation"]),
+        ("CA Lyon, 4 mai 2017, confirmant le jugement", ["confirmation"]),
+        ("La Cour casse l'arrêt du 4 mai 2017, qui infirme le jugement", ["cassation"]),
+        ("CE, 3 juin 2021, annule la décision", ["annulation"]),
+        ("La Cour a déclaré irrecevable le pourvoi", ["irrecevabilité"]),
+        ("CE, 3 juin 2021 (non-admission)", ["non-admission"]),
+        ("La décision déclare l'article 5 contraire à la Constitution", ["non-conformité"]),
+        ("Cons. const., 3 mai 2010, n° 2010-1 QPC : non-conformité totale", ["non-conformité"]),
+        ("La décision déclare conformes à la Constitution ces mots", ["conformité"]),
+        ("La Cour renvoie la question au Conseil constitutionnel", ["renvoi de la QPC"]),
+        ("La Cour refuse de transmettre la QPC", ["non-renvoi de la QPC"]),
+        *((text, []) for text in ("la demande de rejet", "un moyen de cassation", "un pourvoi en cassation", "")),
+        *((text, []) for text in ("un recours en annulation", "rejette la demande de dommages-intérêts")),
+        *((text, []) for text in ("Cour de cassation, chambre sociale", "Cassation, soc., 12 mars 2019")),
+        *((text, []) for text in ("l'arrêt attaqué qui rejette le recours", "il refuse de transmettre les pièces")),
+        *((text, []) for text in ("poursuit la cassation de l'arrêt", "qui avait déclaré le recours irrecevable")),
+        *((text, []) for text in ("un lot non conforme", "la loi abrogée", "un envoi conforme, de suite")),
+    ],
+)  # fmt: skip
+def test_a_text_states_how_a_decision_ended(text, kinds):
+    assert [kind for kind, pattern in STATED for _ in pattern.finditer(text)] == kinds
+
+
+def test_an_outcome_by_another_court_ends_before_that_court():
+    text = "CA Lyon, 4 mai 2017, n° 15/02468, cassé par Cass. soc., 12 mars 2019"
+    found = [(kind, text[match.end() :]) for kind, pattern in STATED for match in pattern.finditer(text)]
+    assert found == [("cassation", " par Cass. soc., 12 mars 2019")]
+
+
+def test_outcomes_are_read_in_time_linear_to_the_text():
+    def seconds(times):
+        started = time.process_time()
+        for _, pattern in STATED:
+            list(pattern.finditer("déclare casse l'arrêt du 4 mai 2017, qui infirme le jugement, " * times))
+        return time.process_time() - started
+
+    seconds(10)
+    few, many = min(seconds(400), seconds(401)), min(seconds(3200), seconds(3201))
+    assert many < 16 * few + 0.05

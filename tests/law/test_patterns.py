@@ -236,9 +236,10 @@ CODES = """
 code civil; code de commerce; code de déontologie des architectes; code de déontologie médicale
 code de justice administrative; code de justice militaire; code de l'action sociale et des familles; code de l'artisanat
 code de l'aviation civile; code de l'éducation; code de l'énergie; code de l'environnement; code de l'urbanisme
-code de l'entrée et du séjour des étrangers et du droit d'asile; code de l'expropriation pour cause d'utilité publique
+code de l'entrée et du séjour des étrangers et du droit d'asile
+code de l'expropriation pour cause d'utilité publique
 code de l'organisation judiciaire; code de la commande publique; code de la consommation; code de la défense
-code de la construction et de l'habitation; code de la justice pénale des mineurs; code de la mutualité; code de la route
+code de la construction et de l'habitation; code de la justice pénale des mineurs; code de la mutualité
 code de la Légion d'honneur, de la Médaille militaire et de l'ordre national du Mérite; code de la nationalité française
 code de la propriété intellectuelle; code de la santé publique; code de la sécurité intérieure; code des assurances
 code de la sécurité sociale; code de la voirie routière; code de procédure civile; code de procédure pénale
@@ -251,8 +252,9 @@ code des postes et des communications électroniques; code des procédures civil
 code des relations entre le public et l'administration; code disciplinaire et pénal de la marine marchande
 code du cinéma et de l'image animée; code du domaine de l'État; code du patrimoine; code du service national
 code du domaine public fluvial et de la navigation intérieure; code du travail; code du travail maritime
-code électoral; code forestier; code du sport; code général de la fonction publique; code général des collectivités territoriales
+code électoral; code forestier; code du sport; code général des collectivités territoriales; code de la route
 code général de la propriété des personnes publiques; code général des impôts; code minier; code pénal
+code général de la fonction publique
 code monétaire et financier; code pénitentiaire; code rural et de la pêche maritime; livre des procédures fiscales
 """
 

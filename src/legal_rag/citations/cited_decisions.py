@@ -382,10 +382,14 @@ class _DecisionReader:
         for sentence, runs in in_sentence.items():
             numbered = [run for run in runs if any(part.kind == "number" for part in run)] or runs
             for outcome in self._find_outcomes(*self._text.sentences[sentence]):
-                beside = next((run for run in runs if self._stands_beside(outcome, run)), None)
+                of_next = self._text.outside.startswith(
+                    " par ", outcome.end
+                )  # "cassé par Cass. soc.": not what precedes
+                after = (run for run in runs if not of_next or run[0].start > outcome.start)
+                beside = next((run for run in after if self._stands_beside(outcome, run)), None)
                 if beside is not None:
                     outcomes.setdefault(id(beside), []).append(outcome._replace(court=""))
-                elif len(numbered) == 1:
+                elif len(numbered) == 1 and not of_next:
                     outcomes.setdefault(id(numbered[0]), []).append(outcome)
         return {number: tuple(stated) for number, stated in outcomes.items()}
 

@@ -5,6 +5,7 @@ from .articles import find_article_citations as find_article_citations
 from .articles import find_texts as find_texts
 from .citation import LegalCitation as LegalCitation
 from .citation import legal_citation as legal_citation
+from .courts import find_cited_courts as find_cited_courts
 from .courts import find_courts as find_courts
 from .courts import find_formations as find_formations
 from .decisions import SERIES as SERIES
@@ -13,6 +14,10 @@ from .decisions import decision_identifiers as decision_identifiers
 from .decisions import find_cases as find_cases
 from .decisions import find_cited_decisions as find_cited_decisions
 from .decisions import find_identifiers as find_identifiers
+from .mentions import Mention as Mention
+from .mentions import Pinpoint as Pinpoint
+from .mentions import find_mentions as find_mentions
+from .mentions import find_pinpoints as find_pinpoints
 from .outline import build_tree as build_tree
 from .parts import main_parts as main_parts
 from .parts import read_paragraphs as read_paragraphs
@@ -21,6 +26,9 @@ from .reading import Reading as Reading
 from .reading import read as read
 from .reading import read_letterhead as read_letterhead
 from .sentences import split_sentences as split_sentences
+from .statutes import Statute as Statute
+from .statutes import find_statute_articles as find_statute_articles
+from .statutes import find_statutes as find_statutes
 from .tree import Paragraph as Paragraph
 from .tree import Part as Part
 from .tree import TreeNode as TreeNode

@@ -16,6 +16,7 @@ from legal_rag.law import (
     find_amounts,
     find_dates,
     find_identifiers,
+    find_statute_articles,
 )
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
@@ -157,7 +158,11 @@ def own_keys(document: DocumentLike) -> list[str]:
 def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
     in_columns = [*decision_identifiers(number, nature), *find_identifiers(ecli)]
-    in_title = find_identifiers(document.title)
+    title = document.title
+    in_title = [
+        *find_identifiers(title),
+        *(Identifier("article", *article) for article in find_statute_articles(title, find_dates(title))),
+    ]
     if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
         in_title = [name for name in in_title if name.kind != "article"]
     return [*in_columns, *in_title]

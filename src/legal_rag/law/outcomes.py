@@ -1,7 +1,7 @@
 """The operative part of a French decision and its statements; outcomes, from `outcomes.toml`; grounds of appeal."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -74,7 +74,8 @@ def kinds_of_case(words: Iterable[str], level: Level) -> frozenset[str]:
 
 def kinds_named(text: str) -> set[str]:
     """Return the kinds whose verbs or nouns occur anywhere in a text, such as an operative part."""
-    return {row.kind for row in _STATED if row.verbs and re.search(_any(row.verbs), text, re.IGNORECASE)}
+    folded = " ".join(words_of(text))
+    return {row.kind for row, sourced, _ in _KINDS if row in _STATED and sourced.search(folded)}
 
 
 def decides(statement: str) -> bool:
@@ -101,25 +102,52 @@ _IT = (
 )
 
 
-def _stating(row: OutcomeKind) -> re.Pattern[str]:
-    """Compile what a text says of a decision: "casse", "a rejeté le pourvoi", "le jugement est confirmé", "(rejet)"."""
-    stems, acted_on = _any(row.verbs), _TABLE["objects"].get(row.object, "")
-    patterns = list(row.stated)
-    if row.verbs:
-        done = rf"(?<!qui )(?<!avoir )(?<!\w)(?:a {stems}é|{stems}(?:e|a|ant))"
-        subject = rf"(?:{row.subject or acted_on})\s+" if acted_on else ""
-        patterns += [
-            done + (rf"\s+{_IT}(?:{acted_on})" if acted_on else r"\b"),
-            rf"\b{subject}(?:a été|est|fut) {stems}ée?\b",
-            rf"arrêt d(?:e |['’]){row.kind}\b",
-            rf"[(,]\s*{row.kind}(?: partielle| totale| sans renvoi){{0,2}}\s*[),.]",
-        ]
-    if row.adjective:
-        patterns.append(rf"arrêt {row.adjective}\b")
-    return re.compile("|".join(patterns), re.IGNORECASE)
+_TAIL = r"(?: (?:partielle?|totale?|sans renvoi|avec renvoi|non spécialement motivé|et annulation)){0,3}"
+# Where a noun stands alone: in parentheses, between commas, behind a colon, as a line or a table's cell.
+_BEFORE_NOUN, _AFTER_NOUN = r"(?:\A|[(\[|:–—,\t\n])[ \t]*", r"[ \t]*(?=\Z|[)\]|,.;\t\n])"
+_A_CHAMBER = r"(?!,?[ ](?:ch\w*\b|soc|civ|com|crim|ass|[1-3](?:re|e|ère|ème)\b))"  # "Cassation, soc., 12 mars 2019"
+# ", n° 17-31.442, qui casse", "(Cass. soc., 12 mars 2019) qui casse": said of what is cited just before.
+_RELATIVE = r"(?:(?<=\d, qui )|(?<=\d qui )|(?<=\), qui )|(?<=\) qui ))"
+# "casse l'arrêt du 4 mai 2017, qui infirme le jugement": said of the decision under review.
+_UNDER_REVIEW = re.compile(
+    rf"\b{_STEMS}\w*\b[^.;]{{0,80}}\b(?:arrêt|jugement|ordonnance|décision)\b|\bcontre\b", re.IGNORECASE
+)
+_LOOK_BACK = 200  # characters before a relative clause in which a decision under review is named
 
 
-STATED = [(row.kind, _stating(row)) for row in _STATED]
+class Stating:
+    """What a text says of a decision: "casse", "a rejeté le pourvoi", "le jugement est confirmé", "(rejet)"."""
+
+    def __init__(self, row: OutcomeKind) -> None:
+        stems, acted_on = _any(row.verbs), _TABLE["objects"].get(row.object, "")
+        patterns = list(row.stated)
+        if row.verbs:
+            behind = rf"\s+{_IT}(?:{acted_on})" if acted_on else r"\b"
+            done = rf"(?<!\w)(?:a {stems}é|{stems}(?:e|a|ant))"
+            subject = rf"(?:{row.subject or acted_on})\s+" if acted_on else ""
+            patterns += [
+                rf"(?<!qui )(?<!avoir ){done}{behind}",
+                rf"(?P<relative>{_RELATIVE}(?:a {stems}é|{stems}e){behind})",
+                rf"\b{subject}(?:a été|est|fut) {stems}ée?\b(?! par)",
+                # Of the decision named next: "cassé par Cass. soc., 12 mars 2019".
+                rf"\b{stems}ée?s?(?= par [^;()\n]{{0,80}}\d)",
+                rf"(?:arrêt|décision|jugement) d(?:e |['’]){row.kind}\b",
+                rf"{_BEFORE_NOUN}{row.kind}{_TAIL}{_A_CHAMBER}{_AFTER_NOUN}",
+                rf"(?:\A|[(\[|:–—\t\n])[ \t]*{row.kind}{_TAIL} d(?:u|e la|e l['’])\s?(?:{acted_on or 'arrêt'})",
+            ]
+        if row.adjective:
+            patterns.append(rf"arrêt {row.adjective}\b")
+        self._pattern = re.compile("|".join(patterns), re.IGNORECASE)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches in text order, without what is said of a decision under review."""
+        for match in self._pattern.finditer(text):
+            before = text[max(match.start() - _LOOK_BACK, 0) : match.start()].rpartition(";")[2]
+            if not (match.groupdict().get("relative") and _UNDER_REVIEW.search(before)):
+                yield match
+
+
+STATED = [(row.kind, Stating(row)) for row in _STATED]
 
 
 def _sourced(row: OutcomeKind, stems: Iterable[str]) -> re.Pattern[str]:

@@ -52,10 +52,7 @@ def tables_version() -> int:
 
 
 def short_form(form: str) -> str:
-    """Make a pattern of an abbreviation: dots and blanks of "C. trav." are optional, "CE" is in capitals, or "C.E.".
-
-    "Code trav." is read as "C. trav.".
-    """
+    """Make a pattern of an abbreviation: dots and blanks of "C. trav." are optional, "CE" is in capitals, or "C.E."."""
     if form.isupper() and form.isalpha():
         return rf"(?-i:{form}|{'_'.join(rf'{letter}{chr(92)}.' for letter in form)})"
     pattern = re.escape(form.lower().replace(NO_BREAK, " ")).replace(r"\.", r"\.?").replace("\\ ", "_")
