@@ -40,6 +40,7 @@ _REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
 _JOINING = re.compile(r"\b(?:join\w+|jonction|connexité)\b", re.IGNORECASE)
 # What may stand between the numbers of one list.
 _IN_LIST = re.compile(r"(?i:[\s,;:/.()à-]|\bet\b|\bpourvois?\b|n[°os.]{1,2}|\bR\.?\s?G\.?)*+(?:[A-Z](?!\w)\s?)?")
+_OWN_ARTICLE = re.compile(r"article:(?P<value>.+?) (?P<code>(?:code|livre|loi|ordonnance|décret|arrêté) .+)")
 _RECTIFIED = re.compile(r"R\d?(?: [A-Z]+)?$")
 
 
@@ -321,8 +322,8 @@ class Articles:
         codes: dict[str, set[str]] = {}
         for library in self._shelf.libraries:
             for key in library.own_keys("article"):
-                value, _, code = key.removeprefix("article:").partition(" ")
-                codes.setdefault(code, set()).add(value)
+                if match := _OWN_ARTICLE.fullmatch(key):
+                    codes.setdefault(match["code"], set()).add(match["value"])
         return codes
 
     def holds_code(self, code: str) -> bool:

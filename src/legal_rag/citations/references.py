@@ -1,7 +1,7 @@
 """Find what a French text refers to: decisions and what it says of them, articles of codes, laws, quotations."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
@@ -20,10 +20,19 @@ from legal_rag.citations.stated import (
 )
 from legal_rag.citations.wording import CONTENT_WORD
 from legal_rag.law import Identifier
-from legal_rag.law.articles import ArticleNumber, find_abbreviated_articles, find_texts
+from legal_rag.law.articles import (
+    ArticleCitation,
+    ArticleNumber,
+    article_value,
+    find_abbreviated_articles,
+    find_article_citations,
+    find_texts,
+    statute_name,
+)
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
+LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
 MOST_BEFORE = 50  # articles before one without a code
 
 _LAW = re.compile(r"(?:loi|ordonnance|décret)\b(?=.*\d)", re.IGNORECASE)
@@ -72,6 +81,12 @@ _RENUMBERED = re.compile(
     r"(?:(?:l['’])?art(?:icle|\.)\s?)?",
     re.IGNORECASE,
 )
+_OLD = re.compile(r"\b(?:anc(?:ien\w*|\.)|ex)\W", re.IGNORECASE)
+_OTHER_NUMBER = re.compile(
+    r"[\s,(]+(?:aujourd['’]hui|devenue?|désormais|anciennement|ex)\s(?:l['’]article\s|art\.\s)?"
+    r"(?P<number>(?:[LRD]\.?\s?)?\d{1,4}(?:-\d{1,4}){0,3})(?![\w-])",
+    re.IGNORECASE,
+)
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 
@@ -88,10 +103,13 @@ def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
 
 
 def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
-    dates = list(text.dates.values())
-    for law in find_texts(text.plain, dates):
+    """Yield the laws and decrees that are named, without those of whose articles one is named."""
+    texts = find_texts(text.plain, list(text.dates.values()))
+    of_articles = {article.text_start for article in find_article_citations(text.plain, texts)}
+    for law in texts:
         name = " ".join(text.plain[law.start : law.end].split())
-        if law.kind == "statute" and _LAW.match(name) and not text.in_quotation(law.start):
+        is_law = law.kind == "statute" and _LAW.match(name) and not text.in_quotation(law.start)
+        if is_law and law.start not in of_articles:
             days = text.days_in(law.start, law.end)
             yield StatedLaw(law.start, law.end, name, text.dates[days[0]] if days else None)
 
@@ -100,9 +118,14 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
     named: dict[int, ArticleNumber | Identifier] = {}
     named |= {name.start: name for name in find_abbreviated_articles(text.plain)}
     named |= {name.start: name for name in text.articles if name.code or name.start not in named}
+    for name in [*named.values()]:
+        if match := _OTHER_NUMBER.match(text.plain, name.end):  # "l'article 1382, devenu 1240, du code civil"
+            value = article_value(match["number"])
+            named.setdefault(match.start("number"), ArticleNumber(value, *match.span("number"), ""))
     names = [name for _, name in sorted(named.items())]
     behind = {code.start: code.end for code in find_texts(text.plain, []) if code.kind == "code"}
-    codes = [name.code or _code_behind(text, name, behind) for name in names]
+    others = _other_texts(text, names)
+    codes = [name.code or _code_behind(text, name, behind) or others.get(name.start, "") for name in names]
     renumbered = [_RENUMBERED.fullmatch(text.plain, one.end, other.start) for one, other in pairwise(names)]
     for number, match in enumerate(renumbered):
         if match:  # both are of one code: "L. 122-14-4, devenu L. 1235-3"
@@ -110,15 +133,36 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             codes[number + 1] = codes[number + 1] or codes[number]
     articles: list[StatedArticle] = []
     for number, (name, code) in enumerate(zip(names, codes, strict=True)):
-        link = renumbered[number - 1] if number else None
-        former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) or (
-            link and "ancien" in link.group()
-        )
+        links = [link for link in (*renumbered[max(number - 1, 0) : number], *renumbered[number : number + 1]) if link]
+        if links:  # one of the two numbers is the old one
+            former = (_OLD.search(links[0].group()) is not None) == (links[0].end() <= name.start)
+        else:
+            former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess:
-            row = name.end, name.value, code or guess, bool(former), text.sentence_at(name.start)
+            row = name.end, name.value, code or guess, former, text.sentence_at(name.start)
             articles.append(StatedArticle(name.start, *row, _find_version(text, name.end), bool(guess)))
     return articles
+
+
+def _other_texts(text: CitedText, names: Sequence[ArticleNumber | Identifier]) -> dict[int, str]:
+    """Return the laws, decrees and treaties whose articles are named, by where the article's number begins."""
+    texts = [other for other in find_texts(text.plain, list(text.dates.values())) if other.kind != "code"]
+    cited = find_article_citations(text.plain, texts)
+    starts = [article.start for article in cited]
+    named: dict[int, str] = {}
+    following = ArticleCitation("", len(text.plain), len(text.plain), 0, 0)
+    written: dict[int, str] = {}  # by the start of a citation
+    for article in reversed(cited):
+        own = " ".join(text.plain[article.text_start : article.text_end].split())
+        in_list = not own and following.start - article.end <= LIST_GAP  # "les articles 1 et 2 de la loi"
+        written[article.start] = own or (written.get(following.start, "") if in_list else "")
+        following = article
+    for name in names:
+        number = bisect_right(starts, name.start) - 1
+        if number >= 0 and name.end <= cited[number].end and (of := written[starts[number]]):
+            named[name.start] = statute_name(of) or of
+    return named
 
 
 def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mapping[int, int]) -> str:
