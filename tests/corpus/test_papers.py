@@ -275,8 +275,12 @@ def commented(document, number):
     return "".join(re.findall(r"<w:t(?: [^>]*)?>([^<]*)</w:t>", xml.replace("<w:noBreakHyphen/>", "<w:t>-</w:t>")))
 
 
-def write_pdf(path, *pages, image=None):
-    """Write a PDF in Helvetica: for each page its texts as (left, height above the bottom, size, text)."""
+def write_pdf(path, *pages, image=None, turn=(1, 0)):
+    """Write a PDF in Helvetica: for each page its texts as (left, height above the bottom, size, text).
+
+    `turn` is the cosine and the sine of the angle by which all is turned around the lower left corner.
+    """
+    cos, sin = turn
     fonts = b"<</Font<</F1 3 0 R>>/XObject<</Im 4 0 R>>>>"
     objects = [b"", b"", b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"]
     width, height, pixels = image or (1, 1, b"\xff")
@@ -287,7 +291,8 @@ def write_pdf(path, *pages, image=None):
         stream = b"" if image is None or texts else b"q 595 0 0 842 0 0 cm /Im Do Q "
         for left, bottom, size, text in texts:
             escaped = re.sub(r"([\\()])", r"\\\1", text).encode("cp1252")
-            stream += b"BT /F1 %g Tf %g %g Td (%b) Tj ET " % (size, left, bottom, escaped)
+            matrix = (cos, sin, -sin, cos, cos * left - sin * bottom, sin * left + cos * bottom)
+            stream += b"BT /F1 %g Tf %g %g %g %g %g %g Tm (%b) Tj ET " % (size, *matrix, escaped)
         objects.append(b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream))
         page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R/Resources %b>>"
         objects.append(page % (len(objects), fonts))
@@ -348,6 +353,12 @@ def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_p
     paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
     assert paper.text == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
     assert paper.notices == ()
+
+
+@pytest.mark.parametrize("turn", [(0, 1), (-1, 0), (0, -1)])
+def test_a_page_that_stands_turned_is_read(tmp_path, turn):
+    paper = read_paper(write_pdf(tmp_path / "a.pdf", column(60, 700, *LEFT), turn=turn))
+    assert paper.text == " ".join(LEFT)
 
 
 def test_the_cells_of_a_table_stay_side_by_side(tmp_path):

@@ -1,6 +1,7 @@
 """PDF files as papers: columns, paragraphs, footnotes, headers, line numbers by their places; scanned pages by OCR."""
 
 import ctypes
+import math
 import os
 import re
 import shutil
@@ -171,28 +172,25 @@ def _chars(page: "PdfPage") -> list[_Char]:
 
     text = page.get_textpage()
     count = text.count_chars()
-    box = raw.FS_RECTF()
-    angles = Counter(round(raw.FPDFText_GetCharAngle(text, at) / (3.14159265 / 2)) % 4 for at in range(0, count, 50))
+    angles = Counter(round(raw.FPDFText_GetCharAngle(text, at) / (math.pi / 2)) % 4 for at in range(0, count, 50))
     turns = angles.most_common(1)[0][0] if angles else 0
+    box = raw.FS_RECTF()
+    reference = ctypes.byref(box)
     chars = []
     for at in range(count):
         code = raw.FPDFText_GetUnicode(text, at)
-        raw.FPDFText_GetLooseCharBox(text, at, ctypes.byref(box))
-        corners = (box.left, box.right, box.bottom, box.top)
-        chars.append(_Char(chr(code).translate(_LETTERS), *_turned(corners, turns)))
+        raw.FPDFText_GetLooseCharBox(text, at, reference)
+        chars.append(_Char(_LETTERS.get(code) or chr(code), box.left, box.right, box.bottom, box.top))
     text.close()
-    return chars
+    return [_turned(char, turns) for char in chars] if turns else chars
 
 
-def _turned(corners: tuple[float, float, float, float], turns: int) -> tuple[float, float, float, float]:
-    """Turn a box back by so many quarters of a circle."""
-    left, right, bottom, top = corners
-    return [
-        (left, right, bottom, top),
-        (bottom, top, -right, -left),
-        (-right, -left, -top, -bottom),
-        (-top, -bottom, left, right),
-    ][turns]
+def _turned(char: _Char, turns: int) -> _Char:
+    """Turn a letter upright that stands turned clockwise by so many quarters of a circle."""
+    text, left, right, bottom, top = char
+    if turns == 1:
+        return _Char(text, -top, -bottom, left, right)
+    return _Char(text, -right, -left, -top, -bottom) if turns == 2 else _Char(text, bottom, top, -right, -left)
 
 
 def _is_scanned(page: "PdfPage", chars: list[_Char]) -> bool:
