@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import Quotation, find_quotations
-from legal_rag.law import Identifier, find_courts, find_dates, find_formations, find_identifiers
+from legal_rag.law import Identifier, find_cited_courts, find_dates, find_identifiers
 from legal_rag.law.courts import find_short_courts
-from legal_rag.law.scanning import spaced
 from legal_rag.law.sentences import split_sentences
 
 DECISION = r"arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis"  # what a decision is called; any case
-_JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
 # A line break inside a citation or before its code, as in a cell.
 _UNFINISHED = re.compile(
     r"(?<=[,(])\n(?!\n)|(?<=\b(?:n°|du|le|la))\n(?!\n)|(?<=\b(?:de|et|au))\n(?!\n)|(?<=\bart\.)\n(?!\n)"
@@ -37,7 +35,7 @@ class CitedText:
                 self.articles.append(identifier)
             else:
                 self.names.setdefault(identifier.start, []).append(identifier)
-        self.courts = _find_cited_courts(self.plain)
+        self.courts = find_cited_courts(self.plain)
         self.short_courts = {start for start, _ in find_short_courts(self.plain)}
         self._court_starts = [start for start, _ in self.courts]
         self._date_starts = sorted(self.dates)
@@ -103,17 +101,3 @@ def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:
         ]
         done = end
     return "".join([*pieces, text[done:]])
-
-
-def _find_cited_courts(text: str) -> list[Span]:
-    """Find courts with their chambers: 'Cass. soc.', 'la chambre sociale de la Cour de cassation'."""
-    spans = [*find_courts(text), *find_formations(text), *find_short_courts(text)]
-    courts: list[Span] = []
-    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if courts and start < courts[-1][1]:
-            continue
-        if courts and _JOINS_COURT.fullmatch(text, courts[-1][1], start) and start > courts[-1][1]:
-            courts[-1] = (courts[-1][0], end)
-        else:
-            courts.append((start, end))
-    return courts
