@@ -68,6 +68,8 @@ def write_docx(path, body, **parts):
         ("le pourvoi n°\n498 765 et n° C\n4987", "le pourvoi n° 498 765 et n° C 4987"),
         ("la voie pu-\nblique, consé-\nquence", "la voie publique, conséquence"),
         ("des dommages-\nintérêts, à Saint-\nDenis", "des dommages-intérêts, à Saint-Denis"),
+        ("dans les Hauts-\nde-Seine, quarante-\nhuit jours", "dans les Hauts-de-Seine, quarante-huit jours"),
+        ("M. GIOR-\nDANO demande, M. GIORDANO obtient", "M. GIORDANO demande, M. GIORDANO obtient"),
         ("l'arrêt du 3 juin\n2021, n° 17-31.\n442", "l'arrêt du 3 juin 2021, n° 17-31.442"),
         ("(CE, 5e et\n\n        - 7 -\n\n\f6e ch., 3 juin\n2021)", "(CE, 5e et 6e ch., 3 juin 2021)"),
         ("la Cour (Cass. soc.,\nPage 3 sur 12\n12 mars 2019)", "la Cour (Cass. soc., 12 mars 2019)"),

@@ -162,6 +162,22 @@ def test_the_decision_that_another_case_attacked_or_that_is_quoted_is_not_overru
     assert targets({**CASSATION, "content": content}, "overrules") == set()
 
 
+@pytest.mark.parametrize(
+    ("content", "parties"),
+    [
+        ("Pourvoi n° 17-31.442. Mme Orsini c/ société Valdor. LA COUR", {"mme orsini @A", "societe valdor @A"}),
+        ("9 mai 1986, Grandval c/ Fonds commun des garages.", {"grandval @A", "fonds commun garages"}),
+        ("3 juin 2021, n° 498765, Commune de Saint-Aubrac, mentionné aux tables", {"commune saint aubrac @A"}),
+        ("Pourvoi n° 17-31.442. M. X... c/ Mme Y...", set()),
+        ("n° 498765, à Béziers, le prix est de 3 c/ kg", set()),
+    ],
+)
+def test_a_caption_in_one_line_names_the_parties(content, parties):
+    row = {"id": "A", "juridiction": "Cour de cassation", "title": "", "content": content}
+    facts = text_facts(document_of(row))
+    assert {fact.source.key.removeprefix("name:") for fact in facts if fact.type == "party_to"} == parties
+
+
 def test_courts_without_a_town_are_not_one_court():
     first, second = (
         facts_of({**APPEAL, "id": name, "juridiction": "Cour d'appel", "title": ""}) for name in ("A", "B")

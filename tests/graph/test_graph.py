@@ -224,10 +224,8 @@ def test_a_decision_is_found_by_a_partys_surname_or_a_companys_distinctive_words
     assert sorted(graph.decisions_of_party(name)) == doc_ids
 
 
-def test_decisions_of_a_party_are_bounded_and_none_are_known_without_entities(graph, own):
+def test_decisions_of_a_party_are_bounded(graph):
     assert len(graph.decisions_of_party("Martin", most=1)) == 1
-    (own.path / "entities.sqlite").unlink()
-    assert KnowledgeGraph(own.path).decisions_of_party("Lever") == []
 
 
 def ruling(kind, court, detail):

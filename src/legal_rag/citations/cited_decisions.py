@@ -128,14 +128,10 @@ _ASKED = re.compile(
 )
 
 _IBID = re.compile(r"(?<!\w)(?:ibid(?:em)?\.?|id(?:em)?\.(?=[\s,)]))", re.IGNORECASE)
-# A numbered paragraph of the decision named before or after it.
-_POINT = r"(?:points?|pts?\.?|§{1,2}|considérants?|consid\.|cons\.|paragraphes?|par(?:ag?r?)?\.)\s?(?:n°\s?)?(?P<point>\d{1,3})(?![\w/])"
-_POINT_AFTER = re.compile(
-    rf"(?:,\s[^,;:()«»“”\n]{{2,60}}(?=,)){{0,2}}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*{_POINT}", re.IGNORECASE
-)
-_POINT_BEFORE = re.compile(
-    rf"{_POINT}\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{DECISION})?\W{{0,3}}(?:n\W{{0,3}})?$",
-    re.IGNORECASE,
+# What stands between a citation and a numbered paragraph of it: "n° 16-86.735, Sté X, point 4", "§ 12 de l'arrêt".
+_UNTIL_POINT = re.compile(r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*", re.IGNORECASE)
+_OF_POINT = re.compile(
+    rf"\s(?:de\s(?:cet\s|la\s|l['’]|sa\s|son\s)?|du\s)(?:même\s)?(?:{DECISION})?\W{{0,3}}(?:n\W{{0,3}})?", re.IGNORECASE
 )
 
 
@@ -178,7 +174,8 @@ class _DecisionReader:
 
     def _find_parts(self) -> list[_CitationPart]:
         numbers = [_CitationPart("number", start, group[0].end) for start, group in self._text.names.items()]
-        dates = [_CitationPart("date", start, date.end) for start, date in self._text.dates.items()]
+        days = self._text.dates.keys() - self._text.days_of_texts
+        dates = [_CitationPart("date", start, self._text.dates[start].end) for start in days]
         courts = [_CitationPart("court", start, end) for start, end in self._text.courts]
         return sorted([*numbers, *dates, *courts], key=lambda part: (part.start, -part.end))
 
@@ -263,6 +260,8 @@ class _DecisionReader:
         filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
         if any(other.kind == part.kind for other in run):
             return False
+        if part.kind == "court" and last.kind == "number" and len(run) > 1 and not re.search(r"\w", gap):
+            return False  # the next citation begins
         parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
         if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
             return False
@@ -316,7 +315,7 @@ class _DecisionReader:
             return False
         if _OF_ANOTHER_THING.search(self._text.before(part.start, 40)):
             return False
-        if identifier.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
+        if identifier.kind in ("ecli", "pourvoi", "id", "cjue", "cedh", *SERIES) or "court" in kinds:
             return True
         first, last = self._text.sentence_around(part.start, 200)
         return (
@@ -354,10 +353,13 @@ class _DecisionReader:
             yield decision
 
     def _find_point(self, start: int, end: int) -> int:
-        match = _POINT_AFTER.match(self._text.outside, end) or _POINT_BEFORE.search(
-            self._text.outside[max(start - 60, 0) : start]
-        )
-        return int(match["point"]) if match else 0
+        for place in self._text.points_in(end, end + MOST_GAP)[:1]:
+            if _UNTIL_POINT.fullmatch(self._text.outside, end, place.start):
+                return place.first
+        for place in self._text.points_in(start - 60, start)[-1:]:
+            if _OF_POINT.fullmatch(self._text.outside, place.end, start):
+                return place.first
+        return 0
 
     def _supported_by(self, citation: Span) -> Span:
         """Return the sentence of a citation; the one before it, if it says nothing beside its citations."""

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from legal_rag.base.text import Span
 from legal_rag.citations.claims import Quotation, find_quotations
-from legal_rag.law import Identifier, find_cited_courts, find_dates, find_identifiers
-from legal_rag.law.courts import find_short_courts
+from legal_rag.law import Identifier, find_dates, find_identifiers
+from legal_rag.law.articles import find_texts
+from legal_rag.law.courts import find_cited_courts, find_short_courts
+from legal_rag.law.mentions import Pinpoint, find_mentions, find_pinpoints
 from legal_rag.law.sentences import split_sentences
 
 DECISION = r"arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis"  # what a decision is called; any case
@@ -28,6 +30,9 @@ class CitedText:
         self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
         self.dates = {date.start: date for date in find_dates(self.plain)}
+        self.texts = find_texts(self.plain, list(self.dates.values()))  # statutes, codes, treaties
+        self._date_starts = sorted(self.dates)
+        self.days_of_texts = {day for text in self.texts for day in self.days_in(text.start, text.end)}
         self.names: dict[int, list[Identifier]] = {}  # of decisions
         self.articles: list[Identifier] = []
         for identifier in find_identifiers(self.plain):
@@ -35,10 +40,14 @@ class CitedText:
                 self.articles.append(identifier)
             else:
                 self.names.setdefault(identifier.start, []).append(identifier)
+        for mention in find_mentions(self.plain):
+            if mention.kind not in ("address", "jurisdata", "arrêt"):
+                self.names.setdefault(mention.start, []).append(Identifier(*mention))
+        self.points = [place for place in find_pinpoints(self.plain) if place.kind == "point"]
+        self._point_starts = [place.start for place in self.points]
         self.courts = find_cited_courts(self.plain)
         self.short_courts = {start for start, _ in find_short_courts(self.plain)}
         self._court_starts = [start for start, _ in self.courts]
-        self._date_starts = sorted(self.dates)
         self._named_starts = sorted(self.names)
         self._sentence_starts = [start for start, _ in self.sentences]
 
@@ -72,6 +81,10 @@ class CitedText:
     def days_in(self, start: int, end: int) -> list[int]:
         """Return where dates begin in a span."""
         return self._date_starts[bisect_left(self._date_starts, start) : bisect_left(self._date_starts, end)]
+
+    def points_in(self, start: int, end: int) -> list[Pinpoint]:
+        """Return the numbered paragraphs that are named in a span."""
+        return self.points[bisect_left(self._point_starts, start) : bisect_left(self._point_starts, end)]
 
     def last_named(self, end: int) -> int:
         """Return where the last number of a decision begins before a place; -1 if there is none."""

@@ -220,6 +220,8 @@ class Decisions:
         return own or found
 
     def _numbered(self, name: Identifier) -> list[Held]:
+        if name.kind == "id":
+            return [self._shelf.get(library, name.value) for library in self._shelf.libraries if name.value in library]
         key = canonical_key(name)
         return self._named.get(key) or (self._named.get(relaxed_key(key), []) if name.kind == "number" else [])
 

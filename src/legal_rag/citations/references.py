@@ -1,10 +1,10 @@
 """Find what a French text refers to: decisions and what it says of them, articles of codes, laws, quotations."""
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from legal_rag.base.text import Span
 from legal_rag.citations.cited_decisions import find_decisions, find_unread
@@ -21,21 +21,18 @@ from legal_rag.citations.stated import (
 from legal_rag.citations.wording import CONTENT_WORD
 from legal_rag.law import Identifier
 from legal_rag.law.articles import (
-    ArticleCitation,
     ArticleNumber,
     article_value,
     find_abbreviated_articles,
     find_article_citations,
-    find_texts,
-    statute_name,
 )
+from legal_rag.law.statutes import find_statute_articles, find_statutes
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
-LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
 MOST_BEFORE = 50  # articles before one without a code
 
-_LAW = re.compile(r"(?:loi|ordonnance|décret)\b(?=.*\d)", re.IGNORECASE)
+_FIGURES = re.compile(r"\d")
 FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
     r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
@@ -104,14 +101,15 @@ def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
 
 def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
     """Yield the laws and decrees that are named, without those of whose articles one is named."""
-    texts = find_texts(text.plain, list(text.dates.values()))
-    of_articles = {article.text_start for article in find_article_citations(text.plain, texts)}
-    for law in texts:
-        name = " ".join(text.plain[law.start : law.end].split())
-        is_law = law.kind == "statute" and _LAW.match(name) and not text.in_quotation(law.start)
-        if is_law and law.start not in of_articles:
-            days = text.days_in(law.start, law.end)
-            yield StatedLaw(law.start, law.end, name, text.dates[days[0]] if days else None)
+    statutes = find_statutes(text.plain, list(text.dates.values()), text.texts)
+    of_articles = {article.text_start for article in find_article_citations(text.plain, text.texts)}
+    for law, namesakes in groupby(statutes, key=lambda law: (law.start, law.end)):
+        named = list(namesakes)
+        is_law = named[0].nature in ("loi", "ordonnance", "décret") and not text.in_quotation(law[0])
+        if is_law and law[0] not in of_articles:
+            days = text.days_in(*law)
+            keys = tuple(statute.key for statute in named)
+            yield StatedLaw(law[0], law[1], keys, text.dates[days[0]] if days else None)
 
 
 def _find_articles(text: CitedText) -> list[StatedArticle]:
@@ -123,8 +121,8 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             value = article_value(match["number"])
             named.setdefault(match.start("number"), ArticleNumber(value, *match.span("number"), ""))
     names = [name for _, name in sorted(named.items())]
-    behind = {code.start: code.end for code in find_texts(text.plain, []) if code.kind == "code"}
-    others = _other_texts(text, names)
+    behind = {code.start: code.end for code in text.texts if code.kind == "code"}
+    others = _other_texts(text)
     codes = [name.code or _code_behind(text, name, behind) or others.get(name.start, "") for name in names]
     renumbered = [_RENUMBERED.fullmatch(text.plain, one.end, other.start) for one, other in pairwise(names)]
     for number, match in enumerate(renumbered):
@@ -145,23 +143,15 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
     return articles
 
 
-def _other_texts(text: CitedText, names: Sequence[ArticleNumber | Identifier]) -> dict[int, str]:
-    """Return the laws, decrees and treaties whose articles are named, by where the article's number begins."""
-    texts = [other for other in find_texts(text.plain, list(text.dates.values())) if other.kind != "code"]
-    cited = find_article_citations(text.plain, texts)
-    starts = [article.start for article in cited]
-    named: dict[int, str] = {}
-    following = ArticleCitation("", len(text.plain), len(text.plain), 0, 0)
-    written: dict[int, str] = {}  # by the start of a citation
-    for article in reversed(cited):
-        own = " ".join(text.plain[article.text_start : article.text_end].split())
-        in_list = not own and following.start - article.end <= LIST_GAP  # "les articles 1 et 2 de la loi"
-        written[article.start] = own or (written.get(following.start, "") if in_list else "")
-        following = article
-    for name in names:
-        number = bisect_right(starts, name.start) - 1
-        if number >= 0 and name.end <= cited[number].end and (of := written[starts[number]]):
-            named[name.start] = statute_name(of) or of
+def _other_texts(text: CitedText) -> dict[int, str]:
+    """Return the statutes and treaties whose articles are named, by where the article's number begins."""
+    articles = find_statute_articles(text.plain, list(text.dates.values()))
+    named = {article.start: article.code for article in articles}
+    treaties = [other for other in text.texts if other.kind in ("treaty", "constitution")]
+    for article in find_article_citations(text.plain, treaties):
+        number = _FIGURES.search(text.plain, article.start, article.end)
+        if number and article.text_end > article.text_start:
+            named.setdefault(number.start(), " ".join(text.plain[article.text_start : article.text_end].split()))
     return named
 
 

@@ -63,12 +63,12 @@ class StatedQuotation(NamedTuple):
 
 
 class StatedLaw(NamedTuple):
-    """A law, an ordinance or a decree that a text names by its number, or by its date."""
+    """A law, an ordinance or a decree that a text names by its number, its date or its usual name."""
 
     start: int  # characters
     end: int
-    name: str  # as the text has it: "loi n° 85-677 du 5 juillet 1985"
-    date: LegalDate | None
+    keys: tuple[str, ...]  # of the statutes that it may be: 'loi n° 85-677'; several laws share a usual name
+    date: LegalDate | None  # that the text gives
 
 
 class UnreadReference(NamedTuple):

@@ -36,7 +36,7 @@ from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
 from legal_rag.law import SERIES, find_dates
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import CourtName, parse_court
+from legal_rag.law.courts import parse_court
 from legal_rag.law.outcomes import STATED_KINDS
 from legal_rag.library.library import Library
 
@@ -67,7 +67,13 @@ _EXCEPTED = re.compile(
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
-_COURT_OF_KIND = {"pourvoi": "cassation", **dict.fromkeys(SERIES, "constitutionnel")}
+# The court whose numbers are of a kind.
+_COURT_OF_KIND = {
+    "pourvoi": "Cour de cassation",
+    "cjue": "CJUE",
+    "cedh": "CEDH",
+    **dict.fromkeys(SERIES, "Conseil constitutionnel"),
+}
 
 
 def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Verification:
@@ -151,8 +157,11 @@ class _Verifier:
         if held and span[0] is not None and span[1] is not None:
             content = held.document.content
             details["around"] = content[max(span[0] - AROUND, 0) : span[0]], content[span[1] : span[1] + AROUND]
+        of_article = isinstance(stated, StatedDecision) and any(
+            name.value.startswith("LEGIARTI") for name in stated.names
+        )
         return Reference(
-            kind=KINDS[type(stated)],
+            kind="article" if of_article else KINDS[type(stated)],
             start=start,
             end=end,
             place=self._paper.place_of(start),
@@ -260,8 +269,9 @@ class _Verifier:
                 yield Correction("outcome", outcome.kind, held.document.solution or " et ".join(sorted(known)))
 
     def _report_missing(self, stated: StatedDecision) -> Reference:
-        kinds = {_COURT_OF_KIND[name.kind] for name in stated.names if name.kind in _COURT_OF_KIND}
-        court = CourtName(frozenset(kinds), frozenset(), frozenset()) if kinds else parse_court(stated.court)
+        if stated.names and stated.names[0].kind == "id":
+            return self._report_missing_id(stated, stated.names[0].value)
+        court = parse_court(next((_COURT_OF_KIND.get(name.kind, "") for name in stated.names), "") or stated.court)
         if not self._decisions.holds_court(court):
             return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
         nearest: tuple[Nearest, ...] = ()
@@ -270,6 +280,17 @@ class _Verifier:
             nearest = tuple(islice(self._decisions.near(stated), 3))
         lacking = "n'a ce numéro" if stated.names else "n'est de cette juridiction et de ce jour"
         return self._report(stated, "absent", f"Aucune décision de l'index {lacking}.", nearest=nearest)
+
+    def _report_missing_id(self, stated: StatedDecision, doc_id: str) -> Reference:
+        """Report an id that no document has; it tells nothing where the documents have ids of another kind."""
+        near = [
+            self._shelf.nearest(self._shelf.get(library, other), "identifiant voisin")
+            for library in self._shelf.libraries
+            if (other := library.nearest_id(doc_id)) and _family(other) == _family(doc_id)
+        ]
+        if not near:
+            return self._report(stated, "unread", "L'index n'a pas d'identifiants de cette base.")
+        return self._report(stated, "absent", "Aucun document de l'index n'a cet identifiant.", nearest=tuple(near))
 
     # Articles
 
@@ -300,7 +321,7 @@ class _Verifier:
 
     def _verify_law(self, stated: StatedLaw) -> Reference:
         """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
-        node = self._shelf.law(stated.name)
+        node = next(filter(None, map(self._shelf.law, stated.keys)), None)
         if node is None:
             return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
         cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
@@ -519,6 +540,12 @@ def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correctio
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
     return bool(kinds) and kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+
+
+def _family(doc_id: str) -> str:
+    """Return what ids of one database share: 'JURITEXT', or their length."""
+    letters = re.match(r"[A-Z]+(?=\d+$)", doc_id)
+    return letters.group() if letters else str(len(doc_id))
 
 
 def _is_roll_number(stated: StatedDecision) -> bool:

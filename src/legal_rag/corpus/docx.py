@@ -471,7 +471,7 @@ class _Reader:
         """Name the paragraphs of the body by their numbers if these ascend, else by counting them."""
         numbered = [(start, number) for start, number in self._paragraphs if number is not None]
         ascends = all(first < second for (_, first), (_, second) in pairwise(numbered))
-        if len(numbered) < FEWEST_NUMBERED or not ascends:
+        if len(numbered) < max(FEWEST_NUMBERED, len(self._paragraphs) / 3) or not ascends:
             numbered = [(start, at) for at, (start, _) in enumerate(self._paragraphs, start=1)]
         return [PlaceMark(start, "paragraph", str(number)) for start, number in numbered]
 

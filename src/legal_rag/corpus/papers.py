@@ -23,7 +23,7 @@ _NUMBER_OF_PAGE = re.compile(
     r"[\s|·–—-]+(?:p\.|page)?\s*\d{1,4}(?:\s*(?:/|sur)\s*\d{1,4})?$|^(?:p\.|page)?\s*\d{1,4}\s*[|·–—-]\s", re.IGNORECASE
 )
 _ITEM = re.compile(
-    r"(?:[-*•·◦▪●○■–—+]|\(?\d{1,3}[.)°](?:\s?[-–—])?|\(?[a-zà-ÿ]{1,4}\)|[A-Z]\)|\(?(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})[.)]"
+    r"(?:[-*•·◦▪●○■–—+]|\(?\d{1,3}[.°](?:\s?[-–—])?|\(?\d{1,2}\)|\(?[a-zà-ÿ]{1,4}\)|[A-Z]\)|\(?(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})[.)]"
     r"|[A-Z]\.?\s?[-–—]|[IVX]+\s?[-–—])\s+(?=\S)"
 )
 
@@ -172,14 +172,16 @@ _OPEN_START = re.compile(r"[,;:)\]»”%]|\.\S|[a-zà-ÿœ](?!\s?[).]\s)")
 _ENDED = re.compile(r"[.!?…;:]\s*[»”\")\]]*$")
 _LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
 # A number that ends a reference: an upper-case letter after it begins another.
-_WHOLE_NUMBER = re.compile(r"(?:\d{2}-\d{2}\.?\d{3}|\d{2}/\d{4,5}|\d{6,})\)?$")
+_WHOLE_NUMBER = re.compile(r"(?:\d{2}-\d{2}\.?\d{3}|\d{2}/\d{4,5}|\d{6,})$")
 _CUT_NUMBER = re.compile(r"\b[Nn][°ºo]s?\s?(?:(?:\d{1,3} )*\d{1,3}|[A-Z]{1,3})$|\b\d\d-\d\d\.$")
 _ITEM_NUMBER = re.compile(r"\d{1,3}[.)°]\s|[IVXLC]+\.\s|[-–—•]\s")
+_DASH = re.compile(r"[-–—] [a-zà-ÿ]")
 _ARTICLE = re.compile(r"(?:[LRDA]|LO)\.?\s?\*?\d")
 _INITIALS = re.compile(r"(?:[A-Z]\.-?)+")  # "L.", "J.-P.", "C.E."
 _HYPHEN = re.compile(r"([^\W\d_]+)([-‐\u00ad\u0002])$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LISTS = read_words("legal_rag.corpus")
+_TENS = frozenset("vingt trente quarante cinquante soixante quatre dix".split())
 _FUNCTION_WORDS, _COMPOUNDS = frozenset(_LISTS["function_words"]), frozenset(_LISTS["compounds"])
 
 
@@ -242,9 +244,11 @@ def separator_between(before: Line, line: Line, *, is_open: bool) -> str:
         return "\n\n"
     text = before.text
     is_within = is_open or is_unfinished(text, line.text)
-    if line.is_apart and not (needs_more(text) and line.text[0].isdigit()):
-        return "\n" if line.gap == "line" else "\n\n"
     is_full = before.room < len(line.text.split(maxsplit=1)[0]) + 1
+    is_number = line.text[0].isdigit() and (needs_more(text) or bool(_CUT_NUMBER.search(text)))
+    is_dash = is_full and bool(_DASH.match(line.text)) and not _ENDED.search(text)  # of a sentence, no item's
+    if line.is_apart and not (is_number or is_dash):
+        return "\n" if line.gap == "line" else "\n\n"
     if line.gap == "page":
         return " " if is_within or (is_full and not _ENDED.search(text)) else "\n\n"
     is_next = bool(_WHOLE_NUMBER.search(text)) and line.text[0].isupper()
@@ -258,9 +262,11 @@ def join(before: str, after: str, vocabulary: Set[str]) -> tuple[int, str]:
     """
     hyphen = _HYPHEN.search(before)
     following = _WORD.match(after)
-    if hyphen and following and after[0].islower():
+    if hyphen and following:
         left, right = hyphen[1].lower(), following.group().lower()
         compound = f"{left}-{right}"
-        return int(left + right in vocabulary or not (compound in vocabulary or compound in _COMPOUNDS)), ""
+        # "Hauts- | de-Seine", "quarante- | huit": parts of names and numbers are no syllables.
+        is_compound = "-" in right or left in _TENS or compound in vocabulary or compound in _COMPOUNDS
+        return int(left + right in vocabulary or (after[0].islower() and not is_compound)), ""
     is_cut = re.search(r"\w[-‐/\u00ad\u0002]$|\b\d\d-\d\d\.$|://\S*[/.=?&_-]$", before) and after[0].isalnum()
     return 0, "" if is_cut else " "

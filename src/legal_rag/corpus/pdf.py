@@ -403,23 +403,27 @@ def _gap_between(above: list[Row], rows: list[Row]) -> Gap:
 
 def _take_margins(pages: list[_Page]) -> list[str]:
     """Take page numbers and what is repeated at the edges of pages out of these; return the latter, once each."""
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()  # text, height on the page
     for page in pages:
-        counts.update({key_of_margin(_text(page.rows[at])) for at in _edges(page.rows)})
+        counts.update({_margin_key(page.rows[at]) for at in _edges(page.rows)})
     margins: dict[str, str] = {}
     for page in pages:
         dropped = set()
         edges = _edges(page.rows)
         for at in edges:
             text = _text(page.rows[at])
-            key = key_of_margin(text)
+            key, _ = _margin_key(page.rows[at])
             if PAGE_NUMBER.fullmatch(text) or (at in (edges[0], edges[-1]) and EDGE_NUMBER.fullmatch(text)):
                 dropped.add(at)
-            elif counts[key] > 1 and len(pages) > 1 and key:
+            elif counts[_margin_key(page.rows[at])] > 1 and key:
                 margins.setdefault(key, text)
                 dropped.add(at)
         page.rows[:] = [row for at, row in enumerate(page.rows) if at not in dropped]
     return list(margins.values())
+
+
+def _margin_key(row: Row) -> tuple[str, int]:
+    return key_of_margin(_text(row)), round(_base(row) / 10)
 
 
 def _edges(rows: list[Row]) -> list[int]:

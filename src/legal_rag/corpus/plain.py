@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.base.text import normalized, storable
@@ -109,36 +110,54 @@ def _without_margins(text: str) -> tuple[list[_Raw], list[str]]:
             else:
                 parts[-1].append(_Raw(line, number, "line"))
     pages = [part for part in map(_stripped, parts) if part]
-    edges = [_edges(page) for page in pages]
-    counts = Counter(
-        key for page, edge in zip(pages, edges, strict=True) for key in {key_of_margin(page[at].text) for at in edge}
-    )
+    width = _width(line.text for page in pages for line in page)
     margins: dict[str, str] = {}
-    raw: list[_Raw] = []
-    for page, edge in zip(pages, edges, strict=True):
-        dropped = set()
-        for at in edge:
-            words = page[at].text.strip()
-            if EDGE_NUMBER.fullmatch(words) and len(pages) > 1 and at in (edge[0], edge[-1]) and "\f" in text:
-                dropped.add(at)
-            elif len(pages) > 1 and counts[key_of_margin(words)] > 1 and key_of_margin(words):
-                margins.setdefault(key_of_margin(words), words)
-                dropped.add(at)
-        rest = _stripped([line for at, line in enumerate(page) if at not in dropped])
-        raw += [line._replace(gap="page") if at == 0 else line for at, line in enumerate(rest)]
-    if _width(line.text for line in raw) < NARROW:
-        raw = _without_repeated(raw, margins)
+    if len(pages) > 1:
+        pages = _without_edges(pages, margins, width, has_feeds="\f" in text)
+    raw = [line._replace(gap="page") if at == 0 else line for page in pages for at, line in enumerate(page)]
+    if width < NARROW:
+        raw = _without_repeated(raw, margins, width)
     return raw, list(margins.values())
 
 
-def _without_repeated(raw: list[_Raw], margins: dict[str, str]) -> list[_Raw]:
+def _without_edges(
+    pages: list[list[_Raw]], margins: dict[str, str], width: float, *, has_feeds: bool
+) -> list[list[_Raw]]:
+    """Take headers and footers out of pages: bare numbers, what several pages have, and what cuts a sentence."""
+    counts: Counter[str] = Counter()
+    for page in pages:
+        counts.update({key_of_margin(page[at].text) for at in _edges(page, width)})
+    kept: list[list[_Raw]] = []
+    for page in pages:
+        dropped = {at for at in (0, len(page) - 1) if has_feeds and EDGE_NUMBER.fullmatch(page[at].text.strip())}
+        for at in set(_edges(page, width)) - dropped:
+            key = key_of_margin(page[at].text)
+            if key and counts[key] > 1:
+                margins.setdefault(key, page[at].text.strip())
+                dropped.add(at)
+        kept.append(_stripped([line for at, line in enumerate(page) if at not in dropped]))
+    kept = [page for page in kept if page]
+    for above, below in pairwise(kept):
+        for page, at, inner in ((below, 0, 1), (above, len(above) - 1, len(above) - 2)):
+            if len(page) < 3 or page[inner].text.strip():
+                continue
+            before, after = (above[-1], _stripped(page[1:])[0]) if at == 0 else (_stripped(page[:-1])[-1], below[0])
+            if _may_run(before.text, page[at].text, after.text):
+                margins.setdefault(key_of_margin(page[at].text), page[at].text.strip())
+                page[:] = _stripped(page[:at] + page[at + 1 :])
+    return kept
+
+
+def _without_repeated(raw: list[_Raw], margins: dict[str, str], width: float) -> list[_Raw]:
     """Take out lines repeated within sentences: headers of pages whose ends nothing else shows."""
     full = [at for at, line in enumerate(raw) if line.text.strip()]
     counts = Counter(key_of_margin(raw[at].text) for at in full)
     running = {
         key_of_margin(raw[at].text)
         for before, at, after in zip(full, full[1:], full[2:], strict=False)
-        if counts[key_of_margin(raw[at].text)] > 1 and _may_run(raw[before].text, raw[at].text, raw[after].text)
+        if counts[key_of_margin(raw[at].text)] > 1
+        and _has_room(raw[at].text, raw[after].text, width)
+        and _may_run(raw[before].text, raw[at].text, raw[after].text)
     }
     kept: list[_Raw] = []
     is_cut = False
@@ -152,6 +171,11 @@ def _without_repeated(raw: list[_Raw], margins: dict[str, str]) -> list[_Raw]:
     return kept
 
 
+def _has_room(line: str, after: str, width: float) -> bool:
+    """Would the next word have had place on a line: does it end by itself, not at the width of the page?"""
+    return len(line.rstrip()) + 1 + len(after.split(maxsplit=1)[0]) <= width
+
+
 def _may_run(before: str, line: str, after: str) -> bool:
     """May a line be a header: it cuts a sentence, begins and ends a phrase, and holds no number of a decision?"""
     before, line, after = before.strip(), line.strip(), after.strip()
@@ -160,9 +184,15 @@ def _may_run(before: str, line: str, after: str) -> bool:
     return is_phrase and is_cut and after[0].islower() | after[0].isdigit() and not is_item(after)
 
 
-def _edges(page: list[_Raw]) -> list[int]:
-    full = [at for at, line in enumerate(page) if line.text.strip()]
-    return sorted({*full[:EDGE_LINES], *full[-EDGE_LINES:]})
+def _edges(page: list[_Raw], width: float) -> list[int]:
+    """Return the lines that may be headers or footers: few before or after a blank line, else a short one."""
+    blank = [at for at, line in enumerate(page) if not line.text.strip()]
+    top = range(blank[0]) if blank and blank[0] <= EDGE_LINES else range(len(page[0].text.strip()) < 0.8 * width)
+    last = len(page) - 1
+    bottom = range(len(page[last].text.strip()) < 0.8 * width)
+    if blank and last - blank[-1] <= EDGE_LINES:
+        bottom = range(last - blank[-1])
+    return sorted({*top, *(last - at for at in bottom)})
 
 
 def _stripped(lines: list[_Raw]) -> list[_Raw]:

@@ -63,7 +63,9 @@ MADE_BY = "2"  # version of the grounding below
 # The rules find these edges in full: one that they do not find in a text is wrong.
 CHECKED_TYPES = frozenset(("cites", "applies", "decided_by"))
 # Only the source's text can support these: an earlier decision does not know how a later one treats it.
-_SAID_BY_SOURCE = frozenset(("cites", "applies", "interprets", "follows", "distinguishes", "upholds", "overrules"))
+_SAID_BY_SOURCE = frozenset(
+    ("cites", "applies", "interprets", "follows", "distinguishes", "upholds", "overrules", "rectifies")
+)
 # If the rules find one of these, another of the group with the same source, or ends, is wrong.
 _RULINGS, _ROLES = frozenset(("upholds", "overrules")), frozenset(("party_to", "pleads_in", "represents"))
 # Letters to their base letters, one to one, so that offsets are kept.

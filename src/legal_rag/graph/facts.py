@@ -3,14 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity, outcome_of
+from legal_rag.extraction.entities import ARTICLE_CITE, AVOCAT, PARTIE, TEXTE_VISE, Entity
 from legal_rag.graph.names import (
-    LOWER,
     NAME,
     Named,
     article_of_statute,
@@ -18,38 +16,28 @@ from legal_rag.graph.names import (
     document_node,
     identifier_node,
     is_of_one_document,
-    is_reference,
     may_stand_for,
     numbered_statutes,
     person_node,
     statute_node,
     words_of_key,
 )
-from legal_rag.law import Identifier, find_courts, find_dates, find_identifiers
-from legal_rag.law.citation import is_article, legal_date
-from legal_rag.law.courts import SHORT_CHAMBER, level_of, words_of_value
+from legal_rag.graph.rulings import find_rulings, is_in_quotation
+from legal_rag.law import Identifier, find_courts, find_identifiers
+from legal_rag.law.citation import is_article
+from legal_rag.law.courts import SHORT_CHAMBER, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
-from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
-from legal_rag.law.scanning import Around
 
 NOWHERE = (-1, -1)  # span of an edge from a column
-RULES_VERSION = 3  # of the rules below: edges of another version, or of other tables of law, are rebuilt
+RULES_VERSION = 4  # of the rules below: edges of another version, or of other tables of law, are rebuilt
 TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
 PARTIES_CHARS = 6000  # in which it names all of its parties
-ATTACKED_CHARS = 260  # from "contre l'arrêt" to the court that gave it
 _VISA = re.compile(
     r"^[ \t]*(?:\d{1,3}[.°)]\s*)?vu,?\s+(?:enfin\s+|aussi\s+|ensemble\s+)?(?:l['’]\s*|les?\s+|la\s+)?"
     r"(?:articles?|anciens?\s+articles?|principes?|codes?|lois?|ordonnances?|d[ée]crets?|constitution)\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
-)
-_ATTACKED = Around(
-    r"(?:pourvois?|recours|appels?|requ[êe]tes?)\b[^;\n]{0,80}?\bcontre\s+(?:l['’]|le\s+|un\s+|la\s+|une\s+)"
-    r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision)\b",
-    ["contre"],
-    100,
-    60,
 )
 BEFORE_NUMBER = 100  # characters that may say whether a number is a decision's or a case's
 _SAID_OF_DECISION = re.compile(
@@ -74,14 +62,19 @@ _DEMAND = re.compile(
     r"|pri(?:e|ent|ant)\b|requi[eè]r|r[ée]clam(?:e|ent|ant)\b)",
     re.IGNORECASE,
 )
-MOST_QUOTED = 3000  # characters of a quotation
+_AGAINST = re.compile(r"(?<=\S)[ \u00a0]c/[ \u00a0](?=\S)")
+_CAPTION_END = re.compile(r"(?<!\bM)(?<!\bMM)(?<!\bMme)\.\s*|\s*[\n;:,(][\s]*|\s+-\s+")
+_NAME_AFTER_NUMBER = re.compile(
+    r"\bn\s?°\s?[\w.-]{5,12},\s(?P<name>(?:M\.|Mme|Mlle|[Ss]ociété|[Cc]ommune|[Vv]ille|[Aa]ssociation|[Ss]yndicat|[Ff]édération)"
+    r"\s[^\n.;:,]{2,60})(?=[,.])"
+)
+_CAPTION_NAME = re.compile(r"(?:(?:la |l['’]|le |les )?[a-zé]+ |M\. |MM\. )?[A-ZÀ-Þ][^\d«»]{1,60}")
 # "Maître des requêtes", "maître d'œuvre": not counsel.
 _OFFICE = re.compile(
     r"ma[iî]tres?\s+(?:des?\s+|d['’]\s*)(?:requ[êe]tes?|œuvre|oeuvre|ouvrage|conf[ée]rences?)", re.IGNORECASE
 )
 _CODE = re.compile(r"(?:nouveau |ancien )?(?:code|livre)\b", re.IGNORECASE)
 _OF_PERSONS = frozenset((PARTIE, AVOCAT))
-_REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
 
 
 class GraphFact(NamedTuple):
@@ -116,7 +109,8 @@ def text_facts(document: Document) -> list[GraphFact]:
     return [
         *_citation_facts(document, node, document_keys),
         *_court_fact(document, node),
-        *_decision_below(document, node, document_keys),
+        *_caption_facts(document, node),
+        *(GraphFact(*ruling[:5], detail=ruling.detail) for ruling in find_rulings(document, node, document_keys)),
     ]
 
 
@@ -127,7 +121,7 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[GraphFa
     kept = [
         entity
         for entity in entities
-        if entity["extraction_class"] not in _OF_PERSONS or not _is_in_quotation(text, entity["char_start"])
+        if entity["extraction_class"] not in _OF_PERSONS or not is_in_quotation(text, entity["char_start"])
     ]
     numbered = numbered_statutes(law["extraction_text"] for law in kept if law["extraction_class"] == TEXTE_VISE)
     for fact in _sure_parties(
@@ -165,12 +159,7 @@ def _citation_facts(document: Document, node: Named, document_keys: set[str]) ->
 def _visas(text: str) -> list[Span]:
     """Return the spans of the court's own visas, without those in quotations or in a party's claims."""
     spans = (match.span() for match in _VISA.finditer(text))
-    return [span for span in spans if not _DEMAND.search(text[slice(*span)]) and not _is_in_quotation(text, span[0])]
-
-
-def _is_in_quotation(text: str, place: int) -> bool:
-    start = max(0, place - MOST_QUOTED)
-    return text.rfind("«", start, place) > text.rfind("»", start, place)
+    return [span for span in spans if not _DEMAND.search(text[slice(*span)]) and not is_in_quotation(text, span[0])]
 
 
 def _joined_keys(document: Document) -> set[str]:
@@ -222,53 +211,19 @@ def _court_fact(document: Document, node: Named) -> Iterator[GraphFact]:
         yield GraphFact(node, court, "decided_by", *next(places, NOWHERE))
 
 
-def _decision_below(document: Document, node: Named, document_keys: set[str]) -> Iterator[GraphFact]:
-    """Yield the edge to the one decision that a decision reverses or maintains, if its text names one."""
+def _caption_facts(document: Document, node: Named) -> Iterator[GraphFact]:
+    """Yield the parties of a caption in one line: "Mme Orsini c/ société Valdor", "n° 498765, Commune de Brasles,"."""
     text = document.content
-    attacked: dict[str, tuple[Named, Span]] = {}
-    days: set[date] = set()
-    for start, end in _attacks(document, document_keys):
-        days |= {day.value for day in find_dates(text[end : end + ATTACKED_CHARS])[:1]}
-        if below := _attacked(document, end):
-            attacked.setdefault(below.key, (below, (start, end)))
-    if len(attacked) != 1 or len(days) != 1:  # several decisions were attacked
-        return
-    ((below, span),) = attacked.values()
-    level = level_of(document.juridiction, document.formation, document.title)
-    outcome = outcome_of(document.solution, level, document.content, None)
-    if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds <= _MAINTAINED):
-        kind = "overrules" if outcome.kinds <= _REVERSED else "upholds"
-        yield GraphFact(node, below, kind, *span, detail=outcome.words)
-
-
-def _attacks(document: Document, document_keys: set[str]) -> list[Span]:
-    """Return where a decision names the appeal before it: with its own number, else any mention of an appeal."""
-    text = document.content
-    with_number: list[Span] = []
-    without: list[Span] = []
-    for match in _ATTACKED.finditer(text):
-        keys = {canonical_key(number) for number in find_identifiers(match.group()) if number.kind == "pourvoi"}
-        if keys <= document_keys and not _is_in_quotation(text, match.start()):
-            (with_number if keys else without).append(match.span())
-    return with_number or without
-
-
-def _attacked(document: Document, start: int) -> Named | None:
-    """Build the node of the decision described from `start` on by court and date, and number if it has one."""
-    text = document.content[start : start + ATTACKED_CHARS]
-    courts, dates = find_courts(text), find_dates(text)
-    if not courts or not dates:
-        return None
-    end = max(courts[0][1], dates[0].end)
-    numbers = [number for number in find_identifiers(text[:end]) if number.kind != "article"]
-    unique = [named for named in map(identifier_node, numbers) if is_reference(named.key)]
-    if unique and numbers[0].kind != "rg":
-        return unique[0]
-    court, day = court_node(text[slice(*courts[0])], within=document.id), dates[0].value.isoformat()
-    if court is None:
-        return None
-    key = f"{LOWER}{court.key} {day} {numbers[0].value if numbers else f'@{document.id}'}"
-    return Named(key, "decision", f"{court.name}, {legal_date(day)}{f', n° {numbers[0].value}' if numbers else ''}")
+    spans: list[Span] = []
+    for match in _AGAINST.finditer(text, 0, HEAD_CHARS):
+        before = [cut.end() for cut in _CAPTION_END.finditer(text, 0, match.start())]
+        after = _CAPTION_END.search(text, match.end())
+        spans += [(before[-1] if before else 0, match.start()), (match.end(), after.start() if after else len(text))]
+    spans += [match.span("name") for match in _NAME_AFTER_NUMBER.finditer(text, 0, TITLE_CHARS)]
+    for start, end in spans if node.type == "decision" else ():
+        name = text[start:end]
+        if _CAPTION_NAME.fullmatch(name) and (party := person_node("party", name, document.id)):
+            yield GraphFact(party, node, "party_to", start, end)
 
 
 def _in_full(facts: list[GraphFact]) -> list[GraphFact]:

@@ -15,9 +15,22 @@ from xml.sax.saxutils import escape
 from legal_rag.base.files import written_whole
 from legal_rag.base.html import displayed, plain_json
 from legal_rag.base.sqlite import ThreadConnections, answers
+from legal_rag.base.text import without_accents
 from legal_rag.extraction.entities import PARTIE
 from legal_rag.extraction.lookup import name_words
-from legal_rag.graph.names import DOCUMENT, is_distinctive, is_known_as, is_reference, node_of
+from legal_rag.graph.names import (
+    DOCUMENT,
+    NAME,
+    NAME_STARTS,
+    is_distinctive,
+    is_known_as,
+    is_named_in,
+    is_organisation,
+    is_reference,
+    node_of,
+    words_of_key,
+)
+from legal_rag.graph.rulings import DESCRIBED, OVERRULES, UPHOLDS, court_key, described_key, is_in_part
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.courts import SUPREME, level_of
@@ -50,9 +63,12 @@ _SELECT_EDGES = """
     WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
 """
 
+# Parties whom at most so many decisions, or one in so many, have tell of two decisions whether they are of one case.
+FEW_DECISIONS, FEW_OF = 5, 400
+LAST = "\U0010ffff"  # sorts behind all keys
 # The first kind that an outcome has says what became of the decision below.
-_REVERSED_BY = {CASSATION: "cassé", INFIRMATION: "infirmé", ANNULATION: "annulé"}
-_IN_PART = re.compile(r"\bparti(?:e|el)|\bseulement\b|\bsauf\b|\bà l['’]exception\b", re.IGNORECASE)
+_QUASHED = {CASSATION: "cassé", INFIRMATION: "infirmé", ANNULATION: "annulé"}
+_REVERSED_BY = (("non avenu", "déclaré non avenu"), ("rabat", "rabattu"))
 
 Returned = TypeVar("Returned")
 Direction = Literal["out", "in", "both"]
@@ -101,13 +117,14 @@ class Edge(NamedTuple):
 
         Empty if the edge is no ruling.
         """
-        if self.type == "overrules":
-            kinds = kinds_of(self.detail)
-            participle = next((words for kind, words in _REVERSED_BY.items() if kind in kinds), "censuré")
-            return f"{participle} en partie par" if _IN_PART.search(self.detail) else f"{participle} par"
-        if self.type == "upholds":
+        kinds, part = kinds_of(self.detail), " en partie" if is_in_part(self.detail) else ""
+        if self.type == OVERRULES:
+            participle = next((word for words, word in _REVERSED_BY if words in self.detail.lower()), "")
+            participle = participle or next((_QUASHED[kind] for kind in _QUASHED if kind in kinds), "censuré")
+            return f"{participle}{' en partie' if CONFIRMATION in kinds else part} par"
+        if self.type == UPHOLDS:
             at_top = level_of(self.source.court, "", self.source.name) == SUPREME
-            return "pourvoi rejeté par" if at_top and CONFIRMATION not in kinds_of(self.detail) else "confirmé par"
+            return "pourvoi rejeté par" if at_top and CONFIRMATION not in kinds else f"confirmé{part} par"
         return REVERSED_EDGE_TYPES[self.type].removeprefix("est ") if self.type in RULING_TYPES else ""
 
 
@@ -234,8 +251,9 @@ class KnowledgeGraph:
         edges = self.neighbours(node, types=RULING_TYPES, direction="in")
         return sorted(edges, key=lambda edge: edge.source.decision_date)
 
+    @_in_one_state
     def decisions_of_party(self, name: str, most: int = 10) -> list[str]:
-        """Return the ids of at most `most` decisions with a party of that name, in index order.
+        """Return the ids of at most `most` decisions with a party of that name.
 
         A person is known by the surname, a company by some of its distinctive words: "Derichebourg" is a name of
         "société Derichebourg Propreté". Nothing is known by a pseudonym ("X...") or words that many bodies share.
@@ -245,20 +263,30 @@ class KnowledgeGraph:
             return []
         try:
             doc_ids = self.library.ids(Filters(entity=f"{PARTIE}={name}"))
-        except UnsupportedFilterError:  # nothing was extracted: the graph has no parties
-            return []
-        return self._with_party(words, doc_ids)[:most]
+        except UnsupportedFilterError:  # nothing was extracted
+            doc_ids = []
+        sql = f"""
+            SELECT DISTINCT substr(d.key, {len(DOCUMENT) + 1})
+            FROM json_each(?) CROSS JOIN nodes AS p ON p.key >= value AND p.key < value || ?
+            CROSS JOIN edges AS e ON e.from_key = p.node_key AND e.type = 'party_to' AND e.support = '{TEXT}'
+            CROSS JOIN nodes AS d ON d.node_key = e.to_key
+            CROSS JOIN present ON present.id = substr(d.key, {len(DOCUMENT) + 1})
+        """  # noqa: S608
+        starts = [f"{NAME}{start}{' '.join(words)}" for start in NAME_STARTS]
+        doc_ids += [doc_id for (doc_id,) in self._select(sql, _json(starts), LAST)]
+        rows = self._party_rows(list(dict.fromkeys(doc_ids)))
+        return list(dict.fromkeys(doc_id for doc_id, *party in rows if is_known_as(words, *party)))[:most]
 
     @_in_one_state
-    def _with_party(self, words: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
+    def _party_rows(self, doc_ids: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Return the parties of decisions: the decision's id, the party's key and name."""
         sql = f"""
             SELECT substr(d.key, {len(DOCUMENT) + 1}), p.key, p.name
             FROM json_each(?) CROSS JOIN nodes AS d ON d.key = '{DOCUMENT}' || value
             CROSS JOIN edges AS e ON e.to_key = d.node_key AND e.type = 'party_to' AND e.support = '{TEXT}'
             CROSS JOIN nodes AS p ON p.node_key = e.from_key
         """  # noqa: S608
-        rows = self._select(sql, _json(doc_ids))
-        return list(dict.fromkeys(doc_id for doc_id, key, party in rows if is_known_as(words, key, party)))
+        return self._select(sql, _json(doc_ids))
 
     @_in_one_state
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
@@ -395,7 +423,7 @@ class KnowledgeGraph:
             if key.startswith("article:") and key.endswith(" ?"):
                 sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
                 first = key.removesuffix("?")
-                if several := [number for (number,) in self._select(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
+                if several := [number for (number,) in self._select(sql, first, first + LAST, NEAR_NAMES)]:
                     return list(self._nodes(several).values())
         return []
 
@@ -413,16 +441,86 @@ class KnowledgeGraph:
     def _numbers_of(self, keys: Iterable[str]) -> dict[int, str]:
         """Map the numbers of nodes to these keys: a document has its own node, and those by which others cite it."""
         same = {key: key for key in keys}
-        documents = {key: [key.removeprefix(DOCUMENT)] for key in same if key.startswith(DOCUMENT)}
-        held = self._owners_of_keys([key for key in same if is_reference(key)])
-        documents |= {key: holders for key, holders in held.items() if len(holders) == 1 or key.startswith("article:")}
+        documents = {key: [doc_id] for key, doc_id in self._documents_of(same).items()}
+        held = self._owners_of_keys([key for key in same if key.startswith("article:")])
+        documents |= held
         sql = "SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN present AS d ON d.id = value"
-        owned = self._owned(dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids}))))
+        held_keys = dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids})))
+        owned, described = self._owned(held_keys), self._descriptions(held_keys.values())
         for key, doc_ids in documents.items():
             for doc_id in doc_ids:
-                same |= dict.fromkeys((DOCUMENT + doc_id, *owned.get(doc_id, ())), key)
+                nodes = (DOCUMENT + doc_id, *owned.get(doc_id, ()), *described.get(doc_id, ()))
+                same |= dict.fromkeys(nodes, key)
         sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
         return {number: same[key] for number, key in self._select(sql, _json(same))}
+
+    def _documents_of(self, keys: Collection[str]) -> dict[str, str]:
+        """Map keys to the only document that each stands for: by its id, by a key of its own, by court and day."""
+        held = self._owners_of_keys([key for key in keys if is_reference(key)])
+        of_ids = {key: key.removeprefix(DOCUMENT) for key in keys if key.startswith(DOCUMENT)}
+        return of_ids | {key: ids[0] for key, ids in held.items() if len(ids) == 1} | self._described(keys)
+
+    def _descriptions(self, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+        """Return, by document, the keys under which others describe it by court and day."""
+        sql = "SELECT juridiction, title, decision_date FROM json_each(?) CROSS JOIN present AS d ON d.id = value"
+        rows = self._select(sql, _json(doc_ids))
+        starts = {described_key(court, day) for *named, day in rows if (court := court_key(*named))}
+        sql = "SELECT n.key FROM json_each(?) CROSS JOIN nodes AS n ON n.key > value AND n.key < value || ?"
+        described: dict[str, list[str]] = defaultdict(list)
+        for key, doc_id in self._described([key for (key,) in self._select(sql, _json(starts), LAST)]).items():
+            described[doc_id].append(key)
+        return described
+
+    def _described(self, keys: Iterable[str]) -> dict[str, str]:
+        """Map keys of decisions described by court and day to the documents that they certainly are.
+
+        That is the only document of that court and day with the number given, or else the only one of that court and
+        day, if it is of one case with the decision that describes it.
+        """
+        parts = {key: match for key in keys if (match := DESCRIBED.fullmatch(key))}
+        if not parts:
+            return {}
+        sql = """
+            SELECT d.juridiction, d.title, d.decision_date, d.document_key, d.id
+            FROM json_each(?) CROSS JOIN present AS d ON d.decision_date = value
+        """
+        held: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
+        for *named, day, document_key, doc_id in self._select(sql, _json({match["day"] for match in parts.values()})):
+            held[court_key(*named), day][document_key] = doc_id
+        documents = {}
+        for key, match in parts.items():
+            same_day = held.get((match["court"], match["day"]), {})
+            if match["number"]:
+                same_day = self._with_number(same_day, match["number"])
+            if len(same_day) == 1:
+                (doc_id,) = same_day.values()
+                if match["number"] or self._are_of_one_case(match["doc_id"], doc_id):
+                    documents[key] = doc_id
+        return documents
+
+    def _with_number(self, documents: Mapping[int, str], number: str) -> dict[int, str]:
+        sql = """
+            SELECT document_key FROM json_each(?) CROSS JOIN corpus.names INDEXED BY names_by_document
+            ON document_key = value AND own AND substr(term, instr(term, ':') + 1) = ?
+        """
+        return {key: documents[key] for (key,) in self._select(sql, _json(documents), number)}
+
+    def _are_of_one_case(self, first: str, second: str) -> bool:
+        """Tell whether two decisions' texts have a person in common whom few others have as a party, or two bodies.
+
+        One body is not enough: an employer may have thirty decisions of one day.
+        """
+        if first == second or first not in self.library:
+            return False
+        few = max(FEW_DECISIONS, len(self.library) // FEW_OF)
+        texts = {doc_id: without_accents(self.library.document(doc_id).content) for doc_id in (first, second)}
+        common = {
+            " ".join(words_of_key(key)): 1 if is_organisation(name) else 2
+            for doc_id, key, name in self._party_rows([first, second])
+            if is_named_in(texts[first if doc_id == second else second], name)
+            and len(self.decisions_of_party(name, few + 1)) <= few
+        }
+        return sum(common.values()) >= 2
 
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
         """Return, by document, how often each key that it alone has is cited; versions of an article share theirs."""
@@ -488,18 +586,17 @@ class KnowledgeGraph:
         """Return the keys of nodes (the document's where a node represents one) and their degrees."""
         sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
         rows = self._select(sql, _json(numbers))
-        held = self._owners_of_keys([key for _, key, _ in rows if is_reference(key)])
-        single = {key: DOCUMENT + doc_ids[0] for key, doc_ids in held.items() if len(doc_ids) == 1}
-        return {number: (single.get(key, key), degree) for number, key, degree in rows}
+        documents = self._documents_of([key for _, key, _ in rows])
+        return {
+            number: (DOCUMENT + documents[key] if key in documents else key, degree) for number, key, degree in rows
+        }
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""
         sql = "SELECT node_key, key, type, name, cited FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
         ordered = list(numbers)
         rows = {row[0]: row[1:] for row in self._select(sql, _json(ordered))}
-        held = self._owners_of_keys([key for key, *_ in rows.values() if is_reference(key)])
-        held |= {key: [key.removeprefix(DOCUMENT)] for key, *_ in rows.values() if key.startswith(DOCUMENT)}
-        single = {key: doc_ids[0] for key, doc_ids in held.items() if len(doc_ids) == 1}
+        single = self._documents_of([key for key, *_ in rows.values()])
         documents = self._document_nodes(set(single.values()))
         nodes = {}
         for number in ordered:

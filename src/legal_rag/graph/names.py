@@ -23,6 +23,7 @@ from legal_rag.law.words import TITLES, TITLES_OF_ANYONE, TITLES_OF_MEN, TITLES_
 DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "name:", "term:", "lower:"
 NAMED_TYPES = frozenset(("party", "person", "organization", "judge_or_counsel"))
 MOST_CHARS = 300  # of a name
+SHORTEST_NAME = 3  # letters of a name that is searched in a text
 CACHED_STATUTES = 20_000  # names: many decisions share codes and statutes
 _NUMBER = re.compile(r"(?<![\d/-])(\d{1,4})\s?[-‐‑–/]\s?(\d{1,5})(?!\d)")
 _LEADING_ARTICLE = re.compile(r"(?:l['’]|l[ae]s?\b)\s*", re.IGNORECASE)
@@ -52,6 +53,9 @@ _FORMS_IN_FULL = (
     ("sci", "societe civile immobiliere"),
     ("scp", "societe civile professionnelle"),
 )
+# What the key of a party's name may begin with, before the words that are looked up.
+_FORM_STARTS = ("societe", *(form for form, _ in _FORMS_IN_FULL), *_KEPT_FORMS)
+NAME_STARTS = ("", "m ", "mme ", "m mme ", "epoux ", "consorts ", *(f"{form} " for form in _FORM_STARTS))
 # Words that begin or qualify the names of many bodies.
 _COMMON_WORDS = frozenset(
     """
@@ -68,6 +72,7 @@ _OF_STATUTES = re.compile(
 )
 _FIRST = re.compile(r"\barticle premier\b", re.IGNORECASE)
 _HOMONYMS = frozenset(("commune", "communes", "ville", "mairie"))  # several share a name
+_TITLE = "|".join(sorted(TITLES, key=len, reverse=True))
 _PSEUDONYM = re.compile(r"\[|\.\.\.|…")
 
 
@@ -259,11 +264,30 @@ def is_known_as(words: Sequence[str], key: str, name: str) -> bool:
     known = words_of_key(key)
     if _PSEUDONYM.search(name) or not words or not set(words) <= set(known):
         return False
-    if is_organisation(name):
-        return True
+    return is_organisation(name) or set(words_of(" ".join(_surname(name)))) <= set(words)
+
+
+def is_named_in(text: str, name: str) -> bool:
+    """Tell whether a text without accents has a party's name: a body's, or a person's surname behind a title."""
+    if _PSEUDONYM.search(name):
+        return False
+    is_body = is_organisation(name)
+    words = name_words(name) if is_body else words_of(" ".join(_surname(name)))
+    if not is_distinctive(words) or max(map(len, words), default=0) < SHORTEST_NAME:
+        return False
+    written = r"\W+(?:(?:de|du|des|la|le|les|et|l|d)\W+)*".join(map(re.escape, words))
+    before = (
+        ""
+        if is_body or not TITLES.intersection(words_of(name))
+        else rf"\b(?i:{_TITLE})\W{{1,2}}(?:[A-Z][\w-]*\s){{0,3}}"
+    )
+    matches = re.finditer(rf"{before}\b(?P<name>(?i:{written}))\b", text)
+    return any(match["name"][0].isupper() for match in matches)
+
+
+def _surname(name: str) -> list[str]:
     parts = _split_name(name)
-    surname = [part for part in parts if part.isupper()] or parts[-1:]
-    return bool(surname) and set(words_of(" ".join(surname))) <= set(words)
+    return [part for part in parts if part.isupper()] or parts[-1:]
 
 
 def words_of_key(key: str) -> list[str]:

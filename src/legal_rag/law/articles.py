@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from legal_rag.base.text import Span, key_of, read_words, words_of
 from legal_rag.law.scanning import BLANK, DASH, NOT_INSIDE, NUMBER_SIGN, Around, Led, read_table, short_form, spaced
-from legal_rag.law.values import LegalDate, find_dates
+from legal_rag.law.values import LegalDate
 from legal_rag.law.words import FRENCH_MONTHS
 
 _LISTS = read_words("legal_rag.law")
@@ -199,8 +199,6 @@ class ArticleNumber(NamedTuple):
     code: str  # 'code du travail', or empty
 
 
-_KIND_OF_STATUTE = re.compile(r"\W*(loi|ordonnance|d[ée]cret|arr[êe]té)s?\b")
-_NUMBER_OF_STATUTE = re.compile(rf"(?<![\w-])((?:19|20)?\d\d{DASH}\d{{1,5}}(?:{DASH}\d{{1,3}})?)(?![\w/])")
 PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
 _RANKED = "bis|ter|quater|quinquies|sexies|septies|octies|nonies|decies|undecies|duodecies|terdecies|quaterdecies"
 _SUFFIX = rf"(?:{BLANK}(?:{_RANKED}|(?!C [a-z])(?-i:[A-Z])(?![\w'’.-])))"  # "L. 311-3 bis A", "1649 quater B quinquies"
@@ -251,17 +249,6 @@ _IN_PARTS = re.compile(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
-def statute_name(written: str) -> str:
-    """Return what tells a law, an ordinance or a decree apart: 'décret 2019-111', or 'loi 1985-07-05' by its date."""
-    kind = _KIND_OF_STATUTE.match(written.lower())
-    if kind is None:
-        return ""
-    number = _NUMBER_OF_STATUTE.search(written)
-    days = find_dates(written)
-    value = re.sub(DASH, "-", number[1]) if number else days[0].value.isoformat() if days else ""
-    return f"{kind[1].replace('decret', 'décret')} {value}" if value else ""
-
-
 def article_value(number: str) -> str:
     """Normalise an article's number: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
     plain = re.sub(DASH, "-", number)

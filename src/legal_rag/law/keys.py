@@ -18,7 +18,6 @@ from legal_rag.law import (
     find_identifiers,
     find_statute_articles,
 )
-from legal_rag.law.articles import statute_name
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
 NO_CODE = "?"  # of an article cited by number alone
@@ -166,8 +165,6 @@ def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     ]
     if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
         in_title = [name for name in in_title if name.kind != "article"]
-    statute = statute_name(document.title)  # "Décret n° 2019-111 du 3 mars 2019, article 1er"
-    in_title = [name._replace(code=name.code or statute) if name.kind == "article" else name for name in in_title]
     return [*in_columns, *in_title]
 
 

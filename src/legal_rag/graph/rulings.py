@@ -1,0 +1,407 @@
+"""What decisions do to others: one quashes, reverses, upholds or rectifies another, or reports that a court did."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from legal_rag.base.text import Span, without_accents
+from legal_rag.corpus.documents import Document
+from legal_rag.extraction.entities import outcome_of
+from legal_rag.graph.names import COURT, LOWER, Named, court_node, identifier_node
+from legal_rag.law import find_courts, find_dates, find_identifiers
+from legal_rag.law.citation import legal_date
+from legal_rag.law.courts import APPEAL, level_of, words_of_value
+from legal_rag.law.keys import canonical_key
+from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
+from legal_rag.law.scanning import Around
+
+OVERRULES, UPHOLDS, RECTIFIES = "overrules", "upholds", "rectifies"
+CONSTITUTIONAL = "constitutionnel"
+ADMINISTRATIVE = frozenset(("caa", "conseiletat"))  # words of courts that rule on others
+HEAD_CHARS = 6000  # in which a decision says what was appealed
+DESCRIPTION_CHARS = 260  # from the noun, "arrêt", to the court and the day
+MOST_BETWEEN = 130  # characters between court and day
+MOST_AFTER = 40  # characters behind both in which a number may follow
+MOST_BEFORE = 220  # characters of a sentence before its verb that are read
+MOST_QUOTED = 3000  # characters of a quotation
+DETAIL_CHARS = 200  # of the words of a ruling
+CACHED_COURTS = 5000  # spellings of courts whose key is remembered
+_RANKS = {"first": 0, "appeal": 1, "supreme": 2}
+_REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
+_NOUN = r"(?:arr[êe]ts?|jugements?|ordonnances?|d[ée]cisions?)"
+_ANY_NOUN = re.compile(rf"\b{_NOUN}\b", re.IGNORECASE)
+_ATTACKED = Around(
+    r"(?:pourvois?|recours|appels?|requ[êe]tes?)\b[^;\n]{0,80}?\bcontre\s+(?:l['’]|le\s+|un\s+|la\s+|une\s+)"
+    r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision)\b",
+    ["contre"],
+    100,
+    60,
+)
+# In the head of a decision of a court of appeal.
+_DEFERRED = re.compile(
+    r"\bd[ée]cisions?\s+(?:d[ée]f[ée]r[ée]es?|attaqu[ée]es?|entreprises?|dont\s+appel)\b[^:;\n]{0,30}:"
+    rf"|\bappel(?:ante?s?)?\s+(?:d['’]une?|du|de\s+la|de\s+l['’])\s{{0,3}}{_NOUN}\b",
+    re.IGNORECASE,
+)
+# In that of an administrative court: "Par un arrêt n° …, la cour administrative d'appel de … a …", and the request.
+_GIVEN = re.compile(r"\bPar\s(?:un|une)\s(?P<noun>arrêt|jugement|ordonnance|décision)\s")
+_REQUESTED = re.compile(
+    r"\bd['’]annuler\s(?:cette\s|cet\s|ce\s|la\s|le\s|l['’])(?P<noun>arrêt|jugement|ordonnance|décision)\b"
+)
+# Statements of an operative part.
+_OPENING = re.compile(r"[\s,:]*(?:(?:la\scour|le\stribunal|le\sconseil)\b[\s,:]*)?", re.IGNORECASE)
+_REVERSES = re.compile(
+    r"(?P<done>(?:casse|annule|infirme|r[ée]forme|[ée]mende)(?:nt)?)\b"
+    rf"|[^;]{{0,120}}?\b{_NOUN}\b[^;]{{0,200}}?\b(?:est|sont)\s(?P<suffered>(?:annul|r[ée]form|infirm)\w+)",
+    re.IGNORECASE,
+)
+_DATED = re.compile(rf"\b{_NOUN}\s(?:rendue?s?\s)?(?:du|le|en\sdate\sdu)\s(?=\d|1er)", re.IGNORECASE)
+_CONFIRMS = re.compile(r"(?P<done>confirme(?:nt)?)\b", re.IGNORECASE)
+_REJECTS = re.compile(r"(?P<done>rejette(?:nt)?)\b", re.IGNORECASE)
+_WITHDRAWS = re.compile(r"rabat(?:tent)?\b", re.IGNORECASE)
+_CORRECTS = re.compile(
+    r"(?:rectifie(?:nt)?|ordonne\s(?:la|une)\srectification)\b"
+    rf"|dit\sque\b.{{0,20}}{_NOUN}\b.{{0,120}}\b(?:est|sera)\srectifi",
+    re.IGNORECASE,
+)
+_IN_PART = re.compile(
+    r"\b(?:seulement|sauf|partiel\w*|(?:en|pour)\spartie|surplus|autres\sdispositions|seule?s?\s(?:dispositions?|chefs?))\b"
+    r"|\ben\s(?:ce|tant)\squ['’e]|[àa]\sl['’]exception\b"
+    rf"|\barticles?\s[^;]{{1,40}}\b(?:d[ue]|de\sl['’])\s?{_NOUN}\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\bn\s?[°ºo]s?\s?(\d{5,8}|\d\d[A-Z]{2}\d{5})(?!\w)")
+_CHANGES = re.compile(
+    r"\b(?:rectifi|remplac|supprim|ins[ée]r|ajout|compl[ée]t|modifi|substitu)|\bnon\savenu", re.IGNORECASE
+)
+_VOID = re.compile(r"d[ée]clar\w+\snon\savenue?", re.IGNORECASE)
+# What a text reports: "la Cour de cassation a cassé l'arrêt …", "l'arrêt …, cassé par …".
+_DOING = ["cass", "annul", "infirm", "réform", "reform", "confirm", "rejet"]
+_HAS_DONE = Around(
+    r"\ba\s(?:partiellement\s)?(?:(?P<done>cass|annul|infirm|r[ée]form|confirm)[ée](?:\set\sannul[ée])?\b[^.;«»]{0,200}?"
+    rf"|(?P<refused>rejet)[ée]\s(?:le|l['’]|les)\s?(?:pourvoi|appel)s?\b[^.;«»]{{0,120}}?\bcontre\s)"
+    rf"\b(?P<of>(?:l['’]|le\s|la\s){_NOUN})\b",
+    _DOING,
+    20,
+    270,
+)
+_DONE_BY = Around(
+    r"\b(?P<done>cass|annul|infirm|r[ée]form|confirm)[ée]e?(?:\set\sannul[ée]e?)?(?:\spartiellement|\sen\spartie)?\spar\b",
+    _DOING[:-1],
+    0,
+    60,
+)
+_SUBJECT = re.compile(
+    r"[\s,]*(?:\([^()]{0,60}\))?[\s,]*(?:(?:qui\s)?(?:a|avait|fut)\s(?:[ée]t[ée]\s)?)?(?:partiellement\s)?"
+)
+_SENTENCE_END = re.compile(r"[;«»]|\n\n|(?<!\bM)(?<!\bMM)(?<!\bn)[.!?]\s+(?=[A-ZÀ-Þ])")
+_KINDS = {"cass": CASSATION, "annul": ANNULATION, "infirm": INFIRMATION, "reform": INFIRMATION, "confirm": CONFIRMATION}
+
+
+class Ruling(NamedTuple):
+    """What a decision does to another, with the span of the text that says so."""
+
+    source: Named
+    target: Named
+    type: str  # OVERRULES, UPHOLDS or RECTIFIES
+    start: int
+    end: int
+    detail: str  # the outcome's words; of a ruling in part, those that limit it
+
+
+class _Described(NamedTuple):
+    """A decision as a text describes it, by court and day."""
+
+    court: Named
+    day: str  # ISO 8601
+    number: str  # empty if the text gives none
+    rank: int  # of its court, in `_RANKS`; -1 if unknown
+    start: int
+    end: int
+
+    @property
+    def event(self) -> tuple[str, str]:
+        """Its court and its day."""
+        return self.court.key, self.day
+
+    def named(self, within: str) -> Named:
+        """Build its node; without a number it is known within the document only."""
+        key = f"{described_key(self.court.key, self.day)}{self.number or f'@{within}'}"
+        number = f", n° {self.number}" if self.number else ""
+        return Named(key, "decision", f"{self.court.name}, {legal_date(self.day)}{number}")
+
+
+# A key that `described_key` begins: with the number, or the id of the document that gives none.
+DESCRIBED = re.compile(
+    rf"{LOWER}(?P<court>{COURT}[^@]+?) (?P<day>\d{{4}}-\d\d-\d\d) (?:@(?P<doc_id>.+)|(?P<number>[^@].*))"
+)
+
+
+def court_key(court: str, title: str) -> str:
+    """Return the key of a document's court, without its chamber; from its title if need be; empty if unknown."""
+    return _court_key(court or title[slice(*next(iter(find_courts(title)), (0, 0)))])
+
+
+@lru_cache(CACHED_COURTS)
+def _court_key(court: str) -> str:
+    node = court_node(court)
+    return node.key if node else ""
+
+
+def described_key(court: str, day: str) -> str:
+    """Return what the keys of the decisions that a court gave on a day begin with."""
+    return f"{LOWER}{court} {day} "
+
+
+def is_in_part(words: str) -> bool:
+    """Tell whether the words of a ruling limit it to a part of the decision."""
+    return _IN_PART.search(words) is not None
+
+
+def is_in_quotation(text: str, place: int) -> bool:
+    """Tell whether a place is within « … »."""
+    start = max(0, place - MOST_QUOTED)
+    return text.rfind("«", start, place) > text.rfind("»", start, place)
+
+
+def find_rulings(document: Document, node: Named, document_keys: set[str]) -> list[Ruling]:
+    """Find what a decision does to others, and what it reports that courts did; each edge once.
+
+    `document_keys` are the document's own keys, with those of the pourvois that it joins.
+    """
+    reader = _Reader(document, node, document_keys)
+    rulings = [*reader.own(), *reader.corrections(), *reader.reports()] if node.type == "decision" else []
+    unique: dict[tuple[str, str], Ruling] = {}
+    for ruling in rulings:
+        unique.setdefault((ruling.source.key, ruling.target.key), ruling)
+    return list(unique.values())
+
+
+class _Reader:
+    def __init__(self, document: Document, node: Named, document_keys: set[str]) -> None:
+        self._document, self._node, self._keys = document, node, document_keys
+        self._text = document.content
+        self._level = level_of(document.juridiction, document.formation, document.title)
+        self._rank = _RANKS.get(self._level, -1)
+        self._statements = document.reading.statements or self._whole_operative()
+
+    def _whole_operative(self) -> list[Span]:
+        """Return the operative part as one statement: "PAR CES MOTIFS, la cour confirme le jugement"."""
+        part = self._document.reading.operative
+        opening = _OPENING.match(self._text, part.start, part.end) if part else None
+        return [(opening.end(), part.end)] if part and opening else []
+
+    def own(self) -> Iterator[Ruling]:
+        """Yield what the decision does to those below it, as far as its text names them by court and day."""
+        if CONSTITUTIONAL in words_of_value(self._document.juridiction):  # it rules on elections, not on judgments
+            return
+        attacked, days = self._attacked()
+        stated = list(self._stated())
+        for below, *_ in stated:
+            known, span = attacked.get(below.event, (below, (below.start, below.end)))
+            attacked[below.event] = (known if known.number else below), span
+        days |= {below.day for below, *_ in stated} | self._stated_days()
+        if len(attacked) == len(days) == 1:
+            ((below, span),) = attacked.values()
+            ruling = self._by_outcome()
+            stated_kinds = {kind for _, kind, _ in stated} or {UPHOLDS}
+            if ruling and (ruling[0] == OVERRULES or UPHOLDS in stated_kinds):
+                yield Ruling(self._node, below.named(self._document.id), ruling[0], *span, detail=ruling[1])
+                return
+            if not ruling and self._document.solution.strip():
+                return
+        # Several decisions were attacked, or the source's term for the outcome is wrong: its own words say what it did.
+        for below, kind, detail in sorted(stated, key=lambda ruling: ruling[1] != OVERRULES):
+            yield Ruling(self._node, below.named(self._document.id), kind, below.start, below.end, detail)
+
+    def _by_outcome(self) -> tuple[str, str] | None:
+        """Return what the decision does to the only one below it, and in which words."""
+        outcome = outcome_of(self._document.solution, self._level, self._text, None)
+        statements = [self._words(*span) for span in self._statements]
+        rulings = [words for words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
+        if outcome.kinds == {CASSATION}:
+            rulings = rulings[:1]  # the others annul acts, not judgments
+        limited = next(filter(is_in_part, rulings), "")
+        detail = " : ".join(filter(None, (outcome.words, limited[:DETAIL_CHARS])))
+        if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds == {CONFIRMATION, INFIRMATION}):
+            return OVERRULES, detail
+        return (UPHOLDS, detail) if outcome.kinds and outcome.kinds <= _MAINTAINED else None
+
+    def _attacked(self) -> tuple[dict[tuple[str, str], tuple[_Described, Span]], set[str]]:
+        """Return the decisions that were attacked, by court and day, and all days that may be theirs."""
+        attacked: dict[tuple[str, str], tuple[_Described, Span]] = {}
+        days: set[str] = set()
+        for start, end in self._attacks():
+            days |= {day.value.isoformat() for day in find_dates(self._text[end : end + DESCRIPTION_CHARS])[:1]}
+            below = self._describe(end, end + DESCRIPTION_CHARS)
+            if below and below.rank < self._rank:
+                attacked.setdefault(below.event, (below, (start, end)))
+        return attacked, days
+
+    def _attacks(self) -> list[Span]:
+        """Return where the text names the appeal before it: with its own number, else in its head, else anywhere."""
+        with_number: list[Span] = []
+        without: list[Span] = []
+        for match in _ATTACKED.finditer(self._text):
+            keys = {canonical_key(number) for number in find_identifiers(match.group()) if number.kind == "pourvoi"}
+            if keys <= self._keys and not is_in_quotation(self._text, match.start()):
+                (with_number if keys else without).append(match.span())
+        return with_number or self._in_head() or without
+
+    def _in_head(self) -> list[Span]:
+        head = self._text[:HEAD_CHARS]
+        if not ADMINISTRATIVE.isdisjoint(words_of_value(self._document.juridiction)):
+            given = list(_GIVEN.finditer(head))
+            requested = {match["noun"] for match in _REQUESTED.finditer(head, given[-1].end())} if given else set()
+            return [match.span() for match in given if match["noun"] in requested]
+        return [match.span() for match in _DEFERRED.finditer(head)][:1] if self._level == APPEAL else []
+
+    def _stated(self) -> Iterator[tuple[_Described, str, str]]:
+        """Yield the decisions that statements of the operative part reverse or maintain, and in which words."""
+        for start, end in self._statements:
+            words = self._words(start, end)
+            reverses = _REVERSES.match(words)
+            match = reverses or _CONFIRMS.match(words) or _REJECTS.match(words)
+            if match and (below := self._ruled_on(start, end, self._rank)):
+                detail = words[:DETAIL_CHARS] if is_in_part(words) else match[match.lastgroup or 0]
+                yield below, OVERRULES if reverses else UPHOLDS, detail
+
+    def _stated_days(self) -> set[str]:
+        """Return the days of the decisions that the operative part rules on: "confirme le jugement du 3 mai 2010"."""
+        days = set()
+        for start, end in self._statements:
+            words = self._words(start, end)
+            dated = _DATED.search(words) if _REVERSES.match(words) or _CONFIRMS.match(words) else None
+            days |= {day.value.isoformat() for day in find_dates(words[dated.end() :])[:1]} if dated else set()
+        return days
+
+    def _words(self, start: int, end: int) -> str:
+        return " ".join(self._text[start:end].split())
+
+    def _ruled_on(self, start: int, end: int, rank: int) -> _Described | None:
+        """Return the decision that a statement is about: the only one of the highest court below `rank` it names."""
+        passage = self._text[start:end]
+        ranks = [_RANKS.get(level_of(passage[slice(*span)], ""), -1) for span in find_courts(passage)]
+        highest = max((known for known in ranks if known < rank), default=-1)
+        places = [match.start() for match in _ANY_NOUN.finditer(self._text, start, end)]
+        described = [self._describe(place, min(place + DESCRIPTION_CHARS, end)) for place in places]
+        below = {known.event: known for known in described if known and known.rank == highest < rank}
+        return next(iter(below.values())) if len(below) == 1 else None
+
+    def _describe(self, start: int, end: int) -> _Described | None:
+        """Read the court, the day and perhaps the number by which a passage describes a decision."""
+        window = self._text[start:end].partition(";")[0]
+        courts, dates = find_courts(window), find_dates(window)
+        if not courts or not dates:
+            return None
+        (first, last), day = courts[0], dates[0]
+        court = court_node(window[first:last], within=self._document.id)
+        between = window[min(last, day.end) : max(first, day.start)]
+        if court is None or len(between) > MOST_BETWEEN or _ANY_NOUN.search(between):
+            return None
+        after = max(last, day.end)
+        return _Described(
+            court,
+            day.value.isoformat(),
+            self._number(self._text[start : start + after + 2 * MOST_AFTER], after),
+            _RANKS.get(level_of(court.name, ""), -1),
+            start + min(first, day.start),
+            start + after,
+        )
+
+    def _number(self, passage: str, after: int) -> str:
+        """Return the number of the decision described: the first in the passage; behind `after` only an "RG"."""
+        refs = [ref for ref in find_identifiers(passage) if ref.start < after + MOST_AFTER]
+        numbers = [ref for ref in refs if ref.kind == "rg" or (ref.kind == "number" and ref.start < after)]
+        if numbers:
+            return "" if canonical_key(numbers[0]) in self._keys else numbers[0].value
+        match = _NUMBER.search(passage, 0, after)
+        return match[1] if match else ""
+
+    def corrections(self) -> Iterator[Ruling]:
+        """Yield the decisions of the same court that this one rectifies, withdraws or declares void."""
+        court = court_node(self._document.juridiction)
+        is_correction = "rectification" in f"{self._document.solution or self._document.title}".lower()
+        for start, end in self._statements if court else ():
+            words = self._words(start, end)
+            withdrawn = _WITHDRAWS.match(words) or (is_correction and _VOID.search(words))
+            if not withdrawn and not _CORRECTS.match(words) and not (is_correction and _CHANGES.search(words)):
+                continue
+            kind, detail = (OVERRULES, withdrawn[0]) if withdrawn else (RECTIFIES, self._document.solution)
+            for day, number, span in self._corrected(start, end):
+                if court and day < self._document.decision_date:
+                    below = _Described(court, day, number, self._rank, *span).named(self._document.id)
+                    yield Ruling(self._node, below, kind, *span, detail=detail)
+
+    def _corrected(self, start: int, end: int) -> Iterator[tuple[str, str, Span]]:
+        """Yield the day, the number and the place of each decision that a statement names, by number or by day."""
+        refs = [ref for ref in self._document.reading.identifiers if ref.kind != "article"]
+        cited = {(ref.start, ref.end): ref.value for ref in reversed(refs)}  # of joined numbers the first, with all
+        days = {value: day for (_, last), value in cited.items() if (day := self._day_after(last))}
+        places = [span for span in sorted(cited) if start <= span[0] < end and not is_in_quotation(self._text, span[0])]
+        dated = [(days[cited[span]], cited[span], span) for span in places if cited[span] in days]
+        yield from dated
+        for known in [] if dated else find_dates(self._text[start:end])[:1]:
+            day = known.value.isoformat()
+            numbers = {cited[span] for span in places} or {number for number, other in days.items() if other == day}
+            if _ANY_NOUN.search(self._text, start, start + known.start) and len(numbers) <= 1:
+                yield day, "".join(numbers), (start + known.start, start + known.end)
+
+    def _day_after(self, place: int) -> str:
+        """Return the day behind a number: "n° 93-1321 rendue par le Conseil constitutionnel le 24 novembre 1993"."""
+        window = _SENTENCE_END.split(self._text[place : place + MOST_BETWEEN], maxsplit=1)[0]
+        dates = find_dates(window)
+        before = window[: dates[0].start] if dates else ""
+        return dates[0].value.isoformat() if dates and not find_identifiers(before) else ""
+
+    def reports(self) -> Iterator[Ruling]:
+        """Yield what the text says that another court did to the decision of a lower one."""
+        for match in _HAS_DONE.finditer(self._text):
+            start = self._sentence_start(match.start())
+            by = self._author(self._text[start : match.start()], nearest=-1)
+            end = self._sentence_end(match.start("of"))
+            yield from self._report(match, by, by and self._ruled_on(match.start("of"), end, by[2]))
+        for match in _DONE_BY.finditer(self._text):
+            start = self._sentence_start(match.start())
+            places = [noun.start() for noun in _ANY_NOUN.finditer(self._text, start, match.start())]
+            of = self._describe(places[-1], match.start()) if places else None
+            if of and _SUBJECT.fullmatch(self._text, of.end, match.start()):
+                passage = self._text[match.end() : self._sentence_end(match.end())]
+                yield from self._report(match, self._author(passage, nearest=0), of)
+
+    def _sentence_start(self, place: int) -> int:
+        ends = [match.end() for match in _SENTENCE_END.finditer(self._text, max(0, place - MOST_BEFORE), place)]
+        return ends[-1] if ends else max(0, place - MOST_BEFORE)
+
+    def _sentence_end(self, place: int) -> int:
+        end = _SENTENCE_END.search(self._text, place, place + DESCRIPTION_CHARS)
+        return end.start() if end else min(place + DESCRIPTION_CHARS, len(self._text))
+
+    def _author(self, passage: str, nearest: int) -> tuple[Named, str, int] | None:
+        """Read the decision that did it, its day and its court's rank, of a passage that names one day only."""
+        days = {day.value.isoformat() for day in find_dates(passage)}
+        courts = find_courts(passage)
+        numbers = [ref for ref in find_identifiers(passage) if ref.kind == "pourvoi"]
+        if len(days) != 1 or not (courts or numbers):
+            return None
+        (day,) = days
+        if len(numbers) == 1:
+            return identifier_node(numbers[0]), day, _RANKS["supreme"]
+        court = court_node(passage[slice(*courts[nearest])], within=self._document.id) if courts else None
+        rank = _RANKS.get(level_of(court.name, ""), -1) if court else -1
+        return (_Described(court, day, "", rank, 0, 0).named(self._document.id), day, rank) if court else None
+
+    def _report(
+        self, match: re.Match[str], by: tuple[Named, str, int] | None, of: _Described | None
+    ) -> Iterator[Ruling]:
+        if by is None or of is None or is_in_quotation(self._text, match.start()):
+            return
+        author, day, rank = by
+        if of.rank < rank and of.day < day:
+            done = match["done"]
+            kind = _KINDS[without_accents(done.lower())] if done else REJET
+            sentence = self._text[match.start() : self._sentence_end(match.end())]
+            words = f"{kind} partielle" if is_in_part(sentence) else kind
+            made = UPHOLDS if kind in _MAINTAINED else OVERRULES
+            yield Ruling(author, of.named(self._document.id), made, of.start, of.end, detail=words)
