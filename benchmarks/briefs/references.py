@@ -501,18 +501,17 @@ def _quoting(
     what: str = "",
     right: str = "",
     sentences: Sequence[str] = SENTENCES["neutral"],
-    named: str = "confirmed",
 ) -> Passage:
     """Quote words and name a decision, in a sentence or in a block."""
     reference = cite(material, decision)
-    mentions = [quoted(kind, words, decision.id, what, right)]
-    if named:
-        mentions.append(confirmed("reference beside a quotation", reference, decision))
+    mentions = (
+        quoted(kind, words, decision.id, what, right),
+        confirmed("reference beside a quotation", reference, decision),
+    )
     if sentences is SENTENCES["neutral"] and material.rng.random() < 0.3:
-        return Passage(f"On peut lire dans {reference} :", tuple(mentions), block=words)
+        return Passage(f"On peut lire dans {reference} :", mentions, block=words)
     return Passage(
-        material.pick(sentences).format(material.pick(OTHERS["quotation_marks"]).format(words), reference),
-        tuple(mentions),
+        material.pick(sentences).format(material.pick(OTHERS["quotation_marks"]).format(words), reference), mentions
     )
 
 
@@ -571,7 +570,6 @@ def party_as_court(material: Material) -> Passage | None:
         "a party's words as the court's",
         what="speaker",
         sentences=FORMS["judged"][drawn[0].family],
-        named="",
     )
 
 
@@ -584,7 +582,6 @@ def quashed_as_court(material: Material) -> Passage | None:
         "quashed words as the Court's",
         what="speaker",
         sentences=FORMS["judged"][drawn[0].family],
-        named="",
     )
 
 
