@@ -253,7 +253,7 @@ class _DecisionReader:
         if self._text.sentence_at(last.end - 1) != self._text.sentence_at(part.start):
             # Court, date and number may stand on lines of their own.
             begun = last.kind == "court" or (part.kind == "number" and not any(one.kind == "number" for one in run))
-            if not begun or not _FILLER.fullmatch(gap):
+            if not begun or not (_FILLER.fullmatch(gap) or _PARTIES.fullmatch(gap)):
                 return False
         if part.kind == "number" and last.kind == "number":
             return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None

@@ -18,7 +18,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph, Node
 from legal_rag.graph.names import DOCUMENT
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
-from legal_rag.law.citation import legal_citation
+from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.courts import CourtName, parse_court
 from legal_rag.law.keys import canonical_key, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INELIGIBLE, REJET, kinds_named, kinds_of
@@ -111,7 +111,8 @@ class Shelf:
         self.libraries = tuple(libraries)
         self._held: LRUCache[tuple[str, str], Held] = LRUCache(KEPT_DOCUMENTS)
         self._texts = {library.path: SourceTexts(library) for library in libraries}
-        self.corpora = {library.path: QuotedCorpus(library) for library in libraries}
+        self._citations: LRUCache[tuple[str, str], LegalCitation] = LRUCache(KEPT_DOCUMENTS)
+        self.corpora = {library.path: QuotedCorpus(library, self._texts[library.path]) for library in libraries}
 
     def get(self, library: Library, doc_id: str) -> Held:
         """Return a document, read once."""
@@ -122,20 +123,20 @@ class Shelf:
 
     def text(self, held: Held) -> SourceText:
         """Return a document's text with its cached searches, and who speaks in it."""
-        text = self._texts[held.library.path].get(held.document.id)
-        return text or SourceText(held.document.id, held.document.content, held.document)
-
-    def corpus(self, held: Held) -> QuotedCorpus:
-        """Return the Library of a document as it is searched for quotations."""
-        return self.corpora[held.library.path]
+        return self._texts[held.library.path][held.document.id]
 
     def title(self, held: Held) -> str:
         """Cite a document."""
-        return legal_citation(held.document).text
+        return self._citation(held).text
+
+    def _citation(self, held: Held) -> LegalCitation:
+        if (citation := self._citations.get(held.key)) is None:
+            citation = self._citations[held.key] = legal_citation(held.document)
+        return citation
 
     def source(self, held: Held) -> CitedSource:
         """Describe a document to a reader."""
-        cited, document = legal_citation(held.document), held.document
+        cited, document = self._citation(held), held.document
         court = ", ".join(filter(None, (document.juridiction, document.formation)))
         facts = court, document.decision_date, document.solution, cited.publication, cited.links
         return CitedSource(held.library.path.name, document.id, cited.text, *facts)

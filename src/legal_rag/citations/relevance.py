@@ -1,16 +1,18 @@
 """Relevance: does a quotation speak of what its sentence says? By the words that both share, rare ones counting more."""
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from math import log
 
-from legal_rag.base.text import Span
-from legal_rag.citations.claims import Claim
+from legal_rag.base.text import Span, find_exact
+from legal_rag.citations.claims import Claim, blanked
 from legal_rag.citations.facts import Fact
 from legal_rag.citations.sources import SourceText
-from legal_rag.citations.wording import TABLES, content_stems, content_words, cues_of, is_shared
+from legal_rag.citations.wording import TABLES, content_stems, content_words, cues_of, is_grammar, is_shared
 from legal_rag.law.courts import find_named_courts
 from legal_rag.law.outcomes import REPORTED
 
@@ -21,6 +23,7 @@ IN_NEIGHBOUR = 0.5  # what a word counts that only a sentence next to the quotat
 UNKNOWN = 0.75  # weight of a word that the document does not have: perhaps a synonym of one
 FACT = 2.0  # weight of a date, a sum, a number… that the quotation states too; others are checked as such
 FEWEST_LEADING = 3  # words that lead into a quotation and say something: fewer name a subject, "Sur le bail, « … »"
+ROOT = 6  # letters by which words are compared there
 FAINT = 0.2  # share of a sentence that a passage shown beside it must hold
 WINDOW = 200  # sentences before a quotation, and after it, with which it is compared
 
@@ -73,9 +76,7 @@ class Topic:
         """What is said, without facts and the names of courts, which are checked as such."""
         text = self._own.text
         facts = [(fact.start - self._own.start, fact.end - self._own.start) for fact in self._own.facts]
-        for start, end in (*find_named_courts(text), *facts):
-            text = text[:start] + " " * (end - start) + text[end:]
-        return text
+        return blanked(text, sorted([*find_named_courts(text), *facts]))
 
     @cached_property
     def _forms(self) -> set[str]:
@@ -127,14 +128,21 @@ class Topic:
 def nearest_sentences(said: str, source: SourceText, most: int = 2) -> list[Span]:
     """Return at most `most` sentences of a document that share most of what is said, rare words counting more.
 
-    One that holds less than `FAINT` of it, by weight, is none.
+    One that holds less than `FAINT` of it, by weight, is none. Words are compared by their first letters: a document
+    is searched in a fraction of a millisecond.
     """
-    sentences = source.stems_of_sentences(0, len(source.sentence_spans))
-    weights = {stem: _weight(stem, sentences) for stem in content_stems(said)}
-    held = [sum(weights[stem] for stem in weights.keys() & stems) for stems in sentences]
-    best = sorted(range(len(sentences)), key=lambda number: (-held[number], number))[:most]
-    least = FAINT * sum(weights.values())
-    return [source.sentence_spans[number] for number in best if held[number] > least]
+    starts = [start for start, _ in source.sentence_spans]
+    held: dict[int, float] = defaultdict(float)
+    total = 0.0
+    for beginning in {word[:ROOT] for word in content_words(said) if not is_grammar(word)}:
+        places = (at for at, _ in find_exact(beginning, source.lower) if not source.lower[at - 1 : at].isalnum())
+        having = {bisect_right(starts, at) - 1 for at in places}
+        weight = log(1 + len(starts) / max(len(having), 1))
+        total += weight
+        for number in having:
+            held[number] += weight
+    best = sorted(held, key=lambda number: (-held[number], number))[:most]
+    return [source.sentence_spans[number] for number in best if held[number] > FAINT * total]
 
 
 def _forms(text: str) -> set[str]:

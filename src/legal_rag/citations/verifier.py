@@ -430,7 +430,7 @@ class _Verifier:
         of_article = isinstance(stated.sources[0], StatedArticle) and bool(first)
         if of_article and (version := self._other_version(stated, held)):
             return version
-        nearest = [(one, self._shelf.corpus(one).text(one.document.id).nearest(stated.words)) for one in held]
+        nearest = [(one, self._shelf.text(one).nearest(stated.words)) for one in held]
         near = max((pair for pair in nearest if pair[1]), key=lambda pair: pair[1].likeness, default=None)  # type: ignore[union-attr]
         if near and near[1] and near[1].likeness >= NEAR_IN_SOURCE:
             return self._report_differences(stated, near[0], near[1])

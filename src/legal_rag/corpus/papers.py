@@ -181,7 +181,7 @@ _INITIALS = re.compile(r"(?:[A-Z]\.-?)+")  # "L.", "J.-P.", "C.E."
 _HYPHEN = re.compile(r"([^\W\d_]+)([-‐\u00ad\u0002])$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LISTS = read_words("legal_rag.corpus")
-_TENS = frozenset("vingt trente quarante cinquante soixante quatre dix".split())
+_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi".split())
 _FUNCTION_WORDS, _COMPOUNDS = frozenset(_LISTS["function_words"]), frozenset(_LISTS["compounds"])
 
 
@@ -265,8 +265,8 @@ def join(before: str, after: str, vocabulary: Set[str]) -> tuple[int, str]:
     if hyphen and following:
         left, right = hyphen[1].lower(), following.group().lower()
         compound = f"{left}-{right}"
-        # "Hauts- | de-Seine", "quarante- | huit": parts of names and numbers are no syllables.
-        is_compound = "-" in right or left in _TENS or compound in vocabulary or compound in _COMPOUNDS
+        # "Hauts- | de-Seine", "quarante- | huit", "non- | respect" have parts, no syllables.
+        is_compound = "-" in right or left in _FIRST_PARTS or compound in vocabulary or compound in _COMPOUNDS
         return int(left + right in vocabulary or (after[0].islower() and not is_compound)), ""
     is_cut = re.search(r"\w[-‐/\u00ad\u0002]$|\b\d\d-\d\d\.$|://\S*[/.=?&_-]$", before) and after[0].isalnum()
     return 0, "" if is_cut else " "

@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import cache
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.base.text import normalized, storable
 from legal_rag.corpus.papers import (
@@ -36,19 +36,22 @@ from legal_rag.corpus.papers import (
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
-# Lengths are in heights of a character's box (some 1.2 of the font's size), if no unit is said.
-WORD_GAP = 1.2  # a wider one separates columns or cells
+# Lengths are in sizes of the font, if no unit is said.
+WORD_GAP = 1.4  # a wider one separates columns or cells
 CELL_GAP = 2.5  # a wider one within a line becomes a tab
-GUTTER = 0.8  # between columns, at least
+GUTTER = 0.9  # between columns, at least
 WIDE_GUTTER = 2.0  # a narrower one must go through twice as many rows
 FLUSH = 0.6  # share of the lines of a column that start at one place
 FEWEST_ROWS = 3  # of two columns side by side
 CONTINUED = 0.3  # share of a column's lines that go on, from which it is prose; of half as many it may be
-NEW_PARAGRAPH = 1.4  # of the usual distance between lines
-INDENT = 0.8
+SAME_LINE = 0.45  # between the baselines of letters of one line, at most
+NEW_PARAGRAPH = 1.25  # of the usual distance between lines
+LEADING = 1.15  # between the baselines of two lines, at least
+FAR = 1.7  # between the baselines of lines that do not belong together
+INDENT = 0.9
 DEEPER = 1.5  # of a quotation set off
-RAISED = 0.15  # above the line
-SMALL = 0.88  # of the height of the page's text: a raised letter, a footnote
+RAISED = 0.15  # above the baseline
+SMALL = 0.95  # of the page's size: footnotes
 EDGE_ROWS = 3  # at the top and bottom of a page, that may be repeated on others
 FEWEST_NUMBERED = 3  # lines with numbers in the margin
 FEWEST_LETTERS = 100  # on a page that an image covers: fewer are a stamp on a scanned page
@@ -72,8 +75,8 @@ class _Char(NamedTuple):
     text: str
     left: float
     right: float
-    bottom: float
-    top: float
+    base: float  # the baseline's height above the bottom
+    size: float  # of the font
 
 
 class _Piece(NamedTuple):
@@ -82,8 +85,8 @@ class _Piece(NamedTuple):
     text: str
     left: float
     right: float
-    bottom: float
-    height: float
+    base: float
+    size: float
     calls: tuple[tuple[int, str], ...] = ()  # raised numbers: offset, number
     is_note: bool = False  # does a raised number open it?
 
@@ -94,7 +97,7 @@ Row = list[_Piece]  # from left to right
 class _Page(NamedTuple):
     number: int
     rows: list[Row]
-    height: float  # of the text's letters
+    size: float  # of most letters
 
 
 def read_pdf(file: Path) -> Paper:
@@ -142,7 +145,7 @@ def _read_document(document: "PdfDocument") -> Paper:
                 chars = scanned
                 recognised.append(number)
         rows = _rows(_pieces(chars))
-        pages.append(_Page(number, rows, _height(rows)))
+        pages.append(_Page(number, rows, _size(rows)))
         page.close()
     paper = _paper_of(pages)
     notices, missing = list(paper.notices), list(paper.unread)
@@ -174,23 +177,30 @@ def _chars(page: "PdfPage") -> list[_Char]:
     count = text.count_chars()
     angles = Counter(round(raw.FPDFText_GetCharAngle(text, at) / (math.pi / 2)) % 4 for at in range(0, count, 50))
     turns = angles.most_common(1)[0][0] if angles else 0
-    box = raw.FS_RECTF()
-    reference = ctypes.byref(box)
+    box, matrix, x, y = raw.FS_RECTF(), raw.FS_MATRIX(), ctypes.c_double(), ctypes.c_double()
+    to_box, to_matrix, to_x, to_y = map(ctypes.byref, (box, matrix, x, y))
     chars = []
+    level = size = 0.0
     for at in range(count):
         code = raw.FPDFText_GetUnicode(text, at)
-        raw.FPDFText_GetLooseCharBox(text, at, reference)
-        chars.append(_Char(_LETTERS.get(code) or chr(code), box.left, box.right, box.bottom, box.top))
+        raw.FPDFText_GetLooseCharBox(text, at, to_box)
+        raw.FPDFText_GetCharOrigin(text, at, to_x, to_y)
+        left, right, base = _upright(box, x.value, y.value, turns)
+        if code > 32 and (base != level or not size):  # the size changes with the line, and where a letter is raised
+            raw.FPDFText_GetMatrix(text, at, to_matrix)
+            level, size = base, raw.FPDFText_GetFontSize(text, at) * math.hypot(matrix.c, matrix.d)
+        chars.append(_Char(_LETTERS.get(code) or chr(code), left, right, base, size))
     text.close()
-    return [_turned(char, turns) for char in chars] if turns else chars
+    return chars
 
 
-def _turned(char: _Char, turns: int) -> _Char:
-    """Turn a letter upright that stands turned clockwise by so many quarters of a circle."""
-    text, left, right, bottom, top = char
+def _upright(box: Any, x: float, y: float, turns: int) -> tuple[float, float, float]:
+    """Return the left, the right and the baseline of a letter that stands turned clockwise by quarters of a circle."""
+    if turns == 0:
+        return box.left, box.right, y
     if turns == 1:
-        return _Char(text, -top, -bottom, left, right)
-    return _Char(text, -right, -left, -top, -bottom) if turns == 2 else _Char(text, bottom, top, -right, -left)
+        return -box.top, -box.bottom, x
+    return (-box.right, -box.left, -y) if turns == 2 else (box.bottom, box.top, -x)
 
 
 def _is_scanned(page: "PdfPage", chars: list[_Char]) -> bool:
@@ -234,9 +244,12 @@ def _recognised(page: "PdfPage") -> list[_Char] | None:
         return None
     document = pypdfium2.PdfDocument(run.stdout)
     try:
-        return _chars(document[0])
+        chars = _chars(document[0])
     finally:
         document.close()
+    # The size is measured line by line: what is nearly the usual one is that.
+    usual = Counter(round(char.size) for char in chars).most_common(1)[0][0] if chars else 0
+    return [char._replace(size=usual) if abs(char.size - usual) < 0.2 * usual else char for char in chars]
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -256,7 +269,7 @@ def _pieces(chars: list[_Char]) -> list[_Piece]:
             pieces.append(_piece(current))
             current, is_blank = [], False
         if is_blank and current:
-            current.append(_Char(" ", char.left, char.left, char.bottom, char.top))
+            current.append(_Char(" ", char.left, char.left, char.base, char.size))
         current.append(char)
         last, is_blank = char, False
     if current:
@@ -265,21 +278,19 @@ def _pieces(chars: list[_Char]) -> list[_Piece]:
 
 
 def _follows(last: _Char, char: _Char) -> bool:
-    height = max(last.top - last.bottom, char.top - char.bottom)
-    overlap = min(last.top, char.top) - max(last.bottom, char.bottom)
-    smaller = min(last.top - last.bottom, char.top - char.bottom)
-    return overlap > 0.4 * smaller and -height < char.left - last.right < WORD_GAP * height
+    size = max(last.size, char.size)
+    return abs(char.base - last.base) < SAME_LINE * size and -size < char.left - last.right < WORD_GAP * size
 
 
 def _piece(chars: list[_Char]) -> _Piece:
     """Make a piece of letters; raised numbers are calls of notes, and "n" with a raised "o" is "n°"."""
-    heights = sorted(char.top - char.bottom for char in chars if char.text != " ")
-    height = heights[int(0.8 * (len(heights) - 1))]
-    base = median(char.bottom for char in chars if char.top - char.bottom >= SMALL * height)
+    bases = Counter(char.base for char in chars if char.text != " ")
+    base = max(bases, key=lambda base: (bases[base], -base))
+    size = next(char.size for char in chars if char.base == base)
     text = ""
     calls: list[tuple[int, str]] = []
     is_note = False
-    for is_raised, group in groupby(chars, key=lambda char: _is_raised(char, base, height)):
+    for is_raised, group in groupby(chars, key=lambda char: _is_raised(char, base, size)):
         run = normalized(storable("".join(char.text for char in group)))
         if not is_raised:
             text += run
@@ -292,27 +303,23 @@ def _piece(chars: list[_Char]) -> _Piece:
                 text = f"{run.strip()} "
         else:
             text = text.rstrip() + ("°" if run.strip() in ("o", "os") and text[-1:] in ("n", "N") else run)
-    return _Piece(text, chars[0].left, chars[-1].right, base, height, tuple(calls), is_note)
+    return _Piece(text, chars[0].left, chars[-1].right, base, size, tuple(calls), is_note)
 
 
-def _is_raised(char: _Char, base: float, height: float) -> bool:
-    return char.text != " " and char.top - char.bottom < SMALL * height and char.bottom > base + RAISED * height
+def _is_raised(char: _Char, base: float, size: float) -> bool:
+    return char.text != " " and char.base > base + RAISED * size
 
 
 def _rows(pieces: list[_Piece]) -> list[Row]:
     """Group pieces side by side to rows, from the top to the bottom of a page."""
     rows: list[Row] = []
-    for piece in sorted(pieces, key=lambda piece: -piece.bottom - piece.height / 2):
-        if rows and _overlap(rows[-1][0], piece) > 0.5 * min(rows[-1][0].height, piece.height):
+    for piece in sorted(pieces, key=lambda piece: -piece.base):
+        first = rows[-1][0] if rows else None
+        if first and first.base - piece.base < SAME_LINE * max(first.size, piece.size):
             rows[-1].append(piece)
         else:
             rows.append([piece])
     return [sorted(row, key=lambda piece: piece.left) for row in rows]
-
-
-def _overlap(first: _Piece, second: _Piece) -> float:
-    top = min(first.bottom + first.height, second.bottom + second.height)
-    return top - max(first.bottom, second.bottom)
 
 
 def _text(row: Row) -> str:
@@ -324,7 +331,7 @@ def _joined(row: Row, *, is_stretched: bool = False) -> tuple[str, tuple[tuple[i
     text = ""
     calls: list[tuple[int, str]] = []
     for before, piece in zip([None, *row], row, strict=False):
-        gap = (piece.left - before.right) / piece.height if before else 0
+        gap = (piece.left - before.right) / piece.size if before else 0
         is_cell = gap > CELL_GAP and not is_stretched
         text = text.rstrip() + ("\t" if is_cell else " " if gap > 0.15 else "") if before else ""
         calls += [(len(text) + offset, name) for offset, name in piece.calls]
@@ -333,20 +340,20 @@ def _joined(row: Row, *, is_stretched: bool = False) -> tuple[str, tuple[tuple[i
 
 
 def _base(row: Row) -> float:
-    return min(piece.bottom for piece in row)
+    return min(piece.base for piece in row)
 
 
-def _height(rows: list[Row]) -> float:
-    """Return the usual height of letters."""
+def _size(rows: list[Row]) -> float:
+    """Return the size of most letters."""
     lengths: Counter[float] = Counter()
     for row in rows:
         for piece in row:
-            lengths[round(piece.height, 1)] += len(piece.text)
+            lengths[round(piece.size, 1)] += len(piece.text)
     return lengths.most_common(1)[0][0] if lengths else 1.0
 
 
-def _row_height(row: Row) -> float:
-    return max(row, key=lambda piece: len(piece.text)).height
+def _row_size(row: Row) -> float:
+    return max(row, key=lambda piece: len(piece.text)).size
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -355,17 +362,18 @@ def _row_height(row: Row) -> float:
 def _paper_of(pages: list[_Page]) -> Paper:
     """Make a paper of pages: lines joined over columns and pages, notes behind, headers last."""
     margins = _take_margins(pages)
-    height = _height([row for page in pages for row in page.rows])
+    size = _size([row for page in pages for row in page.rows])
     texts = [_text(row) for page in pages for row in page.rows]
     writer = PaperWriter(vocabulary_of("\n".join(texts)))
     body: list[Line] = []
     notes: list[tuple[str, str, list[Line]]] = []  # page, number, lines
+    last = 0  # number of a note
     for page in pages:
         name = str(page.number)
-        rows, note_rows = _split_notes(_without_line_numbers(page.rows), height, bool(notes))
+        rows, note_rows = _split_notes(_without_line_numbers(page.rows), size, last)
         is_mixed = False
         above: list[Row] = []
-        for column, is_doubtful in _columns(rows, height):
+        for column, is_doubtful in _columns(rows, size):
             lines = _lines(column, name, body[-1] if body else None)
             body += [lines[0]._replace(gap=_gap_between(above, column)), *lines[1:]]
             is_mixed |= is_doubtful
@@ -374,15 +382,12 @@ def _paper_of(pages: list[_Page]) -> Paper:
             writer.notices.append(MIXED.format(name))
         for line, row in zip(_lines(note_rows, name), note_rows, strict=True):
             match = _NOTE_START.match(line.text)
-            last = int(notes[-1][1]) if notes and notes[-1][1].isdecimal() else 0
-            if match and (row[0].is_note or not notes or int(match[1]) in (1, last + 1)):
-                cut = match.end()
+            if row[0].is_note and match:
+                last, cut = int(match[1]), match.end()
                 calls = tuple((offset - cut, called) for offset, called in line.calls)
                 notes.append((name, match[1], [line._replace(text=line.text[cut:], calls=calls, gap="line", page="")]))
-            elif notes:
-                notes[-1][2].append(line._replace(gap="line", page=""))
             else:
-                body.append(line)
+                notes[-1][2].append(line._replace(gap="line", page=""))
     writer.write_lines(body)
     for page_name, name, lines in notes:
         writer.mark("page", page_name)
@@ -448,24 +453,32 @@ def _without_line_numbers(rows: list[Row]) -> list[Row]:
     return rows
 
 
-def _split_notes(rows: list[Row], height: float, has_notes: bool) -> tuple[list[Row], list[Row]]:
-    """Split a page into its body and the footnotes at its bottom: small, after a number, or after a raised one."""
+def _split_notes(rows: list[Row], size: float, last: int) -> tuple[list[Row], list[Row]]:
+    """Split a page into its body and the footnotes at its bottom; the rows that open one are marked.
+
+    A note opens with a raised number; if none does on the page, with the number after the last note's or one that the
+    page calls, in small letters or below a gap.
+    """
+    called = {int(name) for row in rows for piece in row for _, name in piece.calls}
     small = len(rows)
-    while small and _row_height(rows[small - 1]) < SMALL * height:
+    while small and _row_size(rows[small - 1]) < SMALL * size:
         small -= 1
-    opening = next((at for at in range(small, len(rows)) if _NOTE_START.match(_text(rows[at]))), len(rows))
-    called = {name for row in rows for piece in row for _, name in piece.calls}
-    raised = next((at for at, row in enumerate(rows) if _opens_note(rows, at, called)), len(rows))
-    if has_notes and small < opening and _gap(rows, small):
-        opening = small  # a note goes on from the page before
-    start = min(opening, raised)
-    return rows[:start], [_marked(row) for row in rows[start:]]
-
-
-def _opens_note(rows: list[Row], at: int, called: Set[str]) -> bool:
-    """Does a note start here: a raised number, or below a gap one that the page calls?"""
-    number = re.match(r"(\d{1,3})\s", _text(rows[at]))
-    return rows[at][0].is_note or _is_raised_piece(rows[at]) or bool(_gap(rows, at) and number and number[1] in called)
+    start = len(rows)
+    notes: list[Row] = []
+    raised = {at for at, row in enumerate(rows) if row[0].is_note or _is_raised_piece(row)}
+    for at, row in enumerate(rows):
+        match = _NOTE_START.match(_text(row))
+        number = int(match[1]) if match else 0
+        is_next = number == last + 1 or number == 1 or (last + 1 not in called and number > last)
+        is_note = is_next and (at >= small or (number in called and (at > start or _gap(rows, at))))
+        if number and (at in raised if raised else is_note):
+            start, last = min(start, at), number
+            notes.append([row[0]._replace(is_note=True), *row[1:]])
+        else:
+            notes.append([row[0]._replace(is_note=False), *row[1:]])
+    if last and small < start and _gap(rows, small):
+        start = small  # a note goes on from the page before
+    return rows[:start], notes[start:]
 
 
 def _gap(rows: list[Row], at: int) -> bool:
@@ -474,7 +487,7 @@ def _gap(rows: list[Row], at: int) -> bool:
 
 
 def _is_wide(above: Row, row: Row) -> bool:
-    return _base(above) - _base(row) > NEW_PARAGRAPH * _row_height(row)
+    return _base(above) - _base(row) > FAR * _row_size(row)
 
 
 def _is_raised_piece(row: Row) -> bool:
@@ -482,47 +495,42 @@ def _is_raised_piece(row: Row) -> bool:
     first = row[0]
     if len(row) < 2 or not first.text.strip().isdecimal():
         return False
-    return first.height < SMALL * row[1].height and first.bottom > row[1].bottom + RAISED * row[1].height
-
-
-def _marked(row: Row) -> Row:
-    return [row[0]._replace(is_note=True), *row[1:]] if _is_raised_piece(row) else row
+    return first.size < SMALL * row[1].size and first.base > row[1].base + RAISED * row[1].size
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-def _columns(rows: list[Row], height: float) -> Iterator[tuple[list[Row], bool]]:
+def _columns(rows: list[Row], size: float) -> Iterator[tuple[list[Row], bool]]:
     """Yield the columns of a page in reading order, and whether there may be more than one.
 
     Rows side by side are columns of prose if the lines on each side go on from one to the next; else cells of a table.
     """
-    band = _widest_band(rows, height)
+    band = _widest_band(rows, size)
     if not band:
         if rows:
             yield _with_whole_cells(rows), False
         return
     start, end, middle = band
     if start:
-        yield from _columns(rows[:start], height)
-    sides = [
-        [part for row in rows[start:end] if (part := [piece for piece in row if (piece.left < middle) == is_left])]
-        for is_left in (True, False)
-    ]
+        yield from _columns(rows[:start], size)
+    # Their lines need not stand on the same height: each side gets its rows anew.
+    pieces = [piece for row in rows[start:end] for piece in row]
+    sides = [_rows([piece for piece in pieces if (piece.left < middle) == is_left]) for is_left in (True, False)]
     share = _share_continued(sides)
     is_wide = min(median(len(_text(row)) for row in side) for side in sides) > 12
     if share >= CONTINUED and is_wide and (table := _table(rows[start:end], middle)):
         yield table, False
     elif share >= CONTINUED and is_wide:
         for side in sides:
-            yield from _columns(side, height)
+            yield from _columns(side, size)
     else:
         yield _with_whole_cells(rows[start:end]), share >= CONTINUED / 2 and is_wide
     if end < len(rows):
-        yield from _columns(rows[end:], height)
+        yield from _columns(rows[end:], size)
 
 
-def _widest_band(rows: list[Row], height: float) -> tuple[int, int, float] | None:
+def _widest_band(rows: list[Row], size: float) -> tuple[int, int, float] | None:
     """Find the most rows that one gutter goes through: their first, the one after the last, the gutter's middle."""
     best: tuple[int, int, int, float] | None = None  # rows with both sides, first, end, middle
     for start, row in enumerate(rows):
@@ -536,12 +544,12 @@ def _widest_band(rows: list[Row], height: float) -> tuple[int, int, float] | Non
             while end < len(rows):
                 spaces = [(max(a, left), min(b, right)) for a, b in _spaces(rows[end])]
                 space = max(spaces, key=lambda space: space[1] - space[0])
-                if space[1] - space[0] < GUTTER * height:
+                if space[1] - space[0] < GUTTER * size:
                     break
                 left, right = space
                 end += 1
                 if rows[end - 1][0].left < left and rows[end - 1][-1].right > right:
-                    starts[round(next(piece.left for piece in rows[end - 1] if piece.left >= right) / height)] += 1
+                    starts[round(next(piece.left for piece in rows[end - 1] if piece.left >= right) / size)] += 1
                     last = end
             # A line on one side alone, far below, is another paragraph.
             while end > last and _gap(rows[:end], end - 1):
@@ -549,7 +557,7 @@ def _widest_band(rows: list[Row], height: float) -> tuple[int, int, float] | Non
             both = starts.total()
             # The blanks of justified lines may stand below each other by chance, but not the words after them.
             is_flush = both and max(starts[at] + starts[at + 1] for at in starts) > FLUSH * both
-            is_enough = both >= (FEWEST_ROWS if right - left > WIDE_GUTTER * height else 2 * FEWEST_ROWS)
+            is_enough = both >= (FEWEST_ROWS if right - left > WIDE_GUTTER * size else 2 * FEWEST_ROWS)
             if is_enough and is_flush and (not best or both > best[0]):
                 best = (both, start, end, (left + right) / 2)
     return best[1:] if best else None
@@ -576,12 +584,16 @@ def _table(rows: list[Row], middle: float) -> list[Row] | None:
         if distance > NEW_PARAGRAPH * usual:
             parts.append([])
         parts[-1].append(row)
-    has_both = all(any(piece.left < middle for row in part for piece in row) for part in parts) and all(
-        any(piece.left >= middle for row in part for piece in row) for part in parts
-    )
-    if len(parts) < FEWEST_ROWS or not has_both:
+    if len(parts) < FEWEST_ROWS or not all(_is_level(part[0], middle) for part in parts):
         return None
     return [[_cell(part, middle, is_left=True), _cell(part, middle, is_left=False)] for part in parts]
+
+
+def _is_level(row: Row, middle: float) -> bool:
+    """Does a row stand on both sides, on one height: do cells start here?"""
+    left = [piece.base for piece in row if piece.left < middle]
+    right = [piece.base for piece in row if piece.left >= middle]
+    return bool(left and right) and abs(left[0] - right[0]) < RAISED * row[0].size
 
 
 def _with_whole_cells(rows: list[Row]) -> list[Row]:
@@ -594,20 +606,20 @@ def _with_whole_cells(rows: list[Row]) -> list[Row]:
             for cell, piece in pairs:
                 cut, blank = join(cell.text, piece.text, frozenset())
                 text = cell.text[: len(cell.text) - cut] + blank + piece.text
-                whole[-1][whole[-1].index(cell)] = cell._replace(text=text, bottom=piece.bottom)
+                whole[-1][whole[-1].index(cell)] = cell._replace(text=text, base=piece.base)
         else:
             whole.append(list(row))
     return whole
 
 
 def _is_cell(before: _Piece, piece: _Piece) -> bool:
-    return piece.left - before.right > CELL_GAP * piece.height
+    return piece.left - before.right > CELL_GAP * piece.size
 
 
 def _above(piece: _Piece, row: Row) -> _Piece | None:
     """Return the cell of a row that a piece stands below, within its column."""
     for cell, following in zip_longest(row, row[1:]):
-        if abs(cell.left - piece.left) < INDENT * piece.height and (not following or piece.right < following.left):
+        if abs(cell.left - piece.left) < INDENT * piece.size and (not following or piece.right < following.left):
             return cell
     return None
 
@@ -620,7 +632,7 @@ def _cell(rows: list[Row], middle: float, *, is_left: bool) -> _Piece:
     first = parts[0][0]
     text = writer.paper().text.replace("\n", " ")
     # Far enough from its neighbour to become a cell.
-    right = middle - 2 * CELL_GAP * first.height if is_left else max(row[-1].right for row in parts)
+    right = middle - 2 * CELL_GAP * first.size if is_left else max(row[-1].right for row in parts)
     return first._replace(text=text, right=right, calls=())
 
 
@@ -637,19 +649,19 @@ def _lines(rows: list[Row], page: str, before: Line | None = None) -> list[Line]
     right = sorted(row[-1].right for row in rows)[int(0.9 * (len(rows) - 1))]
     lines: list[Line] = []
     starts: list[float] = []
-    ends = [abs(row[-1].right - right) < INDENT * _row_height(row) for row in rows]
+    ends = [abs(row[-1].right - right) < INDENT * _row_size(row) for row in rows]
     is_justified = sum(ends) > len(rows) / 3
     for row, above, ends_right in zip(rows, [None, *rows], ends, strict=False):
         is_stretched = is_justified and ends_right and not any(" " in piece.text for piece in row)
         text, calls = _joined(row, is_stretched=is_stretched)
-        height = _row_height(row)
+        size = _row_size(row)
         is_apart = len(row) > 1 and "\t" in text
         is_new = False
         if above:
             distance = _base(above) - _base(row)
-            is_indented = row[0].left > left + INDENT * height and above[0].left < row[0].left - INDENT * height
-            is_other = not 0.85 < _row_height(above) / height < 1.18
-            is_new = distance > NEW_PARAGRAPH * max(usual, height)
+            is_indented = row[0].left > left + INDENT * size and above[0].left < row[0].left - INDENT * size
+            is_other = not SMALL < _row_size(above) / size < 1 / SMALL
+            is_new = distance > NEW_PARAGRAPH * max(usual, LEADING * size)
             is_new |= (is_indented or is_other) and not is_unfinished(lines[-1].text, text)
         letters = sum(len(piece.text) for piece in row)
         width = sum(piece.right - piece.left for piece in row) / max(1, letters)
@@ -657,7 +669,7 @@ def _lines(rows: list[Row], page: str, before: Line | None = None) -> list[Line]
         lines.append(
             Line(text, "block" if is_new else "line", room, is_apart=is_apart or is_item(text), page=page, calls=calls)
         )
-        starts.append((row[0].left - left) / height)
+        starts.append((row[0].left - left) / size)
     return _with_quotations(lines, starts, before)
 
 

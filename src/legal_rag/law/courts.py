@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.text import Span, normalized, without_accents
-from legal_rag.law.scanning import BLANK, DASH, NO_BREAK, NUMBER_SIGN, Around, Led, read_table, short_form, spaced
+from legal_rag.law.scanning import BLANK, DASH, NO_BREAK, NUMBER_SIGN, Around, Led, Scan, read_table, short_form, spaced
 from legal_rag.law.words import FRENCH_MONTHS, ORDINALS
 
 Level = Literal["supreme", "appeal", "first", ""]
@@ -238,11 +238,9 @@ _AFTER_COURT = "|".join(
         r"(?:ord(?:onnance|\.)_(?:de )?)?(?:juge des référés|réf(?:érés?|\.))|ord\.|1er prés\.|JEX|JAF|JLD|JCP",
     )
 )
-_CHAMBERS_AFTER = re.compile(spaced(rf"(?:_[,(–-]?_(?:{_AFTER_COURT})(?!\w))+"), re.IGNORECASE)
+_CHAMBERS_AFTER = Scan(rf"(?:_[,(–-]?_(?:{_AFTER_COURT})(?!\w))+")
 # "la 4e ch. soc. de la CA Toulouse"
-_CHAMBER_BEFORE = re.compile(
-    spaced(rf"(?<![\w/.-])(?:{_RANK}_{_CH}|{_CH})_(?:{_MATTER}_)?(?:(?:de la|du|de l['’])_)?\Z"), re.IGNORECASE
-)
+_CHAMBER_BEFORE = Scan(rf"(?<![\w/.-])(?:{_RANK}_{_CH}|{_CH})_(?:{_MATTER}_)?(?:(?:de la|du|de l['’])_)?\Z")
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
 _LONGEST_CHAMBER = 40  # characters of a chamber before its court
 
@@ -268,8 +266,8 @@ def find_cited_courts(text: str) -> list[Span]:
 
 def _with_chambers(text: str, court: Span, done: int) -> Span:
     start, end = court
-    before = _CHAMBER_BEFORE.search(text, max(start - _LONGEST_CHAMBER, done), start)
-    after = _CHAMBERS_AFTER.match(text, end)
+    before = _CHAMBER_BEFORE.pattern.search(text, max(start - _LONGEST_CHAMBER, done), start)
+    after = _CHAMBERS_AFTER.pattern.match(text, end)
     return before.start() if before else start, after.end() if after else end
 
 
