@@ -128,12 +128,27 @@ def test_the_number_of_a_note_is_no_part_of_a_reference(text, read, calls):
     assert not paper.places or paper.place_of(paper.text.index("Cass")) == "note a"
 
 
+def test_html_within_markdown_is_read_as_it_is_shown():
+    text = "Dit :\n<blockquote>\nle bail est\ndû</blockquote>\net <q>la prime</q><!-- caché --> "
+    paper = paper_of_text(f"{text}n<sup>o</sup> 17-31.442<sup>4</sup> &amp; <X>")
+    assert paper.text == "Dit :\n\nle bail est dû\n\net «\u00a0la prime\u00a0» n° 17-31.442 & <X>"
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["le bail est dû"]
+    assert [call.name for call in paper.calls] == ["4"]
+
+
 def test_block_quotations_are_known_but_for_what_an_email_answers():
     paper = paper_of_text("La Cour juge :\n\n> la prime\n> est due\n\nEt aussi :\n\n    le bail\n\nFin.")
     assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime est due", "le bail"]
     mail = paper_of_text("De : A\nÀ : B\nObjet : arrêt\n\nOui.\n> > la prime (Cass.\n> > soc.) est due\n> Non.")
     assert mail.text == "De : A\nÀ : B\nObjet : arrêt\n\nOui.\n\nla prime (Cass. soc.) est due\n\nNon."
     assert mail.quoted == ()
+
+
+def test_what_is_not_seen_is_not_read():
+    assert (
+        paper_of_text("n° 17\u200b-31.442\ufeff, consé\xad\nquence, ١٢ mars").text
+        == "n° 17-31.442, conséquence, 12 mars"
+    )
 
 
 def test_line_ends_of_unicode_are_line_ends_and_u0085_is_an_ellipsis():

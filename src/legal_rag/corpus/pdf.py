@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.base.text import normalized, storable
 from legal_rag.corpus.papers import (
     EDGE_NUMBER,
     PAGE_NUMBER,
@@ -26,6 +25,7 @@ from legal_rag.corpus.papers import (
     Paper,
     PaperWriter,
     RefusedError,
+    displayed,
     is_item,
     is_unfinished,
     join,
@@ -291,7 +291,7 @@ def _piece(chars: list[_Char]) -> _Piece:
     calls: list[tuple[int, str]] = []
     is_note = False
     for is_raised, group in groupby(chars, key=lambda char: _is_raised(char, base, size)):
-        run = normalized(storable("".join(char.text for char in group)))
+        run = displayed("".join(char.text for char in group))
         if not is_raised:
             text += run
         elif run.strip().isdecimal() and not UNITS.search(text.rstrip()):
@@ -418,7 +418,8 @@ def _take_margins(pages: list[_Page]) -> list[str]:
         for at in edges:
             text = _text(page.rows[at])
             key, _ = _margin_key(page.rows[at])
-            if PAGE_NUMBER.fullmatch(text) or (at in (edges[0], edges[-1]) and EDGE_NUMBER.fullmatch(text)):
+            is_apart = (at == 0 and _gap(page.rows, 1)) or (at == edges[-1] and _gap(page.rows, at))
+            if PAGE_NUMBER.fullmatch(text) or (is_apart and EDGE_NUMBER.fullmatch(text)):
                 dropped.add(at)
             elif counts[_margin_key(page.rows[at])] > 1 and key:
                 margins.setdefault(key, text)
@@ -483,7 +484,7 @@ def _split_notes(rows: list[Row], size: float, last: int) -> tuple[list[Row], li
 
 def _gap(rows: list[Row], at: int) -> bool:
     """Is there a wide gap above a row?"""
-    return at > 0 and _is_wide(rows[at - 1], rows[at])
+    return 0 < at < len(rows) and _is_wide(rows[at - 1], rows[at])
 
 
 def _is_wide(above: Row, row: Row) -> bool:
