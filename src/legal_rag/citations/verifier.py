@@ -126,7 +126,7 @@ class _Verifier:
         # An article of a law that no Library holds is reported by its law.
         articles = [one for one in articles if one.code not in named or self._articles.holds_code(one.code)]
         references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
-        references += map(self._verify_law, laws)
+        references += [self._verify_law(law) for law in laws if not any(map(self._articles.holds_code, law.keys))]
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
