@@ -78,7 +78,7 @@ CORRECTION = {
 
 
 def rulings(row, **changes):
-    kinds = ("overrules", "upholds", "rectifies")
+    kinds = ("overrules", "upholds", "rectifies", "interprets")
     facts = text_facts(document_of({**row, **changes}))
     named = [(fact.source.key, fact.type, fact.target.key) for fact in facts if fact.type in kinds]
     return {(source.rpartition(":")[2], kind, target.rpartition(":")[2]) for source, kind, target in named}
@@ -184,6 +184,16 @@ def test_a_court_of_appeal_says_in_its_head_what_it_rules_on(head, number):
     assert rulings(row, content=other) == set()  # the two do not agree
 
 
+def test_the_cour_de_cassation_names_the_parties_before_the_decision_below():
+    below = "contre le jugement rendu le 1er août 2016 par le tribunal d'instance de Maubeuge, dans le litige."
+    content = (
+        f"Statuant sur le pourvoi formé par l'union CGT, dont le siège est [...],\n\n{below}\n\nREJETTE le pourvoi ;"
+    )
+    assert rulings(CASSATION, content=content, solution="Rejet") == {
+        ("SOC", "upholds", "instance maubeuge 2016-08-01 @SOC")
+    }
+
+
 def test_the_council_of_state_rules_on_the_decision_that_it_was_asked_to_annul():
     assert rulings(COUNCIL) == {("CE", "upholds", "caa nantes 2020-05-14 19NT04321")}
     annulled = COUNCIL["content"].replace(
@@ -196,7 +206,29 @@ def test_the_council_of_state_rules_on_the_decision_that_it_was_asked_to_annul()
 def test_a_correction_names_what_it_corrects_and_its_refusal_nothing():
     assert rulings(CORRECTION) == {("AN1R", "rectifies", "constitutionnel 1993-06-08 1993-1213")}
     assert rulings(CORRECTION, solution="Rejet") == set()
+    ruling = "Article 1er :\n\nLa décision n° 93-1213 AN du 8 juin 1993 est rectifiée comme suit : « Gers »."
+    plain = f"Le Conseil constitutionnel,\n\nDécide :\n\n{ruling}"
+    assert rulings(CORRECTION, solution="", content=plain) == rulings(CORRECTION)
     assert rulings(ELECTION) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "RECTIFIE l'arrêt n° 245 du 6 février 2019 (pourvoi n° 17-31.442) ;",
+            "rectifies cassation 2019-02-06 17-31442",
+        ),
+        ("ORDONNE la rectification de l'arrêt du 6 février 2019 ;", "rectifies cassation 2019-02-06 @SOC"),
+        ("RABAT l'arrêt rendu le 3 mai 2018 par la Cour de cassation ;", "overrules cassation 2018-05-03 @SOC"),
+        ("DIT que l'arrêt du 6 février 2019 doit être interprété en ce sens ;", "interprets cassation 2019-02-06 @SOC"),
+        ("DIT n'y avoir lieu à rectification de l'arrêt du 6 février 2019 ;", ""),
+        ("REJETTE la requête en rectification de l'arrêt du 6 février 2019 ;", ""),
+    ],
+)
+def test_a_court_corrects_or_interprets_its_own_decision(words, expected):
+    kind, _, below = expected.partition(" ")
+    assert rulings(ruled(CASSATION, words), solution="") == ({("SOC", kind, below)} if kind else set())
 
 
 @pytest.mark.parametrize(

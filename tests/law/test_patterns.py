@@ -69,6 +69,8 @@ def found(text):
         ("TA de Rennes, 3 mai 2023, 2217919", [("number", "2217919")]),
         ("TA Paris, 3 mai 2023, n° 2217919/3-1", [("number", "2217919")]),
         ("TA Paris, 3 mai 2023, n° 22-17919", [("number", "2217919")]),
+        ("T. com. Paris, 3 mai 2021, n° 2020012345", [("number", "2020012345")]),
+        ("RG n° 2020012345", [("number", "2020012345")]),
         *((f"CAA Lyon, n° {text}", [("number", "19LY04321")]) for text in ("19LY04321", "19 LY 04321", "19.LY.04321")),
         *(
             (f"{court}, 8 févr. 2021, Mme Lemazou, {number}", [("conflits", "4987")])
@@ -122,6 +124,7 @@ def test_a_pourvoi_stays_one_near_a_court_of_appeal(text):
         *("IBAN FR76 3000 4000 0312 3456 7890 143", "RCS DE PARIS sous le numéro 310 499", "n° 17 31 442", "150 000"),
         *("le 13-11-2026", "le 2021-06-03", "le 12-05-98", "la marque « Valdor » n° 3149429", "CE, 2021, 150 000 €"),
         *("Tribunal des conflits, 3 mai 2021", "TC Paris, 3 mai 2021, n° 2020012345", "Compte n° 123456"),
+        "n° 2020012345",
         "l'ordonnance n° 58-1067 du 7 novembre 1958",
         "les ordonnances nos 58-1067 et 59-224",
         "le décret no 2004-1234",

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
-from itertools import pairwise
+from itertools import chain, islice, pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
-from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
+from legal_rag.citations.claims import STOPS, Claim, Quotation, blanked, is_evidence
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.markers import MarkedReference
 from legal_rag.citations.plain import legible
@@ -84,28 +83,20 @@ class CitationChecker:
         """Return a citation for each different reference; together they must hold all of the claim."""
         passages = [self._locate_reference(reference) for reference in dict.fromkeys(references)]
         if len(passages) > MOST_REFERENCES or len(claim.quotations) + len(claim.facts) > MOST_ANCHORS:
-            return [_cite(source, span, "unverified") for source, span in passages]
+            return [_cite(*passage, "unverified") for passage in passages]
         if not claim.quotes:
-            return [_judge_unquoted(claim, source, span) for source, span in passages]
+            return [_judge_unquoted(claim, *passage) for passage in passages]
         return self._verify_quotations(claim, passages) or self._relocate_quotations(claim, passages)
 
     def sources_of(self, claim: Claim, *, apart_from: Iterable[str] = ()) -> list[Citation]:
         """Cite the searched documents that hold all that a claim quotes; at most two, since two are ambiguous."""
-        citations: list[Citation] = []
-        for doc_id in dict.fromkeys(self._searched):
-            source = self._sources.get(doc_id)
-            if source is None or doc_id in apart_from:
-                continue
-            if place := _narrowest_place(claim, source, 0):
-                citations.append(_cite_checked(claim, source, place, "verified"))
-            if len(citations) == 2:
-                break
-        return citations
+        sources = (self._sources.get(doc_id) for doc_id in dict.fromkeys(self._searched) if doc_id not in apart_from)
+        places = ((source, _narrowest_place(claim, source, 0)) for source in sources if source)
+        holding = ((source, place) for source, place in places if place)
+        return [_cite_checked(claim, source, place, "verified") for source, place in islice(holding, 2)]
 
     def _locate_reference(self, reference: MarkedReference) -> tuple[SourceText, Span | None]:
-        source = self._sources.get(reference.doc_id)
-        if source is None:
-            raise LookupError(f"no document {reference.doc_id!r} (references are resolved before they are checked)")
+        source = self._sources[reference.doc_id]
         if reference.place is None:
             return source, None
         start, end = reference.place
@@ -113,17 +104,16 @@ class CitationChecker:
 
     def _verify_quotations(self, claim: Claim, passages: Sequence[tuple[SourceText, Span | None]]) -> list[Citation]:
         """Return the citations of passages that together hold all quotations; empty if one is missing."""
-        held = [_quotations_within(claim, source, span) for source, span in passages]
-        if not set(claim.quotations) <= {quotation for quotations in held for quotation in quotations}:
+        held = [_quotations_within(claim, *passage) for passage in passages]
+        if not set(claim.quotations) <= set(chain.from_iterable(held)):
             return []
         citations = []
-        for (source, span), spans in zip(passages, held, strict=True):
-            part = claim.only(spans)
-            if not part.quotes or span is None:
+        for (source, span), places in zip(passages, held, strict=True):
+            if span is None or not claim.only(places).quotes:
                 citations.append(_cite(source, span, "unverified"))
                 continue
             others = [other for (other, _), spans in zip(passages, held, strict=True) if spans and other is not source]
-            citations.append(_cite_checked(claim, source, span, "verified", spans, others))
+            citations.append(_cite_checked(claim, source, span, "verified", places, others))
         return citations
 
     def _relocate_quotations(self, claim: Claim, passages: Sequence[tuple[SourceText, Span | None]]) -> list[Citation]:
@@ -133,13 +123,12 @@ class CitationChecker:
                 _cite_checked(claim, source, place, "relocated") if place else _cite(source, span, "unverified")
                 for (source, span), place in zip(passages, places, strict=True)
             ]
-        unverified = [_cite(source, span, "unverified") for source, span in passages]
         quoted = [word for quotation in claim.quotations for word in content_words(quotation.text)]
         if len(quoted) >= FOREIGN_WORDS:
             elsewhere = self.sources_of(claim, apart_from={source.doc_id for source, _ in passages})
             if len(elsewhere) == 1 and elsewhere[0].holds:
                 return [elsewhere[0]._replace(status="relocated")]
-        return unverified
+        return [_cite(*passage, "unverified") for passage in passages]
 
 
 def count_by_status(citations: Sequence[Citation]) -> dict[str, int]:
@@ -161,10 +150,12 @@ def _cite_checked(
         places = {quote: min(hits, key=lambda span: abs(span[0] - cited[0])) for quote, hits in hits_of.items() if hits}
     part, spans, own = claim.only(places), sorted(places.values()), claim.own_words
     restated = _is_sentence_beside(claim) and _is_restated(own, source, spans)
-    objection = _objection_to(claim, part, source, spans, cited, restated=restated)
-    around = [places[quotation] for quotation in part.quotations]
-    warnings, contradiction = _check_surroundings(part, source, around, cited, others, restated=restated)
-    objection = objection or contradiction
+    stated = part
+    for other in others:  # the rest of the sentence quotes them, and facts about them are theirs
+        stated = stated._replace(facts=_facts_to_find(stated, other))
+    check = SurroundingsCheck(stated, source, [places[quotation] for quotation in part.quotations], cited)
+    warnings, contradiction = check.remarks(restated=restated)
+    objection = _objection_to(claim, part, source, spans, cited, restated=restated) or contradiction
     if not objection and _quotes_a_term(part) and not _is_supported(part, source, cited):
         objection = TOO_LITTLE
     if objection:
@@ -231,18 +222,15 @@ def _text_at(source: SourceText, places: Sequence[Span]) -> str:
 def _sentences_at(source: SourceText, places: Sequence[Span], *, beyond: int = 0) -> list[Span]:
     ranges = [source.sentence_numbers(*place) for place in places]
     numbers = {number for first, last in ranges for number in range(max(first - beyond, 0), last + beyond)}
-    return [span for number in sorted(numbers) for span in source.sentence_spans[number : number + 1]]
+    return [span for number, span in enumerate(source.sentence_spans) if number in numbers]
 
 
 def _quotations_within(claim: Claim, source: SourceText, span: Span | None) -> dict[Quotation, Span]:
     if span is None:
         return {}
-    places = {}
-    for quotation in claim.quotations:
-        place = next((hit for hit in source.quotation_spans(quotation.text) if _span_holds(span, hit, source)), None)
-        if place:
-            places[quotation] = place
-    return places
+    hits_of = {quotation: source.quotation_spans(quotation.text) for quotation in claim.quotations}
+    within = {quotation: [hit for hit in hits if _span_holds(span, hit, source)] for quotation, hits in hits_of.items()}
+    return {quotation: hits[0] for quotation, hits in within.items() if hits}
 
 
 def _span_holds(span: Span, place: Span, source: SourceText) -> bool:
@@ -254,11 +242,9 @@ def _span_holds(span: Span, place: Span, source: SourceText) -> bool:
 def _narrowest_place(claim: Claim, source: SourceText, near: int) -> Span | None:
     """Return the narrowest span of a document with all quotations of a claim, the nearest to `near`."""
     quotations = sorted(claim.quotations, key=lambda quotation: -is_evidence(quotation))
-    spans = []
-    for quotation in quotations:
-        spans.append(source.quotation_spans(quotation.text))
-        if not spans[-1]:
-            return None
+    spans = list(takewhile(bool, (source.quotation_spans(quotation.text) for quotation in quotations)))
+    if len(spans) < len(quotations):
+        return None
     places = [span for span in _narrowest_spans(spans) if span[1] - span[0] <= WIDEST_PLACE]
     return min(places, key=lambda span: (span[1] - span[0], abs(span[0] - near)), default=None)
 
@@ -311,10 +297,7 @@ def _supporting_spans(
             continue
         if not all(map(source.stated(*span).holds, facts)):
             continue
-        if any(
-            not any(_span_holds(span, at, source) for at in source.quotation_spans(quotation.text))
-            for quotation in claim.quotations
-        ):
+        if len(_quotations_within(claim, source, span)) < len(set(claim.quotations)):
             continue
         named = _courts_named(text) if courts else []
         if all(any(court <= name for name in named) for court in courts) and says_the_same(
@@ -406,31 +389,6 @@ OTHER_SPEAKER = "La phrase attribue ces mots à un autre que la juridiction."
 INSERTED = "Les mots entre crochets sont de l'auteur de la réponse."
 
 
-def _check_surroundings(
-    claim: Claim,
-    source: SourceText,
-    places: Sequence[Span],
-    cited: Span,
-    others: Sequence[SourceText] = (),
-    *,
-    restated: bool = False,
-) -> tuple[tuple[str, ...], str]:
-    """Check the words around the quotations of a claim, whose spans in `source` are `places`.
-
-    Only a closed set is checked: what contradicts the decision, and what it cannot confirm. `cited` is the passage that
-    the claim points to; the rest of the sentence quotes `others`, and facts about them are theirs.
-
-    Returns:
-        Warnings, French sentences, and how the words contradict the decision, or "".
-    """
-    warnings, contradiction = SurroundingsCheck(claim, source, places, cited).remarks(restated=restated)
-    if contradiction and others:
-        for other in others:
-            claim = claim._replace(facts=_facts_to_find(claim, other))
-        return SurroundingsCheck(claim, source, places, cited).remarks(restated=restated)
-    return warnings, contradiction
-
-
 def _facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
     """Return the facts of a claim except the decision's own date, number and court, stated as such."""
     check = SurroundingsCheck(claim, source, [(0, 0)], (0, 0))
@@ -452,7 +410,7 @@ def _quotes_a_term(claim: Claim) -> bool:
 
 
 def _quotes_less_than_it_says(claim: Claim) -> bool:
-    framing = telling_stems(_blank_spans(claim.masked, find_named_courts(claim.masked)))
+    framing = telling_stems(blanked(claim.masked, find_named_courts(claim.masked)))
     return len(framing) > _n_quoted(claim)
 
 
@@ -468,7 +426,7 @@ class SurroundingsCheck:
         self._courts = find_named_courts(claim.masked)
         self._frame = legible(claim.masked).lower()
         # Without the courts' names: "Cour de cassation" states no outcome.
-        self._frame_without_courts = _blank_spans(self._frame, self._courts)
+        self._frame_without_courts = blanked(self._frame, self._courts)
         first = max(0, min(start for start, _ in places) - AROUND)
         last = min(len(source.content), max(end for _, end in places) + AROUND)
         self._near_spans: list[Span] = [(first, last), cited] if cited[1] > cited[0] else [(first, last)]
@@ -496,46 +454,47 @@ class SurroundingsCheck:
 
     def is_own(self, fact: Fact) -> bool:
         """Is a fact the decision's own date, number or court, stated as such?"""
-        known = self._source.own
-        if any(
-            start <= fact.start - self._claim.start < end and self._is_own_court((start, end))
-            for start, end in self._courts
-        ):
+        at, _ = self._place_in_claim(fact)
+        if any(start <= at < end and self._is_own_court((start, end)) for start, end in self._courts):
             return True
         if fact.kind == "case":
-            return fact.value in known.numbers
-        dates = fact.kind in ("date", "month") and bool(known.date) and _is_own_date(fact, known.date)
-        return dates and (self._dates_the_decision(fact) or self._is_year_of_citation(fact))
+            return fact.value in self._source.own.numbers
+        return self._is_own_date(fact) and (self._dates_the_decision(fact) or self._is_year_of_citation(fact))
 
     def _is_own_court(self, span: Span) -> bool:
         named = words_of_value(self._claim.masked[slice(*span)])
         return bool(named) and named <= self._source.own.court_words
 
+    def _is_own_date(self, fact: Fact) -> bool:
+        day = self._source.own.date
+        return day is not None and fact.kind in ("date", "month") and is_same(fact, Fact("date", day, 0, 0))
+
+    def _place_in_claim(self, fact: Fact) -> Span:
+        return fact.start - self._claim.start, fact.end - self._claim.start
+
     def _is_wrong_fact(self, fact: Fact) -> bool:
-        known = self._source.own
-        if fact.kind in ("date", "month") and self._dates_the_decision(fact):
-            if known.date and _is_own_date(fact, known.date):
+        known, is_date = self._source.own, fact.kind in ("date", "month")
+        if is_date and known.date and self._dates_the_decision(fact):
+            if self._is_own_date(fact):
                 return False
-            if known.date and not self._mentions_attacked(fact):
+            if not self._mentions_attacked(fact):
                 return True
         if fact.kind == "case" and known.numbers:
             return fact.value not in known.numbers and not self._is_stated_near(fact)
         if self._is_stated_near(fact) or stated_in(known.title).holds(fact):
             return False
-        if fact.kind == "month" and known.date and _is_own_date(fact, known.date) and self._is_year_of_citation(fact):
+        if fact.kind == "month" and self._is_own_date(fact) and self._is_year_of_citation(fact):
             return False
-        if fact.kind in ("date", "month", "article", "case", "name") and self._source.states_somewhere(fact):
-            if fact.kind != "name":
-                self._warnings.append(f"« {self._fact_text(fact)} » se trouve ailleurs dans la décision.")
-            return False
-        return True
-
-    def _fact_text(self, fact: Fact) -> str:
-        return " ".join(self._claim.text[fact.start - self._claim.start : fact.end - self._claim.start].split())
+        if not (is_date or fact.kind in ("article", "case", "name")) or not self._source.states_somewhere(fact):
+            return True
+        if fact.kind != "name":
+            words = " ".join(self._claim.text[slice(*self._place_in_claim(fact))].split())
+            self._warnings.append(f"« {words} » se trouve ailleurs dans la décision.")
+        return False
 
     def _dates_the_decision(self, fact: Fact) -> bool:
         """Does a date say when the decision was given, and not a statute, an event or a deed?"""
-        at, end = fact.start - self._claim.start, fact.end - self._claim.start
+        at, end = self._place_in_claim(fact)
         before = self._frame[max(0, at - 100) : at]
         if _STATUTE.search(before):
             return False
@@ -545,14 +504,14 @@ class SurroundingsCheck:
         return self._names_decision_before(at, 100) or bool(follows and _COURT_FOLLOWS.match(self._frame, end))
 
     def _mentions_attacked(self, fact: Fact) -> bool:
-        at, end = fact.start - self._claim.start, fact.end - self._claim.start
+        at, end = self._place_in_claim(fact)
         around = self._frame[max(0, at - 70) : end + 30]
         return bool(_ATTACKED.search(around) or _LOWER.search(around)) and (
             self._is_stated_near(fact) or self._source.states_somewhere(fact)
         )
 
     def _is_year_of_citation(self, fact: Fact) -> bool:
-        at = fact.start - self._claim.start
+        at, _ = self._place_in_claim(fact)
         return self._frame[max(0, at - 1) : at] == "(" or self._names_decision_before(at, 60)
 
     def _names_decision_before(self, at: int, reach: int) -> bool:
@@ -580,7 +539,9 @@ class SurroundingsCheck:
             if reports:
                 paragraph = self._quoted_paragraph()
                 # "la chambre sociale" alone is a chamber of this court, and only one chamber decided.
-                if _court_speaks(paragraph) or (known.court and find_formations(self._claim.masked[start:end])):
+                if self._source.court_speaks_at(self._places[0]) or (
+                    known.court and find_formations(self._claim.masked[start:end])
+                ):
                     return True
                 if paragraph is None or paragraph.speaker is None:
                     self._warnings.append(
@@ -624,7 +585,7 @@ class SurroundingsCheck:
         """Does the claim have the decision deny what is quoted, or state what it denies?"""
         for number, place in enumerate(self._places):
             before, after = self._clauses_around(number)
-            led = self._words_before(place)
+            led = self._words_before(place)[-LED:]
             if _DENIED_REPORT.search(before):
                 return True
             if rejected := _REJECTED.search(before):
@@ -674,7 +635,7 @@ class SurroundingsCheck:
 
     def _words_before(self, place: Span) -> str:
         sentence = self._source.sentence_around(place)[0]
-        return self._source.lower[max(sentence, place[0] - LED) : place[0]]
+        return self._source.lower[sentence : place[0]]
 
     def is_denied_report(self) -> bool:
         """Does the claim say that the decision does not say what is quoted?"""
@@ -682,16 +643,14 @@ class SurroundingsCheck:
 
     def wrong_speaker(self) -> bool:
         """Are the court's words attributed to a party or the court below?"""
-        before = self._clauses_around(0)[0]
+        before, place = self._clauses_around(0)[0], self._places[0]
+        led = self._words_before(place)
         if _PARTY.search(before):
-            if _court_speaks(self._quoted_paragraph()):
-                at, end = self._source.sentence_around(self._places[0])
-                sentence = self._source.lower[at:end]
-                return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
-        elif self._is_attributed_below(before):
-            paragraph = self._quoted_paragraph()
-            return bool(_court_speaks(paragraph) and "arrêt" not in self._words_before(self._places[0]))
-        elif warning := self.other_speaker():
+            sentence = self._source.lower[slice(*self._source.sentence_around(place))]
+            return not _CLAIMED.search(led) and "moyen" not in sentence and self._source.court_speaks_at(place)
+        if self._is_attributed_below(before):
+            return "arrêt" not in led[-LED:] and self._source.court_speaks_at(place)
+        if warning := self.other_speaker():
             self._warnings.append(warning)
         return False
 
@@ -710,18 +669,20 @@ class SurroundingsCheck:
             return ""
         if not (_COURT.search(before) or _COURT.search(after)):
             return ""
-        paragraph, start = self._quoted_paragraph(), self._places[0][0]
-        led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
-        if paragraph is not None and (warning := _speaker_warning(paragraph)):
-            return warning
-        return OF_PARTY if _CLAIMED.search(led) else ""
+        paragraph, led = self._quoted_paragraph(), self._words_before(self._places[0])
+        if paragraph is not None and paragraph.censured:
+            return OF_CENSURED
+        if paragraph is not None and paragraph.speaker == "lower_court":
+            return OF_LOWER_COURT
+        is_party = (paragraph is not None and paragraph.speaker == "party") or _CLAIMED.search(led)
+        return OF_PARTY if is_party else ""
 
     def _quoted_paragraph(self) -> Paragraph | None:
         return self._source.passage_at(self._places[0])
 
     def _warn_of_context(self) -> None:
         for number, place in enumerate(self._places):
-            led = self._words_before(place)
+            led = self._words_before(place)[-LED:]
             if "not" in cues_of(" ".join(re.split(r"[,;:.]", led)[-1].split()[-4:])) and "not" not in cues_of(
                 self._clauses_around(number)[0]
             ):
@@ -731,27 +692,3 @@ class SurroundingsCheck:
             for quotation in self._claim.quotations
         ):
             self._warnings.append(INSERTED)
-
-
-def _court_speaks(paragraph: Paragraph | None) -> bool:
-    """Does the court itself speak, possibly in the words of a statute?"""
-    return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
-
-
-def _speaker_warning(paragraph: Paragraph) -> str:
-    if paragraph.censured:
-        return OF_CENSURED
-    return {"party": OF_PARTY, "lower_court": OF_LOWER_COURT}.get(paragraph.speaker or "", "")
-
-
-def _blank_spans(text: str, spans: Sequence[Span]) -> str:
-    for start, end in spans:
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
-
-
-def _is_own_date(fact: Fact, day: str) -> bool:
-    try:
-        return is_same(fact, Fact("date", date.fromisoformat(day), 0, 0))
-    except ValueError:
-        return False

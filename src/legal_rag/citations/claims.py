@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -80,27 +80,31 @@ class Claim(NamedTuple):
 
     def only(self, kept: Container["Quotation"]) -> "Claim":
         """Return the claim with some of its quotations, the others blank."""
-        others = [quotation for quotation in self.quotations if quotation not in kept]
-        moved = [
-            other._replace(start=max(other.start - self.start, 0), end=min(other.end, self.end) - self.start)
-            for other in others
-        ]
+        others = (quote for quote in self.quotations if quote not in kept)
         return self._replace(
-            text=_blank_out(self.text, moved), quotations=[quote for quote in self.quotations if quote in kept]
+            text=blanked(self.text, map(self._place_of, others)),
+            quotations=[quote for quote in self.quotations if quote in kept],
         )
 
     @property
     def masked(self) -> str:
         """The claim's text at the same length, its quotations blank except for their marks."""
-        pieces, done = [], self.start
-        for quotation in self.quotations:
-            start, end = max(quotation.start, done), min(quotation.end, self.end)
-            pieces += [
-                self.text[done - self.start : start - self.start],
-                f"“{' ' * (end - start - 2)}”" if end > start + 1 else "",
-            ]
-            done = max(done, end)
-        return "".join([*pieces, self.text[done - self.start :]])
+        return blanked(
+            self.text, map(self._place_of, self.quotations), lambda length: f"“{' ' * (length - 2)}”"[:length]
+        )
+
+    def _place_of(self, quotation: Quotation) -> Span:
+        return max(quotation.start - self.start, 0), min(quotation.end - self.start, len(self.text))
+
+
+def blanked(text: str, spans: Iterable[Span], filling: Callable[[int], str] = lambda length: " " * length) -> str:
+    """Replace spans, in order, by a filling of the same length; where two overlap, the second by the rest of it."""
+    pieces, done = [], 0
+    for start, end in spans:
+        if end > max(start, done):
+            pieces += [text[done:start], filling(end - max(start, done))]
+            done = end
+    return "".join([*pieces, text[done:]])
 
 
 class AnswerText:
@@ -109,7 +113,7 @@ class AnswerText:
     def __init__(self, plain: str) -> None:
         self.plain = plain
         self.quotations = find_quotations(plain)
-        self.facts = find_facts(_blank_out(plain, self.quotations, "¤"))
+        self.facts = find_facts(blanked(plain, _spans(self.quotations), lambda length: "¤" * length))
         self.sentences = list(_join_dashed(plain, split_sentences(_masked_for_sentences(plain, self.quotations))))
         self._quotation_starts = [quotation.start for quotation in self.quotations]
         self._quotation_ends = [quotation.end for quotation in self.quotations]
@@ -160,7 +164,7 @@ def find_quotations(text: str) -> list[Quotation]:
     close in their line.
     """
     quotations = _in_double_marks(text)
-    rest = _blank_out(text, quotations) if quotations else text
+    rest = blanked(text, _spans(quotations))
     if "‘" in rest or "'" in rest:
         quotations = sorted([*quotations, *_in_single_marks(rest)])
     return quotations
@@ -292,20 +296,15 @@ def _join_dashed(text: str, sentences: Iterable[Span]) -> Iterator[Span]:
         yield last
 
 
-def _blank_out(text: str, quotations: Sequence[Quotation], filler: str = " ") -> str:
-    pieces, end = [], 0
-    for start, stop, _ in quotations:
-        pieces += [text[end:start], filler * (stop - start)]
-        end = stop
-    return "".join([*pieces, text[end:]])
+def _spans(quotations: Iterable[Quotation]) -> Iterator[Span]:
+    return ((start, end) for start, end, _ in quotations)
 
 
-def _masked_for_sentences(text: str, quotations: Sequence[Quotation]) -> str:
+def _masked_for_sentences(text: str, quotations: Iterable[Quotation]) -> str:
     """Mask quotations at the same length, so that no sentence ends within one unless both end."""
-    pieces, end = [], 0
-    for start, stop, _ in quotations:
-        quoted = text[start + 1 : stop]
-        inside = len(quoted) if GOES_ON.match(text, stop) else len(quoted.rstrip(QUOTATION_ENDS))
-        pieces += [text[end : start + 1], "x" * inside, quoted[inside:]]
-        end = stop
-    return "".join([*pieces, text[end:]]).replace(";", ",")
+    goes_on = ((start + 1, end, GOES_ON.match(text, end)) for start, end in _spans(quotations))
+    spans = (
+        (start, end if within else start + len(text[start:end].rstrip(QUOTATION_ENDS)))
+        for start, end, within in goes_on
+    )
+    return blanked(text, spans, lambda length: "x" * length).replace(";", ",")

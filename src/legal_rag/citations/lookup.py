@@ -112,7 +112,7 @@ class Shelf:
         self._held: LRUCache[tuple[str, str], Held] = LRUCache(KEPT_DOCUMENTS)
         self._texts = {library.path: SourceTexts(library) for library in libraries}
         self._citations: LRUCache[tuple[str, str], LegalCitation] = LRUCache(KEPT_DOCUMENTS)
-        self.corpora = {library.path: QuotedCorpus(library) for library in libraries}
+        self.corpora = {library.path: QuotedCorpus(library, self._texts[library.path]) for library in libraries}
 
     def get(self, library: Library, doc_id: str) -> Held:
         """Return a document, read once."""
@@ -123,12 +123,7 @@ class Shelf:
 
     def text(self, held: Held) -> SourceText:
         """Return a document's text with its cached searches, and who speaks in it."""
-        text = self._texts[held.library.path].get(held.document.id)
-        return text or SourceText(held.document.id, held.document.content, held.document)
-
-    def corpus(self, held: Held) -> QuotedCorpus:
-        """Return the Library of a document as it is searched for quotations."""
-        return self.corpora[held.library.path]
+        return self._texts[held.library.path][held.document.id]
 
     def title(self, held: Held) -> str:
         """Cite a document."""

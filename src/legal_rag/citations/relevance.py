@@ -9,7 +9,7 @@ from itertools import chain
 from math import log
 
 from legal_rag.base.text import Span, find_exact
-from legal_rag.citations.claims import Claim
+from legal_rag.citations.claims import Claim, blanked
 from legal_rag.citations.facts import Fact
 from legal_rag.citations.sources import SourceText
 from legal_rag.citations.wording import TABLES, content_stems, content_words, cues_of, is_grammar, is_shared
@@ -76,9 +76,7 @@ class Topic:
         """What is said, without facts and the names of courts, which are checked as such."""
         text = self._own.text
         facts = [(fact.start - self._own.start, fact.end - self._own.start) for fact in self._own.facts]
-        for start, end in (*find_named_courts(text), *facts):
-            text = text[:start] + " " * (end - start) + text[end:]
-        return text
+        return blanked(text, sorted([*find_named_courts(text), *facts]))
 
     @cached_property
     def _forms(self) -> set[str]:

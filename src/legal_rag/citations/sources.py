@@ -1,5 +1,6 @@
 """Texts of documents: where a quotation is in them, word for word or nearly, what they state, who speaks."""
 
+import datetime
 import difflib
 import re
 from array import array
@@ -7,13 +8,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from legal_rag.base.text import LETTERS, Folded, Span, find_exact, fold, is_whole, widened
-from legal_rag.citations.claims import BRACKETS, ClaimPart, Join, edited_reading, readings_of
+from legal_rag.base.text import LETTERS, UNSTORABLE, Folded, Span, find_exact, fold, is_whole, normalized, widened
+from legal_rag.citations.claims import BRACKETS, CUT, ClaimPart, Join, edited_reading, readings_of
 from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stated_in
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import content_stems, cues_of
@@ -57,16 +58,33 @@ FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
 
 
+class Difference(NamedTuple):
+    """Words of a quotation, and what the document has instead; either may be empty."""
+
+    quoted: str
+    document: str
+
+
+class NearPassage(NamedTuple):
+    """The passage of a document that is nearest to a quotation."""
+
+    doc_id: str
+    char_start: int
+    char_end: int
+    text: str
+    likeness: float  # share of words that are equal, in [0, 1]
+    differences: tuple[Difference, ...]  # empty: only ellipses
+
+
 class SourceText:
     """One document's text, with cached searches."""
 
-    def __init__(self, doc_id: str, content: str, document: Document | None = None, passages: Any = None) -> None:
-        """Take a text, with its document's metadata where there are any.
-
-        `passages` is a function that returns who speaks where; None reads the text.
-        """
+    def __init__(
+        self, doc_id: str, content: str, document: Document | None = None, library: Library | None = None
+    ) -> None:
+        """Take a text, its document's metadata where there are any, and the Library that has its outline."""
         self.doc_id, self.content = doc_id, content
-        self._document, self._read_passages = document, passages
+        self._document, self._library = document, library
         self._spans_by_quotation: dict[str, list[Span]] = {}
         self._stems: dict[int, frozenset[str]] = {}  # of sentences, by their number
 
@@ -90,6 +108,31 @@ class SourceText:
         """Return where the text holds a quotation whose words in brackets are an editor's."""
         parts = edited_reading(quotation)
         return self._spans_in_order(parts) if len(parts) > 1 else []
+
+    def nearest(self, quotation: str, within: Span | None = None) -> NearPassage | None:
+        """Return the passage, of the text or a span of it, with most of a quotation's words in their order.
+
+        None if it has no rare word of it.
+        """
+        words, there = _quotation_words(quotation), list(_WORD.finditer(self.content, *(within or ())))
+        n_cuts = sum(_CUT.fullmatch(word.group()) is not None for word in words)
+        here = there[_window(words, there, SHIFT_OF_CUT if n_cuts else SHIFT)]
+        matcher = difflib.SequenceMatcher(None, _folded(words), _folded(here), autojunk=False)
+        if not (blocks := matcher.get_matching_blocks()[:-1]):
+            return None
+        first = max(blocks[0].b - blocks[0].a, 0)
+        last = min(max(blocks[-1].b + len(words) - blocks[-1].a, 0), len(here))
+        differences = [
+            Difference(_words_text(words[a:b]), _words_text(here[max(c, first) : min(d, last)]))
+            for tag, a, b, c, d in matcher.get_opcodes()
+            if tag != "equal"
+        ]
+        cut = sum(len(difference.document.split()) for difference in differences if _CUT.fullmatch(difference.quoted))
+        equal = sum(block.size for block in blocks)
+        likeness = min(equal / max(len(words) - n_cuts, last - first - cut, 1), 1.0)
+        span = here[first].start(), here[last - 1].end()
+        reported = tuple(difference for difference in differences if any(difference) and not _only_cuts(difference))
+        return NearPassage(self.doc_id, *span, self.content[slice(*span)], likeness, reported)
 
     def sentences_in(self, start: int, end: int) -> list[Span]:
         """Return the sentences that share a character with a span."""
@@ -149,7 +192,15 @@ class SourceText:
     @cached_property
     def own(self) -> "Known":
         """What is known of the decision itself."""
-        return known_of(self._document, self.content)
+        document = self._document
+        written = (document and document.decision_date) or read_letterhead(self.content[:HEAD_CHARS]).date
+        day = datetime.date.fromisoformat(written) if written else None
+        if document is None:
+            return Known(day)
+        names = "\n".join(filter(None, (str(document.extra.get(name) or "") for name in ("number", "ecli"))))
+        numbers = frozenset(fact.value for fact in find_facts(f"n° {names}\n{document.title}") if fact.kind == "case")
+        court = " ".join(filter(None, (document.juridiction, document.formation)))
+        return Known(day, numbers, court, document.solution, document.title)
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -159,9 +210,10 @@ class SourceText:
     @cached_property
     def passages(self) -> Sequence[Paragraph]:
         """Who speaks where, in order."""
-        if self._read_passages is not None:
-            return self._read_passages()
-        return (self._document.reading if self._document else read(self.content)).paragraphs
+        if self._document is None:
+            return read(self.content).paragraphs
+        stored = self._library.stored_outline(self._document) if self._library else None
+        return (stored or make_outline(self._document)).passages
 
     def passage_at(self, span: Span) -> Paragraph | None:
         """Return the stretch by one speaker that holds most of a span."""
@@ -190,27 +242,12 @@ class SourceText:
         return split_sentences(self.content)
 
     @cached_property
-    def _other_words(self) -> str:
-        """Words that a quotation may spell otherwise: hyphenated at a line's end, hidden characters, accented capitals."""
-        words = {self.content[slice(*self._word_around(match.span()))] for match in _ODD_SIGN.finditer(self.content)}
-        both = " ".join(sorted(words | {word.translate(_CAPITALS) for word in words}))
-        return " ".join(
-            _HIDDEN_OR_HYPHEN.sub("", fold(word).text) for word in re.findall(r"\S+(?:[-\u2010\u2011]\s+\S+)?", both)
-        )
-
-    def _word_around(self, span: Span) -> Span:
-        start, end = span
-        while start and self.content[start - 1].isalnum() and span[0] - start < LONGEST_WORD:
-            start -= 1
-        while end < len(self.content) and self.content[end].isalnum() and end - span[1] < LONGEST_WORD:
-            end += 1
-        return start, end
-
-    def _may_contain(self, text: str) -> bool:
-        return all(key in self.lower or key in self._other_words for key in _needle(text)[1])
+    def _letters(self) -> str:
+        return _letters_of(self.content)
 
     def _spans_in_order(self, parts: Sequence[ClaimPart]) -> list[Span]:
-        if not all(self._may_contain(part.text) for part in parts):
+        words = chain.from_iterable(_needle(part.text).words for part in parts)
+        if not all(word in self.lower or _letters_of(word) in self._letters for word in words):
             return []
         runs = [(hit, hit) for hit in self._find_spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far
         for before, part in pairwise(parts[:MOST_PARTS]):
@@ -254,39 +291,25 @@ class SourceText:
         """Find spans equal to `passage` up to squeezing, or else up to accents of capitals too."""
         if spans := self._search_spans(passage, self.content, self.lower):
             return spans
-        content, lower = self._without_accents
-        if content == self.content and not _ACCENTED_CAPITAL.search(passage):
-            return []
-        return self._search_spans(passage.translate(_CAPITALS), content, lower)
+        plain, content = passage.translate(_CAPITALS), self._without_accents
+        same = plain == passage and content == self.content
+        return [] if same else self._search_spans(plain, content, content.lower())
 
     @cached_property
-    def _without_accents(self) -> tuple[str, str]:
-        """The text without accents on its capitals, and that in lower case."""
-        if not _ACCENTED_CAPITAL.search(self.content):
-            return self.content, self.lower
-        content = self.content.translate(_CAPITALS)
-        return content, content.lower()
+    def _without_accents(self) -> str:
+        """The text without accents on its capitals."""
+        return self.content.translate(_CAPITALS) if _ACCENTED_CAPITAL.search(self.content) else self.content
 
     def _search_spans(self, passage: str, content: str, lower: str) -> list[Span]:
-        folded, keys = _needle(passage)
-        if not folded:
-            return []
-        if not keys:  # signs and figures alone
-            return self._keep_whole_words(find_exact(passage.strip(), content)[:MOST_SPANS])
-        present = [key for key in keys if key in lower]
-        key = min(present[:KEYS_TRIED], key=lower.count, default="")
-        places = find_exact(key, lower)
-        around = SLACK + 2 * len(folded)
-        windows = [(max(0, at - around), end + around) for at, end in places]
-        if not key or len(present) < len(keys) or len(places) > MOST_PLACES:
-            near = windows or [(0, len(content))]
-        else:
-            near = [window for window in windows if all(other in lower[slice(*window)] for other in present)]
-        spans = [span for first, last in _merge_windows(near) for span in _find_squeezed(folded, content, first, last)]
-        return self._keep_whole_words(spans)
-
-    def _keep_whole_words(self, spans: Sequence[Span]) -> list[Span]:
-        return [span for span in spans[:MOST_SPANS] if is_whole(self.content, span) and not self._cuts_number(span)]
+        squeezed, words = _needle(passage)
+        present = [word for word in words if word in lower]
+        rare = min(present[:KEYS_TRIED], key=lower.count, default="")
+        around = SLACK + 2 * len(squeezed)
+        windows = [(max(0, at - around), end + around) for at, end in find_exact(rare, lower)] or [(0, len(content))]
+        if len(present) == len(words) and len(windows) <= MOST_PLACES:
+            windows = [window for window in windows if all(word in lower[slice(*window)] for word in words)]
+        spans = (span for window in _merge_windows(windows) for span in _find_squeezed(squeezed, content, *window))
+        return [span for span in islice(spans, MOST_SPANS) if is_whole(content, span) and not self._cuts_number(span)]
 
     def _cuts_number(self, span: Span) -> bool:
         """Does a span end or begin within a number such as 'L. 1232-6' or '12-34.567'?"""
@@ -299,7 +322,7 @@ class SourceText:
 class Known(NamedTuple):
     """What is known of a decision itself, by its metadata, else by its head."""
 
-    date: str = ""  # ISO 8601
+    date: datetime.date | None = None
     numbers: frozenset[str] = frozenset()  # normalised
     court: str = ""  # juridiction and formation
     solution: str = ""
@@ -311,27 +334,8 @@ class Known(NamedTuple):
         return words_of_value(f"{self.court} {self.title}")
 
 
-def known_of(document: Document | None, content: str) -> Known:
-    """Return what is known of a decision."""
-    head = content[:HEAD_CHARS]
-    if document is None:
-        return Known(date=read_letterhead(head).date)
-    names = "\n".join(
-        str(name) for name in (document.extra.get("number"), document.extra.get("ecli"), document.title) if name
-    )
-    numbers = frozenset(fact.value for fact in find_facts(f"n° {names}") if fact.kind == "case")
-    date = document.decision_date or read_letterhead(head).date
-    court = " ".join(filter(None, (document.juridiction, document.formation)))
-    return Known(date, numbers, court, document.solution, document.title)
-
-
 _ACCENTED_CAPITAL = re.compile("[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ]")
-# Where a word may be spelt otherwise than in a quotation.
-_ODD_SIGN = re.compile(
-    r"[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ\u00ad\u200b-\u200d\u2060œæŒÆﬁﬂß\u0300-\u036f]|[-\u2010\u2011][ ]?\n\s{0,4}(?=[^\W\d_])"
-)
-_HIDDEN_OR_HYPHEN = re.compile(r"[-\s]")
-LONGEST_WORD = 40  # letters
+_CUT_WORD = re.compile(r"[-\u2010\u2011][ ]?\n\s{0,4}(?=[^\W\d_])")  # by a hyphen at its line's end
 _CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
 # What typography and line breaks change in a folded text; replaced by its `_EVENED` form, or removed.
 _UNEVEN = re.compile(
@@ -341,7 +345,7 @@ _UNEVEN = re.compile(
 _EVENED = {"euros": "€", "no": "o"}
 
 
-def squeezed(text: str) -> Folded:
+def _squeeze(text: str) -> Folded:
     """Fold a text and even out typography: blanks, quotation marks, hyphens, "L. 1" and "L 1", "20.000" and "20 000"."""
     folded = fold(text)
     pieces: list[str] = []
@@ -362,7 +366,7 @@ def squeezed(text: str) -> Folded:
 
 
 def _find_squeezed(folded: str, content: str, first: int, last: int) -> list[Span]:
-    text = squeezed(content[first:last])
+    text = _squeeze(content[first:last])
     spans = []
     for start, end in find_exact(folded, text.text):
         # The end is that of the last letter, not the start of the next one after a blank.
@@ -387,11 +391,25 @@ def _merge_windows(windows: Iterable[Span]) -> Iterator[Span]:
         yield first, last
 
 
+class _Needle(NamedTuple):
+    """A passage as it is searched for."""
+
+    squeezed: str
+    words: list[str]  # those that squeezing leaves unchanged, the longest first
+
+
 @lru_cache(1024)
-def _needle(passage: str) -> tuple[str, list[str]]:
-    """Return a passage squeezed, and its words that squeezing leaves unchanged, the longest first."""
+def _needle(passage: str) -> _Needle:
     words = set(_KEY.findall(_MAY_BE_ONE.sub(" ", fold(passage).text))) - _SPELT_OTHERWISE
-    return squeezed(passage).text, sorted(words, key=lambda word: (-len(word), word))
+    return _Needle(_squeeze(passage).text, sorted(words, key=lambda word: (-len(word), word)))
+
+
+def _letters_of(text: str) -> str:
+    """Return a text in lower case without accents, hidden characters, and hyphens at line ends."""
+    text = _CUT_WORD.sub("", text.casefold())
+    for letter, letters in LETTERS.items():
+        text = text.replace(letter, letters)
+    return normalized(text, "NFKD").encode("ascii", "ignore").decode()
 
 
 class SourceTexts:
@@ -400,7 +418,7 @@ class SourceTexts:
     def __init__(self, documents: Any) -> None:
         """Take a Library, another corpus, or a mapping from document id to text."""
         self._documents = documents
-        self._sources: dict[str, SourceText | None] = {}
+        self._sources: LRUCache[str, SourceText | None] = LRUCache(KEPT_TEXTS)
 
     def get(self, doc_id: str) -> SourceText | None:
         """Return a document's text, or None if there is no such document."""
@@ -408,164 +426,50 @@ class SourceTexts:
             self._sources[doc_id] = self._look_up(doc_id)
         return self._sources[doc_id]
 
+    def __getitem__(self, doc_id: str) -> SourceText:
+        source = self.get(doc_id)
+        if source is None:
+            raise LookupError(f"no document {doc_id!r}")
+        return source
+
     def all_ids(self) -> list[str]:
         """Return the ids of a mapping; of a corpus, none: it is never read as a whole."""
         return list(self._documents) if isinstance(self._documents, Mapping) else []
 
     def _look_up(self, doc_id: str) -> SourceText | None:
-        try:
-            doc_id.encode()
-        except UnicodeEncodeError:  # a lone surrogate, which no store accepts
+        # A lone surrogate is an id that no store accepts. A failed look-up of a document searches for the nearest id.
+        if UNSTORABLE.search(doc_id) or doc_id not in self._documents:
             return None
-        if hasattr(self._documents, "document"):
-            return self._look_up_in_corpus(doc_id)
-        content = self._documents.get(doc_id) if isinstance(self._documents, Mapping) else None
-        return SourceText(doc_id, content) if isinstance(content, str) else None
-
-    def _look_up_in_corpus(self, doc_id: str) -> SourceText | None:
-        # Membership is tested first: a failed look-up searches for the nearest id.
-        if hasattr(self._documents, "__contains__") and doc_id not in self._documents:
-            return None
-        try:
-            document = self._documents.document(doc_id)
-        except LookupError:
-            return None
-
-        def passages() -> Sequence[Paragraph]:
-            stored = self._documents.stored_outline(document) if hasattr(self._documents, "stored_outline") else None
-            return (stored or make_outline(document)).passages
-
-        return SourceText(document.id, document.content, document, passages)
+        if isinstance(self._documents, Mapping):
+            return SourceText(doc_id, self._documents[doc_id])
+        document = self._documents.document(doc_id)
+        library = self._documents if isinstance(self._documents, Library) else None
+        return SourceText(document.id, document.content, document, library)
 
 
 MAX_WORDS = 400  # of a quotation whose nearest passage is looked for
 MAX_PASSAGES = 8  # by the index of words, in which a quotation is looked for
-MAX_ALIGNED = 3  # of them, aligned word by word
 FEW_HAVING, MANY_HAVING = 60, 1000  # documents that have all words of a quotation, read before and after the passages
 MAX_READ = 20_000  # documents read for the quotations of one text, without those of the first passages
 RARE_WORDS = 14  # by which passages are ranked
 AROUND = 1500  # characters before and after a chunk, as long as a quotation may begin or end outside it
-KEPT_TEXTS = 100  # documents, in memory
-COMMON = 60  # occurrences of a word in one text, above which it is ignored
-MOST_CUT = 3000  # characters of the document that an ellipsis may replace
+KEPT_TEXTS = 500  # documents, in memory
+SHIFT, SHIFT_OF_CUT = 40, 500  # words that a passage may have more than its quotation, and than one with an ellipsis
+SHARED = 8  # words by which the distances of equal words may differ
 
-_CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]|\.{3}|…")
+_CUT = re.compile(rf"{CUT.pattern}|\.{{3}}|…")
 _WORD = re.compile(rf"[^\W_]+|[%‰€$£§]|{_CUT.pattern}")
 _LETTERS = str.maketrans(LETTERS)
 _NEGATION = re.compile(negations(), re.IGNORECASE)
 _STOP = re.compile(r"[.;!?]\s")
 
 
-class Difference(NamedTuple):
-    """Words of a quotation, and what the document has instead; either may be empty."""
-
-    quoted: str
-    document: str
-
-
-class NearPassage(NamedTuple):
-    """The passage of a document that is nearest to a quotation."""
-
-    doc_id: str
-    char_start: int
-    char_end: int
-    text: str
-    likeness: float  # share of words that are equal, in [0, 1]
-    differences: tuple[Difference, ...]  # empty: only ellipses
-
-
-class _TextWord(NamedTuple):
-    folded: str
-    start: int  # characters
-    end: int
-
-
-class QuotedText:
-    """A document's text, or a part of it, searched for quotations."""
-
-    def __init__(self, doc_id: str, content: str, offset: int = 0) -> None:
-        """Take a text that begins `offset` characters into its document."""
-        self.doc_id, self.content, self._offset = doc_id, content, offset
-        self._source = SourceText(doc_id, content)
-
-    def find(self, quotation: str) -> Span | None:
-        """Return the span of the first match of a quotation; an editor's words in brackets may replace others."""
-        spans = self._source.quotation_spans(quotation) or self._source.edited_spans(quotation)
-        return self._in_document(*spans[0]) if spans else None
-
-    def votes(self, quotation: str) -> int:
-        """Estimate how much of a quotation occurs in one place; higher is more."""
-        return self._window(_quotation_words(quotation))[1]
-
-    def nearest(self, quotation: str) -> NearPassage | None:
-        """Return the passage with most of a quotation's words in their order; None if it has few of them."""
-        words = _quotation_words(quotation)
-        (first, last), votes = self._window(words)
-        here = self._text_words[first:last]
-        blocks = _matcher(words, here).get_matching_blocks()[:-1] if votes else []
-        if not blocks:
-            return None
-        last_block = blocks[-1]
-        begin = max(blocks[0].b - blocks[0].a, 0)
-        end = min(last_block.b + len(words) - last_block.a, len(here))
-        here = here[begin : max(end, last_block.b + last_block.size)]
-        differences = tuple(self._word_changes(BRACKETS.sub(" ", quotation), words, here))
-        cut = sum(len(difference.document.split()) for difference in differences if _CUT.fullmatch(difference.quoted))
-        n_cuts = sum(_CUT.fullmatch(word.folded) is not None for word in words)
-        equal = sum(block.size for block in blocks)
-        likeness = min(equal / max(len(words) - n_cuts, len(here) - cut, 1), 1.0)
-        span = here[0].start, here[-1].end
-        reported = tuple(difference for difference in differences if not self._is_cut(difference))
-        return NearPassage(self.doc_id, *self._in_document(*span), self.content[slice(*span)], likeness, reported)
-
-    def _is_cut(self, difference: Difference) -> bool:
-        """Does an ellipsis only leave words out, hiding no negation within its sentence?"""
-        if not _CUT.fullmatch(difference.quoted):
-            return False
-        return _STOP.search(difference.document) is not None or _NEGATION.search(difference.document) is None
-
-    def _word_changes(self, text: str, words: Sequence[_TextWord], here: Sequence[_TextWord]) -> Iterator[Difference]:
-        for tag, a, b, c, d in _matcher(words, here).get_opcodes():
-            if tag != "equal":
-                yield Difference(_words_text(text, words[a:b]), _words_text(self.content, here[c:d]))
-
-    def _in_document(self, start: int, end: int) -> Span:
-        return self._offset + start, self._offset + end
-
-    @cached_property
-    def _text_words(self) -> list[_TextWord]:
-        return _split_words(self.content)
-
-    @cached_property
-    def _word_places(self) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for number, word in enumerate(self._text_words):
-            places.setdefault(word.folded, []).append(number)
-        return places
-
-    def _window(self, words: Sequence[_TextWord]) -> tuple[Span, int]:
-        """Return the range of words with most of a quotation's at their distances, and its votes."""
-        votes: Counter[int] = Counter()
-        for number, word in enumerate(words):
-            places = self._word_places.get(word.folded, ())
-            if len(places) <= COMMON:
-                for place in places:
-                    votes[(place - number) // 8] += 1 + len(word.folded)
-        if not votes:
-            return (0, 0), 0
-        best = max(votes, key=lambda bucket: votes[bucket] + votes[bucket + 1])
-        first = max(best * 8 - 12, 0)
-        # What an ellipsis leaves out shifts the rest.
-        more = 44 + (MOST_CUT // 6 if any(_CUT.fullmatch(word.folded) for word in words) else 0)
-        return (first, min(first + len(words) + more, len(self._text_words))), votes[best] + votes[best + 1]
-
-
 class QuotedCorpus:
     """The documents of a Library, searched for quotations through its lexical index."""
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
-        self._texts: LRUCache[str, QuotedText] = LRUCache(KEPT_TEXTS)
+    def __init__(self, library: Library, texts: SourceTexts) -> None:
+        """Take a Library, and its texts that were read so far."""
+        self.library, self._texts = library, texts
         self._to_read = MAX_READ
         self._places_by_quotation: dict[str, tuple[str, Span] | None] = {}
 
@@ -581,12 +485,6 @@ class QuotedCorpus:
         """Whether the Library has a lexical index: without one only named documents are searched."""
         return self._index is not None
 
-    def text(self, doc_id: str) -> QuotedText:
-        """Return a document's text, cached for the next quotation."""
-        if (text := self._texts.get(doc_id)) is None:
-            text = self._texts[doc_id] = QuotedText(doc_id, self.library.document(doc_id).content)
-        return text
-
     def find(self, quotation: str) -> tuple[str, Span] | None:
         """Return a document that has a quotation word for word, and where."""
         if quotation not in self._places_by_quotation:
@@ -595,17 +493,16 @@ class QuotedCorpus:
 
     def nearest(self, quotation: str) -> NearPassage | None:
         """Return the most similar of the passages that share most of a quotation's rare words."""
-        passages = sorted(self._rank_passages(quotation), key=lambda passage: passage.votes(quotation), reverse=True)
-        candidates = (passage.nearest(quotation) for passage in passages[:MAX_ALIGNED])
-        return max(filter(None, candidates), key=lambda candidate: candidate.likeness, default=None)
+        passages = (source.nearest(quotation, span) for source, span in self._rank_passages(quotation))
+        return max(filter(None, passages), key=lambda passage: passage.likeness, default=None)
 
     def _search_quotation(self, quotation: str) -> tuple[str, Span] | None:
         few = self._ids_having_words(quotation, FEW_HAVING)
         if few and (match := self._first_containing(quotation, few)):
             return match
-        for passage in self._rank_passages(quotation):
-            if span := passage.find(quotation):
-                return passage.doc_id, span
+        for source, _ in self._rank_passages(quotation):
+            if spans := source.quotation_spans(quotation) or source.edited_spans(quotation):
+                return source.doc_id, spans[0]
         # A formula that many decisions repeat, each with its own date or name.
         many = self._ids_having_words(quotation, MANY_HAVING) if few is None and self._to_read > 0 else None
         return self._first_containing(quotation, many or ())
@@ -628,32 +525,46 @@ class QuotedCorpus:
             return None
         return list(dict.fromkeys(chunk.doc_id for chunk in self.library.chunks_at(places)))
 
-    def _rank_passages(self, quotation: str) -> list[QuotedText]:
+    def _rank_passages(self, quotation: str) -> list[tuple[SourceText, Span]]:
+        """Return documents, and where in them passages have most of a quotation's rare words."""
         if self._index is None:
             return []
-        words = dict.fromkeys(word.folded for word in _quotation_words(quotation))
+        words = dict.fromkeys(_folded(_quotation_words(quotation)))
         rare = sorted(words, key=self._index.rarity, reverse=True)[:RARE_WORDS]
         hits = self._index.search(" ".join(rare), MAX_PASSAGES) if rare else []
-        passages = []
-        for chunk in self.library.chunks_at([(shard, position) for shard, position, _ in hits]):
-            if chunk.doc_id in self.library:
-                start, end = max(chunk.char_start - AROUND, 0), chunk.char_end + AROUND
-                passages.append(QuotedText(chunk.doc_id, self.text(chunk.doc_id).content[start:end], start))
-        return passages
+        chunks = self.library.chunks_at([(shard, position) for shard, position, _ in hits])
+        near = ((self._texts.get(chunk.doc_id), chunk) for chunk in chunks)
+        return [
+            (source, (max(chunk.char_start - AROUND, 0), chunk.char_end + AROUND)) for source, chunk in near if source
+        ]
 
 
-def _quotation_words(quotation: str) -> list[_TextWord]:
-    return _split_words(BRACKETS.sub(" ", quotation))[:MAX_WORDS]
+def _quotation_words(quotation: str) -> list[re.Match[str]]:
+    return list(islice(_WORD.finditer(BRACKETS.sub(" ", quotation)), MAX_WORDS))
 
 
-def _split_words(text: str) -> list[_TextWord]:
-    matches = _WORD.finditer(text)
-    return [_TextWord(match.group().translate(_LETTERS).casefold(), match.start(), match.end()) for match in matches]
+def _folded(words: Iterable[re.Match[str]]) -> list[str]:
+    return [word.group().translate(_LETTERS).casefold() for word in words]
 
 
-def _matcher(a: Sequence[_TextWord], b: Sequence[_TextWord]) -> "difflib.SequenceMatcher[str]":
-    return difflib.SequenceMatcher(None, [word.folded for word in a], [word.folded for word in b], autojunk=False)
+def _window(words: Sequence[re.Match[str]], there: Sequence[re.Match[str]], more: int) -> slice:
+    """Return the range of a text's words that has most of a quotation's at their distances, and `more` words."""
+    # Where each word stands; `difflib` leaves out those that are frequent.
+    places = difflib.SequenceMatcher(None, (), _folded(there)).b2j  # type: ignore[attr-defined]
+    votes: Counter[int] = Counter()
+    for number, word in enumerate(_folded(words)):
+        for place in places.get(word, ()):
+            votes[(place - number) // SHARED] += 1 + len(word)
+    best = max(votes, key=lambda shift: votes[shift] + votes[shift + 1], default=None)
+    return slice(0) if best is None else slice(max(best - 1, 0) * SHARED, (best + 1) * SHARED + len(words) + more)
 
 
-def _words_text(text: str, words: Sequence[_TextWord]) -> str:
-    return " ".join(text[words[0].start : words[-1].end].split()) if words else ""
+def _words_text(words: Sequence[re.Match[str]]) -> str:
+    return " ".join(words[0].string[words[0].start() : words[-1].end()].split()) if words else ""
+
+
+def _only_cuts(difference: Difference) -> bool:
+    """Does an ellipsis only leave words out, hiding no negation within its sentence?"""
+    if not _CUT.fullmatch(difference.quoted):
+        return False
+    return _STOP.search(difference.document) is not None or _NEGATION.search(difference.document) is None

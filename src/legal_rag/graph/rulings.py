@@ -1,4 +1,4 @@
-"""What decisions do to others: one quashes, reverses, upholds or rectifies another, or reports that a court did."""
+"""What decisions do to others: one quashes, reverses, upholds, corrects another, or reports that a court did."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from legal_rag.law.keys import canonical_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
 from legal_rag.law.scanning import Around
 
-OVERRULES, UPHOLDS, RECTIFIES = "overrules", "upholds", "rectifies"
+OVERRULES, UPHOLDS, RECTIFIES, INTERPRETS = "overrules", "upholds", "rectifies", "interprets"
 CONSTITUTIONAL = "constitutionnel"
 ADMINISTRATIVE = frozenset(("caa", "conseiletat"))  # words of courts that rule on others
 HEAD_CHARS = 6000  # in which a decision says what was appealed
@@ -44,6 +44,12 @@ _DEFERRED = re.compile(
     rf"|\bappel(?:ante?s?)?\s+(?:d['’]une?|du|de\s+la|de\s+l['’])\s{{0,3}}{_NOUN}\b",
     re.IGNORECASE,
 )
+# In that of the Cour de cassation, where the parties stand between.
+_SEIZED = re.compile(
+    r"\bstatuant\s+sur\s+les?\s+pourvois?\s+[^;]{0,1500}?\b(?P<below>contre\s+(?:l['’]|le\s+|la\s+)"
+    r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision))\b",
+    re.IGNORECASE,
+)
 # In that of an administrative court: "Par un arrêt n° …, la cour administrative d'appel de … a …", and the request.
 _GIVEN = re.compile(r"\bPar\s(?:un|une)\s(?P<noun>arrêt|jugement|ordonnance|décision)\s")
 _REQUESTED = re.compile(
@@ -62,7 +68,11 @@ _REJECTS = re.compile(r"(?P<done>rejette(?:nt)?)\b", re.IGNORECASE)
 _WITHDRAWS = re.compile(r"rabat(?:tent)?\b", re.IGNORECASE)
 _CORRECTS = re.compile(
     r"(?:rectifie(?:nt)?|ordonne\s(?:la|une)\srectification)\b"
-    rf"|dit\sque\b.{{0,20}}{_NOUN}\b.{{0,120}}\b(?:est|sera)\srectifi",
+    rf"|[^;]{{0,80}}\b{_NOUN}\b.{{0,160}}\b(?:est|sont|sera|seront)\s(?:ainsi\s)?rectifi",
+    re.IGNORECASE,
+)
+_INTERPRETS = re.compile(
+    rf"interpr[èe]te(?:nt)?\b|dit\sque\b[^;]{{0,20}}\b{_NOUN}\b[^;]{{0,160}}\b(?:doi(?:t|vent)\sêtre\s|s['’])interpr",
     re.IGNORECASE,
 )
 _IN_PART = re.compile(
@@ -73,7 +83,7 @@ _IN_PART = re.compile(
 )
 _NUMBER = re.compile(r"\bn\s?[°ºo]s?\s?(\d{5,8}|\d\d[A-Z]{2}\d{5})(?!\w)")
 _CHANGES = re.compile(
-    r"\b(?:rectifi|remplac|supprim|ins[ée]r|ajout|compl[ée]t|modifi|substitu)|\bnon\savenu", re.IGNORECASE
+    r"\b(?:rectifi|remplac|supprim|ins[ée]r|ajout|compl[ée]t|modifi|substitu)(?!cation)|\bnon\savenu", re.IGNORECASE
 )
 _VOID = re.compile(r"d[ée]clar\w+\snon\savenue?", re.IGNORECASE)
 # What a text reports: "la Cour de cassation a cassé l'arrêt …", "l'arrêt …, cassé par …".
@@ -104,7 +114,7 @@ class Ruling(NamedTuple):
 
     source: Named
     target: Named
-    type: str  # OVERRULES, UPHOLDS or RECTIFIES
+    type: str  # OVERRULES, UPHOLDS, RECTIFIES or INTERPRETS
     start: int
     end: int
     detail: str  # the outcome's words; of a ruling in part, those that limit it
@@ -255,7 +265,9 @@ class _Reader:
             given = list(_GIVEN.finditer(head))
             requested = {match["noun"] for match in _REQUESTED.finditer(head, given[-1].end())} if given else set()
             return [match.span() for match in given if match["noun"] in requested]
-        return [match.span() for match in _DEFERRED.finditer(head)][:1] if self._level == APPEAL else []
+        if self._level == APPEAL:
+            return [match.span() for match in _DEFERRED.finditer(head)][:1]
+        return [match.span("below") for match in _SEIZED.finditer(head)][:1]
 
     def _stated(self) -> Iterator[tuple[_Described, str, str]]:
         """Yield the decisions that statements of the operative part reverse or maintain, and in which words."""
@@ -320,15 +332,20 @@ class _Reader:
         return match[1] if match else ""
 
     def corrections(self) -> Iterator[Ruling]:
-        """Yield the decisions of the same court that this one rectifies, withdraws or declares void."""
+        """Yield the decisions of the same court that this one rectifies, interprets, withdraws or declares void."""
         court = court_node(self._document.juridiction)
-        is_correction = "rectification" in f"{self._document.solution or self._document.title}".lower()
+        about = self._document.solution or f"{self._document.title} {self._text[:HEAD_CHARS]}"
+        is_correction = "rectification" in about.lower()
         for start, end in self._statements if court else ():
             words = self._words(start, end)
-            withdrawn = _WITHDRAWS.match(words) or (is_correction and _VOID.search(words))
-            if not withdrawn and not _CORRECTS.match(words) and not (is_correction and _CHANGES.search(words)):
+            if withdrawn := _WITHDRAWS.match(words) or (is_correction and _VOID.search(words)):
+                kind, detail = OVERRULES, withdrawn[0]
+            elif _CORRECTS.match(words) or (is_correction and _CHANGES.search(words)):
+                kind, detail = RECTIFIES, self._document.solution
+            elif _INTERPRETS.match(words):
+                kind, detail = INTERPRETS, ""
+            else:
                 continue
-            kind, detail = (OVERRULES, withdrawn[0]) if withdrawn else (RECTIFIES, self._document.solution)
             for day, number, span in self._corrected(start, end):
                 if court and day < self._document.decision_date:
                     below = _Described(court, day, number, self._rank, *span).named(self._document.id)

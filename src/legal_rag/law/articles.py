@@ -6,7 +6,18 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from legal_rag.base.text import Span, key_of, read_words, words_of
-from legal_rag.law.scanning import BLANK, DASH, NOT_INSIDE, NUMBER_SIGN, Around, Led, read_table, short_form, spaced
+from legal_rag.law.scanning import (
+    BLANK,
+    DASH,
+    NOT_INSIDE,
+    NUMBER_SIGN,
+    Around,
+    Led,
+    Scan,
+    read_table,
+    short_form,
+    spaced,
+)
 from legal_rag.law.values import LegalDate
 from legal_rag.law.words import FRENCH_MONTHS
 
@@ -21,16 +32,11 @@ _ANY_CODE = (
 )
 
 
-def _odd_names() -> Iterator[str]:
-    """Yield patterns of the codes whose names have words of their own, the longer ones first."""
-    any_code = re.compile(spaced(_ANY_CODE), re.IGNORECASE)
-    for name in sorted((name for row in _CODES for name in (row["name"], *row.get("also", ()))), key=len, reverse=True):
-        if not any_code.fullmatch(name):
-            yield name.removeprefix("code ").translate(_ACCENTED)
-
-
-CODE_NAME = f"(?:code (?:{'|'.join(_odd_names())})(?!\\w)|{_ANY_CODE})"
-
+_WHOLE_NAMES = sorted(
+    (name for row in _CODES if row.get("whole") for name in (row["name"], *row.get("also", ()))), key=len, reverse=True
+)
+_WHOLE = "|".join(name.removeprefix("code ").translate(_ACCENTED) for name in _WHOLE_NAMES)
+CODE_NAME = rf"(?:code (?:{_WHOLE})(?!\w)|{_ANY_CODE})"
 CODE_FORMS: dict[str, str] = {row["name"]: row["cite"] for row in _CODES}  # citation forms, with no-break spaces
 _CODE_OF_LETTERS = {
     "".join(words_of(form)): row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))
@@ -217,7 +223,7 @@ _PARTS = rf"(?:_,?_(?:{_MORE})){{0,4}}+"
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
 _AND = "(?:_,_(?:et |ou )?| (?:et|ou|à|et/ou|ainsi que) )"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER})*"
-_CODE = rf"(?:(?:nouveau|ancien) )?(?:(?P<code>{CODE_NAME})|(?P<same>(?:m[êe]me )?code)(?!\\w))"
+_CODE = rf"(?:(?:nouveau|ancien) )?(?:(?P<code>{CODE_NAME})|(?P<same>(?:m[êe]me )?code)(?!\w))"
 _OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|de ce|au) |de l['’]_(?=ancien)){_CODE})?"
 # "annexe 1-2 du code de l'action sociale et des familles"
 _ANNEX = rf"(?P<annex>annexes?_(?:article )?(?:{ARTICLE_NUMBER}|(?-i:[IVX]{{1,6}}|[A-Z])(?:{DASH}\d+)*)(?!\w))"
@@ -225,12 +231,12 @@ _ARTICLES = Led(
     rf"\b(?:(?:articles?_|art(?:\.|(?= ))_)(?P<list>{_LIST})|{_ANNEX}(?= (?:du|au) )){_OF_CODE}",
     ["article", "art.", "art ", "annexe"],
 )
-_BARE_ARTICLE = re.compile(
-    spaced(
-        rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
-        rf"{BLANK}?\d+)(?:{BLANK}(?:{_RANKED})(?:{BLANK}(?-i:[A-Z])(?![\w'’.-]))?(?!\w))?(?:{_AND}(?:{PREFIX}\d+(?:{DASH}\d+)+)){{0,20}})"
-        rf"(?:(?=du code)|(?![\w/]|{DASH}\d)){_OF_CODE}(?P<annex>)"
-    )
+_BARE_ARTICLE = Scan(
+    rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
+    rf"{BLANK}?\d+)(?:{BLANK}(?:{_RANKED})(?:{BLANK}(?-i:[A-Z])(?![\w'’.-]))?(?!\w))?"
+    rf"(?:{_AND}(?:{PREFIX}\d+(?:{DASH}\d+)+)){{0,20}})(?:(?i:(?=du code))|(?![\w/]|{DASH}\d))"
+    rf"(?i:{_OF_CODE})(?P<annex>)",
+    0,
 )
 _BARE_STARTS = re.compile(rf"[LRDAClrd](?<![\w/.-].)(?=[.\dO*]|{BLANK})")  # a cheap filter
 _OF_NAMED_CODE = Led(rf"du {_CODE}", ["du code", "du livre", "du  ", "du\u00a0"])
@@ -242,7 +248,7 @@ _AFTER_CODE = Led(
     ["code", "livre des proc"],
 )
 _NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
-_IN_LIST = re.compile(spaced(f"{_PARTS}{_AND}"), re.IGNORECASE)
+_IN_LIST = Scan(f"{_PARTS}{_AND}")
 
 
 _IN_PARTS = re.compile(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", re.IGNORECASE)
@@ -297,7 +303,7 @@ def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[Art
     at, end = match.span("list")
     while number := _NUMBER_IN_LIST.match(text, at, end):
         yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
-        following = _IN_LIST.match(text, number.end(), end) if number.end() < end else None
+        following = _IN_LIST.pattern.match(text, number.end(), end) if number.end() < end else None
         if following is None:
             return
         at = following.end()
@@ -306,13 +312,11 @@ def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[Art
 _SHORT_CODES = Led(rf"(?<![\w.]){SHORT_CODE}", _SHORT_CODE_STARTS)
 # Bounded: what a list lacks is its code, so that a longer one would be tried again from each of its numbers.
 _SHORT_LIST = rf"(?>{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}})"
-_AFTER_SHORT_CODE = re.compile(
-    spaced(rf"_[,:]?_(?:(?:articles?|art\.?)_|(?=(?-i:{PREFIX})\d))(?P<list>{_SHORT_LIST})"), re.IGNORECASE
-)
+_AFTER_SHORT_CODE = Scan(rf"_[,:]?_(?:(?:articles?|art\.?)_|(?=(?-i:{PREFIX})\d))(?P<list>{_SHORT_LIST})")
 _UNTIL_SHORT_CODE = rf"{_PARTS}_,?_(?:(?:du|de l['’]_(?=anc))_(?:{_OLD_OR_NEW}_)?)?\Z"
 _LETTERED = rf"(?-i:L\.?{BLANK}?O|[LRDA])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}"
 _BEFORE_SHORT_CODE = tuple(
-    re.compile(spaced(rf"(?<![\w./-]){pattern}"), re.IGNORECASE)
+    Scan(rf"(?<![\w./-]){pattern}")
     for pattern in (
         rf"(?:articles?_|art\.?_)(?P<list>{_SHORT_LIST}){_UNTIL_SHORT_CODE}",
         rf"(?P<list>{_LETTERED}(?:{_PARTS}{_AND}{_LETTERED}){{0,20}}){_UNTIL_SHORT_CODE}",
@@ -321,16 +325,14 @@ _BEFORE_SHORT_CODE = tuple(
 )
 _LONGEST_LIST = 300  # characters before an abbreviated code
 # "12 mai 2010 CGI", "p. 39 CGI": a number, not an article's.
-_OTHER_NUMBER = re.compile(
-    rf"(?:\b(?:{'|'.join(FRENCH_MONTHS)})\.?|\b(?:en|depuis|pages?|p\.)|n{BLANK}?[°º]|§)\s*\Z", re.IGNORECASE
-)
+_OTHER_NUMBER = Scan(rf"(?:\b(?:{'|'.join(FRENCH_MONTHS)})\.?|\b(?:en|depuis|pages?|p\.)|n{BLANK}?[°º]|§)\s*\Z")
 
 
 def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
     """Yield each article cited with an abbreviated code: "art. 1240 C. civ.", "CPC, art. 700", "1240 c. civ."."""
     done = 0
     for short in _SHORT_CODES.finditer(text):
-        cited = _list_before(text, max(short.start() - _LONGEST_LIST, done), short) or _AFTER_SHORT_CODE.match(
+        cited = _list_before(text, max(short.start() - _LONGEST_LIST, done), short) or _AFTER_SHORT_CODE.pattern.match(
             text, short.end()
         )
         if cited:
@@ -340,14 +342,14 @@ def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
 
 def _list_before(text: str, start: int, short: re.Match[str]) -> re.Match[str] | None:
     """Return the articles that end where an abbreviated code begins."""
-    with_word, lettered, alone = (pattern.search(text, start, short.start()) for pattern in _BEFORE_SHORT_CODE)
+    with_word, lettered, alone = (pattern.pattern.search(text, start, short.start()) for pattern in _BEFORE_SHORT_CODE)
     if with_word or lettered:
         return with_word or lettered
     # Two letters stand for many things: "CP" for the code pénal only with an article's word or letter.
     if (
         alone is None
         or len(short["code"]) == 2
-        or _OTHER_NUMBER.search(text, max(alone.start() - 20, 0), alone.start())
+        or _OTHER_NUMBER.pattern.search(text, max(alone.start() - 20, 0), alone.start())
     ):
         return None
     return alone
@@ -356,7 +358,7 @@ def _list_before(text: str, start: int, short: re.Match[str]) -> re.Match[str] |
 def _bare_articles(text: str) -> Iterator[re.Match[str]]:
     done = 0
     for start in _BARE_STARTS.finditer(text):
-        if start.start() >= done and (match := _BARE_ARTICLE.match(text, start.start())):
+        if start.start() >= done and (match := _BARE_ARTICLE.pattern.match(text, start.start())):
             done = match.end()
             yield match
 
@@ -389,7 +391,7 @@ _OF_NO_LAW = re.compile(
     ),
     re.IGNORECASE,
 )
-_PARTS_CITED = re.compile(spaced(rf"(?:{_PART}){{1,4}}"), re.IGNORECASE)
+_PARTS_CITED = Scan(rf"(?:{_PART}){{1,4}}")
 _CONNECTOR = re.compile(spaced(_OF), re.IGNORECASE)
 _NEXT = re.compile(spaced(rf"{_LIST_AND}(?={PREFIX}\d|\d)"), re.IGNORECASE)
 # "Article 2 :", "Article premier.-": the decision's own, in its operative part.
@@ -429,7 +431,7 @@ def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[Articl
 def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
     """Yield the citations in a list of numbers from `at`; the first citation begins at `start`."""
     while number := _NUMBER.match(text, at):
-        parts = _PARTS_CITED.match(text, number.end())
+        parts = _PARTS_CITED.pattern.match(text, number.end())
         after = parts.end() if parts else number.end()
         end = number.end()
         if _goes_on(text, number) or _OF_NO_LAW.match(text, after) or _OF_ELSE.match(text, end):

@@ -40,26 +40,20 @@ _CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:R\d?)?(?:/\d{{1,4}})*"
 # "93-1213R AN" rectifies "93-1213 AN"; the numbers of the first years had "bis" and "i" (for "instruction") too.
 _RANK = rf"\d{{1,4}}(?:{BLANK}?R\d?(?![\w.])|bis|ter|i|A)?"
 _IN_SERIES = rf"(?:19|20)?\d\d{DASH}{_RANK}(?:/{_RANK}(?!\d|{DASH}))*"
-_OF_STATUTE = re.compile(
-    spaced(
-        "(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
-        rf"d[ée]lib[ée]rations?)(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?_(?:\((?:CEE?|UE)\)_)?(?:"
-        rf"(?:n{BLANK}?[°ºos.]*|num[ée]ros?)_)?(?:[\d/-]+_(?:,|et)_)*$"
-    ),
-    re.IGNORECASE,
+_OF_STATUTE = Scan(
+    "(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
+    rf"d[ée]lib[ée]rations?)(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?_(?:\((?:CEE?|UE)\)_)?(?:"
+    rf"(?:n{BLANK}?[°ºos.]*|num[ée]ros?)_)?(?:[\d/-]+_(?:,|et)_)*$"
 )
 # What has numbers of its own: exhibits, invoices, telephones.
-_OF_A_THING = re.compile(
-    spaced(
-        r"(?<!\w)(?:pi[èe]ces?|annexes?|p\.?j\.?|productions?|prod\.|factures?|ch[èe]ques?|devis|bons? de commande|"
-        r"commandes?|contrats?|polices?|comptes?|lots?|quittances?|(?:[nv](?:/|os? ))?r[ée]f(?:érence)?s?\.? client|"
-        r"[nv](?:/|os? )r[ée]f(?:érence)?s?\.?|t[ée]l(?:[ée]phone|\.)?|fax|portable|mobile|iban|sire[nt]|rcs|"
-        r"proc[èe]s-verba(?:l|ux)|pv|march[ée]s?|brevets?|matricules?|parcelles?|sinistres?|clients?|pages?|"
-        r"immatriculée?s?|marques?)(?: (?:adverses?|communiquées?|produites?|jointes?|clients?|"
-        r"«[^«»]{1,30}»|de [A-Z]\w+|sous|le)){0,3}_:?_"
-        rf"(?:{NUMBER_SIGN}_)?(?:[\d./-]+_(?:,|et|à)_)*$"
-    ),
-    re.IGNORECASE,
+_OF_A_THING = Scan(
+    r"(?<!\w)(?:pi[èe]ces?|annexes?|p\.?j\.?|productions?|prod\.|factures?|ch[èe]ques?|devis|bons? de commande|"
+    r"commandes?|contrats?|polices?|comptes?|lots?|quittances?|(?:[nv](?:/|os? ))?r[ée]f(?:érence)?s?\.? client|"
+    r"[nv](?:/|os? )r[ée]f(?:érence)?s?\.?|t[ée]l(?:[ée]phone|\.)?|fax|portable|mobile|iban|sire[nt]|rcs|"
+    r"proc[èe]s-verba(?:l|ux)|pv|march[ée]s?|brevets?|matricules?|parcelles?|sinistres?|clients?|pages?|"
+    r"immatriculée?s?|marques?)(?: (?:adverses?|communiquées?|produites?|jointes?|clients?|"
+    r"«[^«»]{1,30}»|de [A-Z]\w+|sous|le)){0,3}_:?_"
+    rf"(?:{NUMBER_SIGN}_)?(?:[\d./-]+_(?:,|et|à)_)*$"
 )
 _LOOK_BACK = 60  # characters before a number or date in which its statute or court is named
 
@@ -120,6 +114,7 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
         "common",
         FiguresLed(
             rf"{NOT_INSIDE}(?:(?P<request>\d{{7}}(?=/\d)|(?:\d{{6,7}}|\d{{3}}[ .\u00a0\u202f]\d{{3}}){NO_MORE})"
+            rf"|(?P<role>(?:19|20)\d{{8}}){NO_MORE}"
             rf"|(?P<pourvoi>\d\d[. \u00a0\u202f]\d\d[. \u00a0\u202f]?\d{{3}}){NO_MORE})"
             rf"(?!{BLANK}(?:\d|[€$%F]|euros?|francs?))"
         ),
@@ -176,18 +171,18 @@ def find_cases(text: str) -> list[Identifier]:
         if any(taken[start:end]):
             continue
         before = text[max(start - _LOOK_BACK, 0) : start]
-        if kind != "ecli" and _OF_A_THING.search(before):
+        if kind != "ecli" and _OF_A_THING.pattern.search(before):
             continue
         with_dash = _WITH_DASH.fullmatch(match.group())
         unmistakable = kind == "pourvoi" and not with_dash
-        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_STATUTE.search(before):
+        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_STATUTE.pattern.search(before):
             continue
         if kind in ("number", "rg") and _is_range_of_years(re.sub(r".*?(?=\d)", "", match.group(), count=1)):
             continue
         if with_dash:
-            if _ROLE_BEFORE.search(before):
+            if _ROLE_BEFORE.pattern.search(before):
                 kind = "rg"
-            elif _SIGN_BEFORE.search(before) or _YEAR_BEFORE.search(before):
+            elif _SIGN_BEFORE.pattern.search(before) or _YEAR_BEFORE.search(before):
                 kind = {"judicial": "rg", "administrative": "request"}.get(_last_court(text, start), kind)
         elif kind == "common":
             kind = str(match.lastgroup)
@@ -200,24 +195,18 @@ def find_cases(text: str) -> list[Identifier]:
 
 _WITH_DASH = re.compile(rf"\d\d{DASH}\d{{1,5}}")
 # The court named last before a number tells what it numbers: "TJ Rennes, 6 juin 2026, n° 26-00038".
-_COURT_BEFORE = re.compile(
-    spaced(
-        r"(?<!\w)(?:(?P<judicial>(?-i:CA|TJ|TGI|TI|CPH|TASS|JEX|JAF)(?!\w)|cours? d['’]_app(?:el|\.)|C\. app\.|"
-        r"tribuna(?:l|ux) (?:judiciaires?|de (?:grande instance|commerce|proximité)|d['’]_instance)|"
-        r"conseils? (?:de|des) prud['’]hommes|cons\. prud['’]?h?\.|T\. com\.)|"
-        r"(?P<administrative>(?-i:TA)(?!\w)|tribuna(?:l|ux) administratifs?)|"
-        r"(?P<cassation>pourvois?|cass(?:\.|ation|(?!\w))|cour de cass|(?-i:Soc|Civ|Com|Crim)(?:\.|(?!\w))|"
-        r"[1-3](?:re|e|[eè]re|[eè]me) civ|ass\. plén|ch\. mixte)|(?P<other>(?-i:CE|CAA)(?!\w)|"
-        r"conseil d['’]_[ée]tat|cours? administratives?|cons\. const|conseil constitutionnel|QPC))"
-    ),
-    re.IGNORECASE,
+_COURT_BEFORE = Scan(
+    r"(?<!\w)(?:(?P<judicial>(?-i:CA|TJ|TGI|TI|CPH|TASS|JEX|JAF)(?!\w)|cours? d['’]_app(?:el|\.)|C\. app\.|"
+    r"tribuna(?:l|ux) (?:judiciaires?|de (?:grande instance|commerce|proximité)|d['’]_instance)|"
+    r"conseils? (?:de|des) prud['’]hommes|cons\. prud['’]?h?\.|T\. com\.)|"
+    r"(?P<administrative>(?-i:TA)(?!\w)|tribuna(?:l|ux) administratifs?)|"
+    r"(?P<cassation>pourvois?|cass(?:\.|ation|(?!\w))|cour de cass|(?-i:Soc|Civ|Com|Crim)(?:\.|(?!\w))|"
+    r"[1-3](?:re|e|[eè]re|[eè]me) civ|ass\. plén|ch\. mixte)|(?P<other>(?-i:CE|CAA)(?!\w)|"
+    r"conseil d['’]_[ée]tat|cours? administratives?|cons\. const|conseil constitutionnel|QPC))"
 )
-_ROLE_BEFORE = re.compile(spaced(rf"(?<!\w){_ROLE}\Z"), re.IGNORECASE)
-_SIGN_BEFORE = re.compile(
-    spaced(
-        rf"(?<!\w)(?:{NUMBER_SIGN}|requ[êe]te|req\.|affaire)_(?:[A-Z]{BLANK}?)?(?:[\d .]{{6,9}}_(?:,|et|à)_){{0,9}}\Z"
-    ),
-    re.IGNORECASE,
+_ROLE_BEFORE = Scan(rf"(?<!\w){_ROLE}\Z")
+_SIGN_BEFORE = Scan(
+    rf"(?<!\w)(?:{NUMBER_SIGN}|requ[êe]te|req\.|affaire)_(?:[A-Z]{BLANK}?)?(?:[\d .]{{6,9}}_(?:,|et|à)_){{0,9}}\Z"
 )
 _YEAR_BEFORE = re.compile(r"\d{4}, ?\Z")
 _CONTEXT = 100  # characters before a number in which its court is named
@@ -225,15 +214,20 @@ _CONTEXT = 100  # characters before a number in which its court is named
 
 def _is_case(kind: str, text: str, start: int, before: str) -> bool:
     """Is a number of a common form one of a case: is it signed, or after a date, and its court named?"""
-    if _SIGN_BEFORE.search(before):
-        return kind == "request" or _last_court(text, start) == "cassation"
+    if kind == "role" and _ROLE_BEFORE.pattern.search(before):
+        return True
+    if _SIGN_BEFORE.pattern.search(before):
+        needed = {"pourvoi": "cassation", "role": "judicial"}.get(kind)
+        return needed is None or _last_court(text, start) == needed
     return bool(_YEAR_BEFORE.search(before)) and _last_court(text, start) in ("administrative", "other")
 
 
 def _last_court(text: str, start: int) -> str:
     """Return what kind of court is named last before a number, in its sentence; empty if none is."""
     before = text[max(start - _CONTEXT, 0) : start].rpartition(";")[2].rpartition("\n\n")[2]
-    return next((match.lastgroup for match in reversed([*_COURT_BEFORE.finditer(before)]) if match.lastgroup), "")
+    return next(
+        (match.lastgroup for match in reversed([*_COURT_BEFORE.pattern.finditer(before)]) if match.lastgroup), ""
+    )
 
 
 def decision_identifiers(number: str, nature: str) -> list[Identifier]:
@@ -318,6 +312,7 @@ _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
     "series": _read_series,
     "rg": _read_role,
     "request": _read_request,
+    "role": _read_request,
     "number": lambda match: (("number", value) for value in _split_joined_numbers(_constitutional(match.group()))),
 }
 
