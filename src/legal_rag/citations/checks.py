@@ -344,6 +344,11 @@ _REJECTED = re.compile(
     r"\b(?:rejett|rejet|écart|réfut|repouss|désavou|désapprouv|contredi|invalid|censur|infirm|cass|annul|nie|dément|condamn)\w* (?:\w+ ){0,3}?(?:(?P<argument>l['’](?:idée|argument|affirmation|analyse|interprétation|allégation)|la (?:thèse|prétention|demande)|le (?:moyen|grief|raisonnement))"
     r"|la (?:solution|règle|position|formule)|le (?:principe|motif)|les (?:juges|motifs)|la cour d['’]appel|les motifs|que\b|qu['’])[^.;:“”]{0,80}(?:que|qu['’]|selon|retenu|jugé|énoncé|considéré|estimé|:|tir)"
 )
+# "n'a jamais jugé que": right before the quotation.
+_NEVER_SAID = re.compile(
+    rf"\b(?:n['’](?:a|ont|avait|avaient)|ne)\s(?:\w+\s){{0,2}}?(?:pas|jamais|nullement|point|guère)\s(?:\w+\s){{0,2}}?{_SAYS}[^.;:“”«]{{0,80}}\Z"
+)
+_HAD_SAID = re.compile(rf"\bav(?:ait|aient)\s(?:\w+\s){{0,2}}?{_SAYS}")  # the decision below is told in the pluperfect
 _NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
 _MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
 _IMPLIED = {CASSATION: frozenset({ANNULATION}), INFIRMATION: frozenset({ANNULATION})}  # "casse et annule"
@@ -362,7 +367,7 @@ _CLAIMED = re.compile(
     r"(?<!à )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)\b|all[èé]gu(?:e|ent|ait)|reproch(?:e|ent|ait)|affirm(?:e|ent|ait)|fait grief)\b[^;]{0,400}\Z|\balors (?:que|qu['’])[^;]{0,600}\Z"
 )
 _COURT = re.compile(
-    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}(?:(?! dans | de l)[^.;:“”]){{0,20}} (?:la cour|la juridiction|le conseil)"
+    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute|\w+ chambre|chambre)|l['’]arrêt|le conseil)|\b{_SAYS}(?:(?! dans | de l)[^.;:“”]){{0,20}} (?:la cour|la juridiction|le conseil)"
 )
 # How words end that lead into the quotation after them: "juge que", "selon l'article 4,"; others are a sentence of their own.
 _LEADS = re.compile(
@@ -638,8 +643,8 @@ class SurroundingsCheck:
         return self._source.lower[sentence : place[0]]
 
     def is_denied_report(self) -> bool:
-        """Does the claim say that the decision does not say what is quoted?"""
-        return _DENIED_REPORT.search(self._clauses_around(0)[0]) is not None
+        """Does the claim say that the court did not say what is quoted?"""
+        return _NEVER_SAID.search(self._clauses_around(0)[0]) is not None
 
     def wrong_speaker(self) -> bool:
         """Are the court's words attributed to a party or the court below?"""
@@ -665,7 +670,7 @@ class SurroundingsCheck:
     def other_speaker(self) -> str:
         """Return, in French, who speaks where the claim says that the court does; empty where it does, or is not said to."""
         before, after = self._clauses_around(0)
-        if _PARTY.search(before) or self._is_attributed_below(before):
+        if _PARTY.search(before) or self._is_attributed_below(before) or _HAD_SAID.search(before):
             return ""
         if not (_COURT.search(before) or _COURT.search(after)):
             return ""
