@@ -195,6 +195,8 @@ def test_a_sentence_that_quotes_nothing_needs_most_of_its_content_words(sentence
         ("[1] et [Source [a] [b]]]", "[1] et]"),
         ("[Source: FICTIF1, chars 0-41", "[Source non vérifiée: FICTIF1, chars 0-41]"),
         ("[Source: FICTIF1", "[Source: FICTIF1"),
+        ("[Source:  et ; [Source: INCONNU], chars 5-9", "Source:  et ;, chars 5-9"),
+        ("(Source: [Source: INCONNU], chars 5-9)", "Source:, chars 5-9)"),
         ("Ressource [Sourcehut] [Analyse]", "Ressource [Sourcehut] [Analyse]"),
     ],
 )

@@ -644,12 +644,12 @@ class SurroundingsCheck:
     def wrong_speaker(self) -> bool:
         """Are the court's words attributed to a party or the court below?"""
         before, place = self._clauses_around(0)[0], self._places[0]
-        speaks, led = self._source.court_speaks_at(place), self._words_before(place)
+        led = self._words_before(place)
         if _PARTY.search(before):
             sentence = self._source.lower[slice(*self._source.sentence_around(place))]
-            return speaks and not _CLAIMED.search(led) and "moyen" not in sentence
+            return not _CLAIMED.search(led) and "moyen" not in sentence and self._source.court_speaks_at(place)
         if self._is_attributed_below(before):
-            return speaks and "arrêt" not in led[-LED:]
+            return "arrêt" not in led[-LED:] and self._source.court_speaks_at(place)
         if warning := self.other_speaker():
             self._warnings.append(warning)
         return False

@@ -96,7 +96,8 @@ _DECISION_OF_DAY = re.compile(
 )
 _CASE_NAME = re.compile(
     r"\b(?:[Aa]rrêts?|[Jj]urisprudences?)\s(?:dite?s?\s)?(?:«\s?)?"
-    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?[A-ZÉ][a-zà-ÿ][\w'’-]+(?:\s[A-ZÉ][\w'’&-]+){0,2})"
+    r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?(?!F[SPD]?-|F[SP]\b|QPC|RG\b|CEDH|CJUE|CJCE|CE\b|CA\b|CAA\b|TA\b)"
+    r"(?:L['’])?[A-ZÉ][\wà-ÿ'’&-]{2,}(?:\s[A-ZÉ][\w'’&-]+){0,2})"
 )
 # What looks like a decision's number, of whatever form, or a year after an abbreviated court.
 _LOOKS_CITED = re.compile(

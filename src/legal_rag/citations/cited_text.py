@@ -25,7 +25,7 @@ class CitedText:
 
     def __init__(self, text: str, quoted: Sequence[Span]) -> None:
         """Take a text, and the spans set off as quotations without marks of their own."""
-        self.quotations = _with_blocks(text, find_quotations(text), quoted)
+        self.quotations = _with_blocks(find_quotations(text), text, quoted)
         self.plain = _UNFINISHED.sub(" ", _MARKS.sub(" ", text).replace("º", "°"))
         self.outside = _mask_quotations(self.plain, self.quotations)  # the text without what it quotes
         self.sentences = split_sentences(self.outside)
@@ -92,15 +92,17 @@ class CitedText:
         return self._named_starts[number] if number >= 0 else -1
 
 
-def _with_blocks(text: str, quotations: Sequence[Quotation], blocks: Iterable[Span]) -> list[Quotation]:
-    """Add what is set off as a quotation, unless it has quotation marks inside."""
+def _with_blocks(quotations: Sequence[Quotation], text: str, blocks: Iterable[Span]) -> list[Quotation]:
+    """Add what is set off as a quotation, unless most of it is in quotation marks of its own."""
     starts = [quotation.start for quotation in quotations]
-    alone = [
-        Quotation(start, end, text[start:end])
-        for start, end in blocks
-        if bisect_left(starts, start) == bisect_left(starts, end) and text[start:end].strip()
-    ]
-    return sorted([*quotations, *alone])
+    alone: list[Quotation] = []
+    dropped: set[Quotation] = set()
+    for start, end in blocks:
+        inside = quotations[bisect_left(starts, start) : bisect_left(starts, end)]
+        if 2 * sum(quotation.end - quotation.start for quotation in inside) < len(text[start:end].strip()):
+            alone.append(Quotation(start, end, text[start:end]))
+            dropped.update(inside)
+    return sorted([*(quotation for quotation in quotations if quotation not in dropped), *alone])
 
 
 def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:

@@ -1,7 +1,6 @@
 """Check and complete the citations of an answer."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -81,8 +80,8 @@ class Enrichment:
         marked: MarkedText,
         sources: SourceTexts,
         searched: Sequence[str],
-        seen: Container[str] | None = None,
-        pointed: Mapping[MarkedReference, str] = MappingProxyType({}),
+        seen: Container[str] | None,
+        pointed: Mapping[MarkedReference, str],
     ) -> None:
         """Take an answer without its markers; documents; ids `searched` for quotations without a correct marker.
 
@@ -166,23 +165,23 @@ class Enrichment:
 
     def _cite_unmarked(self) -> None:
         """Cite the quotations that no marker covers, where exactly one document has them."""
-        checked = iter(sorted((claim.start, claim.end) for claim, _ in self._claims))
-        span = next(checked, None)
-        for start, end in self._text.sentences:
-            while span and span[1] <= start:
-                span = next(checked, None)
-            if span is None or end <= span[0]:
-                self._cite_sentence(start, end)
+        covered = self._cover(claim for claim, _ in self._claims)
+        uncovered = (span for span in self._text.sentences if not any(covered[slice(*span)]))
+        for claim in (self._text.claim(*span) for span in uncovered):
+            if not claim.quotes or len(claim.quotations) > MOST_ANCHORS:
+                continue
+            citations = self._checker.sources_of(claim)
+            if len(citations) == 1 and self._check_seen(citations[0]).holds:
+                at = self._skip_closing_marks(self._plain.written(claim.quotations[-1].end))
+                self._placed.append(_Placed(at, citations[0], added=True))
+                self._claims.append((claim, True))
 
-    def _cite_sentence(self, start: int, end: int) -> None:
-        claim = self._text.claim(start, end)
-        if not claim.quotes or len(claim.quotations) > MOST_ANCHORS:
-            return
-        citations = self._checker.sources_of(claim)
-        if len(citations) == 1 and self._check_seen(citations[0]).holds:
-            at = self._skip_closing_marks(self._plain.written(claim.quotations[-1].end))
-            self._placed.append(_Placed(at, citations[0], added=True))
-            self._claims.append((claim, True))
+    def _cover(self, claims: Iterable[Claim]) -> bytearray:
+        """Mark the characters of the text that claims cover."""
+        covered = bytearray(len(self._text.plain))
+        for claim in claims:
+            covered[claim.start : claim.end] = b"\1" * (claim.end - claim.start)
+        return covered
 
     def _skip_closing_marks(self, offset: int) -> int:
         """Skip marks that close emphasis or code: a marker within would be part of it."""
@@ -192,22 +191,21 @@ class Enrichment:
 
     def _count_ungrounded(self) -> tuple[int, list[str]]:
         """Return the number of sentences that quote or state facts, and those that cite nothing that holds."""
-        held, failed = (_Ranges(claim for claim, holds in self._claims if holds is state) for state in (True, False))
+        held, failed = (
+            self._cover(claim for claim, holds in self._claims if holds is state) for state in (True, False)
+        )
         # A removed marker of an unknown document leaves its sentence without one.
-        places = [self._plain.place(at) for at in self._marked.removed_at if at]
-        removed = sorted(self._text.sentences[self._text.sentence_at(at)][0] for at in places if self._text.sentences)
+        places = [self._plain.place(at) for at in self._marked.removed_at if at and self._text.sentences]
+        removed = {self._text.sentence_at(at) for at in places}
         claims, ungrounded = 0, []
-        for start, end in self._text.sentences:
+        for number, (start, end) in enumerate(self._text.sentences):
             claim = self._text.claim(start, end)
             facts = [] if self._text.is_analysis(start) else [fact for fact in claim.facts if fact.kind in _TELLING]
             anchors: list[Quotation | Fact] = [*claim.quotations, *facts]
-            lost = bisect_left(removed, start) < bisect_left(removed, end) and not held.meet(start, end)
-            if not (anchors or lost or held.meet(start, end) or failed.meet(start, end)):
-                continue
-            claims += 1
-            ends = [at for anchor in anchors for at in (anchor.start, anchor.end - 1)]
-            missing = not all(held.meet(at, at + 1) for at in ends)
-            if lost or failed.meet(start, end) or missing:
+            is_held, has_failed = any(held[start:end]), any(failed[start:end])
+            lost = number in removed and not is_held
+            claims += bool(anchors or lost or is_held or has_failed)
+            if lost or has_failed or not all(held[anchor.start] and held[anchor.end - 1] for anchor in anchors):
                 ungrounded.append(_BLANK_BEFORE_STOP.sub("", claim.text).strip())
         return claims, ungrounded
 
@@ -220,19 +218,6 @@ class Enrichment:
             pieces += [piece, blank, format_marker(doc_id, start, end, verified=status != "unverified")]
             done = offset
         return "".join([*pieces, self._marked.plain[done:]])
-
-
-class _Ranges:
-    """Disjoint spans of claims."""
-
-    def __init__(self, claims: Iterable[Claim]) -> None:
-        spans = sorted((claim.start, claim.end) for claim in claims)
-        self._starts, self._ends = [start for start, _ in spans], [end for _, end in spans]
-
-    def meet(self, start: int, end: int) -> bool:
-        """Does one of them overlap a span?"""
-        number = bisect_left(self._starts, end) - 1
-        return number >= 0 and self._ends[number] > start
 
 
 UNSEEN = "Cette décision n'a été ni trouvée ni lue pour cette réponse."
@@ -274,17 +259,13 @@ class CitationEnricher:
         """
         checked, cut = _truncate_answer(text)
         sources = SourceTexts(self._documents)
-        names = DocumentNames(sources, read or ())
-        marked = take_out_markers(checked, names.document)
-        done = Enrichment(marked, sources, self._ids_to_search(marked, sources, read), seen, pointed).response()
+        marked = take_out_markers(checked, DocumentNames(sources, read or ()).document)
+        cited = (reference.doc_id for marker in marked.markers for reference in marker.references)
+        searched = list(dict.fromkeys([*(sources.all_ids() if read is None else read), *cited]))[:MOST_SEARCHED]
+        done = Enrichment(marked, sources, searched, seen, pointed).response()
         # Last, when no removed marker of a source, no tag and no escape can form another one.
         claims = [check_receipts(claim) for claim in done.ungrounded_claims]
         return done._replace(text=check_receipts(done.text, bears_out), ungrounded_claims=claims, cut=cut)
-
-    def _ids_to_search(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
-        cited = [reference.doc_id for marker in marked.markers for reference in marker.references]
-        others = sources.all_ids() if read is None else read
-        return list(dict.fromkeys([*others, *cited]))[:MOST_SEARCHED]
 
 
 def _truncate_answer(text: str) -> tuple[str, bool]:

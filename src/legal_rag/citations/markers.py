@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from legal_rag.base.text import Span, fold_text, normalized
@@ -17,16 +18,19 @@ _PLACE = (
 # What ends a reference: one place, or more of them. Only after a comma or a blank, and only the last in its text.
 PLACE_AT_END = re.compile(rf"(?:^|[,;:\s(])\s*{_PLACE}\s*\)?$", re.IGNORECASE)
 _HEAD = r"[*_]{0,2}(?:(?:cf\.?|voir|v\.|réf\.?|d['’]après)\s{1,3})?(?:Sources?\b|réf\.?(?=\s?:))[*_]{0,2}"
-HEAD = re.compile(
-    rf"^\s*{_HEAD}(?P<unverified>\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?\s*(?:[:=]|[–-](?=\s))?\s*", re.IGNORECASE
-)
+_UNVERIFIED = r"(?:\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?"
+HEAD = re.compile(rf"^\s*{_HEAD}{_UNVERIFIED}\s*(?:[:=]|[–-](?=\s))?\s*", re.IGNORECASE)
 NAMED_PLACE = re.compile(rf"(?:^|[,;\s])\s*{_WORD}\b\.?\s*[=:]?\s*\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*$", re.IGNORECASE)
 # Markers in other brackets, escaped, encoded or never closed; the marker itself has no brackets.
+_OPEN = r"(?:\\\[|[(\[（［【〔{⟦<]|&(?:#91|lbrack|lsqb);)"
+_INSIDE = r"[^()\[\]（）［］【】〔〕{}⟦⟧<>\n\\&]"
+_MARKED = rf"(?P<head>\s{{0,3}}{_HEAD}{_UNVERIFIED}\s{{0,3}}(?:[:=]|[–-](?=\s))){_INSIDE}"
 ODD_MARKER = re.compile(
-    rf"(?P<open>\\\[|[(\[（［【〔{{⟦<]|&(?:#91|lbrack|lsqb);)(?P<inside>(?P<head>\s{{0,3}}{_HEAD}(?:\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?"
-    rf"\s{{0,3}}(?:[:=]|[–-](?=\s)))[^()\[\]（）［］【】〔〕{{}}⟦⟧<>\n\\&]{{1,300}}?)(?P<close>\\?\]|[)）］】〕}}⟧>]|&(?:#93|rbrack|rsqb);|(?<=\d)(?=[ .;,]{{0,3}}(?:\n|\Z|\[)))",
+    rf"{_OPEN}(?P<inside>{_MARKED}{{1,300}}?)"
+    r"(?P<close>\\?\]|[)）］】〕}⟧>]|&(?:#93|rbrack|rsqb);|(?<=\d)(?=[ .;,]{0,3}(?:\n|\Z|\[)))",
     re.IGNORECASE,
 )
+_ODD_OPENING = re.compile(rf"{_OPEN}(?={_MARKED}{{0,300}}\Z)", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
 HEAD_CHARS = 60  # at either end of a bracket, enough to recognise a marker
@@ -120,20 +124,26 @@ class _MarkerReader:
             return
         self._removed.append(f"[{written}]")
         if self._pieces and isinstance(last := self._pieces[-1], str) and last not in "[]":
-            self._pieces[-1] = last.rstrip(BLANKS)
+            self._pieces[-1] = _ODD_OPENING.sub("", last.rstrip(BLANKS))
         self._pieces.append(None)
 
     def marked_text(self) -> MarkedText:
         plain, markers, removed_at, length = [], [], [], 0
-        for piece in self._pieces:
-            if isinstance(piece, str):
+        left = next((at for at in reversed(range(len(self._pieces))) if self._pieces[at] is None), 0)
+        # Without what was removed in it, a marker that is not closed could be completed: its bracket goes too.
+        opened = {at for at in self._opened if at < left}
+        for number, piece in enumerate(self._pieces):
+            if piece is None:
+                removed_at.append(length)
+            elif not isinstance(piece, str):
+                markers.append(Marker(length, piece))
+            elif number not in opened or not HEAD.match(self._following(number)):
                 plain.append(piece)
                 length += len(piece)
-            elif piece is None:
-                removed_at.append(length)
-            else:
-                markers.append(Marker(length, piece))
         return MarkedText("".join(plain), markers, self._removed, removed_at)
+
+    def _following(self, number: int) -> str:
+        return next((piece for piece in self._pieces[number + 1 : number + 3] if isinstance(piece, str)), "")
 
 
 def _normalise_brackets(text: str) -> str:
@@ -165,10 +175,9 @@ def _parse_references(inside: str, resolve: Callable[[str], str | None]) -> tupl
         place = PLACE_AT_END.fullmatch(part)
         if parsed := list(_parse_reference(part, resolve)):
             references += parsed
-        elif place and references and references[-1].place is None:
-            references[-1] = MarkedReference(references[-1].doc_id, _parse_place(place))
         elif place and references:
-            references.append(MarkedReference(references[-1].doc_id, _parse_place(place)))
+            last = references[-1] if references[-1].place else references.pop()
+            references.append(MarkedReference(last.doc_id, _parse_place(place)))
         elif part:
             unknown.append(part)
     return references, unknown
@@ -206,32 +215,27 @@ class DocumentNames:
     def __init__(self, sources: SourceTexts, read: Sequence[str]) -> None:
         """Take the documents, and the ids of those whose titles are known as names."""
         self._sources, self._read_ids = sources, read
-        self._titles: dict[str, str | None] | None = None
 
     def document(self, name: str) -> str | None:
         """Return the id of the document that a name refers to, or None."""
         bare = name.strip(" «»“”\"'*`<>()")
-        for candidate in dict.fromkeys((name, bare)):
-            if candidate and self._sources.get(candidate):
-                return candidate
         try:
             doc_id, _ = parse_chunk_id(bare)
         except ValueError:
             doc_id = ""
-        if doc_id and self._sources.get(doc_id):
-            return doc_id
-        return self._ids_by_title().get(fold_text(_LEAD.sub("", bare))) if self._ids_by_title() else None
+        known = (candidate for candidate in (name, bare, doc_id) if candidate and self._sources.get(candidate))
+        return next(known, None) or self._ids_by_title.get(fold_text(_LEAD.sub("", bare)))
 
+    @cached_property
     def _ids_by_title(self) -> Mapping[str, str | None]:
-        """Return the ids of the documents read by their folded titles; None for a title that two of them have."""
-        if self._titles is None:
-            self._titles = {}
-            for source in filter(None, map(self._sources.get, self._read_ids)):
-                self._titles.setdefault(fold_text(source.doc_id), source.doc_id)
-                if len(source.title) >= SHORTEST_TITLE:
-                    title = fold_text(source.title)
-                    self._titles[title] = source.doc_id if title not in self._titles else None
-        return self._titles
+        """The ids of the documents read by their folded titles; None for a title that two of them have."""
+        titles: dict[str, str | None] = {}
+        for source in filter(None, map(self._sources.get, self._read_ids)):
+            titles.setdefault(fold_text(source.doc_id), source.doc_id)
+            if len(source.title) >= SHORTEST_TITLE:
+                title = fold_text(source.title)
+                titles[title] = source.doc_id if title not in titles else None
+        return titles
 
 
 class _Skeleton(dict[int, str]):

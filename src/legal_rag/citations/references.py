@@ -100,13 +100,11 @@ def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
 
 
 def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
-    """Yield the laws and decrees that are named, without those of whose articles one is named."""
     statutes = find_statutes(text.plain, list(text.dates.values()), text.texts)
-    of_articles = {article.text_start for article in find_article_citations(text.plain, text.texts)}
     for law, namesakes in groupby(statutes, key=lambda law: (law.start, law.end)):
         named = list(namesakes)
         is_law = named[0].nature in ("loi", "ordonnance", "décret") and not text.in_quotation(law[0])
-        if is_law and law[0] not in of_articles:
+        if is_law:
             days = text.days_in(*law)
             keys = tuple(statute.key for statute in named)
             yield StatedLaw(law[0], law[1], keys, text.dates[days[0]] if days else None)

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
@@ -246,7 +246,8 @@ class SourceText:
         return _letters_of(self.content)
 
     def _spans_in_order(self, parts: Sequence[ClaimPart]) -> list[Span]:
-        if not all(letters in self._letters for part in parts for letters in _needle(part.text).letters):
+        words = chain.from_iterable(_needle(part.text).words for part in parts)
+        if not all(word in self.lower or _letters_of(word) in self._letters for word in words):
             return []
         runs = [(hit, hit) for hit in self._find_spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far
         for before, part in pairwise(parts[:MOST_PARTS]):
@@ -300,7 +301,7 @@ class SourceText:
         return self.content.translate(_CAPITALS) if _ACCENTED_CAPITAL.search(self.content) else self.content
 
     def _search_spans(self, passage: str, content: str, lower: str) -> list[Span]:
-        squeezed, words, _ = _needle(passage)
+        squeezed, words = _needle(passage)
         present = [word for word in words if word in lower]
         rare = min(present[:KEYS_TRIED], key=lower.count, default="")
         around = SLACK + 2 * len(squeezed)
@@ -395,14 +396,12 @@ class _Needle(NamedTuple):
 
     squeezed: str
     words: list[str]  # those that squeezing leaves unchanged, the longest first
-    letters: list[str]  # of these words, as `_letters_of` gives them
 
 
 @lru_cache(1024)
 def _needle(passage: str) -> _Needle:
     words = set(_KEY.findall(_MAY_BE_ONE.sub(" ", fold(passage).text))) - _SPELT_OTHERWISE
-    longest = sorted(words, key=lambda word: (-len(word), word))
-    return _Needle(_squeeze(passage).text, longest, list(map(_letters_of, longest)))
+    return _Needle(_squeeze(passage).text, sorted(words, key=lambda word: (-len(word), word)))
 
 
 def _letters_of(text: str) -> str:

@@ -60,12 +60,14 @@ NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # reported for one quotation
 HEADING = 1500  # characters of a text in which it gives its own case's number
+LEAST_RULE = 40  # characters of a quotation that states a rule, and not a term
 LIST_GAP = 60  # characters between two sources given together
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
+_CUT_AT_END = re.compile(r"(?:\.{3}|…)\W*$")
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
 # The court whose numbers are of a kind.
 _COURT_OF_KIND = {
@@ -119,9 +121,12 @@ class _Verifier:
         if quotations and not any(corpus.has_words for corpus in self._shelf.corpora.values()):
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
-        references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
         laws = self._limit_items(stated.laws, MAX_REFERENCES, "lois et décrets cités")
-        references += map(self._verify_law, laws)
+        named = {key for law in laws for key in law.keys}
+        # An article of a law that no Library holds is reported by its law.
+        articles = [one for one in articles if one.code not in named or self._articles.holds_code(one.code)]
+        references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
+        references += [self._verify_law(law) for law in laws if not any(map(self._articles.holds_code, law.keys))]
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
@@ -297,24 +302,26 @@ class _Verifier:
     def _verify_article(self, stated: StatedArticle) -> Reference:
         code = stated.code
         if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
-            reason = f"Le texte ne dit pas de quel code est cet article (peut-être du {code})."
+            reason = f"Le texte ne dit pas de quel code est cet article (peut-être {_of(code)})."
             return self._keep(stated, [], self._report(stated, "unread", reason))
         if not self._articles.holds_code(code):
-            return self._keep(stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article du {code}."))
+            return self._keep(
+                stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article {_of(code)}.")
+            )
         if versions := self._articles.of(stated):
             force = force_in_french(versions[0]) if len(versions) == 1 else f"{len(versions)} versions"
-            reason = f"Article du {code} dans l'index{f' ({force})' if force else ''}."
+            reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
         if others := self._articles.versions(code, stated.value):
             nearest = tuple(
                 self._shelf.nearest(held, force_in_french(held) or "d'une autre version") for held in others[:3]
             )
-            reason = f"L'index a cet article du {code}, mais pas dans la version citée."
+            reason = f"L'index a cet article {_of(code)}, mais pas dans la version citée."
         else:
             near = self._articles.near(code, stated.value)
             nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
-            reason = f"Absent de l'index, qui a d'autres articles du {code}."
+            reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
 
     # Laws
@@ -395,13 +402,14 @@ class _Verifier:
         self, stated: StatedQuotation, held: Held, span: Span, inside: Span | None, point: int
     ) -> Iterator[Correction]:
         text = self._shelf.text(held)
-        if inside and not _is_within(span, inside):
+        if point and text.points and not (inside and _is_within(span, inside)):
             right = next((number for number, place in text.points.items() if _is_within(span, place)), None)
             yield Correction("point", str(point), str(right) if right else "hors des paragraphes numérotés")
         if (said := self._check_around(stated, held, span)) is not None:
             yield said
         rest = held.document.content[span[1] : span[1] + 120]
-        if _EXCEPTED.match(rest) and _CLOSES_SENTENCE.match(self.text, stated.end) and len(stated.words) >= 40:
+        ends = _CLOSES_SENTENCE.match(self.text, stated.end) and not _CUT_AT_END.search(stated.words)
+        if ends and _EXCEPTED.match(rest) and len(stated.words) >= LEAST_RULE:
             yield Correction("words", "citation coupée avant une exception", " ".join(rest.split()[:12]))
 
     def _check_around(self, stated: StatedQuotation, held: Held, span: Span) -> Correction | None:
@@ -546,6 +554,15 @@ def _family(doc_id: str) -> str:
     """Return what ids of one database share: 'JURITEXT', or their length."""
     letters = re.match(r"[A-Z]+(?=\d+$)", doc_id)
     return letters.group() if letters else str(len(doc_id))
+
+
+def _of(text: str) -> str:
+    """Write "du code du travail", "de la loi n° 85-677", "de l'arrêté du 3 mars 2016"."""
+    noun = text.lower()
+    if noun.startswith(("ordonnance", "arrêté")):
+        return f"de l'{text}"
+    feminine = noun.startswith(("loi", "convention", "charte", "constitution", "déclaration", "directive"))
+    return f"{'de la' if feminine else 'du'} {text}"
 
 
 def _is_roll_number(stated: StatedDecision) -> bool:
