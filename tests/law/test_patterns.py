@@ -436,6 +436,14 @@ def test_a_sum_beside_one_that_another_overlaps_is_kept():
         "L. 1-1-1-1-1",
         "1 000 ",
         "vingt et ",
+        "n° 498765, ",
+        "C. civ., art. 1240 et ",
+        "1240 C. civ. ",
+        "article L. 1, 2°, al. 3, et ",
+        "annexe 1 du code civil, ",
+        "TC, n° ",
+        "pièce n° 12-04.500, ",
+        "l'article 9 du même code, ",
     ],
 )
 def test_references_are_found_in_time_linear_to_the_text(text):

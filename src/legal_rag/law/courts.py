@@ -259,9 +259,9 @@ def find_cited_courts(text: str) -> list[Span]:
 
     A chamber that a text names in full, "la chambre sociale", is found alone too.
     """
-    named = [*find_courts(text), *find_short_courts(text)]
+    named = {*find_courts(text), *find_short_courts(text)}
     ends = {end for _, end in named}  # of courts with their towns
-    named += [match.span() for match in _TOWN_ALONE.finditer(text) if match.end() not in ends]
+    named |= {match.span() for match in _TOWN_ALONE.finditer(text) if match.end() not in ends}
     courts: list[Span] = []
     for start, end in sorted([*named, *find_formations(text)], key=lambda span: (span[0], -span[1])):
         if courts and start < courts[-1][1]:

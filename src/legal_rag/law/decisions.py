@@ -231,10 +231,10 @@ def _last_court(text: str, start: int) -> str:
     )
 
 
-def decision_identifiers(number: str, nature: str) -> list[Identifier]:
+def decision_identifiers(number: str, nature: str, juridiction: str = "") -> list[Identifier]:
     """Parse the column with a decision's own number or numbers, and the court's series in `nature`.
 
-    A number of unknown form is kept unchanged, with kind 'number'.
+    A number of unknown form is kept unchanged, with kind 'number'; `juridiction` tells whose "4987" is.
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
@@ -243,7 +243,7 @@ def decision_identifiers(number: str, nature: str) -> list[Identifier]:
             for match in _NUMBER.finditer(number)
             for value in _split_joined_numbers(_constitutional(match.group()))
         ]
-    if _OF_CONFLICTS.match(number):
+    if _OF_CONFLICTS.match(number) or (number.strip().isdecimal() and "conflits" in juridiction.lower()):
         number = f"Tribunal des conflits, n° {number.strip()}"
     elif _SLASHED.match(number):
         number = f"RG {number}"
