@@ -114,6 +114,7 @@ def test_a_header_between_two_lines_of_a_sentence_is_taken_out():
     ("text", "read", "calls"),
     [
         ("(n° 18/01234).3 Suite", "(n° 18/01234). Suite", ["3"]),
+        ("n°&nbsp;17-31.442 de R&D", "n°\u00a017-31.442 de R&D", []),
         ("n° 17-31.442¹ et 500 m²", "n° 17-31.442 et 500 m²", ["1"]),
         (
             "n° 17-31.442[^a].\n\n[^a]: Cass. soc., 12 mars\n    2019.",

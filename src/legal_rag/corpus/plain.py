@@ -56,6 +56,7 @@ _EMPHASIS = re.compile(
 _PAGE_OF_HTML = re.compile(
     r"\s*<(?:!doctype|html|head|body|p|div|h[1-6]|table|ul|ol|article|section)[\s>]", re.IGNORECASE
 )
+_CHARACTER = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")  # "&nbsp;"
 _PARAGRAPHS = frozenset({"p", "div", "hr", "center"})
 _TAG = re.compile(
     r"</?(a|abbr|b|br|blockquote|center|cite|code|del|div|em|font|hr|i|ins|mark|p|q|s|small|span|strong|sub|sup|u)"
@@ -80,6 +81,7 @@ def paper_of_text(text: str) -> Paper:
     text = re.sub(r"\xad[ \t]*\n[ \t]*", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     if _TAG.search(text):
         text = _without_tags(text)
+    text = _CHARACTER.sub(lambda match: unescape(match.group()), text)
     text = displayed(text.translate(_LINE_ENDS))
     text = _ESCAPE.sub(r"\1", _EMPHASIS.sub(lambda match: match["strong"] or match["star"] or match["bar"], text))
     is_mail = _is_mail(text.split("\n"))
@@ -105,7 +107,7 @@ def _without_tags(text: str) -> str:
     text = re.sub(r"<sup>\s*(\d{1,3})\s*</sup>", r"[^\1]", text, flags=re.IGNORECASE)
     block = re.compile(r"<blockquote(?:\s[^<>]*)?>((?:(?!<blockquote).)*?)</blockquote>", re.IGNORECASE | re.DOTALL)
     text = block.sub(lambda match: "\n\n> " + match[1].strip().replace("\n", "\n> ") + "\n\n", text)
-    return unescape(_TAG.sub(lambda match: "\n\n" if match[1].lower() in _PARAGRAPHS else "", text))
+    return _TAG.sub(lambda match: "\n\n" if match[1].lower() in _PARAGRAPHS else "", text)
 
 
 def _is_mail(lines: list[str]) -> bool:
