@@ -170,7 +170,7 @@ def _objection_to(
 ) -> str:
     """Return why the quotations of a claim (those in `part`) do not bear out its own words; '' if they do."""
     own, is_beside = claim.own_words, _is_sentence_beside(claim)
-    topic = Topic(own, [quotation.text for quotation in claim.quotations], source, spans, _facts_to_find(own, source))
+    topic = Topic(claim, source, spans, _facts_to_find(own, source))
     if topic.is_formal:
         return "" if topic.stands_there() else OFF_TOPIC
     there = " ".join(source.content[slice(*span)] for span in _sentences_at(source, spans))
@@ -321,7 +321,7 @@ _REJECTED = re.compile(
 )
 _NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
 _MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
-_IMPLIED = {CASSATION: frozenset({ANNULATION}), INFIRMATION: frozenset({ANNULATION})}  # "casse et annule"
+_IMPLIED = {CASSATION: {ANNULATION}, INFIRMATION: {ANNULATION}}  # "casse et annule"
 _ATTRIBUTED_ELSEWHERE = re.compile(
     r"(?:cour d['’]appel|juges? du fond|premiers juges|tribunal|conseil de prud['’]hommes|arrêt attaqué|jugement|qui|ayant|avait|avaient|demand\w+|tendant|pour)\b[^.;:“”]{0,60}\Z"
 )
@@ -523,23 +523,19 @@ class SurroundingsCheck:
         return bool(re.match(rf"[^.;:“”]{{0,40}}?\b(?:a |avait |ayant )?{_SAYS}", behind))
 
     def _wrong_outcome(self) -> bool:
-        matches = list(REPORTED.finditer(self._frame_without_courts))
-        if not matches:
-            return False
-        outcome = self._source.outcome
-        for match in matches:
-            stated = Outcome(kinds_of(match.group(), reported=True), "")
-            denied = _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()])
-            if denied:
+        for match in REPORTED.finditer(self._frame_without_courts):
+            stated, outcome = Outcome(kinds_of(match.group(), reported=True), ""), self._source.outcome
+            if _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()]):
                 if stated.kinds & outcome.kinds:
                     return True
                 continue
             other = _ATTRIBUTED_ELSEWHERE.search(self._frame[max(0, match.start() - 80) : match.start()])
-            if stated.kinds & (outcome.kinds | _IMPLIED.get(next(iter(outcome.kinds), ""), frozenset())) and not other:
-                continue
-            main = stated.kinds & _MAIN and outcome.kinds
-            if not other and (stated.opposes(outcome) or main):
-                return True
+            known = outcome.kinds.union(*(_IMPLIED.get(kind, ()) for kind in outcome.kinds))
+            if not other:
+                if stated.kinds & known:
+                    continue
+                if stated.opposes(outcome) or (stated.kinds & _MAIN and outcome.kinds):
+                    return True
             stem = match.group()[:5]
             if any(stem in self._source.lower[slice(*span)] for span in self._near_spans):
                 continue

@@ -41,13 +41,10 @@ _OF_OUTCOME = content_stems(
 class Topic:
     """What a claim says itself, and whether its quotations speak of it."""
 
-    def __init__(
-        self, own: Claim, quoted: Sequence[str], source: SourceText, places: Sequence[Span], facts: Sequence[Fact]
-    ) -> None:
-        """Take a claim without its quotations; all that it quotes; where it quotes `source`; its facts that are not
-        about the decision as such.
-        """
-        self._own, self._quoted, self._source, self._places, self._facts = own, quoted, source, places, facts
+    def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], facts: Sequence[Fact]) -> None:
+        """Take a claim; where it quotes `source`; its facts that are not about the decision as such."""
+        self._own, self._quotations = claim.own_words, claim.quotations
+        self._source, self._places, self._facts = source, places, facts
 
     def is_spoken_of(self, *, is_sentence: bool) -> bool:
         """Is too little said, or do the quotations speak of it? `is_sentence`: it does not lead into them."""
@@ -106,7 +103,7 @@ class Topic:
         near = {number - begin for start, end in numbers for number in range(max(start - 1, 0), end + 1)}
         weights = {stem: _weight(stem, sentences) for stem in said}
         total = sum(weights.values())
-        quoted = _union(map(content_stems, self._quoted))
+        quoted = _union(content_stems(quotation.text) for quotation in self._quotations)
         held = _held(weights, quoted, _union(sentences[number] for number in near if 0 <= number < len(sentences)))
         stated = FACT * sum(any(self._source.states(fact, *place) for place in self._places) for fact in self._facts)
         if held + stated >= ENOUGH * (total + stated):
