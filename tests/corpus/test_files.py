@@ -60,6 +60,7 @@ def test_html_is_read_without_its_tags_and_a_docx_with_its_footnotes(tmp_path):
         ("secret.pdf", lambda path: write_pdf(path, password="x"), r"secret\.pdf: encrypted"),
         ("damaged.docx", b"PK\x03\x04" + b"x" * 500, "unreadable DOCX"),
         ("a.docx", lambda path: write_zip(path, "w", "hello.txt", "x"), "no Word document"),
+        ("a.rtf", b"{\\rtf1 " + b"x" * 500, "RTF"),
         ("old.doc", b"\xd0\xcf\x11\xe0" + b"x" * 500, "encrypted, or an old Word document"),
     ],
 )

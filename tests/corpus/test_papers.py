@@ -128,12 +128,27 @@ def test_the_number_of_a_note_is_no_part_of_a_reference(text, read, calls):
     assert not paper.places or paper.place_of(paper.text.index("Cass")) == "note a"
 
 
+def test_html_within_markdown_is_read_as_it_is_shown():
+    text = "Dit :\n<blockquote>\nle bail est\ndû</blockquote>\net <q>la prime</q><!-- caché --> "
+    paper = paper_of_text(f"{text}n<sup>o</sup> 17-31.442<sup>4</sup> &amp; <X>")
+    assert paper.text == "Dit :\n\nle bail est dû\n\net «\u00a0la prime\u00a0» n° 17-31.442 & <X>"
+    assert [paper.text[start:end] for start, end in paper.quoted] == ["le bail est dû"]
+    assert [call.name for call in paper.calls] == ["4"]
+
+
 def test_block_quotations_are_known_but_for_what_an_email_answers():
     paper = paper_of_text("La Cour juge :\n\n> la prime\n> est due\n\nEt aussi :\n\n    le bail\n\nFin.")
     assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime est due", "le bail"]
     mail = paper_of_text("De : A\nÀ : B\nObjet : arrêt\n\nOui.\n> > la prime (Cass.\n> > soc.) est due\n> Non.")
     assert mail.text == "De : A\nÀ : B\nObjet : arrêt\n\nOui.\n\nla prime (Cass. soc.) est due\n\nNon."
     assert mail.quoted == ()
+
+
+def test_what_is_not_seen_is_not_read():
+    assert (
+        paper_of_text("n° 17\u200b-31.442\ufeff, consé\xad\nquence, ١٢ mars").text
+        == "n° 17-31.442, conséquence, 12 mars"
+    )
 
 
 def test_line_ends_of_unicode_are_line_ends_and_u0085_is_an_ellipsis():
@@ -347,11 +362,10 @@ RIGHT = (
 )
 
 
-def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path):
-    numbers = column(40, 700, *"1234")
-    texts = [
-        text for row in zip(numbers, column(60, 700, *LEFT), column(320, 700, *RIGHT), strict=True) for text in row
-    ]
+@pytest.mark.parametrize("lower", [0, 4, 7])
+def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path, lower):
+    columns = column(40, 700, *"1234"), column(60, 700, *LEFT), column(320, 700 - lower, *RIGHT)
+    texts = [text for row in zip(*columns, strict=True) for text in row]
     paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
     assert paper.text == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
     assert paper.notices == ()
@@ -373,6 +387,19 @@ def test_the_cells_of_a_table_stay_side_by_side(tmp_path):
         (60 + 150 * at, 700 - 20 * row, 10, cell) for row, line in enumerate(cells) for at, cell in enumerate(line)
     ]
     assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text == "\n".join(map("\t".join, cells))
+
+
+def test_a_cell_of_several_lines_is_read_whole(tmp_path):
+    lines = [("Cour de cassation,", "12 mars 2019", "n'entre pas dans"), ("chambre sociale", "", "l'assiette")]
+    lines += [("CA Douai", "21 juin 2017", "Rejet"), ("CE", "3 juin 2021", "Rejet")]
+    texts = [
+        (60 + 150 * at, 700 - 14 * row, 10, cell) for row, cells in enumerate(lines) for at, cell in enumerate(cells)
+    ]
+    assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text.split("\n") == [
+        "Cour de cassation, chambre sociale\t12 mars 2019\tn'entre pas dans l'assiette",
+        "CA Douai\t21 juin 2017\tRejet",
+        "CE\t3 juin 2021\tRejet",
+    ]
 
 
 def test_columns_that_may_be_a_table_are_told(tmp_path):

@@ -184,6 +184,16 @@ def test_a_court_of_appeal_says_in_its_head_what_it_rules_on(head, number):
     assert rulings(row, content=other) == set()  # the two do not agree
 
 
+def test_the_cour_de_cassation_names_the_parties_before_the_decision_below():
+    below = "contre le jugement rendu le 1er août 2016 par le tribunal d'instance de Maubeuge, dans le litige."
+    content = (
+        f"Statuant sur le pourvoi formé par l'union CGT, dont le siège est [...],\n\n{below}\n\nREJETTE le pourvoi ;"
+    )
+    assert rulings(CASSATION, content=content, solution="Rejet") == {
+        ("SOC", "upholds", "instance maubeuge 2016-08-01 @SOC")
+    }
+
+
 def test_the_council_of_state_rules_on_the_decision_that_it_was_asked_to_annul():
     assert rulings(COUNCIL) == {("CE", "upholds", "caa nantes 2020-05-14 19NT04321")}
     annulled = COUNCIL["content"].replace(

@@ -21,7 +21,7 @@ COURTS = (
     *("CE, 5e et 6e ch. réun.", "CE, 5e-6e ch. réun.", "CE, 9e et 10e ss-sect. réun.", "CE, 10e/9e SSR", "CE, réf."),
     *("TJ Rennes", "TJ Paris, 18e ch., 2e sect.", "TGI Paris, ord. réf.", "T. com. Paris, 15e ch.", "TC Paris"),
     *("TC", "TdC", "T. confl.", "Trib. confl.", "Tribunal des conflits", "TA Rennes, 3e ch.", "CAA Nantes"),
-    *("JEX Paris", "CAA de Lyon", "TGI du Mans"),
+    *("JEX Paris", "CAA de Lyon", "TGI du Mans", "CPH Lyon, sect. encadrement"),
     *("Cons. const.", "C. comptes", "JAF Lyon", "TASS Bobigny", "CEDH, gr. ch.", "CJUE, gde ch."),
 )  # fmt: skip
 
@@ -41,8 +41,27 @@ def test_two_letters_are_the_conseil_constitutionnel_before_its_number(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "court"),
+    [
+        ("Paris, 4 mars 2020, n° 17/08123", "Paris"),
+        ("Lyon, ch. soc., 4 mars 2020, RG n° 17/08123", "Lyon, ch. soc."),
+        ("Aix-en-Provence, 4 mars 2020, n° 17-08123", "Aix-en-Provence"),
+    ],
+)
+def test_a_town_before_day_and_roll_number_is_its_court_of_appeal(text, court):
+    assert [text[start:end] for start, end in find_cited_courts(text)] == [court]
+    assert parse_court(court).types == {"appel"}
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        *(
+            "Paris, le 4 mars 2020",
+            "Fait à Paris, 4 mars 2020",
+            "Paris, 4 mars 2020, n° 123456",
+            "à Lyon, 3 mai 2010, 12/2",
+        ),
         *("art. 1240 C.C., 3 mai 2010", "JCP G 2019, 345", "la société Com a dit", "le ch. 3 du livre", "soc, 12 mars"),
         *("ce 3 mai 2010", "Selon la 4e ch. Paris", "la société CC, le 3 mai", "Req. 12 mars 2019", "Soc. gén., 3 %"),
     ],

@@ -95,7 +95,8 @@ class CitedText:
 def _with_blocks(quotations: Sequence[Quotation], text: str, blocks: Iterable[Span]) -> list[Quotation]:
     """Add what is set off as a quotation, unless most of it is in quotation marks of its own."""
     starts = [quotation.start for quotation in quotations]
-    alone, dropped = [], set()
+    alone: list[Quotation] = []
+    dropped: set[Quotation] = set()
     for start, end in blocks:
         inside = quotations[bisect_left(starts, start) : bisect_left(starts, end)]
         if 2 * sum(quotation.end - quotation.start for quotation in inside) < len(text[start:end].strip()):

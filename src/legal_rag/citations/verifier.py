@@ -60,12 +60,14 @@ NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # reported for one quotation
 HEADING = 1500  # characters of a text in which it gives its own case's number
+LEAST_RULE = 40  # characters of a quotation that states a rule, and not a term
 LIST_GAP = 60  # characters between two sources given together
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
+_CUT_AT_END = re.compile(r"(?:\.{3}|…)\W*$")
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
 # The court whose numbers are of a kind.
 _COURT_OF_KIND = {
@@ -124,7 +126,7 @@ class _Verifier:
         # An article of a law that no Library holds is reported by its law.
         articles = [one for one in articles if one.code not in named or self._articles.holds_code(one.code)]
         references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
-        references += map(self._verify_law, laws)
+        references += [self._verify_law(law) for law in laws if not any(map(self._articles.holds_code, law.keys))]
         reason = "Cela ressemble à une référence, et n'a pu être lu."
         references += [self._report(stated, "unread", reason) for stated in stated.unread[:MAX_REFERENCES]]
         quoted = [*filter(None, map(self._verify_quotation, quotations))]
@@ -400,13 +402,14 @@ class _Verifier:
         self, stated: StatedQuotation, held: Held, span: Span, inside: Span | None, point: int
     ) -> Iterator[Correction]:
         text = self._shelf.text(held)
-        if inside and not _is_within(span, inside):
+        if point and text.points and not (inside and _is_within(span, inside)):
             right = next((number for number, place in text.points.items() if _is_within(span, place)), None)
             yield Correction("point", str(point), str(right) if right else "hors des paragraphes numérotés")
         if (said := self._check_around(stated, held, span)) is not None:
             yield said
         rest = held.document.content[span[1] : span[1] + 120]
-        if _EXCEPTED.match(rest) and _CLOSES_SENTENCE.match(self.text, stated.end) and len(stated.words) >= 40:
+        ends = _CLOSES_SENTENCE.match(self.text, stated.end) and not _CUT_AT_END.search(stated.words)
+        if ends and _EXCEPTED.match(rest) and len(stated.words) >= LEAST_RULE:
             yield Correction("words", "citation coupée avant une exception", " ".join(rest.split()[:12]))
 
     def _check_around(self, stated: StatedQuotation, held: Held, span: Span) -> Correction | None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from legal_rag.base.files import write_whole
-from legal_rag.base.text import normalized, storable
 from legal_rag.corpus.papers import (
     PAGE_NUMBER,
     SYMBOLS,
@@ -22,6 +21,7 @@ from legal_rag.corpus.papers import (
     PaperWriter,
     PlaceMark,
     RefusedError,
+    displayed,
     is_unfinished,
     join,
     needs_more,
@@ -43,7 +43,6 @@ _SKIPPED = frozenset("pPr rPr sdtPr sdtEndPr sectPr tblPr trPr tcPr instrText de
 _SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _TEXTS = frozenset({"t", "sym", "softHyphen", "footnoteReference", "endnoteReference", *_SIGNS})
 _ORNAMENTS = re.compile(r"symbol|(?:wing|web)dings", re.IGNORECASE)  # fonts whose letters are signs
-_SYMBOLS = SYMBOLS | {0xAD: None}
 _QUOTING = re.compile(r"(?:intense ?)?quot|block ?text|citations?(?! (?:juri|source))", re.IGNORECASE)
 _TYPED_NUMBER = re.compile(r"(\d{1,3})\s?[.)°–—-]\s")
 _ROMANS = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
@@ -129,7 +128,7 @@ def _parse(xml: bytes) -> "_Element":
 def _runs_of(spans: list[tuple[int, int]], atoms: list[_Atom]) -> "list[tuple[_Element, _Element]]":
     """Return the first and the last run of each span, after cutting runs where spans start and end."""
     starts = [atom.start for atom in atoms]
-    first = next(atom.run for atom in atoms if atom.run is not None)
+    first = next((atom.run for atom in atoms if atom.run is not None), None)
 
     def atom_at(offset: int) -> _Atom:
         return atoms[max(0, bisect_right(starts, offset) - 1)]
@@ -431,8 +430,8 @@ class _Reader:
             elif any(self._codes) or (name == "t" and run is self._mark):
                 continue
             elif name == "t":
-                text = normalized(storable(child.text or "")).translate(_SYMBOLS)
-                yield _Piece(text, run, child, 0 if text == child.text else None, _is_raised(run))
+                text = displayed(child.text or "").translate(SYMBOLS).replace("\n", " ")
+                yield _Piece(text, run, child, 0 if len(text) == len(child.text or "") else None, _is_raised(run))
             elif name.endswith("noteReference"):
                 yield _Piece("", run, child, call=self._number_of_call(child, run))
             elif name != "softHyphen":
@@ -592,7 +591,7 @@ def _is_raised(run: "_Element") -> bool:
 def _symbol(element: "_Element") -> str:
     code = int(_value(element, "char") or "20", 16)
     is_ornament = _ORNAMENTS.match(_value(element, "font"))
-    return chr(code | 0xF000 if is_ornament and code < 0x100 else code).translate(_SYMBOLS)
+    return chr(code | 0xF000 if is_ornament and code < 0x100 else code).translate(SYMBOLS)
 
 
 def _formatted(number: int, number_format: str) -> str:

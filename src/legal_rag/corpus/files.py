@@ -63,6 +63,8 @@ def read_paper(path: str | Path) -> Paper:
             kind = "DOCX"
         elif head.startswith(b"\xd0\xcf\x11\xe0"):
             raise RefusedError("encrypted, or an old Word document (expected one saved as DOCX, without password)")
+        elif head.startswith(b"{\\rtf"):
+            raise RefusedError("RTF (expected it saved as DOCX)")
         elif suffix == ".eml":
             kind = "e-mail"
         paper = _READERS[kind](path)

@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING
 
-from legal_rag.base.text import Span, normalized, read_words, storable
-from legal_rag.corpus.papers import UNITS, Gap, Line, Paper, PaperWriter
+from legal_rag.base.text import Span, read_words
+from legal_rag.corpus.papers import UNITS, Gap, Line, Paper, PaperWriter, displayed
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -22,7 +22,7 @@ def paper_of_html(page: str, *, is_mail: bool = False) -> Paper:
     from lxml import etree, html
 
     parser = html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
-    root = html.document_fromstring(re.sub(r"^\s*<\?xml[^>]*>", "", normalized(storable(page))), parser=parser)
+    root = html.document_fromstring(re.sub(r"^\s*<\?xml[^>]*>", "", displayed(page)), parser=parser)
     reader = _Reader(root, is_mail=is_mail)
     context = etree.iterwalk(root, events=("start", "end"))
     for event, element in context:

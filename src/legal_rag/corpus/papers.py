@@ -1,12 +1,13 @@
 """One text with places of a file of any format: references are read on it, and found again by page or note."""
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Set
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from legal_rag.base.text import Span, read_words
+from legal_rag.base.text import INVISIBLE, Span, normalized, read_words, storable
 from legal_rag.law.sentences import ABBREVIATIONS
 
 PlaceKind = Literal["page", "paragraph", "note", "margin"]  # margin: headers and footers of pages
@@ -180,8 +181,10 @@ _ARTICLE = re.compile(r"(?:[LRDA]|LO)\.?\s?\*?\d")
 _INITIALS = re.compile(r"(?:[A-Z]\.-?)+")  # "L.", "J.-P.", "C.E."
 _HYPHEN = re.compile(r"([^\W\d_]+)([-‐\u00ad\u0002])$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
+_OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 _LISTS = read_words("legal_rag.corpus")
-_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi".split())
+_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi haut haute".split())
 _FUNCTION_WORDS, _COMPOUNDS = frozenset(_LISTS["function_words"]), frozenset(_LISTS["compounds"])
 
 
@@ -193,6 +196,12 @@ def key_of_margin(text: str) -> str:
 def is_item(text: str) -> bool:
     """Does a line begin an item of a list: "- ", "1. ", "a) ", "II. "?"""
     return bool(_ITEM.match(text))
+
+
+def displayed(text: str) -> str:
+    """Normalise a text as it is displayed: composed, without invisible characters, its digits from 0 to 9."""
+    text = normalized(storable(text)).translate(_UNSEEN)
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
 
 
 def vocabulary_of(text: str) -> frozenset[str]:
@@ -243,6 +252,8 @@ def separator_between(before: Line, line: Line, *, is_open: bool) -> str:
     if before.is_title or line.is_title or line.gap == "block":
         return "\n\n"
     text = before.text
+    if "\t" in text and not line.is_apart:  # what stands below a table
+        return "\n\n"
     is_within = is_open or is_unfinished(text, line.text)
     is_full = before.room < len(line.text.split(maxsplit=1)[0]) + 1
     is_number = line.text[0].isdigit() and (needs_more(text) or bool(_CUT_NUMBER.search(text)))

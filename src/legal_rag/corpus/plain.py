@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
 
-from legal_rag.base.text import normalized, storable
+from legal_rag.corpus.html_page import paper_of_html
 from legal_rag.corpus.papers import (
     EDGE_NUMBER,
     PAGE_NUMBER,
@@ -14,6 +15,7 @@ from legal_rag.corpus.papers import (
     Line,
     Paper,
     PaperWriter,
+    displayed,
     is_item,
     is_unfinished,
     key_of_margin,
@@ -26,7 +28,7 @@ NARROW = 130  # characters; a text with many longer lines has one paragraph a li
 EDGE_LINES = 2  # at the top and the bottom of a page, that may be repeated on others
 
 # Line ends of Unicode; U+0085 is an ellipsis where Windows-1252 was read as Latin-1.
-_LINE_ENDS = str.maketrans({"\x0b": "\n", "\u2028": "\n", "\u2029": "\n\n", "\x85": "…", "\xad": None})
+_LINE_ENDS = str.maketrans({"\x0b": "\n", "\u2028": "\n", "\u2029": "\n\n", "\x85": "…"})
 _FIELD = (
     r"[>\s*_]*(?:De|From|À|A|To|Cc|Cci|Bcc|Objet|Sujet|Subject|Date|Envoyé(?: le)?|Sent|Répondre à|Reply-To|"
     r"Pièces? jointes?|Attachments?)[*_]*\s?:[*_]*(?:\s|$)"
@@ -34,6 +36,7 @@ _FIELD = (
 _MAIL_FIELD = re.compile(_FIELD, re.IGNORECASE)
 _SENDER = re.compile(r"[>\s*_]*(?:De|From)[*_]*\s?:", re.IGNORECASE)
 _REPLY = re.compile(r"\b(?:a écrit|wrote)\s?:\s*$|^-{2,}\s?(?:Message d'origine|Message transféré|Original Message)")
+_TWO_MARKS = re.compile(r"\s*>\s?>")
 _MARKS = re.compile(r"\s{0,3}(?:>[ \t]?)+")
 _TITLE = re.compile(r"#{1,6}\s+(?=\S)")
 _RULE = re.compile(r"\s*(?:(?:[-*_=]\s*){3,}|(?:```|~~~)\w*)\s*$")
@@ -50,6 +53,15 @@ _EMPHASIS = re.compile(
     rf"(\*{{2,3}}|(?<![\w_])__)(?P<strong>{_PHRASE})\1|(?<![\w*\\])\*(?P<star>{_PHRASE})\*(?![\w*])"
     r"|(?<![\w\\])_(?P<bar>[^\s_](?:[^_\n]{0,600}?[^\s_])?)_(?!\w)"
 )
+_PAGE_OF_HTML = re.compile(
+    r"\s*<(?:!doctype|html|head|body|p|div|h[1-6]|table|ul|ol|article|section)[\s>]", re.IGNORECASE
+)
+_PARAGRAPHS = frozenset({"p", "div", "hr", "center"})
+_TAG = re.compile(
+    r"</?(a|abbr|b|br|blockquote|center|cite|code|del|div|em|font|hr|i|ins|mark|p|q|s|small|span|strong|sub|sup|u)"
+    r"(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -63,8 +75,12 @@ class _Raw(NamedTuple):
 
 def paper_of_text(text: str) -> Paper:
     """Read Markdown, plain text or an e-mail, without its line ends, marks of reply and page numbers."""
+    if _PAGE_OF_HTML.match(text):
+        return paper_of_html(text)
     text = re.sub(r"\xad[ \t]*\n[ \t]*", "", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = normalized(storable(text.translate(_LINE_ENDS)))
+    if _TAG.search(text):
+        text = _without_tags(text)
+    text = displayed(text.translate(_LINE_ENDS))
     text = _ESCAPE.sub(r"\1", _EMPHASIS.sub(lambda match: match["strong"] or match["star"] or match["bar"], text))
     is_mail = _is_mail(text.split("\n"))
     raw, margins = _without_margins(text)
@@ -80,13 +96,25 @@ def paper_of_text(text: str) -> Paper:
     return writer.paper()
 
 
+def _without_tags(text: str) -> str:
+    """Write the HTML that Markdown may hold as Markdown: block quotations, raised numbers, lines; drop other tags."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"<br\s*/?>", "\n", text, flags=re.IGNORECASE)
+    text = re.sub(r"<q(?:\s[^<>]*)?>\s*([^<>]*?)\s*</q>", "«\u00a0\\1\u00a0»", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<=n)<sup>os?</sup>", "°", text, flags=re.IGNORECASE)
+    text = re.sub(r"<sup>\s*(\d{1,3})\s*</sup>", r"[^\1]", text, flags=re.IGNORECASE)
+    block = re.compile(r"<blockquote(?:\s[^<>]*)?>(.*?)</blockquote>", re.IGNORECASE | re.DOTALL)
+    text = block.sub(lambda match: "\n\n> " + match[1].strip().replace("\n", "\n> ") + "\n\n", text)
+    return unescape(_TAG.sub(lambda match: "\n\n" if match[1].lower() in _PARAGRAPHS else "", text))
+
+
 def _is_mail(lines: list[str]) -> bool:
     """Are there fields of an e-mail, two at the start or three, with a sender, or "a écrit :" before a mark?"""
     fields: list[str] = []
     is_start = True
     reply = False
     for line in filter(str.strip, lines):
-        if reply and line.lstrip().startswith(">"):
+        if (reply and line.lstrip().startswith(">")) or _TWO_MARKS.match(line):
             return True
         reply = bool(_REPLY.search(line))
         if _MAIL_FIELD.match(line):
@@ -129,7 +157,7 @@ def _without_edges(
         counts.update({key_of_margin(page[at].text) for at in _edges(page, width)})
     kept: list[list[_Raw]] = []
     for page in pages:
-        dropped = {at for at in (0, len(page) - 1) if has_feeds and EDGE_NUMBER.fullmatch(page[at].text.strip())}
+        dropped = {at for at in (0, len(page) - 1) if has_feeds and _is_page_number(page, at)}
         for at in set(_edges(page, width)) - dropped:
             key = key_of_margin(page[at].text)
             if key and counts[key] > 1:
@@ -146,6 +174,13 @@ def _without_edges(
                 margins.setdefault(key_of_margin(page[at].text), page[at].text.strip())
                 page[:] = _stripped(page[:at] + page[at + 1 :])
     return kept
+
+
+def _is_page_number(page: list[_Raw], at: int) -> bool:
+    """Is a bare number the page's: is it that, or set off by a blank line?"""
+    words = page[at].text.strip()
+    is_apart = len(page) > 1 and not page[1 if at == 0 else at - 1].text.strip()
+    return bool(EDGE_NUMBER.fullmatch(words)) and (is_apart or words == str(page[at].page))
 
 
 def _without_repeated(raw: list[_Raw], margins: dict[str, str], width: float) -> list[_Raw]:

@@ -44,6 +44,12 @@ _DEFERRED = re.compile(
     rf"|\bappel(?:ante?s?)?\s+(?:d['’]une?|du|de\s+la|de\s+l['’])\s{{0,3}}{_NOUN}\b",
     re.IGNORECASE,
 )
+# In that of the Cour de cassation, where the parties stand between.
+_SEIZED = re.compile(
+    r"\bstatuant\s+sur\s+les?\s+pourvois?\s+[^;]{0,1500}?\b(?P<below>contre\s+(?:l['’]|le\s+|la\s+)"
+    r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision))\b",
+    re.IGNORECASE,
+)
 # In that of an administrative court: "Par un arrêt n° …, la cour administrative d'appel de … a …", and the request.
 _GIVEN = re.compile(r"\bPar\s(?:un|une)\s(?P<noun>arrêt|jugement|ordonnance|décision)\s")
 _REQUESTED = re.compile(
@@ -259,7 +265,9 @@ class _Reader:
             given = list(_GIVEN.finditer(head))
             requested = {match["noun"] for match in _REQUESTED.finditer(head, given[-1].end())} if given else set()
             return [match.span() for match in given if match["noun"] in requested]
-        return [match.span() for match in _DEFERRED.finditer(head)][:1] if self._level == APPEAL else []
+        if self._level == APPEAL:
+            return [match.span() for match in _DEFERRED.finditer(head)][:1]
+        return [match.span("below") for match in _SEIZED.finditer(head)][:1]
 
     def _stated(self) -> Iterator[tuple[_Described, str, str]]:
         """Yield the decisions that statements of the operative part reverse or maintain, and in which words."""

@@ -220,7 +220,8 @@ _MATTER = (
     r"|de la sécurité sociale|séc\. soc\.|de la protection sociale|prot\. soc\.|des? baux ruraux|proc\. coll\."
     r"|de proximité|départementale|détachée|presse|administrative|adm\.)(?!\w)"
 )
-_SECT = rf"(?:(?:section|sect?\.)_{_LETTER_OR_NUMBER}|{_RANK}_(?:section|sect?\.)(?!\w))"
+_OF_PRUDHOMMES = "encadrement|industrie|commerce|activités diverses|agriculture"
+_SECT = rf"(?:(?:section|sect?\.)_(?:{_LETTER_OR_NUMBER}|(?:{_OF_PRUDHOMMES})(?!\w))|{_RANK}_(?:section|sect?\.)(?!\w))"
 _AFTER_COURT = "|".join(
     (
         rf"p(?:ôle|ole|\.)_\d{{1,2}}(?!\d)(?:_[,–—-]?_(?:{_CH}_\d{{1,2}}(?:_(?-i:[A-Z])(?!\w))?|{_RANK}_{_CH})"
@@ -232,6 +233,7 @@ _AFTER_COURT = "|".join(
         _SECT,
         rf"{_RANKS}_(?:s(?:ous|s)?[-.]?[ ]?sect(?:ions?|\.)|SSR?\b)(?:_réun(?:ies|\.))?",
         r"(?:form(?:ation|\.) )?(?:plén(?:ière|\.)|rest(?:reinte|r?\.))(?:_ch\.)?",
+        rf"(?:civile|criminelle)_,_{_CH}_{_MATTER}(?:_[1-3](?!\d|{_A_DAY}))?",  # titles of Légifrance
         r"ass(?:emblée|\.)(?:_(?:plén(?:ière|\.)|(?:du )?cont(?:entieux|\.)))?",
         r"sect(?:ion|\.)?(?:_(?:du )?cont(?:entieux|\.))?(?!\w)",
         rf"(?:civ|soc|com|corr)\.(?:_{_LETTER_OR_NUMBER})?|gr?(?:an)?de?[. ]?_{_CH}|gr\._{_CH}",
@@ -242,6 +244,13 @@ _CHAMBERS_AFTER = Scan(rf"(?:_[,(–-]?_(?:{_AFTER_COURT})(?!\w))+")
 # "la 4e ch. soc. de la CA Toulouse"
 _CHAMBER_BEFORE = Scan(rf"(?<![\w/.-])(?:{_RANK}_{_CH}|{_CH})_(?:{_MATTER}_)?(?:(?:de la|du|de l['’])_)?\Z")
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
+# "Paris, 4 mars 2020, n° 17/08123": in reviews the town stands for its court of appeal.
+_TOWNS_OF_APPEAL = _TABLES["towns_of_appeal"].split()
+_TOWN_ALONE = Led(
+    rf"(?<![\w’'-])(?-i:{'|'.join(_TOWNS_OF_APPEAL)})(?=(?:_,_[^,;\n]{{1,25}})?_,_\d{{1,2}}(?:er)?{_A_DAY}[^,;\n]{{0,20}},_"
+    rf"(?:RG_)?(?:{NUMBER_SIGN}_)?(?:RG_)?\d\d[/-]\d{{3,6}}(?!\d))",
+    _TOWNS_OF_APPEAL,
+)
 _LONGEST_CHAMBER = 40  # characters of a chamber before its court
 
 
@@ -251,6 +260,8 @@ def find_cited_courts(text: str) -> list[Span]:
     A chamber that a text names in full, "la chambre sociale", is found alone too.
     """
     named = [*find_courts(text), *find_short_courts(text)]
+    ends = {end for _, end in named}  # of courts with their towns
+    named += [match.span() for match in _TOWN_ALONE.finditer(text) if match.end() not in ends]
     courts: list[Span] = []
     for start, end in sorted([*named, *find_formations(text)], key=lambda span: (span[0], -span[1])):
         if courts and start < courts[-1][1]:
@@ -388,6 +399,8 @@ def parse_court(name: str) -> CourtName:
     words = words_of_value(name)
     types, chambers = words & COURT_WORDS, words & _CHAMBER_WORDS
     of_one_court = {"pleniere", "mixte", "criminelle"} | ({"reunies"} if not any(map(str.isdecimal, words)) else set())
+    if name.split(",")[0].strip() in _TOWNS_OF_APPEAL:
+        return parse_court(f"CA {name}")
     alone = _OF_CASSATION.fullmatch(without_accents(normalized(name.lower())))
     if not types and (chambers & of_one_court or alone):
         types = frozenset({"cassation"})

@@ -114,6 +114,7 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
         "common",
         FiguresLed(
             rf"{NOT_INSIDE}(?:(?P<request>\d{{7}}(?=/\d)|(?:\d{{6,7}}|\d{{3}}[ .\u00a0\u202f]\d{{3}}){NO_MORE})"
+            rf"|(?P<role>(?:19|20)\d{{8}}){NO_MORE}"
             rf"|(?P<pourvoi>\d\d[. \u00a0\u202f]\d\d[. \u00a0\u202f]?\d{{3}}){NO_MORE})"
             rf"(?!{BLANK}(?:\d|[€$%F]|euros?|francs?))"
         ),
@@ -213,8 +214,11 @@ _CONTEXT = 100  # characters before a number in which its court is named
 
 def _is_case(kind: str, text: str, start: int, before: str) -> bool:
     """Is a number of a common form one of a case: is it signed, or after a date, and its court named?"""
+    if kind == "role" and _ROLE_BEFORE.pattern.search(before):
+        return True
     if _SIGN_BEFORE.pattern.search(before):
-        return kind == "request" or _last_court(text, start) == "cassation"
+        needed = {"pourvoi": "cassation", "role": "judicial"}.get(kind)
+        return needed is None or _last_court(text, start) == needed
     return bool(_YEAR_BEFORE.search(before)) and _last_court(text, start) in ("administrative", "other")
 
 
@@ -308,6 +312,7 @@ _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
     "series": _read_series,
     "rg": _read_role,
     "request": _read_request,
+    "role": _read_request,
     "number": lambda match: (("number", value) for value in _split_joined_numbers(_constitutional(match.group()))),
 }
 

@@ -109,7 +109,8 @@ _A_CHAMBER = r"(?!,?[ ](?:ch\w*\b|soc|civ|com|crim|ass|[1-3](?:re|e|ère|ème)\b
 # ", n° 17-31.442, qui casse", "(Cass. soc., 12 mars 2019) qui casse": said of what is cited just before.
 _RELATIVE = (
     r"(?:(?<=\d, qui )|(?<=\d qui )|(?<=\), qui )|(?<=\) qui )"
-    r"|(?<=\d[ ](?-i:AN|DC), qui )|(?<=\d[ ](?-i:AN|DC) qui )|(?<=\d[ ](?-i:QPC|SEN), qui )|(?<=\d[ ](?-i:QPC|SEN) qui ))"
+    r"|(?<=\d[ ](?-i:AN|DC), qui )|(?<=\d[ ](?-i:AN|DC) qui )"
+    r"|(?<=\d[ ](?-i:QPC|SEN), qui )|(?<=\d[ ](?-i:QPC|SEN) qui ))"
 )
 # "casse l'arrêt du 4 mai 2017, qui infirme le jugement": said of the decision under review.
 _UNDER_REVIEW = re.compile(
