@@ -198,16 +198,14 @@ def _in_double_marks(text: str) -> list[Quotation]:
 
 def _next_closing(tokens: Sequence[re.Match[str]]) -> list[dict[str, bool]]:
     """Map, for each token, each closing mark to whether the next mark of its pair is a closing one."""
-    answers: list[dict[str, bool]] = [{}] * len(tokens)
+    answers: list[dict[str, bool]] = []
     state: dict[str, bool] = {}
-    for number in range(len(tokens) - 1, -1, -1):
-        answers[number] = state
-        mark = tokens[number].group()
-        if closing := CLOSING_MARKS.get(mark):
-            state = {**state, closing: False}
-        elif mark in CLOSING_MARKS.values():
-            state = {**state, mark: True}
-    return answers
+    for token in reversed(tokens):
+        answers.append(state)
+        opens = CLOSING_MARKS.get(token.group())
+        if opens or token.group() in CLOSING_MARKS.values():
+            state = {**state, opens or token.group(): opens is None}
+    return answers[::-1]
 
 
 def _in_single_marks(text: str) -> Iterator[Quotation]:
