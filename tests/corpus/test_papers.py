@@ -362,11 +362,10 @@ RIGHT = (
 )
 
 
-def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path):
-    numbers = column(40, 700, *"1234")
-    texts = [
-        text for row in zip(numbers, column(60, 700, *LEFT), column(320, 700, *RIGHT), strict=True) for text in row
-    ]
+@pytest.mark.parametrize("lower", [0, 4, 7])
+def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path, lower):
+    columns = column(40, 700, *"1234"), column(60, 700, *LEFT), column(320, 700 - lower, *RIGHT)
+    texts = [text for row in zip(*columns, strict=True) for text in row]
     paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
     assert paper.text == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
     assert paper.notices == ()
@@ -388,6 +387,19 @@ def test_the_cells_of_a_table_stay_side_by_side(tmp_path):
         (60 + 150 * at, 700 - 20 * row, 10, cell) for row, line in enumerate(cells) for at, cell in enumerate(line)
     ]
     assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text == "\n".join(map("\t".join, cells))
+
+
+def test_a_cell_of_several_lines_is_read_whole(tmp_path):
+    lines = [("Cour de cassation,", "12 mars 2019", "n'entre pas dans"), ("chambre sociale", "", "l'assiette")]
+    lines += [("CA Douai", "21 juin 2017", "Rejet"), ("CE", "3 juin 2021", "Rejet")]
+    texts = [
+        (60 + 150 * at, 700 - 14 * row, 10, cell) for row, cells in enumerate(lines) for at, cell in enumerate(cells)
+    ]
+    assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text.split("\n") == [
+        "Cour de cassation, chambre sociale\t12 mars 2019\tn'entre pas dans l'assiette",
+        "CA Douai\t21 juin 2017\tRejet",
+        "CE\t3 juin 2021\tRejet",
+    ]
 
 
 def test_columns_that_may_be_a_table_are_told(tmp_path):

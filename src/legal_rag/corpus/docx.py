@@ -128,7 +128,7 @@ def _parse(xml: bytes) -> "_Element":
 def _runs_of(spans: list[tuple[int, int]], atoms: list[_Atom]) -> "list[tuple[_Element, _Element]]":
     """Return the first and the last run of each span, after cutting runs where spans start and end."""
     starts = [atom.start for atom in atoms]
-    first = next(atom.run for atom in atoms if atom.run is not None)
+    first = next((atom.run for atom in atoms if atom.run is not None), None)
 
     def atom_at(offset: int) -> _Atom:
         return atoms[max(0, bisect_right(starts, offset) - 1)]

@@ -184,7 +184,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
 _OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 _LISTS = read_words("legal_rag.corpus")
-_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi".split())
+_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi haut haute".split())
 _FUNCTION_WORDS, _COMPOUNDS = frozenset(_LISTS["function_words"]), frozenset(_LISTS["compounds"])
 
 
@@ -252,6 +252,8 @@ def separator_between(before: Line, line: Line, *, is_open: bool) -> str:
     if before.is_title or line.is_title or line.gap == "block":
         return "\n\n"
     text = before.text
+    if "\t" in text and not line.is_apart:  # what stands below a table
+        return "\n\n"
     is_within = is_open or is_unfinished(text, line.text)
     is_full = before.room < len(line.text.split(maxsplit=1)[0]) + 1
     is_number = line.text[0].isdigit() and (needs_more(text) or bool(_CUT_NUMBER.search(text)))
