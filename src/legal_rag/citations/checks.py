@@ -362,7 +362,7 @@ _CLAIMED = re.compile(
     r"(?<!à )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)\b|all[èé]gu(?:e|ent|ait)|reproch(?:e|ent|ait)|affirm(?:e|ent|ait)|fait grief)\b[^;]{0,400}\Z|\balors (?:que|qu['’])[^;]{0,600}\Z"
 )
 _COURT = re.compile(
-    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}[^.;:“”]{{0,20}} (?:la cour|la juridiction|le conseil)"
+    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}(?:(?! dans | de l)[^.;:“”]){{0,20}} (?:la cour|la juridiction|le conseil)"
 )
 # How words end that lead into the quotation after them: "juge que", "selon l'article 4,"; others are a sentence of their own.
 _LEADS = re.compile(

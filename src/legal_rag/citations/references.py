@@ -84,6 +84,7 @@ _OTHER_NUMBER = re.compile(
     r"(?P<number>(?:[LRD]\.?\s?)?\d{1,4}(?:-\d{1,4}){0,3})(?![\w-])",
     re.IGNORECASE,
 )
+_ARTICLE_WORD = re.compile(r"(?<!\w)(?:articles?|art\.)\s{0,3}$", re.IGNORECASE)
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 
@@ -136,8 +137,10 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess:
+            word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former, text.sentence_at(name.start)
-            articles.append(StatedArticle(name.start, *row, _find_version(text, name.end), bool(guess)))
+            start = name.start - len(word.group()) if word else name.start
+            articles.append(StatedArticle(start, *row, _find_version(text, name.end), bool(guess)))
     return articles
 
 
@@ -203,7 +206,9 @@ class _QuotationReader:
         for quote in self._text.quotations:
             number = self._text.sentence_at(quote.start)
             first, last = self._lead_start(quote.start, number), self._source_end(quote.end)
-            near = sources[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
+            begin = bisect_left(starts, first)
+            begin -= bool(begin and sources[begin - 1].end > first)  # a citation that goes on from the line before
+            near = sources[begin : bisect_left(starts, last)][-50:]
             if not near and (
                 (number and _GOES_ON.match(self._text.outside, first)) or _SAME.match(self._text.outside, quote.end)
             ):

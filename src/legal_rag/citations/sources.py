@@ -53,6 +53,14 @@ _TURNS = re.compile(
 )
 # The number that opens a paragraph of a decision: "12. Il résulte", at a line's start or after a sentence.
 _POINT = re.compile(r"(?:\A|\n|(?<=[.;:])\s)\s*(?P<number>[1-9]\d{0,2})\.\s{0,3}(?=[A-ZÀ-Ý«\[(])")
+_NUMBERED = re.compile(r"\s*[1-9]\d{0,2}\.\s?(?=[^\W\d_])")
+# Words by which a paragraph reports what others say.
+_REPORTS = re.compile(
+    r"\b(?:griefs?|soutien\w*|soutena\w*|fai(?:t|sait|re)\svaloir|font\svaloir|alors[\s,]|préten\w*|invoqu\w*|reproch\w*|demand\w+"
+    r"|concl\w+|selon\sl[ea]\s(?:moyen|pourvoi|demandeur)|moyen|branche|l['’](?:arrêt|ordonnance)|le\sjugement|la\scour\sd['’]appel"
+    r"|le\stribunal|le\sconseil\sde|requérante?s?|appelante?s?|intimée?s?)\b",
+    re.IGNORECASE,
+)
 FEWEST_POINTS = 2  # numbered paragraphs
 FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
@@ -224,6 +232,15 @@ class SourceText:
         """Does the court itself speak in a span, possibly in the words of a statute?"""
         paragraph = self.passage_at(span)
         return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
+
+    def surely_reports(self, span: Span) -> bool:
+        """Does the paragraph of a span say itself that it reports another's words, or go on in such a list?
+
+        One with a number of its own says for itself who speaks: it is the court's where nothing in it is reported.
+        """
+        start, end = self.content.rfind("\n", 0, span[0]) + 1, self.content.find("\n", span[1])
+        paragraph = self.content[start : end if end >= 0 else len(self.content)]
+        return not _NUMBERED.match(paragraph) or _REPORTS.search(paragraph) is not None
 
     @cached_property
     def points(self) -> dict[int, Span]:

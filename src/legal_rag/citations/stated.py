@@ -14,6 +14,7 @@ class StatedOutcome(NamedTuple):
     start: int  # characters
     end: int
     court: str  # named last before it in its sentence; may be empty
+    is_relative: bool  # said by a relative clause, of what is named just before it
 
 
 class StatedDecision(NamedTuple):

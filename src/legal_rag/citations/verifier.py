@@ -200,6 +200,7 @@ class _Verifier:
         corrected = [(held, self._corrections(stated, held)) for held in candidates or filter(None, [joined])]
         fewest = min((len(corrections) for _, corrections in corrected), default=0)
         best = [held for held, corrections in corrected if len(corrections) == fewest]
+        best = [held for held in best if not held.rectifies] or best
         corrections = next((corrections for held, corrections in corrected if best and held == best[0]), [])
         if stated.party and not best:
             return self._keep(
@@ -425,7 +426,7 @@ class _Verifier:
             return Correction("words", "la décision ne le dit pas", "la décision le dit")
         if check.wrong_speaker():
             return Correction("speaker", "une partie ou la décision attaquée", right)
-        if check.other_speaker():
+        if check.other_speaker() and text.surely_reports(span):
             return Correction("speaker", "la juridiction", right)
         return None
 

@@ -207,7 +207,7 @@ class ArticleNumber(NamedTuple):
     code: str  # 'code du travail', or empty
 
 
-PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
+PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])(?:\.?{BLANK}?\*?{BLANK}?|{DASH}(?=\d{{3}}))"
 _RANKED = "bis|ter|quater|quinquies|sexies|septies|octies|nonies|decies|undecies|duodecies|terdecies|quaterdecies"
 _SUFFIX = rf"(?:{BLANK}(?:{_RANKED}|(?!C [a-z])(?-i:[A-Z])(?![\w'’.-])))"  # "L. 311-3 bis A", "1649 quater B quinquies"
 ARTICLE_NUMBER = rf"(?:{PREFIX}\d++|\d++(?!{BLANK}?°))(?:{DASH}\d+)*(?:er\b|{_SUFFIX}{{1,3}})?"
@@ -269,6 +269,7 @@ def article_value(number: str) -> str:
     """Normalise an article's number: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
     plain = re.sub(DASH, "-", number)
     plain = re.sub(r"(?<=\d)er\b", "", plain, flags=re.IGNORECASE)
+    plain = re.sub(r"^(\w{1,2})-", r"\1", plain.strip()) if plain[:1].isalpha() else plain
     parts = _IN_PARTS.match(plain)
     assert parts is not None  # noqa: S101 - every part of the pattern is optional
     prefix = re.sub(r"[^A-Z]", "", (parts["prefix"] or "").upper())
