@@ -454,7 +454,7 @@ class SourceTexts:
         # A lone surrogate is an id that no store accepts. A failed look-up of a document searches for the nearest id.
         if UNSTORABLE.search(doc_id) or doc_id not in self._documents:
             return None
-        if isinstance(self._documents, Mapping):
+        if not hasattr(self._documents, "document"):
             return SourceText(doc_id, self._documents[doc_id])
         document = self._documents.document(doc_id)
         library = self._documents if isinstance(self._documents, Library) else None
