@@ -358,6 +358,13 @@ def test_a_wrong_quotation_is_checked_to_its_end_and_does_not_spoil_a_right_one(
     assert len(answer.ungrounded_claims) == 1
 
 
+def test_a_quotation_that_ends_before_a_name_does_not_end_its_sentence():
+    content = "La requête susvisée de M. Toussaint Luciani est rejetée."
+    text = f"Motif : « La requête susvisée de M. » Pierre Vasseur est rejetée [Source: A, chars 0-{len(content)}]."
+    answer = CitationEnricher({"A": content}).enrich(text, ["A"])
+    assert [one.status for one in answer.citations] == ["unverified"]
+
+
 @pytest.mark.parametrize(
     ("seen", "status"), [(None, "verified"), ({"FICTIF1"}, "verified"), ({"VISITE"}, "unverified"), ((), "unverified")]
 )

@@ -21,6 +21,9 @@ _ELIDED = re.compile(
 )  # "d' opter" in careless typing
 QUOTATION_ENDS = '«»“”‹›" \u00a0\u202f.!?…'
 GOES_ON = re.compile(r"[*_ \u00a0\u202f]*(?:[.,;:!?)\]]|[a-zà-ÿ])")  # after a quotation: its full stop ends no sentence
+_BEFORE_NAME = re.compile(
+    r"\b(?:[A-Z]|MM|Me)\.[ \u00a0\u202f]?[»”\"]?\Z"
+)  # at a quotation's end: "« la requête de M. » X"
 CLOSING_MARKS = {"«": "»", "“": "”", "‹": "›"}
 ANALYSIS = re.compile(r"\[\s*analy(?:sis|se)\s*\]", re.IGNORECASE)
 QUOTED_WORDS = 2  # content words that a quotation needs to support its sentence: « une » proves nothing
@@ -292,7 +295,10 @@ def _spans(quotations: Iterable[Quotation]) -> Iterator[Span]:
 
 def _masked_for_sentences(text: str, quotations: Iterable[Quotation]) -> str:
     """Mask quotations at the same length, so that no sentence ends within one unless both end."""
-    goes_on = ((start + 1, end, GOES_ON.match(text, end)) for start, end in _spans(quotations))
+    goes_on = (
+        (start + 1, end, GOES_ON.match(text, end) or _BEFORE_NAME.search(text, max(end - 8, start), end))
+        for start, end in _spans(quotations)
+    )
     spans = (
         (start, end if within else start + len(text[start:end].rstrip(QUOTATION_ENDS)))
         for start, end, within in goes_on
