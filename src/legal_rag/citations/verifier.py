@@ -531,7 +531,8 @@ class _Verifier:
 def _identity(held: Held) -> tuple[str, str, str]:
     """Return what tells decisions apart: two Libraries may hold the same one."""
     document = held.document
-    return str(document.extra.get("number") or document.id), document.decision_date, document.juridiction
+    number = re.sub(r"\W", "", str(document.extra.get("number") or document.id))
+    return number, document.decision_date, document.juridiction
 
 
 def _stated_things(stated: StatedDecision) -> Iterator[What]:
