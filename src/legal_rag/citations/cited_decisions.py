@@ -341,6 +341,7 @@ class _DecisionReader:
             sentence,
             self._supported_by(span),
             ruling[1] if ruling else "",
+            is_reviewed=self._is_judged(run),
             point=point,
         )
         numbers = [part for part in run if part.kind == "number"]

@@ -147,7 +147,7 @@ def _inline_edits(written: str) -> Iterator[_Edit]:
 
 
 def _block_edits(written: str) -> Iterator[_Edit]:
-    """Yield the edits that make a quotation of each block of quoted lines, and of each fenced block."""
+    """Yield the edits that make a quotation of each block of quoted lines without its attribution, and of each fenced block."""
     fences = list(_FENCE.finditer(written))
     for opening, closing in zip(fences[::2], fences[1::2], strict=False):
         yield _Edit(*opening.span(), "")
@@ -158,28 +158,22 @@ def _block_edits(written: str) -> Iterator[_Edit]:
     for block in _QUOTED_LINES.finditer(written):
         marks = list(_QUOTED_LINE.finditer(written, *block.span()))
         yield from (_Edit(*mark.span(), "") for mark in marks)
-        yield from _quoted_line_edits(written, [mark.end() for mark in marks])
-
-
-def _quoted_line_edits(written: str, starts: list[int]) -> Iterator[_Edit]:
-    """Yield the edits that put a block of quoted lines, without its attribution line, into marks."""
-    quoted = [at for at in starts if not _CREDIT.match(written, at, line_end(written, at))]
-    if not quoted:
-        return
-    end = line_end(written, quoted[-1])
-    # A next line that begins in lower case or with a digit continues the block, as in Markdown.
-    while quoted[-1] == starts[-1] and (following := _GOES_ON.match(written, end)):
-        end = following.end()
-    yield from _quote_edits(written, quoted[0], end)
+        quoted = [mark.end() for mark in marks if not _CREDIT.match(written, mark.end(), line_end(written, mark.end()))]
+        if not quoted:
+            continue
+        end = line_end(written, quoted[-1])
+        # A next line that begins in lower case or with a digit continues the block, as in Markdown.
+        while quoted[-1] == marks[-1].end() and (following := _GOES_ON.match(written, end)):
+            end = following.end()
+        yield from _quote_edits(written, quoted[0], end)
 
 
 def _quote_edits(written: str, start: int, end: int) -> Iterator[_Edit]:
     text = _QUOTED_LINE.sub("", written[start:end])
-    if not text.strip() or _OWN_MARKS.search(text):
-        return
-    yield _Edit(start, start, "“")
-    end = start + len(written[start:end].rstrip())
-    yield _Edit(end, end, "”")
+    if text.strip() and not _OWN_MARKS.search(text):
+        end = start + len(written[start:end].rstrip())
+        yield _Edit(start, start, "“")
+        yield _Edit(end, end, "”")
 
 
 def line_end(text: str, start: int) -> int:

@@ -30,6 +30,7 @@ from legal_rag.law.statutes import find_statute_articles, find_statutes
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
+MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
 MOST_BEFORE = 50  # articles before one without a code
 
 _FIGURES = re.compile(r"\d")
@@ -266,10 +267,11 @@ class _QuotationReader:
         return last
 
     def _source_before(self, sources: Sequence[Source], starts: Sequence[int], place: int) -> list[Source]:
-        number = bisect_left(starts, place) - 1
-        if number < 0 or "\n\n" in self._text.plain[sources[number].end : place] or place - sources[number].end > 1500:
+        before = sources[max(bisect_left(starts, place) - 10, 0) : bisect_left(starts, place)]
+        named = [source for source in before if not (isinstance(source, StatedDecision) and source.is_reviewed)]
+        if not named or place - named[-1].end > MOST_ON or "\n\n" in self._text.plain[named[-1].end : place]:
             return []
-        return [sources[number]] if isinstance(sources[number], StatedDecision) else []
+        return named[-1:] if isinstance(named[-1], StatedDecision) else []
 
     def _source_distance(self, quotation: Quotation, source: Source) -> int:
         """Rank sources: in parentheses after the quotation, before it, after it; the nearest first."""

@@ -153,11 +153,11 @@ class SourceText:
 
     def stems_of_sentences(self, first: int, last: int) -> list[frozenset[str]]:
         """Return the stems of what each of the sentences from `first` to before `last` says, as far as there are any."""
-        for number in range(max(first, 0), min(last, len(self.sentence_spans))):
+        numbers = range(first, min(last, len(self.sentence_spans)))
+        for number in numbers:
             if number not in self._stems:
-                start, end = self.sentence_spans[number]
-                self._stems[number] = content_stems(plain_words(self.content[start:end]))
-        return [self._stems[number] for number in range(max(first, 0), min(last, len(self.sentence_spans)))]
+                self._stems[number] = content_stems(plain_words(self.content[slice(*self.sentence_spans[number])]))
+        return [self._stems[number] for number in numbers]
 
     def stated(self, start: int, end: int) -> Stated:
         """Return what a span of the text states."""
@@ -357,9 +357,9 @@ _CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
 # What typography and line breaks change in a folded text; replaced by its `_EVENED` form, or removed.
 _UNEVEN = re.compile(
     r"(?P<dropped>[ \"*_`])|(?P<hyphen>(?<=[^\W\d_])-[ ]?(?=[^\W\d_]))|(?P<thousands>(?<=\d)\.(?=\d{3}(?!\d)))"
-    r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<ordinal>(?<=\d)[eè]?me\b|(?<=1)[eè]re\b)|(?P<no>[°º])"
+    r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<e>(?<=\d)[eè]?me\b)|(?P<re>(?<=1)[eè]re\b)|(?P<no>[°º])"
 )
-_EVENED = {"euros": "€", "no": "o"}
+_EVENED = {"euros": "€", "e": "e", "re": "re", "no": "o"}
 
 
 def _squeeze(text: str) -> Folded:
@@ -369,10 +369,7 @@ def _squeeze(text: str) -> Folded:
     starts = array("q")
     done = 0
     for match in _UNEVEN.finditer(folded.text):
-        kind = match.lastgroup or ""
-        evened = _EVENED.get(kind, "")
-        if kind == "ordinal":
-            evened = "re" if match.group().endswith("re") else "e"
+        evened = _EVENED.get(match.lastgroup or "", "")
         pieces += [folded.text[done : match.start()], evened]
         starts.extend(folded.starts[done : match.start()])
         starts.extend([folded.starts[match.start()]] * len(evened))

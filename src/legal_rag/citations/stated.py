@@ -31,6 +31,7 @@ class StatedDecision(NamedTuple):
     supports: Span = (0, 0)  # what the text says that it is cited for: its sentence, or the one before
     ruling: str = ""  # the arrêt's own number, which is not the case's: of "l'arrêt n° 1153 FS-P+B du 25 novembre 2020"
     party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
+    is_reviewed: bool = False  # another decision is said to review it: "contre l'arrêt de la cour d'appel de Douai"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
 

@@ -284,6 +284,8 @@ class _Verifier:
         if self._nearest_left > 0:
             self._nearest_left -= 1
             nearest = tuple(islice(self._decisions.near(stated), 3))
+        if stated.is_reviewed and not stated.names:
+            return self._report(stated, "out_of_scope", "Décision attaquée, citée sans numéro ; l'index ne l'a pas.")
         lacking = "n'a ce numéro" if stated.names else "n'est de cette juridiction et de ce jour"
         return self._report(stated, "absent", f"Aucune décision de l'index {lacking}.", nearest=nearest)
 
@@ -423,7 +425,7 @@ class _Verifier:
         right = paragraph.in_french if paragraph else ""
         check = SurroundingsCheck(claim, text, [span], span)
         if check.is_denied_report():
-            return Correction("words", "la décision ne le dit pas", "la décision le dit")
+            return Correction("words", "pas dit", "dit") if text.court_speaks_at(span) else None
         if check.wrong_speaker():
             return Correction("speaker", "une partie ou la décision attaquée", right)
         if check.other_speaker() and text.surely_reports(span):

@@ -167,6 +167,7 @@ class PaperWriter:
             self.length -= length
 
 
+TAIL = 100  # characters of a line that are looked at
 # Marks that a sentence cannot end with, and those that it cannot begin with.
 _OPEN_END = re.compile(r"[(\[«“/&–—-]\s*$|['’]$")
 _OPEN_START = re.compile(r"[,;:)\]»”%]|\.\S|[a-zà-ÿœ](?!\s?[).]\s)")
@@ -211,6 +212,7 @@ def vocabulary_of(text: str) -> frozenset[str]:
 
 def is_unfinished(before: str, after: str) -> bool:
     """Must a line or page that ends so go on with this one, judging by their words?"""
+    before, after = before[-TAIL:], after[:TAIL]
     if needs_more(before) or _HYPHEN.search(before):
         return True
     if before[-1] in ";:":
@@ -229,6 +231,7 @@ def is_unfinished(before: str, after: str) -> bool:
 
 def needs_more(before: str) -> bool:
     """Does a line end in the midst of a phrase: with an open bracket, an article, "n°", an abbreviation?"""
+    before = before[-TAIL:]
     if _OPEN_END.search(before):
         return True
     match = _LAST_WORD.search(before)
@@ -251,8 +254,8 @@ def separator_between(before: Line, line: Line, *, is_open: bool) -> str:
     """
     if before.is_title or line.is_title or line.gap == "block":
         return "\n\n"
-    text = before.text
-    if "\t" in text and not line.is_apart:  # what stands below a table
+    text = before.text[-TAIL:]
+    if "\t" in before.text and not line.is_apart:  # what stands below a table
         return "\n\n"
     is_within = is_open or is_unfinished(text, line.text)
     is_full = before.room < len(line.text.split(maxsplit=1)[0]) + 1
@@ -271,6 +274,7 @@ def join(before: str, after: str, vocabulary: Set[str]) -> tuple[int, str]:
 
     A hyphen stays between digits, before a capital, and in a compound of the document or of French legal texts.
     """
+    before, after = before[-TAIL:], after[:TAIL]
     hyphen = _HYPHEN.search(before)
     following = _WORD.match(after)
     if hyphen and following:

@@ -100,7 +100,6 @@ Row = list[_Piece]  # from left to right
 class _Page(NamedTuple):
     number: int
     rows: list[Row]
-    size: float  # of most letters
 
 
 def read_pdf(file: Path) -> Paper:
@@ -147,8 +146,7 @@ def _read_document(document: "PdfDocument") -> Paper:
             else:
                 chars = scanned
                 recognised.append(number)
-        rows = _rows(_pieces(chars))
-        pages.append(_Page(number, rows, _size(rows)))
+        pages.append(_Page(number, _rows(_pieces(chars))))
         page.close()
     paper = _paper_of(pages)
     notices, missing = list(paper.notices), list(paper.unread)
@@ -167,9 +165,6 @@ def _pages(numbers: list[int]) -> str:
     if len(numbers) == 1:
         return f"la page {numbers[0]}"
     return f"les pages {', '.join(map(str, numbers[:-1]))} et {numbers[-1]}"
-
-
-# --- letters ---------------------------------------------------------------------------------------------------------
 
 
 def _chars(page: "PdfPage") -> list[_Char]:
@@ -253,9 +248,6 @@ def _recognised(page: "PdfPage") -> list[_Char] | None:
     # The size is measured line by line: what is nearly the usual one is that.
     usual = Counter(round(char.size) for char in chars).most_common(1)[0][0] if chars else 0
     return [char._replace(size=usual) if abs(char.size - usual) < 0.2 * usual else char for char in chars]
-
-
-# --- lines -----------------------------------------------------------------------------------------------------------
 
 
 def _pieces(chars: list[_Char]) -> list[_Piece]:
@@ -357,9 +349,6 @@ def _size(rows: list[Row]) -> float:
 
 def _row_size(row: Row) -> float:
     return max(row, key=lambda piece: len(piece.text)).size
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 def _paper_of(pages: list[_Page]) -> Paper:
@@ -500,9 +489,6 @@ def _is_raised_piece(row: Row) -> bool:
     if len(row) < 2 or not first.text.strip().isdecimal():
         return False
     return first.size < SMALL * row[1].size and first.base > row[1].base + RAISED * row[1].size
-
-
-# --- columns ---------------------------------------------------------------------------------------------------------
 
 
 def _columns(rows: list[Row], size: float) -> Iterator[tuple[list[Row], bool]]:
@@ -652,9 +638,6 @@ def _may_go_on(above: _Piece, cell: _Piece, limit: float) -> bool:
 
 def _does_go_on(above: str, text: str) -> bool:
     return is_unfinished(above, text) and not above.endswith(".")
-
-
-# --- paragraphs ------------------------------------------------------------------------------------------------------
 
 
 def _lines(rows: list[Row], page: str, before: Line | None = None) -> list[Line]:
