@@ -401,10 +401,9 @@ class _Sheet:
 
     def paragraph(self, text: str, note: str = "", indent: float = 0) -> None:
         """Put a paragraph's lines, justified; a note's call stands raised, with nothing before it."""
-        for number, block in enumerate(text.split("\n")):
-            for line, last in self.lines(block, self.size, indent):
-                self._put(line, last, note if CALL in line else "", indent)
-            del number
+        for block in text.split("\n"):
+            for line, is_last in self.lines(block, self.size, indent):
+                self._put(line, is_last, note if CALL in line else "", indent)
         self.y -= 6
 
     def cells(self, cells: Sequence[str]) -> None:

@@ -36,7 +36,7 @@ from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
 PACK = Path(__file__).with_name("pack")
-SEED = 22
+SEED = 78
 PER_BRIEF = 42  # references
 WRITTEN_AS = ["text, 72 wide", "Markdown", "HTML", "DOCX, notes and revisions", "DOCX, tables, boxes, controls"]
 FOREIGN = (ecli, invented_ecli, identifier, invented_identifier)  # the sample's ids and ECLIs are of no court

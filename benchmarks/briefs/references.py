@@ -108,6 +108,11 @@ def filled(material: Material, template: str, decision: Decision, number: str, d
         long=french_date(date),
         figures="/".join(reversed(date.split("-"))),
         iso=date,
+        dashes="-".join(part.lstrip("0") for part in reversed(date.split("-"))),
+        plain=ch.replace(".", ""),
+        CH=ch.upper(),
+        TOWN=town.upper(),
+        LONG=french_date(date).upper(),
         letter=material.pick("BKQXZ"),
     )
     return re.sub(r"\bla (?=assemblée)", "l'", text)

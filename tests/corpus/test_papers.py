@@ -114,6 +114,7 @@ def test_a_header_between_two_lines_of_a_sentence_is_taken_out():
     ("text", "read", "calls"),
     [
         ("(n° 18/01234).3 Suite", "(n° 18/01234). Suite", ["3"]),
+        ("n°&nbsp;17-31.442 de R&D", "n°\u00a017-31.442 de R&D", []),
         ("n° 17-31.442¹ et 500 m²", "n° 17-31.442 et 500 m²", ["1"]),
         (
             "n° 17-31.442[^a].\n\n[^a]: Cass. soc., 12 mars\n    2019.",
@@ -362,11 +363,10 @@ RIGHT = (
 )
 
 
-def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path):
-    numbers = column(40, 700, *"1234")
-    texts = [
-        text for row in zip(numbers, column(60, 700, *LEFT), column(320, 700, *RIGHT), strict=True) for text in row
-    ]
+@pytest.mark.parametrize("lower", [0, 4, 7])
+def test_columns_are_read_one_after_the_other_without_the_numbers_of_lines(tmp_path, lower):
+    columns = column(40, 700, *"1234"), column(60, 700, *LEFT), column(320, 700 - lower, *RIGHT)
+    texts = [text for row in zip(*columns, strict=True) for text in row]
     paper = read_paper(write_pdf(tmp_path / "a.pdf", texts))
     assert paper.text == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
     assert paper.notices == ()
@@ -388,6 +388,19 @@ def test_the_cells_of_a_table_stay_side_by_side(tmp_path):
         (60 + 150 * at, 700 - 20 * row, 10, cell) for row, line in enumerate(cells) for at, cell in enumerate(line)
     ]
     assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text == "\n".join(map("\t".join, cells))
+
+
+def test_a_cell_of_several_lines_is_read_whole(tmp_path):
+    lines = [("Cour de cassation,", "12 mars 2019", "n'entre pas dans"), ("chambre sociale", "", "l'assiette")]
+    lines += [("CA Douai", "21 juin 2017", "Rejet"), ("CE", "3 juin 2021", "Rejet")]
+    texts = [
+        (60 + 150 * at, 700 - 14 * row, 10, cell) for row, cells in enumerate(lines) for at, cell in enumerate(cells)
+    ]
+    assert read_paper(write_pdf(tmp_path / "a.pdf", texts)).text.split("\n") == [
+        "Cour de cassation, chambre sociale\t12 mars 2019\tn'entre pas dans l'assiette",
+        "CA Douai\t21 juin 2017\tRejet",
+        "CE\t3 juin 2021\tRejet",
+    ]
 
 
 def test_columns_that_may_be_a_table_are_told(tmp_path):
@@ -475,12 +488,14 @@ def test_html_is_read_as_it_is_shown_with_its_quotations_and_notes():
         n<sup>o</sup> 17-31.442<sup><a href="#n3">3</a></sup>) dit <q>la prime</q>.</p>
         <p hidden>caché</p><p style="color: red; display:none">caché</p><div aria-hidden="true">caché</div>
         <template><p>caché</p></template><noscript>caché</noscript><span style="visibility: hidden">caché</span>
-        <blockquote><p>le bail</p><p>est dû</p></blockquote><ul><li>un</li><li>deux</li></ul>
+        <blockquote><p>le bail</p><p>est dû</p></blockquote><pre>un
+pré</pre><ul><li>un</li><li>deux</li></ul>
         <table><tr><th>Cour</th><th>Date</th></tr><tr><td><p>CE</p></td><td>3 juin</td></tr></table>
         <ol><li id="n3">Cass. soc., 3 mai 2019 <a href="#r3">↩</a></li></ol></body></html>"""
     paper = paper_of_html(page)
     assert paper.text == (
-        "La Cour (Cass. soc., 12 mars 2019, n° 17-31.442) dit la prime.\n\nle bail\n\nest dû\n\nun\ndeux\n\n"
+        "La Cour (Cass. soc., 12 mars 2019, n° 17-31.442) dit la prime.\n\nle bail\n\nest dû\n\n"
+        "un pré\n\nun\ndeux\n\n"
         "Cour\tDate\nCE\t3 juin\n\nCass. soc., 3 mai 2019"
     )
     assert [paper.text[start:end] for start, end in paper.quoted] == ["la prime", "le bail\n\nest dû"]

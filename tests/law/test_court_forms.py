@@ -1,5 +1,7 @@
 """Courts and their chambers as citations abbreviate them, and which names can be of one court."""
 
+import time
+
 import pytest
 
 from legal_rag.law import find_dates
@@ -126,3 +128,15 @@ def test_every_form_agrees_with_the_court_in_full(names):
     full = parse_court(max(names, key=len))
     assert full.types
     assert all(parse_court(name).agrees_with(full) for name in names)
+
+
+@pytest.mark.parametrize("text", ["CA Paris, pôle 6, ch. 3, ", "ch. soc. de la ", "CE, 5e et 6e ", "Paris, 3 mai, "])
+def test_courts_are_found_in_time_linear_to_the_text(text):
+    def seconds(times):
+        started = time.process_time()
+        find_cited_courts("CA Lyon, " + text * times)
+        return time.process_time() - started
+
+    seconds(10)
+    few, many = min(seconds(400), seconds(401)), min(seconds(3200), seconds(3201))
+    assert many < 16 * few + 0.05

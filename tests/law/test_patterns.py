@@ -91,10 +91,14 @@ def test_numbers_of_decisions_have_one_form(text, expected):
     assert found(text) == expected
 
 
-@pytest.mark.parametrize("court", ["TJ Rennes", "CA Lyon, 4e ch. soc.", "tribunal judiciaire de Rennes", "CPH Lyon"])
+@pytest.mark.parametrize("court", ["TJ Rennes", "CA Lyon, 4e ch. soc.", "Trib. jud. Rennes", "CPH Lyon", "Paris"])
 @pytest.mark.parametrize("number", ["n° 26-00038", "RG 26-00038", "n° RG 26/00038", "26-00038", "RG n° 26‑00038"])
 def test_a_number_with_a_dash_after_a_court_of_first_instance_or_of_appeal_is_a_roll_number(court, number):
     assert found(f"{court}, 6 juin 2026, {number}") == [("rg", "26/38")]
+
+
+def test_a_roll_number_may_follow_the_parties():
+    assert found("CA Lyon, 6 juin 2026, Soc. du Moulin et autres c/ M. Orsini, n° 26-00038") == [("rg", "26/38")]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,13 @@ def test_a_pourvoi_stays_one_near_a_court_of_appeal(text):
         *("facture n° 201912", "facture nº 2019-123", "chèque n° 1234567", "contrat n° 17-31.442", "PV n° 2019/12345"),
         *("Réf. client : 06-12-34-56-78", "tél. 06-12-34-56-78", "tél : 04-72 102 030", "RCS Paris n° 552 100 554"),
         *("IBAN FR76 3000 4000 0312 3456 7890 143", "RCS DE PARIS sous le numéro 310 499", "n° 17 31 442", "150 000"),
-        *("le 13-11-2026", "le 2021-06-03", "le 12-05-98", "la marque « Valdor » n° 3149429", "CE, 2021, 150 000 €"),
+        *(
+            "le 13-11-2026",
+            "le 2021-06-03",
+            "le 12-05-98",
+            "la marque verbale française « Valdor » n° 3149429",
+            "CE, 2021, 150 000 €",
+        ),
         *("Tribunal des conflits, 3 mai 2021", "TC Paris, 3 mai 2021, n° 2020012345", "Compte n° 123456"),
         "n° 2020012345",
         "l'ordonnance n° 58-1067 du 7 novembre 1958",
@@ -188,6 +198,11 @@ def test_numbers_of_statutes_and_of_other_things_are_no_decisions(text):
         ("l'article 1240 du code civil et l'article 9 du même code", [("1240", "code civil"), ("9", "code civil")]),
         ("l'article 1240 du code civil, et l'article 9 dudit code", [("1240", "code civil"), ("9", "code civil")]),
         ("l'article 9 du même code", [("9", "")]),
+        ("l'article 2 alinéa 3 du code civil", [("2", "code civil")]),
+        ("le livre 2 du code civil, § 5 du code civil", []),
+        ("l'article 39, 1, 5° du code général des impôts", [("39", "code général des impôts")]),
+        ("l'article 1382 ancien (devenu 1240) du code civil", [("1382", "code civil"), ("1240", "code civil")]),
+        ("L. 1152-1 du Code du travail", [("L1152-1", "code du travail")]),
         ("ARTICLE L. 111-1 DU CODE DE LA SECURITE SOCIALE", [("L111-1", "code de la sécurité sociale")]),
         ("l'article L. 311-3 bis A du code du travail", [("L311-3 BIS A", "code du travail")]),
         ("article 1649 quater B quinquies du code général des impôts",
@@ -225,6 +240,9 @@ def test_articles_have_one_form_each_with_its_code(text, expected):
         ("L. 32 C. postes et R. 1 C. transp.",
          [("L32", "code des postes et des communications électroniques"), ("R1", "code des transports")]),
         ("art. 311-1 CP", [("311-1", "code pénal")]),
+        ("art. 6 § 1 CEDH, art. 66 de la Constitution ; DDHC, art. 16",
+         [("6", "convention européenne des droits de l'homme"), ("66", "constitution"),
+          ("16", "déclaration des droits de l'homme et du citoyen")]),
         ("n° 17-31.442, C. trav., art. L. 1237-11", [("L1237-11", "code du travail")]),
         ("311-1 CP", []),
         *((text, []) for text in ("le 12 mai 2010 CGI", "en 2019 CPI", "p. 39 CGI", "2010, CGI", "12 cpc")),
@@ -418,6 +436,14 @@ def test_a_sum_beside_one_that_another_overlaps_is_kept():
         "L. 1-1-1-1-1",
         "1 000 ",
         "vingt et ",
+        "n° 498765, ",
+        "C. civ., art. 1240 et ",
+        "1240 C. civ. ",
+        "article L. 1, 2°, al. 3, et ",
+        "annexe 1 du code civil, ",
+        "TC, n° ",
+        "pièce n° 12-04.500, ",
+        "l'article 9 du même code, ",
     ],
 )
 def test_references_are_found_in_time_linear_to_the_text(text):

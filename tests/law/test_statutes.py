@@ -4,7 +4,9 @@ from datetime import date
 
 import pytest
 
+from legal_rag.corpus.documents import Document
 from legal_rag.law import find_dates
+from legal_rag.law.keys import own_keys
 from legal_rag.law.scanning import read_table
 from legal_rag.law.statutes import find_statute_articles, find_statutes
 
@@ -71,3 +73,21 @@ def test_a_usual_name_is_read_with_number_and_date(row):
 )
 def test_an_article_of_a_statute_has_the_statute_s_key(text, expected):
     assert articles(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"title": "Décret n° 2019-111 du 3 mars 2019, article 1er"}, "article:1 décret n° 2019-111"),
+        ({"title": "Code du travail, article L. 311-3 bis A"}, "article:L311-3 BIS A code du travail"),
+        ({"title": "Code de l'urbanisme, article Annexe 1-2"}, "article:ANNEXE 1-2 code de l'urbanisme"),
+        ({"juridiction": "Tribunal des conflits", "extra": {"number": "4987"}}, "conflits:4987"),
+        ({"title": "Tribunal des conflits, 16 mai 1891, 00087"}, "conflits:87"),
+        (
+            {"juridiction": "Conseil constitutionnel", "extra": {"number": "93-1213 R2", "nature": "AN"}},
+            "an:1993-1213R2",
+        ),
+    ],
+)
+def test_a_document_has_the_key_by_which_it_is_cited(fields, key):
+    assert key in own_keys(Document(id="X1", content="Texte.", **fields))

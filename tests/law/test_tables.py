@@ -51,6 +51,13 @@ def test_a_code_is_read_and_cited(row):
     assert cite(title=f"{row['name'].capitalize()}, article 12").court == row["cite"]
 
 
+@rows(read_table("codes.toml")["texts"])
+def test_another_text_is_read_by_its_abbreviations(row):
+    for text in (row["example"], *(f"art. 12 {form}" for form in row["short"])):
+        assert {article.code for article in find_abbreviated_articles(text)} == {row["name"]}
+    assert not list(find_abbreviated_articles(f"12 {row['short'][0]}, 12 mars 2019"))
+
+
 @rows(CITATION["formations"])
 def test_a_formation_is_abbreviated(row):
     written, expected = row["example"]

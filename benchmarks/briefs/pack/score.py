@@ -2,13 +2,13 @@
 
 Run: python score.py VERDICTS.jsonl
 
-A line of VERDICTS.jsonl is one reference that the tool found, {"document": "brief-1.md", "text": "Cass. soc., …",
+A line of VERDICTS.jsonl is one reference that the tool found, {"document": "brief-4.md", "text": "Cass. soc., …",
 "status": "confirmed"}: its words as the document has them, and one of `confirmed`, `wrong`, `ambiguous`, `absent`,
 `out_of_scope`, `unread`. Of a wrong one, "what" may name the wrong things: `date`, `court`, `outcome`, `number`,
 `article`, `words`, `source`, `speaker`, `point`. "kind" (`decision`, `article`, `quotation`) may say what it is.
 
 A verdict is on the reference of the key with which it shares the longest run of letters and figures, if that is more
-than half of the shorter one, and six at least.
+than half of the shorter one and six at least, or all of four.
 """
 
 import json
@@ -123,7 +123,8 @@ def _shared(text: str, reference: str) -> tuple[int, int]:
     """Measure the longest run that two texts share, and how near they are in length; a short run says nothing."""
     run = SequenceMatcher(None, text, reference, autojunk=False).find_longest_match().size
     shorter = min(len(text), len(reference))
-    return (run, -abs(len(text) - len(reference))) if run > 0.5 * shorter and run >= min(shorter, 6) else (0, 0)
+    is_long = run > 0.5 * shorter and run >= max(4, min(shorter, 6))
+    return (run, -abs(len(text) - len(reference))) if is_long else (0, 0)
 
 
 def score(keys: Sequence[dict[str, Any]], verdicts: Iterable[dict[str, Any]]) -> list[Judged]:

@@ -149,15 +149,17 @@ def _cite_checked(
         hits_of = {quotation: source.quotation_spans(quotation.text) for quotation in claim.quotations}
         places = {quote: min(hits, key=lambda span: abs(span[0] - cited[0])) for quote, hits in hits_of.items() if hits}
     part, spans, own = claim.only(places), sorted(places.values()), claim.own_words
-    restated = _is_sentence_beside(claim) and _is_restated(own, source, spans)
+    # One or two sentences at the places quoted, or next to them, say the same as the claim's own words.
+    beside = _sentences_at(source, spans, beyond=1) if _is_sentence_beside(claim) else []
+    restated = _find_support(own, source, beside, reworded=True) is not None
     stated = part
     for other in others:  # the rest of the sentence quotes them, and facts about them are theirs
         stated = stated._replace(facts=_facts_to_find(stated, other))
     check = SurroundingsCheck(stated, source, [places[quotation] for quotation in part.quotations], cited)
     warnings, contradiction = check.remarks(restated=restated)
     objection = _objection_to(claim, part, source, spans, cited, restated=restated) or contradiction
-    if not objection and _quotes_a_term(part) and not _is_supported(part, source, cited):
-        objection = TOO_LITTLE
+    if not objection and _n_quoted(part) < TERM_WORDS and _quotes_less_than_it_says(part):
+        objection = "" if _find_support(part, source, source.sentences_in(*cited)) else TOO_LITTLE
     if objection:
         return _cite(source, cited, "unverified")._replace(warnings=(*warnings, objection))
     return _cite(source, cited, status)._replace(warnings=warnings)
@@ -168,17 +170,21 @@ def _objection_to(
 ) -> str:
     """Return why the quotations of a claim (those in `part`) do not bear out its own words; '' if they do."""
     own, is_beside = claim.own_words, _is_sentence_beside(claim)
-    topic = Topic(own, [quotation.text for quotation in claim.quotations], source, spans, _facts_to_find(own, source))
+    topic = Topic(claim, source, spans, _facts_to_find(own, source))
     if topic.is_formal:
         return "" if topic.stands_there() else OFF_TOPIC
+    there = " ".join(source.content[slice(*span)] for span in _sentences_at(source, spans))
     if claim.is_pointed and (topic.stems or not own.facts):
-        return "" if restated and _holds_all_words(own, source, spans) else OTHERWISE
-    if is_beside and not restated and _shares_most_words(own, source, spans):
+        return "" if restated and _holds_all_words(own.text, there) else OTHERWISE
+    if restated:
+        return ""
+    stems = telling_stems(own.text)
+    if is_beside and stems and len(stems & telling_stems(there)) >= LEAST_SHARE * len(stems):
         return OTHERWISE
-    if restated or topic.is_spoken_of(is_sentence=is_beside):
+    if topic.is_spoken_of(is_sentence=is_beside):
         return ""
     said = part if not is_beside and _quotes_less_than_it_says(part) else own._replace(quotations=part.quotations)
-    return "" if _is_supported(said, source, cited) else OFF_TOPIC
+    return "" if _find_support(said, source, source.sentences_in(*cited)) else OFF_TOPIC
 
 
 def _is_sentence_beside(claim: Claim) -> bool:
@@ -194,29 +200,11 @@ def _is_sentence(before: str) -> bool:
     return not _LEADS.search(before) and len(content_stems(before)) >= fewest
 
 
-def _is_restated(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
-    """Do one or two sentences at the places quoted, or next to them, say the same as a claim's own words?"""
-    sentences = _sentences_at(source, places, beyond=1)
-    return next(_supporting_spans(own, source, sentences, reworded=True), None) is not None
-
-
-def _shares_most_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
-    stems = telling_stems(own.text)
-    there = telling_stems(_text_at(source, places))
-    return bool(stems) and len(stems & there) >= LEAST_SHARE * len(stems)
-
-
-def _holds_all_words(own: Claim, source: SourceText, places: Sequence[Span]) -> bool:
-    """Do the sentences at the places have all words that a claim says itself, and the same negations?"""
-    text = _text_at(source, places)
-    there = content_stems(text)
-    return cues_of(own.text) & _NEGATIONS == cues_of(text) & _NEGATIONS and all(
-        is_shared(stem, there) for stem in content_stems(own.text)
-    )
-
-
-def _text_at(source: SourceText, places: Sequence[Span]) -> str:
-    return " ".join(source.content[slice(*span)] for span in _sentences_at(source, places))
+def _holds_all_words(own: str, there: str) -> bool:
+    """Does a text have all words that a claim says itself, and the same negations?"""
+    if cues_of(own) & _NEGATIONS != cues_of(there) & _NEGATIONS:
+        return False
+    return all(is_shared(stem, content_stems(there)) for stem in content_stems(own))
 
 
 def _sentences_at(source: SourceText, places: Sequence[Span], *, beyond: int = 0) -> list[Span]:
@@ -262,36 +250,22 @@ def _judge_unquoted(claim: Claim, source: SourceText, span: Span | None) -> Cita
     """Cite a claim that quotes nothing: supported where one or two sentences state it."""
     if len(claim.text.split()) < 2 and not claim.facts:
         return _cite(source, span, "unverified")
-    if span is not None:
-        return _cite(source, span, "supported" if _is_supported(claim, source, span) else "unverified")
-    sentences = source.sentences_in(0, len(source.content))[:MOST_TRIED]
-    place = next(_supporting_spans(claim, source, sentences), None)
-    return _cite(source, place, "supported" if place else "unverified")
+    sentences = source.sentences_in(*(span or (0, len(source.content))))[:MOST_TRIED]
+    place = _find_support(claim, source, sentences)
+    return _cite(source, span or place, "supported" if place else "unverified")
 
 
-def _is_supported(claim: Claim, source: SourceText, span: Span) -> bool:
-    return next(_supporting_spans(claim, source, source.sentences_in(*span)), None) is not None
-
-
-def _sentences_and_pairs(sentences: Sequence[Span]) -> Iterator[Span]:
-    yield from sentences
-    for (start, _), (_, end) in pairwise(sentences):
-        if end - start <= LONGEST_SENTENCE:
-            yield start, end
-
-
-def _supporting_spans(
+def _find_support(
     claim: Claim, source: SourceText, sentences: Sequence[Span], *, reworded: bool = False
-) -> Iterator[Span]:
-    """Yield the sentences, and pairs of neighbours, that state all the facts of a claim and say the same.
+) -> Span | None:
+    """Return the first sentence, or pair of neighbours, that states all the facts of a claim and says the same.
 
     `reworded`: see `says_the_same`.
     """
-    stems, facts, courts = telling_stems(claim.text), _facts_to_find(claim, source), _courts_to_find(claim, source)
-    known = telling_stems(source.own.court)
-    if not (stems or facts):
-        return
-    for span in _sentences_and_pairs(sentences):
+    stems, facts, known = telling_stems(claim.text), _facts_to_find(claim, source), telling_stems(source.own.court)
+    courts = [court for court in _courts_named(claim.text) if not court <= source.own.court_words]
+    pairs = ((start, end) for (start, _), (_, end) in pairwise(sentences) if end - start <= LONGEST_SENTENCE)
+    for span in (*sentences, *pairs) if stems or facts else ():
         text = source.content[slice(*span)]
         if len(stems & telling_stems(text)) * 2 < len(stems):  # most are not worth reading for facts
             continue
@@ -300,10 +274,11 @@ def _supporting_spans(
         if len(_quotations_within(claim, source, span)) < len(set(claim.quotations)):
             continue
         named = _courts_named(text) if courts else []
-        if all(any(court <= name for name in named) for court in courts) and says_the_same(
-            claim.text, text, known=known, reworded=reworded
-        ):
-            yield span
+        if not all(any(court <= name for name in named) for court in courts):
+            continue
+        if says_the_same(claim.text, text, known=known, reworded=reworded):
+            return span
+    return None
 
 
 def _cite(source: SourceText, span: Span | None, status: CitationStatus) -> Citation:
@@ -323,7 +298,7 @@ _UNTIL_DATE = r"(?:(?!\b(?:a|est|été|ayant|avait|était|qui|que|contre|licenci
 _DECISION = re.compile(r"(?:arrêts?|décisions?|jugements?|ordonnance|chambre|cour|juridiction|tribunal)" + _UNTIL_DATE)
 _AFTER_COURT = re.compile(_UNTIL_DATE)
 _ATTACKED = re.compile(
-    r"attaqu|déféré|entrepris|frappé|dont appel|critiqué|contre l|contre un|premiers juges|première instance|appel (?:de|du|interjeté)|(?:casse|annule|infirme|confirme|cassé|annulé|infirmé|confirmé)"
+    r"attaqu|déféré|entrepris|frappé|dont appel|critiqué|contre (?:l|un)|premiers juges|première instance|appel (?:de|du|interjeté)|(?:cass|annul|infirm|confirm)[eé]"
 )
 _COURT_FOLLOWS = re.compile(
     r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)"
@@ -332,21 +307,26 @@ _SAYS = r"(?:jug|retien|reten|considè|considér|estim|décid|énonc|affirm|adme
 _AFTER = rf"{negations(after=True)}|plus\b"
 _DENIED_REPORT = re.compile(
     rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:{_AFTER}) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:{_AFTER}))?"
-    r"|\b(?:refus|s['’]abstien|se gard|omet|évit)\w* (?:de |d['’])"
-    r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\bnul(?:le)? (?:décision|juge|arrêt|cour|juridiction)|\baucune? (?:décision|juge|arrêt|cour|juridiction)"
+    r"|\b(?:refus|s['’]abstien|omet|évit)\w* (?:de |d['’])"
+    r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\b(?:nul(?:le)?|aucune?) (?:décision|juge|arrêt|cour|juridiction)"
     r"|\b(?:écart|rejet|réfut|repouss|dément|contredi|désavou)\w* l['’](?:idée|affirmation|analyse)"
     r"|\bcondamn\w* (?:le raisonnement|l['’](?:idée|argument|affirmation|analyse)|la (?:thèse|solution|règle)|le (?:moyen|principe|motif))"
     r"|\b(?:ni|démen|désavou|réfut|exclu|contest|contredi|infirm|écart|rejet|refus)\w* (?:que\b|qu['’])"
     r"|\bn['’](?:a|ont|avait|avaient|aurait|eût)\b(?:(?! (?:a|ont|avait|est) )[^.;:“”]){0,80}\b(?:jugé|retenu|considéré|estimé|décidé|énoncé|affirmé|admis|reconnu|dit|précisé|rappelé|posé|constaté|relevé|écrit|conclu|consacré|répondu)\b"
-    r"|\bl(?:e|['’])[ ]?(?:contraire|inverse|opposé)\b|\bl['’](?:inverse|opposé)\b|\b(?:s['’]est|s['’]être|se) gard|\b(?:s['’]est|se) (?:bien )?gard|\bsans (?:jamais )?(?:juger|retenir|dire|affirmer|décider|énoncer|considérer|reconnaître|admettre|poser)\b"
+    r"|\bl(?:e|['’])[ ]?(?:contraire|inverse|opposé)\b|\b(?:s['’]est|s['’]être|se) (?:bien )?gard|\bsans (?:jamais )?(?:juger|retenir|dire|affirmer|décider|énoncer|considérer|reconnaître|admettre|poser)\b"
 )
 _REJECTED = re.compile(
     r"\b(?:rejett|rejet|écart|réfut|repouss|désavou|désapprouv|contredi|invalid|censur|infirm|cass|annul|nie|dément|condamn)\w* (?:\w+ ){0,3}?(?:(?P<argument>l['’](?:idée|argument|affirmation|analyse|interprétation|allégation)|la (?:thèse|prétention|demande)|le (?:moyen|grief|raisonnement))"
     r"|la (?:solution|règle|position|formule)|le (?:principe|motif)|les (?:juges|motifs)|la cour d['’]appel|les motifs|que\b|qu['’])[^.;:“”]{0,80}(?:que|qu['’]|selon|retenu|jugé|énoncé|considéré|estimé|:|tir)"
 )
+# "n'a jamais jugé que": right before the quotation.
+_NEVER_SAID = re.compile(
+    rf"\b(?:n['’](?:a|ont|avait|avaient)|ne)\s(?:\w+\s){{0,2}}?(?:pas|jamais|nullement|point|guère)\s(?:\w+\s){{0,2}}?{_SAYS}[^.;:“”«]{{0,80}}\Z"
+)
+_HAD_SAID = re.compile(rf"\bav(?:ait|aient)\s(?:\w+\s){{0,2}}?{_SAYS}")  # the decision below is told in the pluperfect
 _NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
 _MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
-_IMPLIED = {CASSATION: frozenset({ANNULATION}), INFIRMATION: frozenset({ANNULATION})}  # "casse et annule"
+_IMPLIED = {CASSATION: {ANNULATION}, INFIRMATION: {ANNULATION}}  # "casse et annule"
 _ATTRIBUTED_ELSEWHERE = re.compile(
     r"(?:cour d['’]appel|juges? du fond|premiers juges|tribunal|conseil de prud['’]hommes|arrêt attaqué|jugement|qui|ayant|avait|avaient|demand\w+|tendant|pour)\b[^.;:“”]{0,60}\Z"
 )
@@ -362,7 +342,7 @@ _CLAIMED = re.compile(
     r"(?<!à )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)\b|all[èé]gu(?:e|ent|ait)|reproch(?:e|ent|ait)|affirm(?:e|ent|ait)|fait grief)\b[^;]{0,400}\Z|\balors (?:que|qu['’])[^;]{0,600}\Z"
 )
 _COURT = re.compile(
-    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}[^.;:“”]{{0,20}} (?:la cour|la juridiction|le conseil)"
+    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute|\w+ chambre|chambre)|l['’]arrêt|le conseil)|\b{_SAYS}(?:(?! dans | de l)[^.;:“”]){{0,20}} (?:la cour|la juridiction|le conseil)"
 )
 # How words end that lead into the quotation after them: "juge que", "selon l'article 4,"; others are a sentence of their own.
 _LEADS = re.compile(
@@ -371,7 +351,10 @@ _LEADS = re.compile(
     rf"|est|sont|était|a|ont|avait|être|avoir|doit|peut|{_SAYS})|\w['’])\W{{0,3}}\Z|\A\W*\Z"
 )
 _NEGATIONS = frozenset({"not", "except"})
-_DENYING = frozenset({"not", "wrongly", "refuses", "except"})
+_REFUSALS = frozenset({"not", "wrongly", "refuses"})
+_DENYING = _REFUSALS | {"except"}
+_GOES_ON_ABOUT = re.compile(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b")  # after a quotation
+_DENIED_AFTER = re.compile(r"[ ,;—–-]{0,4}(?:à tort|faussement|est (?:faux|inexact|rejeté|écarté)|n['’]est pas)")
 _MODALS = ("must", "maybe")
 
 OF_PARTY = "Ces mots sont ceux d'une partie, non de la juridiction."
@@ -395,18 +378,8 @@ def _facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
     return [fact for fact in claim.facts if not check.is_own(fact)]
 
 
-def _courts_to_find(claim: Claim, source: SourceText) -> list[frozenset[str]]:
-    """Return the words of each court and chamber that a claim names, except the decision's own."""
-    return [court for court in _courts_named(claim.text) if not court <= source.own.court_words]
-
-
 def _courts_named(text: str) -> list[frozenset[str]]:
     return [words_of_value(text[slice(*span)]) for span in find_named_courts(text)]
-
-
-def _quotes_a_term(claim: Claim) -> bool:
-    """Is so little quoted that a sentence rests on its own words?"""
-    return _n_quoted(claim) < TERM_WORDS and _quotes_less_than_it_says(claim)
 
 
 def _quotes_less_than_it_says(claim: Claim) -> bool:
@@ -555,23 +528,19 @@ class SurroundingsCheck:
         return bool(re.match(rf"[^.;:“”]{{0,40}}?\b(?:a |avait |ayant )?{_SAYS}", behind))
 
     def _wrong_outcome(self) -> bool:
-        matches = list(REPORTED.finditer(self._frame_without_courts))
-        if not matches:
-            return False
-        outcome = self._source.outcome
-        for match in matches:
-            stated = Outcome(kinds_of(match.group(), reported=True), "")
-            denied = _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()])
-            if denied:
+        for match in REPORTED.finditer(self._frame_without_courts):
+            stated, outcome = Outcome(kinds_of(match.group(), reported=True), ""), self._source.outcome
+            if _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()]):
                 if stated.kinds & outcome.kinds:
                     return True
                 continue
             other = _ATTRIBUTED_ELSEWHERE.search(self._frame[max(0, match.start() - 80) : match.start()])
-            if stated.kinds & (outcome.kinds | _IMPLIED.get(next(iter(outcome.kinds), ""), frozenset())) and not other:
-                continue
-            main = stated.kinds & _MAIN and outcome.kinds
-            if not other and (stated.opposes(outcome) or main):
-                return True
+            known = outcome.kinds.union(*(_IMPLIED.get(kind, ()) for kind in outcome.kinds))
+            if not other:
+                if stated.kinds & known:
+                    continue
+                if stated.opposes(outcome) or (stated.kinds & _MAIN and outcome.kinds):
+                    return True
             stem = match.group()[:5]
             if any(stem in self._source.lower[slice(*span)] for span in self._near_spans):
                 continue
@@ -598,7 +567,7 @@ class SurroundingsCheck:
             quoted = self._source.content[slice(*place)]
             if _is_sentence(before) and cues_of(quoted) & _DENYING and not denies_otherwise(before, quoted):
                 source_cues |= _DENYING
-            denying = cues & {"not", "wrongly", "refuses"} - {"refuses" if REPORTED.search(before) else ""}
+            denying = cues & _REFUSALS - {"refuses" if REPORTED.search(before) else ""}
             if denying - source_cues:
                 if self._negation_governs(before):
                     return True
@@ -609,20 +578,15 @@ class SurroundingsCheck:
             behind = cues_of(" ".join(led.split()[-4:]))
             if modal and (({*_MODALS} & behind and modal[0] not in behind) or ("not" in behind and "not" not in cues)):
                 return True
-            if re.match(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b", after) and cues_of(after) & {
-                "not",
-                "wrongly",
-                "refuses",
-                "quashes",
-            }:
-                return True
-            if re.match(r"[ ,;—–-]{0,4}(?:à tort|faussement|est (?:faux|inexact|rejeté|écarté)|n['’]est pas)", after):
+            if _DENIED_AFTER.match(after) or (
+                _GOES_ON_ABOUT.match(after) and cues_of(after) & (_REFUSALS | {"quashes"})
+            ):
                 return True
         return False
 
     def _negation_governs(self, before: str) -> bool:
         """Is there a negation in the clause of the quotation itself, not in one before a comma?"""
-        return bool(cues_of(re.split(r"[,;:]", before)[-1]) & {"not", "wrongly", "refuses"})
+        return bool(cues_of(re.split(r"[,;:]", before)[-1]) & _REFUSALS)
 
     def _clauses_around(self, number: int) -> tuple[str, str]:
         """Return the words from the previous quotation to this one, and from this one to the next."""
@@ -638,8 +602,8 @@ class SurroundingsCheck:
         return self._source.lower[sentence : place[0]]
 
     def is_denied_report(self) -> bool:
-        """Does the claim say that the decision does not say what is quoted?"""
-        return _DENIED_REPORT.search(self._clauses_around(0)[0]) is not None
+        """Does the claim say that the court did not say what is quoted?"""
+        return _NEVER_SAID.search(self._clauses_around(0)[0]) is not None
 
     def wrong_speaker(self) -> bool:
         """Are the court's words attributed to a party or the court below?"""
@@ -665,7 +629,7 @@ class SurroundingsCheck:
     def other_speaker(self) -> str:
         """Return, in French, who speaks where the claim says that the court does; empty where it does, or is not said to."""
         before, after = self._clauses_around(0)
-        if _PARTY.search(before) or self._is_attributed_below(before):
+        if _PARTY.search(before) or self._is_attributed_below(before) or _HAD_SAID.search(before):
             return ""
         if not (_COURT.search(before) or _COURT.search(after)):
             return ""

@@ -75,7 +75,7 @@ _OTHER_DAY = re.compile(
 )
 # What stands between a citation and an outcome that is its own: "n° 17-31.442 (rejet)", "cassé par Cass. soc.".
 _SAID_AFTER = re.compile(
-    r"[\s,:(\[|)–—-]*(?:qui\s|lequel\s|laquelle\s|(?:arrêt|décision)\sde\s)?(?:(?:publié|inédit)\w*\W{0,4})?",
+    r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:qui\s|lequel\s|laquelle\s|(?:arrêt|décision)\sde\s)?(?:(?:publié|inédit)\w*\W{0,4})?",
     re.IGNORECASE,
 )
 _SAID_BEFORE = re.compile(
@@ -341,6 +341,7 @@ class _DecisionReader:
             sentence,
             self._supported_by(span),
             ruling[1] if ruling else "",
+            is_reviewed=self._is_judged(run),
             point=point,
         )
         numbers = [part for part in run if part.kind == "number"]
@@ -392,7 +393,7 @@ class _DecisionReader:
                 beside = next((run for run in after if self._stands_beside(outcome, run)), None)
                 if beside is not None:
                     outcomes.setdefault(id(beside), []).append(outcome._replace(court=""))
-                elif len(numbered) == 1 and not of_next:
+                elif len(numbered) == 1 and not of_next and not outcome.is_relative:
                     outcomes.setdefault(id(numbered[0]), []).append(outcome)
         return {number: tuple(stated) for number, stated in outcomes.items()}
 
@@ -415,7 +416,8 @@ class _DecisionReader:
                 if kind != ELIGIBLE and _NEGATED.search(text[max(match.start() - 30, 0) : match.start()]):
                     continue
                 court = self._text.last_court(start, start + match.start())
-                yield StatedOutcome(kind, start + match.start(), start + match.end(), court)
+                is_relative = bool(match.groupdict().get("relative"))
+                yield StatedOutcome(kind, start + match.start(), start + match.end(), court, is_relative)
 
 
 def _as_of(name: Identifier, court: str) -> Identifier:

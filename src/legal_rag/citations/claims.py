@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from legal_rag.base.text import Span
@@ -114,7 +115,7 @@ class AnswerText:
         self.plain = plain
         self.quotations = find_quotations(plain)
         self.facts = find_facts(blanked(plain, _spans(self.quotations), lambda length: "¤" * length))
-        self.sentences = list(_join_dashed(plain, split_sentences(_masked_for_sentences(plain, self.quotations))))
+        self.sentences = _join_dashed(plain, split_sentences(_masked_for_sentences(plain, self.quotations)))
         self._quotation_starts = [quotation.start for quotation in self.quotations]
         self._quotation_ends = [quotation.end for quotation in self.quotations]
         self._fact_starts = [fact.start for fact in self.facts]
@@ -197,16 +198,14 @@ def _in_double_marks(text: str) -> list[Quotation]:
 
 def _next_closing(tokens: Sequence[re.Match[str]]) -> list[dict[str, bool]]:
     """Map, for each token, each closing mark to whether the next mark of its pair is a closing one."""
-    answers: list[dict[str, bool]] = [{}] * len(tokens)
+    answers: list[dict[str, bool]] = []
     state: dict[str, bool] = {}
-    for number in range(len(tokens) - 1, -1, -1):
-        answers[number] = state
-        mark = tokens[number].group()
-        if closing := CLOSING_MARKS.get(mark):
-            state = {**state, closing: False}
-        elif mark in CLOSING_MARKS.values():
-            state = {**state, mark: True}
-    return answers
+    for token in reversed(tokens):
+        answers.append(state)
+        opens = CLOSING_MARKS.get(token.group())
+        if opens or token.group() in CLOSING_MARKS.values():
+            state = {**state, opens or token.group(): opens is None}
+    return answers[::-1]
 
 
 def _in_single_marks(text: str) -> Iterator[Quotation]:
@@ -218,7 +217,7 @@ def _in_single_marks(text: str) -> Iterator[Quotation]:
         elif (
             start < 0
             and text[match.end() : match.end() + 1].strip()
-            and not text[match.start() - 1 : match.start()].isalnum()
+            and not text[max(match.start() - 1, 0) : match.start()].isalnum()
         ):
             start = match.start()
         elif start >= 0 and " " in text[start : match.start()] and not _ELIDED.search(text, start + 1, match.start()):
@@ -236,11 +235,9 @@ def readings_of(quotation: str) -> list[list[ClaimPart]]:
     """
     plain = CHANGED_LETTER.sub(r"\1", SIC.sub("", quotation))
     cut = _split_parts([ClaimPart(plain)], CUT, "cut")
-    readings = [_strip_stops([ClaimPart(quotation)]), _strip_stops(cut)]
     inserted = _split_parts(cut, INSERTION, "insertion")
-    readings.append(_strip_stops(inserted))
-    readings.append(_strip_stops(_split_parts(inserted, BARE_CUT, "cut")))
-    return [reading for number, reading in enumerate(readings) if reading and reading not in readings[:number]]
+    readings = map(_strip_stops, ([ClaimPart(quotation)], cut, inserted, _split_parts(inserted, BARE_CUT, "cut")))
+    return [reading for reading, _ in groupby(readings) if reading]
 
 
 def edited_reading(quotation: str) -> list[ClaimPart]:
@@ -264,9 +261,7 @@ def _split_parts(parts: Iterable[ClaimPart], pattern: re.Pattern[str], join: Joi
 
 def _strip_stops(parts: Sequence[ClaimPart]) -> list[ClaimPart]:
     stripped = [part._replace(text=part.text.strip(QUOTED_BLANKS + "…")) for part in parts]
-    if stripped:
-        stripped[-1] = ClaimPart(stripped[-1].text.rstrip(STOPS))
-    filled = [part for part in stripped if part.text]
+    filled = [part for part in [*stripped[:-1], ClaimPart(stripped[-1].text.rstrip(STOPS))] if part.text]
     return [*filled[:-1], ClaimPart(filled[-1].text)] if filled else []
 
 
@@ -282,18 +277,13 @@ def _make_quotation(text: str, start: int, end: int) -> Quotation:
     return Quotation(start, end, text[start + 1 : inner_end].strip(QUOTED_BLANKS))
 
 
-def _join_dashed(text: str, sentences: Iterable[Span]) -> Iterator[Span]:
+def _join_dashed(text: str, sentences: Iterable[Span]) -> list[Span]:
     """Join a sentence to the previous one where a dash continues the line: "Article 1er. - La requête…"."""
-    last: Span | None = None
+    joined: list[Span] = []
     for start, end in sentences:
-        if last and text[start : start + 1] in "-–—" and "\n" not in text[last[0] : start]:
-            last = (last[0], end)
-            continue
-        if last:
-            yield last
-        last = (start, end)
-    if last:
-        yield last
+        goes_on = joined and text[start : start + 1] in "-–—" and "\n" not in text[joined[-1][0] : start]
+        joined.append((joined.pop()[0] if goes_on else start, end))
+    return joined
 
 
 def _spans(quotations: Iterable[Quotation]) -> Iterator[Span]:

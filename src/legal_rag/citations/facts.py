@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.base.text import fold_text
+from legal_rag.base.text import find_exact, fold_text
 from legal_rag.citations.plain import legible
 from legal_rag.citations.wording import TABLES, is_grammar, stem_of
 from legal_rag.law import (
@@ -123,9 +123,9 @@ def find_facts(text: str) -> list[Fact]:
     for match in (*ENUMERATOR.finditer(text), *POINTER.finditer(text)):
         taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
     for candidates in (
-        _date_facts(dates),
+        [Fact("date", *date) for date in dates],
         _article_facts(text, dates, identifiers),
-        _case_facts(identifiers),
+        [Fact("case", name.value, name.start, name.end) for name in identifiers if name.kind != "article"],
         _month_facts(text),
         _amount_facts(text),
         _ordinal_facts(text),
@@ -150,9 +150,7 @@ class Stated(NamedTuple):
         """Does the text state a fact?"""
         if fact.kind == "name":
             return self._states_name(*fact.value)
-        if fact.kind == "figure" and " " in fact.value:
-            return any(other.kind == "figure" and other.value == fact.value for other in self.facts)
-        if fact.kind == "figure":
+        if fact.kind == "figure" and " " not in fact.value:
             return re.search(rf"(?<![\w-]){re.escape(fact.value)}(?![\w-])", self.folded) is not None
         if fact.kind == "article":
             return any(other.kind == "article" and self._same_article(fact.value, other.value) for other in self.facts)
@@ -168,7 +166,7 @@ class Stated(NamedTuple):
         number, code = claimed
         if number != stated[0]:
             return False
-        return not code or code == stated[1] or (not stated[1] and _contains_words(self.folded, code))
+        return not code or code == stated[1] or (not stated[1] and any(True for _ in _word_starts(self.folded, code)))
 
 
 @lru_cache(2048)
@@ -194,7 +192,8 @@ def needles_of(fact: Fact) -> list[str]:
 def is_same(wanted: Fact, stated: Fact) -> bool:
     """Does a stated fact, not an article, cover the wanted one? A day covers its month and its year."""
     if wanted.kind == "month" and stated.kind in ("date", "month"):
-        parts = stated.value if stated.kind == "month" else _date_parts(stated.value)
+        day = stated.value
+        parts = day if stated.kind == "month" else (str(day.day), day.month, str(day.year))
         return all(not part or part == other for part, other in zip(wanted.value, parts, strict=True))
     if wanted.kind != stated.kind:
         return False
@@ -212,18 +211,6 @@ def _same_quantity(claimed: Quantity, stated: Quantity) -> bool:
     if not counted:
         return claimed.before == stated.before or not others
     return bool(counted & others)
-
-
-def _date_parts(day: Any) -> tuple[str, int, str]:
-    return str(day.day), day.month, str(day.year)
-
-
-def _date_facts(dates: Iterable[LegalDate]) -> Iterator[Fact]:
-    return (Fact("date", date.value, date.start, date.end) for date in dates)
-
-
-def _case_facts(identifiers: Iterable[Identifier]) -> Iterator[Fact]:
-    return (Fact("case", name.value, name.start, name.end) for name in identifiers if name.kind != "article")
 
 
 def _article_facts(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Identifier]) -> Iterator[Fact]:
@@ -377,14 +364,8 @@ def _gender_before(before: str) -> str:
     return "f" if _FEMININE.search(before) else "m" if _MASCULINE.search(before) else ""
 
 
-def _contains_words(folded: str, words: str) -> bool:
-    return next(_word_starts(folded, words), None) is not None
-
-
 def _word_starts(folded: str, words: str) -> Iterator[int]:
-    at = folded.find(words)
-    while at >= 0:
-        end = at + len(words)
-        if not folded[max(0, at - 1) : at].isalnum() and not folded[end : end + 1].isalnum():
-            yield at
-        at = folded.find(words, at + 1)
+    spans = find_exact(words, folded)
+    return (
+        at for at, end in spans if not folded[max(at - 1, 0) : at].isalnum() and not folded[end : end + 1].isalnum()
+    )

@@ -67,6 +67,11 @@ class Held(NamedTuple):
         extra = self.document.extra
         return _day(extra.get("date_debut"), date.min), _day(extra.get("date_fin"), FAR_FUTURE)
 
+    @property
+    def rectifies(self) -> bool:
+        """Whether a decision of the Conseil constitutionnel rectifies the one whose number it has: "93-1213R"."""
+        return _RECTIFIED.search(str(self.document.extra.get("number") or "")) is not None
+
     def is_of_day(self, day: str) -> bool:
         """Was a decision given, read or made public on a day?"""
         document = self.document
@@ -205,20 +210,14 @@ class Decisions:
                 self._named[key] += [self._shelf.get(library, doc_id) for doc_id in doc_ids]
 
     def named(self, stated: StatedDecision) -> list[Held]:
-        """Return the decisions that have one of the numbers; of another series only where none is stated.
-
-        A rectification, which has the number too, counts only where it is meant or alone.
-        """
+        """Return the decisions that have one of the numbers; of another series only where none is stated."""
         if stated.party:
             return self._shelf.of_party(stated.party)
         if len(stated.names) < 2:
-            found = [held for name in stated.names for held in self._numbered(name)]
-        else:
-            _, *parts = (self._numbered(name) for name in stated.names)  # of joined cases: the first is all of them
-            keys = [{held.key for held in part} for part in parts]
-            found = [held for held in parts[0] if all(held.key in part for part in keys)]
-        own = [held for held in found if not _RECTIFIED.search(str(held.document.extra.get("number") or ""))]
-        return own or found
+            return [held for name in stated.names for held in self._numbered(name)]
+        _, *parts = (self._numbered(name) for name in stated.names)  # of joined cases: the first is all of them
+        keys = [{held.key for held in part} for part in parts]
+        return [held for held in parts[0] if all(held.key in part for part in keys)]
 
     def _numbered(self, name: Identifier) -> list[Held]:
         if name.kind == "id":

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from legal_rag.base.text import Span, fold_text, normalized
@@ -238,17 +238,12 @@ class DocumentNames:
         return titles
 
 
-class _Skeleton(dict[int, str]):
-    """Maps each character to one: a small letter without accents; a square bracket."""
-
-    def __missing__(self, code: int) -> str:
-        base = normalized(legible(chr(code)), "NFKD")[0].lower()[0]
-        kind = unicodedata.category(base)
-        self[code] = "[" if kind == "Ps" and base != "(" else "]" if kind == "Pe" and base != ")" else base
-        return self[code]
-
-
-_SKELETON = _Skeleton()
+@lru_cache(4096)
+def _skeleton(character: str) -> str:
+    """Return a character as a small letter without accents, or a square bracket."""
+    base = normalized(legible(character), "NFKD")[0].lower()[0]
+    kind = unicodedata.category(base)
+    return "[" if kind == "Ps" and base != "(" else "]" if kind == "Pe" and base != ")" else base
 
 
 def without_receipts(text: str) -> str:
@@ -262,7 +257,7 @@ def check_receipts(text: str, bears_out: Callable[[str, str], str | None] = lamb
     `bears_out` returns the value of the receipt named ("r3") if the text before its marker ends in it, else None.
     """
     plain, pieces, done = read_plain(text), [], 0
-    for match in _RECEIPT.finditer(plain.text.translate(_SKELETON)):
+    for match in _RECEIPT.finditer("".join(map(_skeleton, plain.text))):
         start, end = plain.starts[match.start()], plain.written(match.end())
         before = plain.text[max(0, match.start() - BEFORE_CHARS) : match.start()]
         is_one = match["n"].isdecimal() and not match["more"]

@@ -13,7 +13,7 @@ _BLANKS = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _HIDDEN = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
 _MARKS = dict(zip("„‟〝〞‛＂〈〉《》≪≫「」『』ºᵉʳᵃ", '“““”‘"‹›«»«»“”“”°era', strict=True)) | {"№": "n°"}
 _HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
-_SPECIAL = rf"[{_BLANKS}{_HIDDEN}{''.join(_MARKS)}\uff01-\uff5e]|[^\x00-\x7f\W\D]"
+_SPECIAL = re.compile(rf"[{_BLANKS}{_HIDDEN}{''.join(_MARKS)}\uff01-\uff5e]|[^\x00-\x7f\W\D]")
 # Letters of other alphabets that look like Latin ones: they can hide a negation, or a marker's first word.
 _LOOKALIKES = {ord(chr(code)): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | str.maketrans(
     "аеорсухіѕјһԁԛԝЅАВЕКМНОРСТХІЈαοενικρυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
@@ -27,10 +27,11 @@ _OPENS_QUOTATION = {"q", "blockquote", "code", "pre"}
 _BREAKS_LINE = {"p", "div", "br", "li", "ul", "ol"}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _ESCAPE = re.compile(r"\\([\\\[\](){}*_`>#~\"'«»“”!.+-])")
-_EMPHASIS = re.compile(r"(?<![\s*])\*{1,3}|\*{1,3}(?![\s*])|~~|(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)")
+_EMPHASIS = re.compile(r"(?<=[^\s*])\*{1,3}|\*{1,3}(?![\s*])|~~|(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)")
 _CODE = re.compile(r"(?P<ticks>`{1,2})(?P<code>[^`\n]{1,2000})(?P=ticks)")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n`]*$", re.MULTILINE)
 _QUOTED_LINE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
+_QUOTED_LINES = re.compile(rf"(?:{_QUOTED_LINE.pattern}[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _GUILLEMETS = re.compile(r"<<|>>|(?<!`)``(?!`)|(?<!\S)''(?=\S)|(?<=\S)''(?!\w)")
 _DOUBLED = {"<<": "«", ">>": "»", "``": "“"}
 _REVERSED = re.compile(r"(?<!\S)»(?=\S)(?P<quoted>[^«»\n]{3,1000})(?<=\S)«(?!\w)")
@@ -103,11 +104,12 @@ def legible(text: str) -> str:
 @lru_cache(2048)
 def plain_words(text: str) -> str:
     """Return a piece of a document with its blanks, digits, entities and hidden characters resolved."""
-    text = _ENTITY.sub(lambda match: html.unescape(match.group()), text) if "&" in text else text
-    return text if text.isascii() else re.sub(_SPECIAL, lambda match: _resolve_character(match.group()), text)
+    text = _ENTITY.sub(lambda match: html.unescape(match.group()), text)
+    return text if text.isascii() else _SPECIAL.sub(_resolve_character, text)
 
 
-def _resolve_character(character: str) -> str:
+def _resolve_character(match: re.Match[str]) -> str:
+    character = match.group()
     if character in _MARKS:
         return _MARKS[character]
     if unicodedata.category(character) == "Nd":
@@ -117,29 +119,22 @@ def _resolve_character(character: str) -> str:
     return " " if unicodedata.category(character) == "Zs" else ""
 
 
-_INLINE = re.compile(_SPECIAL)
-
-
 def _inline_edits(written: str) -> Iterator[_Edit]:
-    for match in _INLINE.finditer(written):
-        yield _Edit(*match.span(), _resolve_character(match.group()))
-    if "&" in written:
-        for match in _ENTITY.finditer(written):
-            decoded = html.unescape(match.group())
-            yield _Edit(*match.span(), _INLINE.sub(lambda special: _resolve_character(special.group()), decoded))
-    if "\\" in written:
-        for match in _ESCAPE.finditer(written):
-            yield _Edit(*match.span(), match[1])
-    if "<" in written:
-        yield from _tag_edits(written)
+    for match in _SPECIAL.finditer(written):
+        yield _Edit(*match.span(), _resolve_character(match))
+    for match in _ENTITY.finditer(written):
+        yield _Edit(*match.span(), plain_words(match.group()))
+    for match in _ESCAPE.finditer(written):
+        yield _Edit(*match.span(), match[1])
+    for match in _TAG.finditer(written):
+        name, mark = match["name"].lower(), "”" if match.group().startswith("</") else "“"
+        yield _Edit(*match.span(), mark if name in _OPENS_QUOTATION else "\n" if name in _BREAKS_LINE else "")
     for match in _EMPHASIS.finditer(written):
-        if not (match.group() == "*" and _is_bullet(written, match.start())):
-            yield _Edit(*match.span(), "")
-    if "`" in written:
-        for match in _CODE.finditer(written):
-            quotes = " " in match["code"].strip() and not _OWN_MARKS.search(match["code"])
-            yield _Edit(*match.span("ticks"), "“" if quotes else "")
-            yield _Edit(match.end("code"), match.end(), "”" if quotes else "")
+        yield _Edit(*match.span(), "")
+    for match in _CODE.finditer(written):
+        quotes = " " in match["code"].strip() and not _OWN_MARKS.search(match["code"])
+        yield _Edit(*match.span("ticks"), "“" if quotes else "")
+        yield _Edit(match.end("code"), match.end(), "”" if quotes else "")
     for match in _GUILLEMETS.finditer(written):
         opens = not written[match.start() - 1 : match.start()].strip() if match.start() else True
         yield _Edit(*match.span(), _DOUBLED.get(match.group()) or ("“" if opens else "”"))
@@ -151,62 +146,34 @@ def _inline_edits(written: str) -> Iterator[_Edit]:
             yield _Edit(match.end() - 1, match.end(), marks[1])
 
 
-def _tag_edits(written: str) -> Iterator[_Edit]:
-    for match in _TAG.finditer(written):
-        name = match["name"].lower()
-        if name in _OPENS_QUOTATION:
-            yield _Edit(*match.span(), "”" if match.group().startswith("</") else "“")
-        else:
-            yield _Edit(*match.span(), "\n" if name in _BREAKS_LINE else "")
-
-
-def _is_bullet(written: str, at: int) -> bool:
-    return written[at + 1 : at + 2].isspace() and not written[written.rfind("\n", 0, at) + 1 : at].strip()
-
-
 def _block_edits(written: str) -> Iterator[_Edit]:
-    """Yield the edits that make a quotation of each block of quoted lines, and of each fenced block."""
-    if "```" in written or "~~~" in written:
-        fences = list(_FENCE.finditer(written))
-        for opening, closing in zip(fences[::2], fences[1::2], strict=False):
-            yield _Edit(*opening.span(), "")
-            yield _Edit(*closing.span(), "")
-            yield from _quote_edits(written, opening.end(), closing.start())
+    """Yield the edits that make a quotation of each block of quoted lines without its attribution, and of each fenced block."""
+    fences = list(_FENCE.finditer(written))
+    for opening, closing in zip(fences[::2], fences[1::2], strict=False):
+        yield _Edit(*opening.span(), "")
+        yield _Edit(*closing.span(), "")
+        yield from _quote_edits(written, opening.end(), closing.start())
     for match in _INDENTED.finditer(written):
-        yield from _quote_edits(written, match.start(), match.end())
-    if ">" not in written:
-        return
-    lines = list(_QUOTED_LINE.finditer(written))
-    for match in lines:
-        yield _Edit(*match.span(), "")
-    first = 0
-    for number, match in enumerate(lines):
-        end = line_end(written, match.end())
-        follows = lines[number + 1].start() == end + 1 if number + 1 < len(lines) else False
-        if not follows:
-            yield from _quoted_line_edits(written, [line.end() for line in lines[first : number + 1]])
-            first = number + 1
-
-
-def _quoted_line_edits(written: str, starts: list[int]) -> Iterator[_Edit]:
-    """Yield the edits that put a block of quoted lines, without its attribution line, into marks."""
-    quoted = [at for at in starts if not _CREDIT.match(written, at, line_end(written, at))]
-    if not quoted:
-        return
-    end = line_end(written, quoted[-1])
-    # A next line that begins in lower case or with a digit continues the block, as in Markdown.
-    while quoted[-1] == starts[-1] and (following := _GOES_ON.match(written, end)):
-        end = following.end()
-    yield from _quote_edits(written, quoted[0], end)
+        yield from _quote_edits(written, *match.span())
+    for block in _QUOTED_LINES.finditer(written):
+        marks = list(_QUOTED_LINE.finditer(written, *block.span()))
+        yield from (_Edit(*mark.span(), "") for mark in marks)
+        quoted = [mark.end() for mark in marks if not _CREDIT.match(written, mark.end(), line_end(written, mark.end()))]
+        if not quoted:
+            continue
+        end = line_end(written, quoted[-1])
+        # A next line that begins in lower case or with a digit continues the block, as in Markdown.
+        while quoted[-1] == marks[-1].end() and (following := _GOES_ON.match(written, end)):
+            end = following.end()
+        yield from _quote_edits(written, quoted[0], end)
 
 
 def _quote_edits(written: str, start: int, end: int) -> Iterator[_Edit]:
     text = _QUOTED_LINE.sub("", written[start:end])
-    if not text.strip() or _OWN_MARKS.search(text):
-        return
-    yield _Edit(start, start, "“")
-    end = start + len(written[start:end].rstrip())
-    yield _Edit(end, end, "”")
+    if text.strip() and not _OWN_MARKS.search(text):
+        end = start + len(written[start:end].rstrip())
+        yield _Edit(start, start, "“")
+        yield _Edit(end, end, "”")
 
 
 def line_end(text: str, start: int) -> int:

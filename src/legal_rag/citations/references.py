@@ -30,6 +30,7 @@ from legal_rag.law.statutes import find_statute_articles, find_statutes
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
+MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
 MOST_BEFORE = 50  # articles before one without a code
 
 _FIGURES = re.compile(r"\d")
@@ -84,6 +85,7 @@ _OTHER_NUMBER = re.compile(
     r"(?P<number>(?:[LRD]\.?\s?)?\d{1,4}(?:-\d{1,4}){0,3})(?![\w-])",
     re.IGNORECASE,
 )
+_ARTICLE_WORD = re.compile(r"(?<!\w)(?:articles?|art\.)\s{0,3}$", re.IGNORECASE)
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 
@@ -136,8 +138,10 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess:
+            word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former, text.sentence_at(name.start)
-            articles.append(StatedArticle(name.start, *row, _find_version(text, name.end), bool(guess)))
+            start = name.start - len(word.group()) if word else name.start
+            articles.append(StatedArticle(start, *row, _find_version(text, name.end), bool(guess)))
     return articles
 
 
@@ -203,7 +207,9 @@ class _QuotationReader:
         for quote in self._text.quotations:
             number = self._text.sentence_at(quote.start)
             first, last = self._lead_start(quote.start, number), self._source_end(quote.end)
-            near = sources[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
+            begin = bisect_left(starts, first)
+            begin -= bool(begin and sources[begin - 1].end > first)  # a citation that goes on from the line before
+            near = sources[begin : bisect_left(starts, last)][-50:]
             if not near and (
                 (number and _GOES_ON.match(self._text.outside, first)) or _SAME.match(self._text.outside, quote.end)
             ):
@@ -261,10 +267,11 @@ class _QuotationReader:
         return last
 
     def _source_before(self, sources: Sequence[Source], starts: Sequence[int], place: int) -> list[Source]:
-        number = bisect_left(starts, place) - 1
-        if number < 0 or "\n\n" in self._text.plain[sources[number].end : place] or place - sources[number].end > 1500:
+        before = sources[max(bisect_left(starts, place) - 10, 0) : bisect_left(starts, place)]
+        named = [source for source in before if not (isinstance(source, StatedDecision) and source.is_reviewed)]
+        if not named or place - named[-1].end > MOST_ON or "\n\n" in self._text.plain[named[-1].end : place]:
             return []
-        return [sources[number]] if isinstance(sources[number], StatedDecision) else []
+        return named[-1:] if isinstance(named[-1], StatedDecision) else []
 
     def _source_distance(self, quotation: Quotation, source: Source) -> int:
         """Rank sources: in parentheses after the quotation, before it, after it; the nearest first."""

@@ -41,13 +41,10 @@ _OF_OUTCOME = content_stems(
 class Topic:
     """What a claim says itself, and whether its quotations speak of it."""
 
-    def __init__(
-        self, own: Claim, quoted: Sequence[str], source: SourceText, places: Sequence[Span], facts: Sequence[Fact]
-    ) -> None:
-        """Take a claim without its quotations; all that it quotes; where it quotes `source`; its facts that are not
-        about the decision as such.
-        """
-        self._own, self._quoted, self._source, self._places, self._facts = own, quoted, source, places, facts
+    def __init__(self, claim: Claim, source: SourceText, places: Sequence[Span], facts: Sequence[Fact]) -> None:
+        """Take a claim; where it quotes `source`; its facts that are not about the decision as such."""
+        self._own, self._quotations = claim.own_words, claim.quotations
+        self._source, self._places, self._facts = source, places, facts
 
     def is_spoken_of(self, *, is_sentence: bool) -> bool:
         """Is too little said, or do the quotations speak of it? `is_sentence`: it does not lead into them."""
@@ -100,29 +97,23 @@ class Topic:
     def _is_shared(self, said: Set[str]) -> bool:
         """Do the quotations hold enough of what is said, or more of it than any other place of the document?"""
         first, last = self._source.sentence_numbers(self._places[0][0], self._places[-1][1])
-        sentences = self._source.stems_of_sentences(first - WINDOW, last + WINDOW)
         begin = max(first - WINDOW, 0)
-        near = {
-            number + step - begin
-            for place in self._places
-            for number in range(*self._source.sentence_numbers(*place))
-            for step in (-1, 0, 1)
-        }
+        sentences = self._source.stems_of_sentences(begin, last + WINDOW)
+        numbers = (self._source.sentence_numbers(*place) for place in self._places)
+        near = {number - begin for start, end in numbers for number in range(max(start - 1, 0), end + 1)}
         weights = {stem: _weight(stem, sentences) for stem in said}
         total = sum(weights.values())
-        quoted = _union(map(content_stems, self._quoted))
+        quoted = _union(content_stems(quotation.text) for quotation in self._quotations)
         held = _held(weights, quoted, _union(sentences[number] for number in near if 0 <= number < len(sentences)))
         stated = FACT * sum(any(self._source.states(fact, *place) for place in self._places) for fact in self._facts)
         if held + stated >= ENOUGH * (total + stated):
             return True
-        if held < NEAREST * total:
-            return False
         others = (
             _held(weights, stems, _union(sentences[max(number - 1, 0) : number + 2]))
             for number, stems in enumerate(sentences)
             if number not in near
         )
-        return held >= max(others, default=0.0) + BY * total
+        return held >= NEAREST * total and held >= max(others, default=0.0) + BY * total
 
 
 def nearest_sentences(said: str, source: SourceText, most: int = 2) -> list[Span]:

@@ -53,6 +53,14 @@ _TURNS = re.compile(
 )
 # The number that opens a paragraph of a decision: "12. Il résulte", at a line's start or after a sentence.
 _POINT = re.compile(r"(?:\A|\n|(?<=[.;:])\s)\s*(?P<number>[1-9]\d{0,2})\.\s{0,3}(?=[A-ZÀ-Ý«\[(])")
+_NUMBERED = re.compile(r"\s*[1-9]\d{0,2}\.\s?(?=[^\W\d_])")
+# Words by which a paragraph reports what others say.
+_REPORTS = re.compile(
+    r"\b(?:griefs?|soutien\w*|soutena\w*|fai(?:t|sait|re)\svaloir|font\svaloir|alors[\s,]|préten\w*|invoqu\w*|reproch\w*|demand\w+"
+    r"|concl\w+|selon\sl[ea]\s(?:moyen|pourvoi|demandeur)|moyen|branche|l['’](?:arrêt|ordonnance)|le\sjugement|la\scour\sd['’]appel"
+    r"|le\stribunal|le\sconseil\sde|requérante?s?|appelante?s?|intimée?s?)\b",
+    re.IGNORECASE,
+)
 FEWEST_POINTS = 2  # numbered paragraphs
 FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
@@ -145,11 +153,11 @@ class SourceText:
 
     def stems_of_sentences(self, first: int, last: int) -> list[frozenset[str]]:
         """Return the stems of what each of the sentences from `first` to before `last` says, as far as there are any."""
-        for number in range(max(first, 0), min(last, len(self.sentence_spans))):
+        numbers = range(first, min(last, len(self.sentence_spans)))
+        for number in numbers:
             if number not in self._stems:
-                start, end = self.sentence_spans[number]
-                self._stems[number] = content_stems(plain_words(self.content[start:end]))
-        return [self._stems[number] for number in range(max(first, 0), min(last, len(self.sentence_spans)))]
+                self._stems[number] = content_stems(plain_words(self.content[slice(*self.sentence_spans[number])]))
+        return [self._stems[number] for number in numbers]
 
     def stated(self, start: int, end: int) -> Stated:
         """Return what a span of the text states."""
@@ -224,6 +232,15 @@ class SourceText:
         """Does the court itself speak in a span, possibly in the words of a statute?"""
         paragraph = self.passage_at(span)
         return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
+
+    def surely_reports(self, span: Span) -> bool:
+        """Does the paragraph of a span say itself that it reports another's words, or go on in such a list?
+
+        One with a number of its own says for itself who speaks: it is the court's where nothing in it is reported.
+        """
+        start, end = self.content.rfind("\n", 0, span[0]) + 1, self.content.find("\n", span[1])
+        paragraph = self.content[start : end if end >= 0 else len(self.content)]
+        return not _NUMBERED.match(paragraph) or _REPORTS.search(paragraph) is not None
 
     @cached_property
     def points(self) -> dict[int, Span]:
@@ -340,9 +357,9 @@ _CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
 # What typography and line breaks change in a folded text; replaced by its `_EVENED` form, or removed.
 _UNEVEN = re.compile(
     r"(?P<dropped>[ \"*_`])|(?P<hyphen>(?<=[^\W\d_])-[ ]?(?=[^\W\d_]))|(?P<thousands>(?<=\d)\.(?=\d{3}(?!\d)))"
-    r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<ordinal>(?<=\d)[eè]?me\b|(?<=1)[eè]re\b)|(?P<no>[°º])"
+    r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<e>(?<=\d)[eè]?me\b)|(?P<re>(?<=1)[eè]re\b)|(?P<no>[°º])"
 )
-_EVENED = {"euros": "€", "no": "o"}
+_EVENED = {"euros": "€", "e": "e", "re": "re", "no": "o"}
 
 
 def _squeeze(text: str) -> Folded:
@@ -352,10 +369,7 @@ def _squeeze(text: str) -> Folded:
     starts = array("q")
     done = 0
     for match in _UNEVEN.finditer(folded.text):
-        kind = match.lastgroup or ""
-        evened = _EVENED.get(kind, "")
-        if kind == "ordinal":
-            evened = "re" if match.group().endswith("re") else "e"
+        evened = _EVENED.get(match.lastgroup or "", "")
         pieces += [folded.text[done : match.start()], evened]
         starts.extend(folded.starts[done : match.start()])
         starts.extend([folded.starts[match.start()]] * len(evened))

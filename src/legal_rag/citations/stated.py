@@ -14,6 +14,7 @@ class StatedOutcome(NamedTuple):
     start: int  # characters
     end: int
     court: str  # named last before it in its sentence; may be empty
+    is_relative: bool  # said by a relative clause, of what is named just before it
 
 
 class StatedDecision(NamedTuple):
@@ -30,6 +31,7 @@ class StatedDecision(NamedTuple):
     supports: Span = (0, 0)  # what the text says that it is cited for: its sentence, or the one before
     ruling: str = ""  # the arrêt's own number, which is not the case's: of "l'arrêt n° 1153 FS-P+B du 25 novembre 2020"
     party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
+    is_reviewed: bool = False  # another decision is said to review it: "contre l'arrêt de la cour d'appel de Douai"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
 
 

@@ -200,6 +200,7 @@ class _Verifier:
         corrected = [(held, self._corrections(stated, held)) for held in candidates or filter(None, [joined])]
         fewest = min((len(corrections) for _, corrections in corrected), default=0)
         best = [held for held, corrections in corrected if len(corrections) == fewest]
+        best = [held for held in best if not held.rectifies] or best
         corrections = next((corrections for held, corrections in corrected if best and held == best[0]), [])
         if stated.party and not best:
             return self._keep(
@@ -283,6 +284,8 @@ class _Verifier:
         if self._nearest_left > 0:
             self._nearest_left -= 1
             nearest = tuple(islice(self._decisions.near(stated), 3))
+        if stated.is_reviewed and not stated.names:
+            return self._report(stated, "out_of_scope", "Décision attaquée, citée sans numéro ; l'index ne l'a pas.")
         lacking = "n'a ce numéro" if stated.names else "n'est de cette juridiction et de ce jour"
         return self._report(stated, "absent", f"Aucune décision de l'index {lacking}.", nearest=nearest)
 
@@ -422,10 +425,10 @@ class _Verifier:
         right = paragraph.in_french if paragraph else ""
         check = SurroundingsCheck(claim, text, [span], span)
         if check.is_denied_report():
-            return Correction("words", "la décision ne le dit pas", "la décision le dit")
+            return Correction("words", "pas dit", "dit") if text.court_speaks_at(span) else None
         if check.wrong_speaker():
             return Correction("speaker", "une partie ou la décision attaquée", right)
-        if check.other_speaker():
+        if check.other_speaker() and text.surely_reports(span):
             return Correction("speaker", "la juridiction", right)
         return None
 

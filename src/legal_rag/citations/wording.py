@@ -5,6 +5,7 @@ Lexical, not logical: equal words with equal polarity, whatever they mean.
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from importlib.resources import files
@@ -206,16 +207,17 @@ def _same_sense(
     claim: Sequence[Word], source: Sequence[Word], telling: Sequence[int], pairs: dict[int, int], *, reworded: bool
 ) -> bool:
     ignored = _MODALS if reworded else frozenset()
-    if any((claim[here].cues ^ source[at].cues) - ignored for here, at in pairs.items()):
-        return False
-    if any({claim[here].cues & _MODALS, source[at].cues & _MODALS} == _OPPOSITE_MODALS for here, at in pairs.items()):
+    both = [(claim[here].cues, source[at].cues) for here, at in pairs.items()]
+    if any(
+        (mine ^ theirs) - ignored or {mine & _MODALS, theirs & _MODALS} == _OPPOSITE_MODALS for mine, theirs in both
+    ):
         return False
     if not reworded and not _same_between(claim, source, pairs):
         return False
     first, last = min(pairs.values()), max(pairs.values())
     near = source[max(0, first - BEFORE) : last + NEIGHBOURS + 1]
-    claim_cues, source_cues = _count_cues(claim), _count_cues(near)
-    if any(n > source_cues.get(kind, 0) for kind, n in claim_cues.items() if kind not in ignored):
+    claim_cues = _count_cues(claim)
+    if (claim_cues - _count_cues(near)).keys() - ignored:
         return False
     begins = min(pairs)
     if _leading_cues(claim, begins) ^ _leading_cues(source, pairs[begins]):
@@ -256,13 +258,9 @@ def _are_synonyms(mine: Sequence[Word], theirs: Sequence[Word]) -> bool:
     return all(stem in others or _SYNONYMS.get(stem, frozenset()) & others for stem in stems)
 
 
-def _count_cues(words: Sequence[Word]) -> dict[str, int]:
+def _count_cues(words: Sequence[Word]) -> Counter[str]:
     """Count the cues of each kind; "ne" and its "pas" are one."""
-    counts: dict[str, int] = {}
-    for word in words:
-        if word.cue and word.text != "ne":
-            counts[word.cue] = counts.get(word.cue, 0) + 1
-    return counts
+    return Counter(word.cue for word in words if word.cue and word.text != "ne")
 
 
 def _are_opposite(word: str, other: str) -> bool:

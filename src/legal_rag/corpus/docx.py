@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 UNPACKED_BYTES = 200_000_000  # of all parts of a DOCX, as it declares them
 DEEPER = 200  # twentieths of a point, by which a quotation stands deeper than the text before
+MARGIN = 100  # characters or pieces around a line's end that say whether a phrase goes over it
 FEWEST_NUMBERED = 3  # paragraphs with numbers of their own, before these name the paragraphs
 PENDING = "Des révisions sont en attente dans ce document : les insertions sont lues, les suppressions ne le sont pas."
 EMBEDDED = "Un document incorporé dans ce fichier n'a pas été lu."
@@ -128,7 +129,7 @@ def _parse(xml: bytes) -> "_Element":
 def _runs_of(spans: list[tuple[int, int]], atoms: list[_Atom]) -> "list[tuple[_Element, _Element]]":
     """Return the first and the last run of each span, after cutting runs where spans start and end."""
     starts = [atom.start for atom in atoms]
-    first = next(atom.run for atom in atoms if atom.run is not None)
+    first = next((atom.run for atom in atoms if atom.run is not None), None)
 
     def atom_at(offset: int) -> _Atom:
         return atoms[max(0, bisect_right(starts, offset) - 1)]
@@ -509,13 +510,14 @@ def _composed(pieces: list[_Piece]) -> list[_Piece]:
     for at, piece in enumerate(pieces):
         changed = piece
         raised = piece.text.strip() if piece.is_raised else ""
-        if raised.isdecimal() and text.strip() and not UNITS.search(text):
+        if raised.isdecimal() and text.strip() and not UNITS.search(text[-3:]):
             changed = piece._replace(text="", call=raised)
         elif raised in ("o", "os") and text[-1:] in ("n", "N"):
             changed = piece._replace(text="°", skipped=None)
         elif piece.text == "\n":
-            before = text.rpartition("\n")[2].strip()
-            after = "".join(following.text for following in pieces[at + 1 :]).strip().partition("\n")[0].strip()
+            before = text[-MARGIN:].rpartition("\n")[2].strip()
+            following = takewhile(lambda piece: piece.text != "\n", pieces[at + 1 : at + MARGIN])
+            after = "".join(piece.text for piece in following).strip()
             if before and after and is_unfinished(before, after):
                 changed = piece._replace(text=join(before, after, frozenset())[1])
         composed.append(changed)
@@ -526,11 +528,13 @@ def _composed(pieces: list[_Piece]) -> list[_Piece]:
 def _trimmed(pieces: list[_Piece]) -> list[_Piece]:
     """Take the blanks at the ends of a paragraph away."""
     trimmed: list[_Piece] = []
+    is_start = True
     for piece in pieces:
-        if not any(done.text for done in trimmed):
+        if is_start:
             text = piece.text.lstrip()
             skipped = None if piece.skipped is None else len(piece.text) - len(text)
             trimmed.append(piece._replace(text=text, skipped=skipped))
+            is_start = not text
         else:
             trimmed.append(piece)
     for at in range(len(trimmed) - 1, -1, -1):

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from legal_rag.base.text import Span, read_words
-from legal_rag.corpus.papers import UNITS, Gap, Line, Paper, PaperWriter, displayed
+from legal_rag.corpus.papers import UNITS, Line, Paper, PaperWriter, displayed
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -61,6 +61,7 @@ class _Reader:
         self._depth = 0  # of block quotations
         self._note = ""
         self._is_item = self._is_title = self._is_row = self._was_row = self._is_kept = False
+        self._is_broken = False  # was the line above ended by a mere break?
         self._skipped: HtmlElement | None = None
 
     def start(self, element: "HtmlElement") -> bool:
@@ -70,7 +71,10 @@ class _Reader:
             return False
         tag = element.tag
         if tag == "br":
-            self._text = f"{self._text.rstrip(' ')}\n"
+            if self._is_row:
+                self.add(" ")
+            else:
+                self.flush(is_break=True)
         elif tag == "q":
             self._quotes.append(len(self._text))
         elif tag in ("td", "th") and self._is_row:
@@ -108,35 +112,37 @@ class _Reader:
 
     def add(self, text: str) -> None:
         """Add a text to the paragraph, its blanks as one."""
-        text = re.sub(r"[ \t\r\f]+" if self._is_kept else r"[ \t\r\n\f]+", " ", text)
-        self._text += text.lstrip(" ") if not self._text or self._text[-1] in " \n\t" else text
+        if self._is_kept and "\n" in text:
+            for line in text.split("\n")[:-1]:
+                self.add(line)
+                self.flush(is_break=True)
+            text = text.rpartition("\n")[2]
+        text = re.sub(r"[ \t\r\n\f]+", " ", text)
+        self._text += text.lstrip(" ") if not self._text or self._text[-1] in " \t" else text
 
-    def flush(self) -> None:
-        """End the paragraph: it becomes lines."""
-        lines = self.notes.setdefault(self._note, []) if self._note and self._text.strip() else self.lines
-        is_apart = self._is_item or self._is_row
-        is_next = is_apart and self._was_row == self._is_row and bool(lines) and lines[-1].is_apart
-        gap: Gap = "line" if is_next else "block"
-        at = 0
-        for text in self._text.split("\n"):
-            end = at + len(text)
-            if text.strip():
-                line = Line(
-                    text.rstrip(),
-                    gap,
-                    float("inf"),
-                    is_apart=is_apart,
-                    is_title=self._is_title,
-                    is_quoted=self._depth > 0 and not self._is_mail,
-                    calls=tuple((offset - at, name) for offset, name in self._calls if at <= offset <= end),
-                    spans=tuple((a - at, b - at) for a, b in self._spans if at <= a < b <= end),
-                )
-                lines.append(line)
-                gap = "line"
-            at = end + 1
-        if self._text.strip():
+    def flush(self, *, is_break: bool = False) -> None:
+        """End the line, and the paragraph if this is no mere break."""
+        text = self._text.rstrip()
+        self._spans += [(start, len(text)) for start in self._quotes if start < len(text)]
+        if text:
+            lines = self.notes.setdefault(self._note, []) if self._note else self.lines
+            is_apart = self._is_item or self._is_row
+            is_next = is_apart and self._was_row == self._is_row and bool(lines) and lines[-1].is_apart
+            line = Line(
+                text,
+                "line" if self._is_broken or is_next else "block",
+                float("inf"),
+                is_apart=is_apart,
+                is_title=self._is_title,
+                is_quoted=self._depth > 0 and not self._is_mail,
+                calls=tuple(self._calls),
+                spans=tuple(self._spans),
+            )
+            lines.append(line)
             self._was_row, self._is_item = self._is_row, False
-        self._text, self._calls, self._spans, self._quotes = "", [], [], []
+        self._is_broken = is_break and (self._is_broken or bool(text))
+        self._quotes = [0] * len(self._quotes)
+        self._text, self._calls, self._spans = "", [], []
 
     def _is_call(self, element: "HtmlElement") -> bool:
         """Is this the number of a note, that is no part of the text: a call, or the way back from the note?"""

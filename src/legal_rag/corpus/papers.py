@@ -167,6 +167,7 @@ class PaperWriter:
             self.length -= length
 
 
+TAIL = 100  # characters of a line that are looked at
 # Marks that a sentence cannot end with, and those that it cannot begin with.
 _OPEN_END = re.compile(r"[(\[«“/&–—-]\s*$|['’]$")
 _OPEN_START = re.compile(r"[,;:)\]»”%]|\.\S|[a-zà-ÿœ](?!\s?[).]\s)")
@@ -184,7 +185,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
 _OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
 _LISTS = read_words("legal_rag.corpus")
-_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi".split())
+_FIRST_PARTS = frozenset("vingt trente quarante cinquante soixante quatre dix non vice quasi demi haut haute".split())
 _FUNCTION_WORDS, _COMPOUNDS = frozenset(_LISTS["function_words"]), frozenset(_LISTS["compounds"])
 
 
@@ -211,6 +212,7 @@ def vocabulary_of(text: str) -> frozenset[str]:
 
 def is_unfinished(before: str, after: str) -> bool:
     """Must a line or page that ends so go on with this one, judging by their words?"""
+    before, after = before[-TAIL:], after[:TAIL]
     if needs_more(before) or _HYPHEN.search(before):
         return True
     if before[-1] in ";:":
@@ -229,6 +231,7 @@ def is_unfinished(before: str, after: str) -> bool:
 
 def needs_more(before: str) -> bool:
     """Does a line end in the midst of a phrase: with an open bracket, an article, "n°", an abbreviation?"""
+    before = before[-TAIL:]
     if _OPEN_END.search(before):
         return True
     match = _LAST_WORD.search(before)
@@ -251,7 +254,9 @@ def separator_between(before: Line, line: Line, *, is_open: bool) -> str:
     """
     if before.is_title or line.is_title or line.gap == "block":
         return "\n\n"
-    text = before.text
+    text = before.text[-TAIL:]
+    if "\t" in before.text and not line.is_apart:  # what stands below a table
+        return "\n\n"
     is_within = is_open or is_unfinished(text, line.text)
     is_full = before.room < len(line.text.split(maxsplit=1)[0]) + 1
     is_number = line.text[0].isdigit() and (needs_more(text) or bool(_CUT_NUMBER.search(text)))
@@ -269,6 +274,7 @@ def join(before: str, after: str, vocabulary: Set[str]) -> tuple[int, str]:
 
     A hyphen stays between digits, before a capital, and in a compound of the document or of French legal texts.
     """
+    before, after = before[-TAIL:], after[:TAIL]
     hyphen = _HYPHEN.search(before)
     following = _WORD.match(after)
     if hyphen and following:

@@ -7,10 +7,11 @@ import re
 import shutil
 import subprocess
 import threading
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import groupby, pairwise, zip_longest
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +44,7 @@ GUTTER = 0.9  # between columns, at least
 WIDE_GUTTER = 2.0  # a narrower one must go through twice as many rows
 FLUSH = 0.6  # share of the lines of a column that start at one place
 FEWEST_ROWS = 3  # of two columns side by side
+ONE_SIDED = 0.35  # share of the rows of two columns that have a line on one side alone, above which it is a table
 CONTINUED = 0.3  # share of a column's lines that go on, from which it is prose; of half as many it may be
 SAME_LINE = 0.45  # between the baselines of letters of one line, at most
 NEW_PARAGRAPH = 1.25  # of the usual distance between lines
@@ -89,6 +91,7 @@ class _Piece(NamedTuple):
     size: float
     calls: tuple[tuple[int, str], ...] = ()  # raised numbers: offset, number
     is_note: bool = False  # does a raised number open it?
+    is_cell: bool = False  # does it begin a cell of a table?
 
 
 Row = list[_Piece]  # from left to right
@@ -97,7 +100,6 @@ Row = list[_Piece]  # from left to right
 class _Page(NamedTuple):
     number: int
     rows: list[Row]
-    size: float  # of most letters
 
 
 def read_pdf(file: Path) -> Paper:
@@ -144,8 +146,7 @@ def _read_document(document: "PdfDocument") -> Paper:
             else:
                 chars = scanned
                 recognised.append(number)
-        rows = _rows(_pieces(chars))
-        pages.append(_Page(number, rows, _size(rows)))
+        pages.append(_Page(number, _rows(_pieces(chars))))
         page.close()
     paper = _paper_of(pages)
     notices, missing = list(paper.notices), list(paper.unread)
@@ -164,9 +165,6 @@ def _pages(numbers: list[int]) -> str:
     if len(numbers) == 1:
         return f"la page {numbers[0]}"
     return f"les pages {', '.join(map(str, numbers[:-1]))} et {numbers[-1]}"
-
-
-# --- letters ---------------------------------------------------------------------------------------------------------
 
 
 def _chars(page: "PdfPage") -> list[_Char]:
@@ -252,9 +250,6 @@ def _recognised(page: "PdfPage") -> list[_Char] | None:
     return [char._replace(size=usual) if abs(char.size - usual) < 0.2 * usual else char for char in chars]
 
 
-# --- lines -----------------------------------------------------------------------------------------------------------
-
-
 def _pieces(chars: list[_Char]) -> list[_Piece]:
     """Join letters that follow each other on a line."""
     pieces: list[_Piece] = []
@@ -332,7 +327,7 @@ def _joined(row: Row, *, is_stretched: bool = False) -> tuple[str, tuple[tuple[i
     calls: list[tuple[int, str]] = []
     for before, piece in zip([None, *row], row, strict=False):
         gap = (piece.left - before.right) / piece.size if before else 0
-        is_cell = gap > CELL_GAP and not is_stretched
+        is_cell = piece.is_cell or (gap > CELL_GAP and not is_stretched)
         text = text.rstrip() + ("\t" if is_cell else " " if gap > 0.15 else "") if before else ""
         calls += [(len(text) + offset, name) for offset, name in piece.calls]
         text += piece.text
@@ -354,9 +349,6 @@ def _size(rows: list[Row]) -> float:
 
 def _row_size(row: Row) -> float:
     return max(row, key=lambda piece: len(piece.text)).size
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 def _paper_of(pages: list[_Page]) -> Paper:
@@ -447,7 +439,7 @@ def _without_line_numbers(rows: list[Row]) -> list[Row]:
         edges = [piece.right for _, piece in numbered]
         steps = Counter(int(b.text) - int(a.text) for (_, a), (_, b) in pairwise(numbered))
         step, count = steps.most_common(1)[0]
-        is_dense = step in (5, 10) or len(numbered) > 0.6 * (numbered[-1][0] - numbered[0][0] + 1)
+        is_dense = step in (5, 10) or len(numbered) > 0.4 * (numbered[-1][0] - numbered[0][0] + 1)
         if step in (1, 5, 10) and count >= 0.7 * (len(numbered) - 1) and is_dense and max(edges) - min(edges) < 8:
             for at, number in numbered:
                 rows[at] = [piece for piece in rows[at] if piece is not number]
@@ -499,36 +491,56 @@ def _is_raised_piece(row: Row) -> bool:
     return first.size < SMALL * row[1].size and first.base > row[1].base + RAISED * row[1].size
 
 
-# --- columns ---------------------------------------------------------------------------------------------------------
-
-
 def _columns(rows: list[Row], size: float) -> Iterator[tuple[list[Row], bool]]:
     """Yield the columns of a page in reading order, and whether there may be more than one.
 
-    Rows side by side are columns of prose if the lines on each side go on from one to the next; else cells of a table.
+    Rows in two columns are prose if the lines on each side go on from one to the next; else cells of a table.
     """
-    band = _widest_band(rows, size)
+    wide = _side_by_side(rows)
+    band = _widest_band(wide, size)
     if not band:
         if rows:
-            yield _with_whole_cells(rows), False
+            yield rows, False
         return
     start, end, middle = band
-    if start:
-        yield from _columns(rows[:start], size)
-    # Their lines need not stand on the same height: each side gets its rows anew.
-    pieces = [piece for row in rows[start:end] for piece in row]
+    yield from _columns(_rows_of(wide[:start]), size)
+    # Lines of two columns need not stand on the same height: each side gets its rows anew.
+    pieces = [piece for row in wide[start:end] for piece in row]
     sides = [_rows([piece for piece in pieces if (piece.left < middle) == is_left]) for is_left in (True, False)]
     share = _share_continued(sides)
+    gutters = _gutters(wide[start:end], size)
     is_wide = min(median(len(_text(row)) for row in side) for side in sides) > 12
-    if share >= CONTINUED and is_wide and (table := _table(rows[start:end], middle)):
-        yield table, False
-    elif share >= CONTINUED and is_wide:
+    if len(gutters) > 1 or not is_wide or share < CONTINUED or _has_cells(wide[start:end], middle):
+        is_doubtful = len(gutters) == 1 and is_wide and CONTINUED / 2 <= share < CONTINUED
+        yield _table(_rows(pieces), gutters), is_doubtful
+    else:
         for side in sides:
             yield from _columns(side, size)
-    else:
-        yield _with_whole_cells(rows[start:end]), share >= CONTINUED / 2 and is_wide
-    if end < len(rows):
-        yield from _columns(rows[end:], size)
+    yield from _columns(_rows_of(wide[end:]), size)
+
+
+def _rows_of(rows: list[Row]) -> list[Row]:
+    return _rows([piece for row in rows for piece in row])
+
+
+def _side_by_side(rows: list[Row]) -> list[Row]:
+    """Group rows whose pieces stand beside each other, if not on the same height."""
+    wide: list[Row] = []
+    for row in rows:
+        above = wide[-1] if wide else []
+        is_beside = bool(above) and max(piece.base for piece in above) - _base(row) < LEADING * _row_size(row)
+        if is_beside and all(one.right < piece.left or piece.right < one.left for one in above for piece in row):
+            wide[-1] = sorted([*above, *row], key=lambda piece: piece.left)
+        else:
+            wide.append(row)
+    return wide
+
+
+def _has_cells(rows: list[Row], middle: float) -> bool:
+    """Have rows in two columns the heights of a table's: one where both start, many with a line on one side alone?"""
+    both = [row for row in rows if row[0].left < middle <= row[-1].left]
+    level = sum(abs(row[0].base - row[-1].base) < RAISED * row[0].size for row in both)
+    return level > 0.9 * len(both) and len(rows) - len(both) > ONE_SIDED * len(rows)
 
 
 def _widest_band(rows: list[Row], size: float) -> tuple[int, int, float] | None:
@@ -576,68 +588,56 @@ def _share_continued(sides: list[list[Row]]) -> float:
     return sum(continued) / len(continued) if continued else 0.0
 
 
-def _table(rows: list[Row], middle: float) -> list[Row] | None:
-    """Return rows of a table whose cells have several lines: wider gaps go through both columns."""
-    distances = [_base(above) - _base(below) for above, below in pairwise(rows)]
-    usual = sorted(distances)[len(distances) // 4]
-    parts: list[list[Row]] = [[rows[0]]]
-    for distance, row in zip(distances, rows[1:], strict=True):
-        if distance > NEW_PARAGRAPH * usual:
-            parts.append([])
-        parts[-1].append(row)
-    if len(parts) < FEWEST_ROWS or not all(_is_level(part[0], middle) for part in parts):
-        return None
-    return [[_cell(part, middle, is_left=True), _cell(part, middle, is_left=False)] for part in parts]
+def _gutters(rows: list[Row], size: float) -> list[float]:
+    """Return the middles of the gaps between columns, from left to right: nothing stands in them."""
+    gutters: list[float] = []
+    right = min(row[0].right for row in rows)
+    for piece in sorted((piece for row in rows for piece in row), key=lambda piece: piece.left):
+        if piece.left - right >= GUTTER * size:
+            following = [next((one.left for one in row if one.left >= piece.left), None) for row in rows]
+            starts = [left - piece.left for left in following if left is not None]
+            if sum(start < size for start in starts) > FLUSH * len(starts):
+                gutters.append((piece.left + right) / 2)
+        right = max(right, piece.right)
+    return gutters
 
 
-def _is_level(row: Row, middle: float) -> bool:
-    """Does a row stand on both sides, on one height: do cells start here?"""
-    left = [piece.base for piece in row if piece.left < middle]
-    right = [piece.base for piece in row if piece.left >= middle]
-    return bool(left and right) and abs(left[0] - right[0]) < RAISED * row[0].size
-
-
-def _with_whole_cells(rows: list[Row]) -> list[Row]:
-    """Join rows that only go on with cells of the row above."""
-    whole: list[Row] = []
-    for row in rows:
-        cells = whole[-1] if whole and any(_is_cell(*pair) for pair in pairwise(whole[-1])) else []
-        pairs = [(cell, piece) for piece in row if (cell := _above(piece, cells))]
-        if len(pairs) == len(row) and all(is_unfinished(cell.text, piece.text) for cell, piece in pairs):
-            for cell, piece in pairs:
-                cut, blank = join(cell.text, piece.text, frozenset())
-                text = cell.text[: len(cell.text) - cut] + blank + piece.text
-                whole[-1][whole[-1].index(cell)] = cell._replace(text=text, base=piece.base)
+def _table(rows: list[Row], gutters: list[float]) -> list[Row]:
+    """Return the rows of a table, each of one line at least: cells go on where the next word had no place."""
+    lines = [
+        {at: list(cell) for at, cell in groupby(row, key=lambda piece: bisect(gutters, piece.left))} for row in rows
+    ]
+    limits = {at: max(line[at][-1].right for line in lines if at in line) for line in lines for at in line}
+    table: list[dict[int, _Piece]] = []
+    for line in lines:
+        cells = {at: _merged(pieces) for at, pieces in line.items()}
+        above = table[-1] if table else {}
+        if all(at in above and _may_go_on(above[at], cell, limits[at]) for at, cell in cells.items()) and any(
+            _does_go_on(above[at].text, cell.text) for at, cell in cells.items()
+        ):
+            for at, cell in cells.items():
+                cut, blank = join(above[at].text, cell.text, frozenset())
+                head = above[at].text[: len(above[at].text) - cut] + blank
+                calls = (*above[at].calls, *((len(head) + offset, name) for offset, name in cell.calls))
+                above[at] = cell._replace(text=head + cell.text, calls=calls, is_cell=True)
         else:
-            whole.append(list(row))
-    return whole
+            table.append({at: cell._replace(is_cell=True) for at, cell in cells.items()})
+    return [list(row.values()) for row in table]
 
 
-def _is_cell(before: _Piece, piece: _Piece) -> bool:
-    return piece.left - before.right > CELL_GAP * piece.size
+def _merged(pieces: list[_Piece]) -> _Piece:
+    text, calls = _joined(pieces, is_stretched=True)
+    return pieces[0]._replace(text=text, calls=calls, right=pieces[-1].right)
 
 
-def _above(piece: _Piece, row: Row) -> _Piece | None:
-    """Return the cell of a row that a piece stands below, within its column."""
-    for cell, following in zip_longest(row, row[1:]):
-        if abs(cell.left - piece.left) < INDENT * piece.size and (not following or piece.right < following.left):
-            return cell
-    return None
+def _may_go_on(above: _Piece, cell: _Piece, limit: float) -> bool:
+    """Had the first word of a line no place on the line above, or does the phrase go on?"""
+    width = (cell.right - cell.left) / len(cell.text) * (len(cell.text.split(maxsplit=1)[0]) + 1)
+    return above.right + width > limit or _does_go_on(above.text, cell.text)
 
 
-def _cell(rows: list[Row], middle: float, *, is_left: bool) -> _Piece:
-    """Join the lines of a cell."""
-    parts = [part for row in rows if (part := [piece for piece in row if (piece.left < middle) == is_left])]
-    writer = PaperWriter()
-    writer.write_lines([Line(text) for part in parts if (text := _text(part))])
-    first = parts[0][0]
-    text = writer.paper().text.replace("\n", " ")
-    # Far enough from its neighbour to become a cell.
-    right = middle - 2 * CELL_GAP * first.size if is_left else max(row[-1].right for row in parts)
-    return first._replace(text=text, right=right, calls=())
-
-
-# --- paragraphs ------------------------------------------------------------------------------------------------------
+def _does_go_on(above: str, text: str) -> bool:
+    return is_unfinished(above, text) and not above.endswith(".")
 
 
 def _lines(rows: list[Row], page: str, before: Line | None = None) -> list[Line]:
@@ -664,6 +664,7 @@ def _lines(rows: list[Row], page: str, before: Line | None = None) -> list[Line]
             is_other = not SMALL < _row_size(above) / size < 1 / SMALL
             is_new = distance > NEW_PARAGRAPH * max(usual, LEADING * size)
             is_new |= (is_indented or is_other) and not is_unfinished(lines[-1].text, text)
+            is_new &= not (is_apart and lines[-1].is_apart)  # rows of a table stay together
         letters = sum(len(piece.text) for piece in row)
         width = sum(piece.right - piece.left for piece in row) / max(1, letters)
         room = (right - row[-1].right) / width if width else 0

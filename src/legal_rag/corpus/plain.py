@@ -48,7 +48,7 @@ _CALL = re.compile(
     r"|(?:(?<=[)»”])|(?<=[)»”][.,;]))(?P<glued>\d{1,3})(?=\s|$)"
 )
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-_PHRASE = r"[^\s*_](?:[^*\n]|\n(?!\s*\n)){0,600}?(?<!\s)"
+_PHRASE = r"[^\s*_](?:[^*\n]|\n(?![ \t]{0,99}\n)){0,600}?(?<!\s)"
 _EMPHASIS = re.compile(
     rf"(\*{{2,3}}|(?<![\w_])__)(?P<strong>{_PHRASE})\1|(?<![\w*\\])\*(?P<star>{_PHRASE})\*(?![\w*])"
     r"|(?<![\w\\])_(?P<bar>[^\s_](?:[^_\n]{0,600}?[^\s_])?)_(?!\w)"
@@ -56,6 +56,7 @@ _EMPHASIS = re.compile(
 _PAGE_OF_HTML = re.compile(
     r"\s*<(?:!doctype|html|head|body|p|div|h[1-6]|table|ul|ol|article|section)[\s>]", re.IGNORECASE
 )
+_CHARACTER = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")  # "&nbsp;"
 _PARAGRAPHS = frozenset({"p", "div", "hr", "center"})
 _TAG = re.compile(
     r"</?(a|abbr|b|br|blockquote|center|cite|code|del|div|em|font|hr|i|ins|mark|p|q|s|small|span|strong|sub|sup|u)"
@@ -80,6 +81,7 @@ def paper_of_text(text: str) -> Paper:
     text = re.sub(r"\xad[ \t]*\n[ \t]*", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     if _TAG.search(text):
         text = _without_tags(text)
+    text = _CHARACTER.sub(lambda match: unescape(match.group()), text)
     text = displayed(text.translate(_LINE_ENDS))
     text = _ESCAPE.sub(r"\1", _EMPHASIS.sub(lambda match: match["strong"] or match["star"] or match["bar"], text))
     is_mail = _is_mail(text.split("\n"))
@@ -98,19 +100,19 @@ def paper_of_text(text: str) -> Paper:
 
 def _without_tags(text: str) -> str:
     """Write the HTML that Markdown may hold as Markdown: block quotations, raised numbers, lines; drop other tags."""
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--(?:(?!<!--).)*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"<br\s*/?>", "\n", text, flags=re.IGNORECASE)
     text = re.sub(r"<q(?:\s[^<>]*)?>\s*([^<>]*?)\s*</q>", "«\u00a0\\1\u00a0»", text, flags=re.IGNORECASE)
     text = re.sub(r"(?<=n)<sup>os?</sup>", "°", text, flags=re.IGNORECASE)
     text = re.sub(r"<sup>\s*(\d{1,3})\s*</sup>", r"[^\1]", text, flags=re.IGNORECASE)
-    block = re.compile(r"<blockquote(?:\s[^<>]*)?>(.*?)</blockquote>", re.IGNORECASE | re.DOTALL)
+    block = re.compile(r"<blockquote(?:\s[^<>]*)?>((?:(?!<blockquote).)*?)</blockquote>", re.IGNORECASE | re.DOTALL)
     text = block.sub(lambda match: "\n\n> " + match[1].strip().replace("\n", "\n> ") + "\n\n", text)
-    return unescape(_TAG.sub(lambda match: "\n\n" if match[1].lower() in _PARAGRAPHS else "", text))
+    return _TAG.sub(lambda match: "\n\n" if match[1].lower() in _PARAGRAPHS else "", text)
 
 
 def _is_mail(lines: list[str]) -> bool:
     """Are there fields of an e-mail, two at the start or three, with a sender, or "a écrit :" before a mark?"""
-    fields: list[str] = []
+    fields = senders = 0  # in a row
     is_start = True
     reply = False
     for line in filter(str.strip, lines):
@@ -118,12 +120,13 @@ def _is_mail(lines: list[str]) -> bool:
             return True
         reply = bool(_REPLY.search(line))
         if _MAIL_FIELD.match(line):
-            fields.append(line)
-            if len(fields) >= (2 if is_start else 3) and any(map(_SENDER.match, fields)):
+            fields += 1
+            senders += bool(_SENDER.match(line))
+            if senders and fields >= (2 if is_start else 3):
                 return True
         else:
             is_start = is_start and not fields
-            fields = []
+            fields = senders = 0
     return False
 
 
@@ -310,10 +313,12 @@ def _indented_quotations(raw: list[_Raw]) -> set[int]:
         if not paragraph:
             continue
         first = _indent(raw[paragraph[0]].text)
-        for start in range(1, len(paragraph)):  # it may follow its announcement without a blank line
-            announced = raw[paragraph[start - 1]].text.rstrip().endswith(":")
-            if announced and _is_deeper(raw, paragraph[start:], first):
-                quoted.update(paragraph[start:])
+        start = len(paragraph)
+        for last in range(len(paragraph) - 1, 0, -1):  # it may follow its announcement without a blank line
+            if not _is_deeper(raw, paragraph[last : last + 1], first):
+                break
+            start = last if raw[paragraph[last - 1]].text.rstrip().endswith(":") else start
+        quoted.update(paragraph[start:])
         if is_announced and _is_deeper(raw, paragraph, margin):
             quoted.update(paragraph)
         elif paragraph[-1] not in quoted:

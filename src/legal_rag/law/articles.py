@@ -23,7 +23,8 @@ from legal_rag.law.words import FRENCH_MONTHS
 
 _LISTS = read_words("legal_rag.law")
 _OF_THE = "(?:de la|de l['’]|des|du|de|d['’])_"
-_CODES = read_table("codes.toml")["codes"]
+_TABLES = read_table("codes.toml")
+_CODES, _TEXTS = _TABLES["codes"], _TABLES["texts"]
 _ACCENTED = str.maketrans({"é": "[ée]", "è": "[èe]", "ê": "[êe]", "É": "[ÉE]", "'": "['’]"})
 _NOUNS, _WORDS = ("|".join(_LISTS[name]).translate(_ACCENTED) for name in ("code_nouns", "code_words"))
 _ANY_CODE = (
@@ -38,13 +39,13 @@ _WHOLE_NAMES = sorted(
 _WHOLE = "|".join(name.removeprefix("code ").translate(_ACCENTED) for name in _WHOLE_NAMES)
 CODE_NAME = rf"(?:code (?:{_WHOLE})(?!\w)|{_ANY_CODE})"
 CODE_FORMS: dict[str, str] = {row["name"]: row["cite"] for row in _CODES}  # citation forms, with no-break spaces
-_CODE_OF_LETTERS = {
-    "".join(words_of(form)): row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))
-}
+_SHORT_FORMS = {form: row["name"] for row in _CODES for form in (row["cite"], *row.get("short", ()))}
+_FORMS_OF_TEXTS = {form: row["name"] for row in _TEXTS for form in row["short"]}
+_CODE_OF_LETTERS = {"".join(words_of(form)): name for form, name in (_SHORT_FORMS | _FORMS_OF_TEXTS).items()}
 _CODE_OF_WORDS = {key_of(name): row["name"] for row in _CODES for name in (row["name"], *row.get("also", ()))}
-_SHORT_FORMS = sorted((form for row in _CODES for form in (row["cite"], *row.get("short", ()))), key=len, reverse=True)
-_IN_LETTERS = [form for form in _SHORT_FORMS if form.isupper() and form.isalpha()]
-_ABBREVIATED = [form for form in _SHORT_FORMS if form not in _IN_LETTERS]
+_LONG_FIRST = sorted(_SHORT_FORMS | _FORMS_OF_TEXTS, key=len, reverse=True)
+_IN_LETTERS = [form for form in _LONG_FIRST if form.isupper() and form.isalpha()]
+_ABBREVIATED = [form for form in _LONG_FIRST if form not in _IN_LETTERS]
 
 
 def _abbreviation(form: str) -> str:
@@ -55,7 +56,8 @@ def _abbreviation(form: str) -> str:
 SHORT_CODE = f"(?P<code>{'|'.join(map(_abbreviation, _ABBREVIATED))}|{'|'.join(map(short_form, _IN_LETTERS))})(?!\\w)"
 _SHORT_CODE_STARTS = sorted(
     {"C. ", "c. ", "C.", "c.", "C ", "code ", "C.\u00a0", "c.\u00a0"}
-    | {form[:3].lower() for form in _ABBREVIATED if not form.startswith("C.")}
+    | {form[:3].lower() for form in _SHORT_FORMS if form in _ABBREVIATED and not form.startswith("C.")}
+    | set(_FORMS_OF_TEXTS)
     | {spelt for form in _IN_LETTERS for spelt in (form, f"{form[0]}.")}
 )
 
@@ -205,7 +207,7 @@ class ArticleNumber(NamedTuple):
     code: str  # 'code du travail', or empty
 
 
-PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
+PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])(?:\.?{BLANK}?\*?{BLANK}?|{DASH}(?=\d{{3}}))"
 _RANKED = "bis|ter|quater|quinquies|sexies|septies|octies|nonies|decies|undecies|duodecies|terdecies|quaterdecies"
 _SUFFIX = rf"(?:{BLANK}(?:{_RANKED}|(?!C [a-z])(?-i:[A-Z])(?![\w'’.-])))"  # "L. 311-3 bis A", "1649 quater B quinquies"
 ARTICLE_NUMBER = rf"(?:{PREFIX}\d++|\d++(?!{BLANK}?°))(?:{DASH}\d+)*(?:er\b|{_SUFFIX}{{1,3}})?"
@@ -214,12 +216,14 @@ _ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
 _ONE_PART = (
     rf"(?:alin[ée]as?|al\.?|paragraphes?|§_§?|in fine)(?:_{_ORDINAL}(?: et {_ORDINAL})?)?|"
     rf"{_ORDINAL} (?:alin[ée]a|paragraphe|tiret)|\d{{1,2}}{BLANK}?°(?:_(?:,|et|ou|à)_\d{{1,2}}{BLANK}?°){{0,9}}|"
-    rf"(?-i:[IVX]{{1,4}}|[a-h]\)?)(?![\w'’])"
+    rf"(?-i:[IVX]{{1,4}}|[a-h]\)?)(?![\w'’])|\d{{1,2}}(?=_,_\d{{1,2}}{BLANK}?°)"
 )
 _PART = rf"(?:_,?_(?:{_ONE_PART}))"
 _OLD_OR_NEW = r"(?:anc(?:ien|\.)|nouv(?:eau|\.))"
-_MORE = rf"{_ONE_PART}|et s(?:uiv(?:ants?|\.)|\.)|\({_OLD_OR_NEW}\)|{_OLD_OR_NEW}(?!\w)"
-_PARTS = rf"(?:_,?_(?:{_MORE})){{0,4}}+"
+_BECOME = rf"(?:devenue?|anciennement|aujourd['’]hui|ex|{_OLD_OR_NEW})"
+_OTHER = rf"{_BECOME}_(?:l['’]_)?(?:art(?:icle|\.)_)?(?:{ARTICLE_NUMBER})"
+_MORE = rf"{_ONE_PART}|et s(?:uiv(?:ants?|\.)|\.)|{_OLD_OR_NEW}(?!\w)|\((?:{_OLD_OR_NEW}|_{_OTHER}_)\)"
+_PARTS = rf"(?:(?!_d[eu]{BLANK})_,?_(?:{_MORE})){{0,4}}+"  # most articles are followed by "du" or "de"
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
 _AND = "(?:_,_(?:et |ou )?| (?:et|ou|à|et/ou|ainsi que) )"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER})*"
@@ -228,8 +232,8 @@ _OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|de ce|au) |de l['’]_(?=ancien)){_C
 # "annexe 1-2 du code de l'action sociale et des familles"
 _ANNEX = rf"(?P<annex>annexes?_(?:article )?(?:{ARTICLE_NUMBER}|(?-i:[IVX]{{1,6}}|[A-Z])(?:{DASH}\d+)*)(?!\w))"
 _ARTICLES = Led(
-    rf"\b(?:(?:articles?_|art(?:\.|(?= ))_)(?P<list>{_LIST})|{_ANNEX}(?= (?:du|au) )){_OF_CODE}",
-    ["article", "art.", "art ", "annexe"],
+    rf"\b(?:(?:articles?|art\.)_(?P<list>{_LIST})|{_ANNEX}(?= (?:du|au) )){_OF_CODE}",
+    ["article", "art.", "annexe"],
 )
 _BARE_ARTICLE = Scan(
     rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
@@ -240,6 +244,12 @@ _BARE_ARTICLE = Scan(
 )
 _BARE_STARTS = re.compile(rf"[LRDAClrd](?<![\w/.-].)(?=[.\dO*]|{BLANK})")  # a cheap filter
 _OF_NAMED_CODE = Led(rf"du {_CODE}", ["du code", "du livre", "du  ", "du\u00a0"])
+# "alinéa 3 du code", "livre 2 du code": parts of it, no articles.
+_NO_ARTICLE = re.compile(
+    r"\b(?:alin[ée]as?|al\.|paragraphes?|phrases?|livres?|titres?|chapitres?|sections?|parties?|tomes?|points?|annexes?|et)"
+    r"\s*\Z|§\s*\Z",
+    re.IGNORECASE,
+)
 _BEFORE_NAMED_CODE = re.compile(spaced(rf"{NOT_INSIDE}\d+(?:{DASH}\d+)* \Z"))
 # "Code du travail, article L1237-11", as titles write it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = Led(
@@ -259,6 +269,7 @@ def article_value(number: str) -> str:
     """Normalise an article's number: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
     plain = re.sub(DASH, "-", number)
     plain = re.sub(r"(?<=\d)er\b", "", plain, flags=re.IGNORECASE)
+    plain = re.sub(r"^(\w{1,2})-", r"\1", plain.strip()) if plain[:1].isalpha() else plain
     parts = _IN_PARTS.match(plain)
     assert parts is not None  # noqa: S101 - every part of the pattern is optional
     prefix = re.sub(r"[^A-Z]", "", (parts["prefix"] or "").upper())
@@ -277,6 +288,8 @@ def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
                 yield ArticleNumber(value, *match.span("annex"), code)
     for match in _OF_NAMED_CODE.finditer(text):
         before = _BEFORE_NAMED_CODE.search(text, max(match.start() - _LONGEST_NUMBER, 0), match.start())
+        if before and _NO_ARTICLE.search(text, max(before.start() - 20, 0), before.start()):
+            continue
         if before and (code := _code_of(text, match)):
             number = before.group().rstrip()
             yield ArticleNumber(article_value(number), before.start(), before.start() + len(number), code)
@@ -305,15 +318,22 @@ def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[Art
         yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
         following = _IN_LIST.pattern.match(text, number.end(), end) if number.end() < end else None
         if following is None:
-            return
+            break
         at = following.end()
+    if code and match.end() - end > _LEAST_RENUMBERED and (other := _RENUMBERED.pattern.search(text, end, match.end())):
+        yield ArticleNumber(article_value(other["number"]), *other.span("number"), code)
+
+
+# "article 1382 ancien (devenu 1240) du code civil"
+_RENUMBERED = Scan(rf"\(_{_OTHER}_\)".replace(f"(?:{ARTICLE_NUMBER})", f"(?P<number>{ARTICLE_NUMBER})"))
+_LEAST_RENUMBERED = 12  # characters
 
 
 _SHORT_CODES = Led(rf"(?<![\w.]){SHORT_CODE}", _SHORT_CODE_STARTS)
 # Bounded: what a list lacks is its code, so that a longer one would be tried again from each of its numbers.
 _SHORT_LIST = rf"(?>{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}})"
 _AFTER_SHORT_CODE = Scan(rf"_[,:]?_(?:(?:articles?|art\.?)_|(?=(?-i:{PREFIX})\d))(?P<list>{_SHORT_LIST})")
-_UNTIL_SHORT_CODE = rf"{_PARTS}_,?_(?:(?:du|de l['’]_(?=anc))_(?:{_OLD_OR_NEW}_)?)?\Z"
+_UNTIL_SHORT_CODE = rf"{_PARTS}_,?_(?:(?:du|de la|de l['’]_(?=anc))_(?:{_OLD_OR_NEW}_)?)?\Z"
 _LETTERED = rf"(?-i:L\.?{BLANK}?O|[LRDA])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}"
 _BEFORE_SHORT_CODE = tuple(
     Scan(rf"(?<![\w./-]){pattern}")
@@ -323,6 +343,7 @@ _BEFORE_SHORT_CODE = tuple(
         rf"(?P<list>\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}(?: (?:et|ou|à) \d+(?:{DASH}\d+)*)?){_PARTS} (?:du_)?\Z",
     )
 )
+_NAMES_OF_TEXTS = frozenset(_FORMS_OF_TEXTS.values())
 _LONGEST_LIST = 300  # characters before an abbreviated code
 # "12 mai 2010 CGI", "p. 39 CGI": a number, not an article's.
 _OTHER_NUMBER = Scan(rf"(?:\b(?:{'|'.join(FRENCH_MONTHS)})\.?|\b(?:en|depuis|pages?|p\.)|n{BLANK}?[°º]|§)\s*\Z")
@@ -345,10 +366,11 @@ def _list_before(text: str, start: int, short: re.Match[str]) -> re.Match[str] |
     with_word, lettered, alone = (pattern.pattern.search(text, start, short.start()) for pattern in _BEFORE_SHORT_CODE)
     if with_word or lettered:
         return with_word or lettered
-    # Two letters stand for many things: "CP" for the code pénal only with an article's word or letter.
+    # Some letters stand for other things too: "CP" and "CEDH" are texts only with an article's word or letter.
     if (
         alone is None
         or len(short["code"]) == 2
+        or code_named(short["code"]) in _NAMES_OF_TEXTS
         or _OTHER_NUMBER.pattern.search(text, max(alone.start() - 20, 0), alone.start())
     ):
         return None

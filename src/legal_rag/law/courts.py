@@ -245,11 +245,11 @@ _CHAMBERS_AFTER = Scan(rf"(?:_[,(–-]?_(?:{_AFTER_COURT})(?!\w))+")
 _CHAMBER_BEFORE = Scan(rf"(?<![\w/.-])(?:{_RANK}_{_CH}|{_CH})_(?:{_MATTER}_)?(?:(?:de la|du|de l['’])_)?\Z")
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
 # "Paris, 4 mars 2020, n° 17/08123": in reviews the town stands for its court of appeal.
-_TOWNS_OF_APPEAL = _TABLES["towns_of_appeal"].split()
+TOWNS_OF_APPEAL = _TABLES["towns_of_appeal"].split()
 _TOWN_ALONE = Led(
-    rf"(?<![\w’'-])(?-i:{'|'.join(_TOWNS_OF_APPEAL)})(?=(?:_,_[^,;\n]{{1,25}})?_,_\d{{1,2}}(?:er)?{_A_DAY}[^,;\n]{{0,20}},_"
+    rf"(?<![\w’'-])(?-i:{'|'.join(TOWNS_OF_APPEAL)})(?=(?:_,_[^,;\n]{{1,25}})?_,_\d{{1,2}}(?:er)?{_A_DAY}[^,;\n]{{0,20}},_"
     rf"(?:RG_)?(?:{NUMBER_SIGN}_)?(?:RG_)?\d\d[/-]\d{{3,6}}(?!\d))",
-    _TOWNS_OF_APPEAL,
+    TOWNS_OF_APPEAL,
 )
 _LONGEST_CHAMBER = 40  # characters of a chamber before its court
 
@@ -259,9 +259,9 @@ def find_cited_courts(text: str) -> list[Span]:
 
     A chamber that a text names in full, "la chambre sociale", is found alone too.
     """
-    named = [*find_courts(text), *find_short_courts(text)]
+    named = {*find_courts(text), *find_short_courts(text)}
     ends = {end for _, end in named}  # of courts with their towns
-    named += [match.span() for match in _TOWN_ALONE.finditer(text) if match.end() not in ends]
+    named |= {match.span() for match in _TOWN_ALONE.finditer(text) if match.end() not in ends}
     courts: list[Span] = []
     for start, end in sorted([*named, *find_formations(text)], key=lambda span: (span[0], -span[1])):
         if courts and start < courts[-1][1]:
@@ -399,7 +399,7 @@ def parse_court(name: str) -> CourtName:
     words = words_of_value(name)
     types, chambers = words & COURT_WORDS, words & _CHAMBER_WORDS
     of_one_court = {"pleniere", "mixte", "criminelle"} | ({"reunies"} if not any(map(str.isdecimal, words)) else set())
-    if name.split(",")[0].strip() in _TOWNS_OF_APPEAL:
+    if name.split(",")[0].strip() in TOWNS_OF_APPEAL:
         return parse_court(f"CA {name}")
     alone = _OF_CASSATION.fullmatch(without_accents(normalized(name.lower())))
     if not types and (chambers & of_one_court or alone):

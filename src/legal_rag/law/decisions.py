@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law.articles import find_article_numbers
-from legal_rag.law.courts import CASE_LAW_COURT, SINGLE_COURT, find_short_courts
+from legal_rag.law.courts import CASE_LAW_COURT, SINGLE_COURT, TOWNS_OF_APPEAL, find_short_courts
 from legal_rag.law.scanning import (
     BLANK,
     DASH,
@@ -52,7 +52,7 @@ _OF_A_THING = Scan(
     r"[nv](?:/|os? )r[ée]f(?:érence)?s?\.?|t[ée]l(?:[ée]phone|\.)?|fax|portable|mobile|iban|sire[nt]|rcs|"
     r"proc[èe]s-verba(?:l|ux)|pv|march[ée]s?|brevets?|matricules?|parcelles?|sinistres?|clients?|pages?|"
     r"immatriculée?s?|marques?)(?: (?:adverses?|communiquées?|produites?|jointes?|clients?|"
-    r"«[^«»]{1,30}»|de [A-Z]\w+|sous|le)){0,3}_:?_"
+    r"verbales?|figuratives?|françaises?|européennes?|internationales?|«[^«»]{1,30}»|de [A-Z]\w+|sous|le)){0,4}_:?_"
     rf"(?:{NUMBER_SIGN}_)?(?:[\d./-]+_(?:,|et|à)_)*$"
 )
 _LOOK_BACK = 60  # characters before a number or date in which its statute or court is named
@@ -198,9 +198,10 @@ _WITH_DASH = re.compile(rf"\d\d{DASH}\d{{1,5}}")
 _COURT_BEFORE = Scan(
     r"(?<!\w)(?:(?P<judicial>(?-i:CA|TJ|TGI|TI|CPH|TASS|JEX|JAF)(?!\w)|cours? d['’]_app(?:el|\.)|C\. app\.|"
     r"tribuna(?:l|ux) (?:judiciaires?|de (?:grande instance|commerce|proximité)|d['’]_instance)|"
-    r"conseils? (?:de|des) prud['’]hommes|cons\. prud['’]?h?\.|T\. com\.)|"
+    r"conseils? (?:de|des) prud['’]hommes|cons\. prud['’]?h?\.|"
+    rf"T(?:rib)?\. (?:com|jud|inst|gr)|(?<!\w[ ])(?-i:{'|'.join(TOWNS_OF_APPEAL)})(?=_,_\d))|"
     r"(?P<administrative>(?-i:TA)(?!\w)|tribuna(?:l|ux) administratifs?)|"
-    r"(?P<cassation>pourvois?|cass(?:\.|ation|(?!\w))|cour de cass|(?-i:Soc|Civ|Com|Crim)(?:\.|(?!\w))|"
+    r"(?P<cassation>pourvois?|cass(?:\.|ation|(?!\w))|cour de cass|(?-i:Soc|Civ|Com|Crim)(?=[., \u00a0]{1,4}\d)|"
     r"[1-3](?:re|e|[eè]re|[eè]me) civ|ass\. plén|ch\. mixte)|(?P<other>(?-i:CE|CAA)(?!\w)|"
     r"conseil d['’]_[ée]tat|cours? administratives?|cons\. const|conseil constitutionnel|QPC))"
 )
@@ -209,7 +210,7 @@ _SIGN_BEFORE = Scan(
     rf"(?<!\w)(?:{NUMBER_SIGN}|requ[êe]te|req\.|affaire)_(?:[A-Z]{BLANK}?)?(?:[\d .]{{6,9}}_(?:,|et|à)_){{0,9}}\Z"
 )
 _YEAR_BEFORE = re.compile(r"\d{4}, ?\Z")
-_CONTEXT = 100  # characters before a number in which its court is named
+_CONTEXT = 160  # characters before a number in which its court is named
 
 
 def _is_case(kind: str, text: str, start: int, before: str) -> bool:
@@ -230,10 +231,10 @@ def _last_court(text: str, start: int) -> str:
     )
 
 
-def decision_identifiers(number: str, nature: str) -> list[Identifier]:
+def decision_identifiers(number: str, nature: str, juridiction: str = "") -> list[Identifier]:
     """Parse the column with a decision's own number or numbers, and the court's series in `nature`.
 
-    A number of unknown form is kept unchanged, with kind 'number'.
+    A number of unknown form is kept unchanged, with kind 'number'; `juridiction` tells whose "4987" is.
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
@@ -242,7 +243,7 @@ def decision_identifiers(number: str, nature: str) -> list[Identifier]:
             for match in _NUMBER.finditer(number)
             for value in _split_joined_numbers(_constitutional(match.group()))
         ]
-    if _OF_CONFLICTS.match(number):
+    if _OF_CONFLICTS.match(number) or (number.strip().isdecimal() and "conflits" in juridiction.lower()):
         number = f"Tribunal des conflits, n° {number.strip()}"
     elif _SLASHED.match(number):
         number = f"RG {number}"

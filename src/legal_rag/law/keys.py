@@ -157,7 +157,7 @@ def own_keys(document: DocumentLike) -> list[str]:
 
 def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
-    in_columns = [*decision_identifiers(number, nature), *find_identifiers(ecli)]
+    in_columns = [*decision_identifiers(number, nature, document.juridiction), *find_identifiers(ecli)]
     title = document.title
     in_title = [
         *find_identifiers(title),

@@ -104,14 +104,10 @@ _IT = (
 
 _TAIL = r"(?: (?:partielle?|totale?|sans renvoi|avec renvoi|non spécialement motivé|et annulation)){0,3}"
 # Where a noun stands alone: in parentheses, between commas, behind a colon, as a line or a table's cell.
-_BEFORE_NOUN, _AFTER_NOUN = r"(?:\A|[(\[|:–—,\t\n])[ \t]*", r"[ \t]*(?=\Z|[)\]|,.;\t\n])"
+_BEFORE_NOUN, _AFTER_NOUN = r"(?:\A|[(\[|:–—,\t\n]|[ ]-)[ \t]*", r"[ \t]*(?=\Z|[)\]|,.;\t\n])"
 _A_CHAMBER = r"(?!,?[ ](?:ch\w*\b|soc|civ|com|crim|ass|[1-3](?:re|e|ère|ème)\b))"  # "Cassation, soc., 12 mars 2019"
 # ", n° 17-31.442, qui casse", "(Cass. soc., 12 mars 2019) qui casse": said of what is cited just before.
-_RELATIVE = (
-    r"(?:(?<=\d, qui )|(?<=\d qui )|(?<=\), qui )|(?<=\) qui )"
-    r"|(?<=\d[ ](?-i:AN|DC), qui )|(?<=\d[ ](?-i:AN|DC) qui )"
-    r"|(?<=\d[ ](?-i:QPC|SEN), qui )|(?<=\d[ ](?-i:QPC|SEN) qui ))"
-)
+_RELATIVE = r"(?:(?<=, qui )|(?<=[\d)A-Z] qui ))"
 # "casse l'arrêt du 4 mai 2017, qui infirme le jugement": said of the decision under review.
 _UNDER_REVIEW = re.compile(
     rf"\b{_STEMS}\w*\b[^.;]{{0,80}}\b(?:arrêt|jugement|ordonnance|décision)\b|\bcontre\b", re.IGNORECASE
@@ -126,17 +122,19 @@ class Stating:
         stems, acted_on = _any(row.verbs), _TABLE["objects"].get(row.object, "")
         patterns = list(row.stated)
         if row.verbs:
-            behind = rf"\s+{_IT}(?:{acted_on})" if acted_on else r"\b"
-            done = rf"(?<!\w)(?:a {stems}é|{stems}(?:e|a|ant))"
+            behind = rf"(?:,[^,;.]{{1,20}},)?\s+{_IT}(?:{acted_on})" if acted_on else r"\b"
+            done = rf"(?<!\w)(?:a(?:urait)? (?:(?:aussi|également|ainsi|donc|déjà|bien) )?{stems}é|{stems}(?:e|a|ant))"
             subject = rf"(?:{row.subject or acted_on})\s+" if acted_on else ""
             patterns += [
                 rf"(?<!qui )(?<!avoir ){done}{behind}",
-                rf"(?P<relative>{_RELATIVE}(?:a {stems}é|{stems}e){behind})",
+                rf"(?P<relative>{_RELATIVE}(?:a {stems}é|{stems}e)(?:{behind}|(?=\s*(?:[.;)]|\Z))))",
+                rf"c['’]est (?:\w+ )?une? {row.kind}\b",
                 rf"\b{subject}(?:a été|est|fut) {stems}ée?\b(?! par)",
                 # Of the decision named next: "cassé par Cass. soc., 12 mars 2019".
                 rf"\b{stems}ée?s?(?= par [^;()\n]{{0,80}}\d)",
                 rf"(?:arrêt|décision|jugement) d(?:e |['’]){row.kind}\b",
                 rf"{_BEFORE_NOUN}{row.kind}{_TAIL}{_A_CHAMBER}{_AFTER_NOUN}",
+                rf"(?<=[\dN][ ])(?-i:{row.kind.capitalize()}){_TAIL}(?=[ \t]*(?:\Z|\n))",  # a row without cells
                 rf"(?:\A|[(\[|:–—\t\n])[ \t]*{row.kind}{_TAIL} d(?:u|e la|e l['’])\s?(?:{acted_on or 'arrêt'})",
             ]
         if row.adjective:
