@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-import torch
 
 from legal_rag.encoder import EncoderConfig, build_encoder, openvino, runtime
 from legal_rag.encoder.checkpoint import Overrides, load_checkpoint
@@ -63,9 +62,6 @@ def in_full_precision(encoder, monkeypatch):
 @pytest.fixture
 def in_torch(tiny_model_folder, monkeypatch):
     return in_full_precision(build(tiny_model_folder, backend="torch"), monkeypatch)
-
-
-needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU the encoder runs in torch")
 
 
 def test_without_a_gpu_the_encoder_runs_in_openvino(tiny_encoder, tiny_model_folder):
@@ -195,7 +191,6 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.slow
-@needs_no_gpu
 def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tiny_encoder, tiny_model_folder):
     command = [sys.executable, "-c", INTERRUPTED, str(tiny_model_folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -295,7 +290,6 @@ def test_a_missing_or_damaged_converted_model_is_one_clear_error(tmp_path, conte
     assert "\n" not in str(caught.value)
 
 
-@needs_no_gpu
 def test_a_model_that_cannot_be_run_falls_back_to_torch_with_a_warning(filled_cache, tiny_model_folder):
     build(tiny_model_folder)
     (folder,) = (filled_cache / "openvino").glob("*/")

@@ -323,7 +323,10 @@ _REJECTED = re.compile(
 _NEVER_SAID = re.compile(
     rf"\b(?:n['’](?:a|ont|avait|avaient)|ne)\s(?:\w+\s){{0,2}}?(?:pas|jamais|nullement|point|guère)\s(?:\w+\s){{0,2}}?{_SAYS}[^.;:“”«]{{0,80}}\Z"
 )
-_HAD_SAID = re.compile(rf"\bav(?:ait|aient)\s(?:\w+\s){{0,2}}?{_SAYS}")  # the decision below is told in the pluperfect
+# The decision below is told in the pluperfect, or named right before: "du jugement attaqué, selon lequel".
+_HAD_SAID = re.compile(
+    rf"\bav(?:ait|aient)\s(?:\w+\s){{0,2}}?{_SAYS}|(?:attaqué|déféré|entrepris)e?s?,? (?:selon|d['’]après) l(?:e|a)quel"
+)
 _NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
 _MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too
 _IMPLIED = {CASSATION: {ANNULATION}, INFIRMATION: {ANNULATION}}  # "casse et annule"

@@ -36,7 +36,9 @@ _DAY_OF_DECISION = re.compile(
     r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
     re.IGNORECASE,
 )
-_REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi", re.IGNORECASE)
+_REJECTED = re.compile(
+    r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi|(?<!des )requêtes?\b(?:(?!surplus)[^.]){0,120}\brejetée", re.IGNORECASE
+)
 _JOINING = re.compile(r"\b(?:join\w+|jonction|connexité)\b", re.IGNORECASE)
 # What may stand between the numbers of one list.
 _IN_LIST = re.compile(r"(?i:[\s,;:/.()à-]|\bet\b|\bpourvois?\b|n[°os.]{1,2}|\bR\.?\s?G\.?)*+(?:[A-Z](?!\w)\s?)?")
@@ -94,11 +96,10 @@ class Held(NamedTuple):
         kinds = kinds_of(self.document.solution) | kinds_named(ruling)
         if "inéligible" in ruling:
             kinds |= {INELIGIBLE}
-        if "cassation" in self.court.types:
-            if REJET not in kinds_of(self.document.solution) and not _REJECTED.search(ruling):
-                kinds -= {REJET}  # of other claims
-            if kinds & {CASSATION, ANNULATION}:
-                kinds |= {CASSATION, ANNULATION}
+        if REJET not in kinds_of(self.document.solution) and kinds - {REJET} and not _REJECTED.search(ruling):
+            kinds -= {REJET}  # of other claims
+        if "cassation" in self.court.types and kinds & {CASSATION, ANNULATION}:
+            kinds |= {CASSATION, ANNULATION}
         return kinds
 
 

@@ -79,6 +79,7 @@ _RENUMBERED = re.compile(
     r"(?:(?:l['’])?art(?:icle|\.)\s?)?",
     re.IGNORECASE,
 )
+_YEAR_OF_REVIEW = re.compile(r"D(?:19|20)\d\d")  # "D. 2023. 1841": a page of the Recueil Dalloz
 _OLD = re.compile(r"\b(?:anc(?:ien\w*|\.)|ex)\W", re.IGNORECASE)
 _OTHER_NUMBER = re.compile(
     r"[\s,(]+(?:aujourd['’]hui|devenue?|désormais|anciennement|ex)\s(?:l['’]article\s|art\.\s)?"
@@ -167,7 +168,7 @@ def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mappi
 def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequence[StatedArticle]) -> str:
     """Return the code of an article named without one: that of the last one of its kind before it; "" if unsure."""
     same = [article for article in before if not article.is_guess and name.start - article.end < MOST_BACK]
-    if not same:
+    if not same or _YEAR_OF_REVIEW.fullmatch(name.value):
         return ""
     if _SAME_CODE.match(text.plain, name.end):
         return same[-1].code

@@ -1,12 +1,11 @@
 """Say what became of all that a text refers to, looked up in one or several Libraries."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from legal_rag.base.text import INVISIBLE, Span, normalized, storable
+from legal_rag.base.text import Span
 from legal_rag.citations.checks import SurroundingsCheck
 from legal_rag.citations.claims import Claim, Quotation
 from legal_rag.citations.lookup import HEAD, Articles, Decisions, Held, Shelf, force_in_french
@@ -84,23 +83,13 @@ def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Ve
     What is beyond `MAX_CHARS` is not checked, and the result says so. ValueError if the text is blank, or no Library
     holds a document.
     """
-    paper = paper_of_text(readable(text)) if isinstance(text, str) else text
+    paper = paper_of_text(text) if isinstance(text, str) else text
     opened = [libraries] if isinstance(libraries, Library) else list(libraries)
     if not paper.text.strip():
         raise ValueError("no text to verify")
     if not any(library.n_documents for library in opened):
         raise ValueError(f"no documents in {', '.join(str(library.path) for library in opened) or 'no Library'}")
     return _Verifier(paper, opened).verify()
-
-
-_UNSEEN = str.maketrans(dict.fromkeys(INVISIBLE))
-_OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
-
-
-def readable(text: str) -> str:
-    """Normalise a text as displayed: composed, without invisible characters, its digits from 0 to 9."""
-    text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
-    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
 
 
 class _Verifier:
@@ -531,7 +520,8 @@ class _Verifier:
 def _identity(held: Held) -> tuple[str, str, str]:
     """Return what tells decisions apart: two Libraries may hold the same one."""
     document = held.document
-    return str(document.extra.get("number") or document.id), document.decision_date, document.juridiction
+    number = re.sub(r"\W", "", str(document.extra.get("number") or document.id))
+    return number, document.decision_date, document.juridiction
 
 
 def _stated_things(stated: StatedDecision) -> Iterator[What]:

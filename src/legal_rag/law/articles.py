@@ -332,7 +332,9 @@ _LEAST_RENUMBERED = 12  # characters
 _SHORT_CODES = Led(rf"(?<![\w.]){SHORT_CODE}", _SHORT_CODE_STARTS)
 # Bounded: what a list lacks is its code, so that a longer one would be tried again from each of its numbers.
 _SHORT_LIST = rf"(?>{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}})"
-_AFTER_SHORT_CODE = Scan(rf"_[,:]?_(?:(?:articles?|art\.?)_|(?=(?-i:{PREFIX})\d))(?P<list>{_SHORT_LIST})")
+_AFTER_SHORT_CODE = Scan(
+    rf"_[,:]?_(?:(?:{_OLD_OR_NEW}_)?(?:articles?|art\.?)_|(?=(?-i:{PREFIX})\d))(?P<list>{_SHORT_LIST})"
+)
 _UNTIL_SHORT_CODE = rf"{_PARTS}_,?_(?:(?:du|de la|de l['’]_(?=anc))_(?:{_OLD_OR_NEW}_)?)?\Z"
 _LETTERED = rf"(?-i:L\.?{BLANK}?O|[LRDA])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}"
 _BEFORE_SHORT_CODE = tuple(

@@ -151,14 +151,14 @@ _CHAMBER = (
     rf"|(?:ch(?:ambre|\.)_)?(?:{_OTHER_CHAMBERS})(?!\w))"
 )
 # "Soc., 9 janv. 2018", "2e civ. 5 oct. 2023": where a chamber stands for the Cour de cassation.
-_DATED = rf"(?=_,?_(?:\d{{1,2}}(?:er)?{_A_DAY}|\d{{1,2}}-\d{{1,2}}-\d|\d{{4}}-\d\d-\d\d))"
+_DATED = rf"(?=(?:_QPC)?_,?_(?:\d{{1,2}}(?:er)?{_A_DAY}|\d{{1,2}}-\d{{1,2}}-\d|\d{{4}}-\d\d-\d\d))"
 _CHAMBER_ALONE = (
-    rf"(?:[1-3](?:re|e|ère|ème)_{_CIVIL}|(?=(?-i:[A-Z]))(?:{_CIVIL}_{_CIVIL_NUMBER}|civ(?:\.|{_DATED})"
+    rf"(?:[1-3](?:re|e|ère|ème)_{_CIVIL}|{_CIVIL}_[1-3]{_DATED}|(?=(?-i:[A-Z]))(?:{_CIVIL}_{_CIVIL_NUMBER}|civ(?:\.|{_DATED})"
     rf"|(?:ch\._)?(?:{_OTHER_CHAMBERS})(?:(?<=\.)|{_DATED})))"
 )
 SHORT_CHAMBER = _alternatives(short_form(form.split()[-1].rstrip(".")) for court in CHAMBERS for form in court.short)
 # What follows a court in a citation, unlike "CE" for "ce".
-_CITED = rf"(?=_[,(]|_\d| (?:(?:du|le) |(?:sect|ass|réf|ord|juge|plén)(?:\.|\w)|{NUMBER_SIGN}))"
+_CITED = rf"(?=(?:_QPC)?(?:_[,(]|_\d)| (?:(?:du|le) |(?:sect|ass|réf|ord|juge|plén)(?:\.|\w)|{NUMBER_SIGN}))"
 # "CC, 3 déc. 2009, n° 2009-595 DC": elsewhere the letters stand for other courts, or a code.
 _CONSTITUTIONAL_LETTERS = r"(?-i:CC)(?=[^;\n]{0,60}?\d_(?-i:QPC|DC)\b)"
 _LETTERS = r"(?-i:C\.?E|T\.?C|C\.?C)"  # letters that stand for a court only where they are cited
