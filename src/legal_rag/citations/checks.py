@@ -321,11 +321,12 @@ _REJECTED = re.compile(
 )
 # "n'a jamais jugé que": right before the quotation.
 _NEVER_SAID = re.compile(
-    rf"\b(?:n['’](?:a|ont|avait|avaient)|ne)\s(?:\w+\s){{0,2}}?(?:pas|jamais|nullement|point|guère)\s(?:\w+\s){{0,2}}?{_SAYS}[^.;:“”«]{{0,80}}\Z"
+    rf"(?:\b(?:n['’](?:a|ont|avait|avaient)|ne)\s(?:\w+\s){{0,2}}?(?:pas|jamais|nullement|point|guère)\s{_SAYS}"
+    rf"|\bne\s{_SAYS}\s(?:pas|jamais|nulle part)\b|\bloin de {_SAYS})(?!\s(?:autre chose|seulement))[^.;:“”«]{{0,80}}\Z"
 )
 # The decision below is told in the pluperfect, or named right before: "du jugement attaqué, selon lequel".
 _HAD_SAID = re.compile(
-    rf"\bav(?:ait|aient)\s(?:\w+\s){{0,2}}?{_SAYS}|(?:attaqué|déféré|entrepris)e?s?,? (?:selon|d['’]après) l(?:e|a)quel"
+    rf"\bav(?:ait|aient)\s(?:\w+\s){{0,2}}?{_SAYS}|\b(?:arrêt|jugement|ordonnance|décision)\squi\s\w+ai(?:t|ent)\b|(?:attaqué|déféré|entrepris)e?s?,? (?:selon|d['’]après) l(?:e|a)quel"
 )
 _NEGATED = re.compile(rf"{negations(verb=True)}|\bnon\b")
 _MAIN = STATED_KINDS - {REJET}  # of a whole case; single claims are rejected too

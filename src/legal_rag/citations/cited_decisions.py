@@ -79,12 +79,20 @@ _SAID_AFTER = re.compile(
     re.IGNORECASE,
 )
 _SAID_BEFORE = re.compile(
-    rf"\s(?:par|:)\s(?:(?:l['’]|un\s|la\s|une\s)?(?:{DECISION})\s(?:de\s(?:la\s)?|du\s|rendue?\spar\s(?:la\s)?)?)?",
+    rf"\s?(?:\bpar|:)\s(?:(?:l['’]|un\s|la\s|une\s)?(?:{DECISION})\s(?:de\s(?:la\s)?|du\s|rendue?\spar\s(?:la\s)?)?)?",
     re.IGNORECASE,
 )
 # A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
 _JUDGED = re.compile(
-    r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b(?![^.;,()]*\bpar\b)[^.;,()]{0,60}$",
+    r"\b(?:contre|encontre|c/|attaqu\w+|déféré\w*|(?:cass|censur|annul|infirm|approuv)\w+(?!\w*\spar\b))(?!\w)[^.;,()]{0,60}$",
+    re.IGNORECASE,
+)
+_JUDGED_SINCE = re.compile(
+    r"[^.;()\n]{0,40}?[\s,]+(?:(?:a|est|fut) (?:été )?|et )?(?:partiellement |en partie )?(?:cassée?|annulée?|infirmée?|censurée?)\b",
+    re.IGNORECASE,
+)
+_DISPUTED = re.compile(
+    r"\b(?:inexact|faux|fausse|erroné|à tort|loin|contrairement|pas (?:exact|vrai|possible|jugé)|ne saurait)\b[^.;]{0,160}$",
     re.IGNORECASE,
 )
 _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
@@ -104,7 +112,7 @@ _LOOKS_CITED = re.compile(
     r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
 )
 _OF_ANOTHER_THING = re.compile(
-    r"\b(?:pièces?|factures?|contrats?|devis|commandes?|dossiers?|sinistre|police|cotes?|annexes?|lots?|réf(?:érence)?s?\.?)"
+    r"\b(?:pièces?|factures?(?:\s[A-Z]{1,3})?|contrats?|avenants?|devis|commandes?|dossiers?|sinistre|polices?(?:\sd['’]assurance)?|cotes?|annexes?|lots?|réf(?:érence)?s?\.?)"
     r"(?:\s(?:adverses?|client|interne))?\s?:?\s?(?:n\W{0,3})?$",
     re.IGNORECASE,
 )
@@ -283,6 +291,10 @@ class _DecisionReader:
         before = max(self._text.sentences[self._text.sentence_at(court)][0], court - 100)
         return _JUDGED.search(self._text.plain[before:court]) is not None
 
+    def _is_judged_since(self, run: Sequence[_CitationPart]) -> bool:
+        """Does the sentence go on saying that the decision was quashed: "CA Paris, 28 janv. 2022, cassé par"?"""
+        return _JUDGED_SINCE.match(self._text.outside, run[-1].end) is not None
+
     def _is_of_another_day(self, date: _CitationPart) -> bool:
         start = self._text.sentences[self._text.sentence_at(date.start)][0]
         return _OTHER_DAY.search(self._text.plain[max(start, date.start - 120) : date.start]) is not None
@@ -341,7 +353,7 @@ class _DecisionReader:
             sentence,
             self._supported_by(span),
             ruling[1] if ruling else "",
-            is_reviewed=self._is_judged(run),
+            is_reviewed=self._is_judged(run) or self._is_judged_since(run),
             point=point,
         )
         numbers = [part for part in run if part.kind == "number"]
@@ -411,7 +423,8 @@ class _DecisionReader:
                 if any(match.start() < stop and begin < match.end() for begin, stop in taken):
                     continue
                 taken.append(match.span())
-                if _ASKED.search(text[max(match.start() - 100, 0) : match.start()]):
+                before = text[max(match.start() - 160, 0) : match.start()]
+                if _ASKED.search(before[-100:]) or _DISPUTED.search(before):
                     continue
                 if kind != ELIGIBLE and _NEGATED.search(text[max(match.start() - 30, 0) : match.start()]):
                     continue

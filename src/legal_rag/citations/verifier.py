@@ -61,11 +61,17 @@ MAX_DIFFERENCES = 10  # reported for one quotation
 HEADING = 1500  # characters of a text in which it gives its own case's number
 LEAST_RULE = 40  # characters of a quotation that states a rule, and not a term
 LIST_GAP = 60  # characters between two sources given together
+NOT_SAID = "ne le dit pas"  # what a text states of words that the decision has
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
+# The court is named last before a quotation: "À la différence de la cour d'appel, la Cour de cassation juge que".
+_COURT_LAST = re.compile(
+    r"(?:Cour de cassation|Conseil d['’][ÉE]tat|Conseil constitutionnel|chambre (?:sociale|commerciale|criminelle|civile)"
+    r"|[Hh]aute (?:juridiction|[Cc]our)|la Cour)[^.;«“]{0,60}$"
+)
 _CUT_AT_END = re.compile(r"(?:\.{3}|…)\W*$")
 _CLOSES_SENTENCE = re.compile(r"\s*(?:[.;)(\[]|$)")
 # The court whose numbers are of a kind.
@@ -195,7 +201,8 @@ class _Verifier:
             return self._keep(
                 stated, [], self._report(stated, "unread", "Aucune décision de l'index n'a cette partie.")
             )
-        if not best and stated.start < HEADING and not (stated.court or stated.date) and _is_roll_number(stated):
+        in_head = stated.start < HEADING or self._paper.is_in_margin(stated.start)
+        if not best and in_head and not (stated.court or stated.date) and _is_roll_number(stated):
             return None  # of the case at hand
         if not best or (joined and corrections):
             return self._keep(stated, [], self._report_missing(stated))
@@ -320,7 +327,8 @@ class _Verifier:
 
     def _verify_law(self, stated: StatedLaw) -> Reference:
         """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
-        node = next(filter(None, map(self._shelf.law, stated.keys)), None)
+        written = " ".join(self.text[stated.start : stated.end].split())
+        node = next(filter(None, map(self._shelf.law, (*stated.keys, written))), None)
         if node is None:
             return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
         cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
@@ -414,10 +422,10 @@ class _Verifier:
         right = paragraph.in_french if paragraph else ""
         check = SurroundingsCheck(claim, text, [span], span)
         if check.is_denied_report():
-            return Correction("words", "pas dit", "dit") if text.court_speaks_at(span) else None
-        if check.wrong_speaker():
+            return Correction("words", NOT_SAID, "") if text.court_speaks_at(span) else None
+        if check.wrong_speaker() and not _COURT_LAST.search(self.text[start : stated.start]):
             return Correction("speaker", "une partie ou la décision attaquée", right)
-        if check.other_speaker() and text.surely_reports(span):
+        if check.other_speaker() and text.surely_reports(span) and not text.court_speaks_at(span):
             return Correction("speaker", "la juridiction", right)
         return None
 
@@ -481,7 +489,8 @@ class _Verifier:
         match = self._find_anywhere(stated.words)
         if match and not unheld:
             where = f"Le texte cité est dans {self._shelf.title(match[0])}, mot pour mot"
-            return self._confirm_quotation(stated, match[0], [match[1]], None, where)
+            spans = self._find_words(match[0], stated.words) or [match[1]]
+            return self._confirm_quotation(stated, match[0], spans, None, where)
         near = None if match else self._find_near_passage(stated.words)
         altered = not stated.of_a_text and len(stated.words.split()) >= NEAR_WORDS
         if near and not unheld and (altered or not near[1].differences):
@@ -568,8 +577,17 @@ def _is_within(span: Span, place: Span | None) -> bool:
 
 def _explain(corrections: Sequence[Correction]) -> str:
     """Say in French what the text states, and what is right."""
-    parts = (f"{WHAT_IN_FRENCH[fix.what]} « {fix.stated} », la décision : « {fix.right} »" for fix in corrections)
-    return f"Le texte dit {' ; '.join(parts)}."
+    return f"{' ; '.join(map(_explain_one, corrections))}."
+
+
+def _explain_one(fix: Correction) -> str:
+    if fix.what == "speaker":
+        return f"Le texte prête ces mots à {fix.stated} ; dans la décision : {fix.right or 'un autre'}"
+    if fix.what == "words" and fix.stated == NOT_SAID:
+        return "Le texte dit que la décision ne le dit pas ; elle le dit"
+    if fix.what == "words":
+        return f"Le texte a une {fix.stated} : « {fix.right} »"
+    return f"Le texte dit {WHAT_IN_FRENCH[fix.what]} « {fix.stated} », la décision : « {fix.right} »"
 
 
 def _count_long_words(text: str) -> int:

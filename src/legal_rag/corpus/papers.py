@@ -33,6 +33,9 @@ class RefusedError(ValueError):
     """What is wrong with a file, without its name."""
 
 
+IN_MARGIN = "en-tête ou pied de page"
+
+
 class PlaceMark(NamedTuple):
     """Where a page, a paragraph, a note or what stands in the margins begins in the text, or where a note is called."""
 
@@ -55,6 +58,10 @@ class Paper(NamedTuple):
     unread: tuple[str, ...] = ()  # French sentences: parts that could not be read
     calls: tuple[PlaceMark, ...] = ()  # where the body calls its notes, whose numbers are not in the text
 
+    def is_in_margin(self, offset: int) -> bool:
+        """Does a character belong to a header or footer of the pages?"""
+        return self.place_of(offset) == IN_MARGIN
+
     def place_of(self, offset: int) -> str:
         """Say in French where a character is: "page 2, note 12", "page 3, paragraphe 14", or "ligne 40"."""
         last: dict[PlaceKind, PlaceMark] = {}
@@ -64,7 +71,7 @@ class Paper(NamedTuple):
                 last = {kind: place for kind, place in last.items() if kind == "page" and place.start == mark.start}
             last[mark.kind] = mark
         if "margin" in last:
-            return "en-tête ou pied de page"
+            return IN_MARGIN
         words: dict[PlaceKind, str] = {"page": "page", "paragraph": "paragraphe", "note": "note"}
         named = [f"{word} {last[kind].name}" for kind, word in words.items() if kind in last]
         return ", ".join(named) or f"ligne {self.text.count(chr(10), 0, offset) + 1}"

@@ -266,7 +266,10 @@ def find_cited_courts(text: str) -> list[Span]:
     for start, end in sorted([*named, *find_formations(text)], key=lambda span: (span[0], -span[1])):
         if courts and start < courts[-1][1]:
             continue
-        if courts and start > courts[-1][1] and _JOINS_COURT.fullmatch(text, courts[-1][1], start):
+        joined = courts and start > courts[-1][1] and _JOINS_COURT.fullmatch(text, courts[-1][1], start)
+        if joined and not (
+            "(" in joined.group() and (start, end) in named
+        ):  # "la cour d'appel de Paris (Soc., 3 avril"
             courts[-1] = (courts[-1][0], end)
         else:
             courts.append((start, end))

@@ -104,7 +104,7 @@ _IT = (
 
 _TAIL = r"(?: (?:partielle?|totale?|sans renvoi|avec renvoi|non spécialement motivé|et annulation)){0,3}"
 # Where a noun stands alone: in parentheses, between commas, behind a colon, as a line or a table's cell.
-_BEFORE_NOUN, _AFTER_NOUN = r"(?:\A|[(\[|:–—,\t\n]|[ ]-)[ \t]*", r"[ \t]*(?=\Z|[)\]|,.;\t\n])"
+_BEFORE_NOUN, _AFTER_NOUN = r"(?:\A|[(\[|:–—,\t\n]|[ ]-)[ \t]*", r"[ \t]*(?=\Z|[)\]|,.;:\t\n])"
 _A_CHAMBER = r"(?!,?[ ](?:ch\w*\b|soc|civ|com|crim|ass|[1-3](?:re|e|ère|ème)\b))"  # "Cassation, soc., 12 mars 2019"
 # ", n° 17-31.442, qui casse", "(Cass. soc., 12 mars 2019) qui casse": said of what is cited just before.
 _RELATIVE = r"(?:(?<=, qui )|(?<=[\d)A-Z] qui ))"
@@ -115,6 +115,10 @@ _UNDER_REVIEW = re.compile(
 _LOOK_BACK = 200  # characters before a relative clause in which a decision under review is named
 
 
+_ADVERB = r"(?:(?:aussi|également|ainsi|donc|déjà|bien) )?"
+_OF_WHOM = r"(?: (?:de |du |des |d['’])[^,;.:]{1,40})?"
+
+
 class Stating:
     """What a text says of a decision: "casse", "a rejeté le pourvoi", "le jugement est confirmé", "(rejet)"."""
 
@@ -123,13 +127,17 @@ class Stating:
         patterns = list(row.stated)
         if row.verbs:
             behind = rf"(?:,[^,;.]{{1,20}},)?\s+{_IT}(?:{acted_on})" if acted_on else r"\b"
-            done = rf"(?<!\w)(?:a(?:urait)? (?:(?:aussi|également|ainsi|donc|déjà|bien) )?{stems}é|{stems}(?:e|a|ant))"
-            subject = rf"(?:{row.subject or acted_on})\s+" if acted_on else ""
+            done = (
+                rf"(?<!\w)(?:a(?:urait)? (?:(?:aussi|également|ainsi|donc|déjà|bien) )?{stems}é|{stems}(?:e|a|ant|ait))"
+            )
+            subject = (
+                rf"(?:{row.subject or acted_on})(?: (?:de |du |des |d['’])[^,;.:]{{1,40}})?\s+" if acted_on else ""
+            )
             patterns += [
                 rf"(?<!qui )(?<!avoir ){done}{behind}",
                 rf"(?P<relative>{_RELATIVE}(?:a {stems}é|{stems}e)(?:{behind}|(?=\s*(?:[.;)]|\Z))))",
                 rf"c['’]est (?:\w+ )?une? {row.kind}\b",
-                rf"\b{subject}(?:a été|est|fut) {stems}ée?\b(?! par)",
+                rf"\b{subject}(?:a été|est|fut|ayant été) {stems}ée?\b(?! par)",
                 # Of the decision named next: "cassé par Cass. soc., 12 mars 2019".
                 rf"\b{stems}ée?s?(?= par [^;()\n]{{0,80}}\d)",
                 rf"(?:arrêt|décision|jugement) d(?:e |['’]){row.kind}\b",
