@@ -303,7 +303,7 @@ _ATTACKED = re.compile(
 _COURT_FOLLOWS = re.compile(
     r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)"
 )
-_SAYS = r"(?:jug|retien|reten|considè|considér|estim|décid|énonc|affirm|admet|admis|reconn|di[ts]\b|précis|rappel|pos[eé]|constat|relèv|relev|soulign|répond|déclar|indiqu|ajout|observ|dédui|conclu|consacr|approuv|écri|expliqu|exig|impos|prévoi)\w*"
+_SAYS = r"(?:jug|retien|reten|considè|considér(?!ants?\s\d)|estim|décid|énonc|affirm|admet|admis|reconn|di[ts]\b|précis|rappel|pos[eé]|constat|relèv|relev|soulign|répond|déclar|indiqu|ajout|observ|dédui|conclu|consacr|approuv|écri|expliqu|exig|impos|prévoi)\w*"
 _AFTER = rf"{negations(after=True)}|plus\b"
 _DENIED_REPORT = re.compile(
     rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:{_AFTER}) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:{_AFTER}))?"

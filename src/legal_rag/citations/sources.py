@@ -234,13 +234,13 @@ class SourceText:
         return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
 
     def surely_reports(self, span: Span) -> bool:
-        """Does the paragraph of a span say itself that it reports another's words, or go on in such a list?
+        """Does a sentence say itself that it reports another's words, or stand in a list of them?
 
-        One with a number of its own says for itself who speaks: it is the court's where nothing in it is reported.
+        In a paragraph with a number of its own a sentence is the court's where nothing in it is reported.
         """
         start, end = self.content.rfind("\n", 0, span[0]) + 1, self.content.find("\n", span[1])
         paragraph = self.content[start : end if end >= 0 else len(self.content)]
-        return not _NUMBERED.match(paragraph) or _REPORTS.search(paragraph) is not None
+        return not _NUMBERED.match(paragraph) or _REPORTS.search(self.content, *self.sentence_around(span)) is not None
 
     @cached_property
     def points(self) -> dict[int, Span]:
