@@ -1,6 +1,7 @@
 """One text with places of a file of any format: what stands in it, what does not, and where."""
 
 import re
+import time
 import zipfile
 from email.message import EmailMessage
 
@@ -544,3 +545,18 @@ def test_the_attachments_of_an_email_are_named_as_unread(tmp_path):
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="pièce 3.pdf")
     (tmp_path / "a.eml").write_bytes(bytes(message))
     assert read_paper(tmp_path / "a.eml").unread == ("La pièce jointe « pièce 3.pdf » n'a pas été lue.",)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<p>a{'<sup>x' * 200}{'<b>b</b>' * 20_000}</p>",
+        f"<p>a{'<a class=note href=#x>1</a>' * 10_000}</p><div id=x><p>1 {'<a href=#y>b</a>' * 10_000}</p></div>",
+        f"<p>a<a href=#x>{' ' * 20_000}bb cc</a></p>",
+    ],
+    ids=["nested", "calls", "blanks"],
+)
+def test_html_made_to_take_long_is_read_in_proportion_to_its_length(page):
+    start = time.process_time()
+    assert paper_of_html(page).text.startswith("a")
+    assert time.process_time() - start < 1.5

@@ -1,6 +1,7 @@
 """HTML pages as papers: what a browser shows of them, with block quotations and footnotes."""
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from legal_rag.base.text import Span, read_words
@@ -9,11 +10,13 @@ from legal_rag.corpus.papers import UNITS, Line, Paper, PaperWriter, displayed
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+TAIL = 3  # characters that say whether a raised number is a unit's: "km²"
 DATA_CELL = 300  # characters; a table with longer cells only lays out a text
+CALL_ELEMENTS = 10  # within a note's call or the way back, at most; and levels from a link up to what holds the call
 _BLOCKS = frozenset(read_words("legal_rag.corpus")["block_tags"]) | {"td", "th", "body", "caption"}
 _UNSHOWN = frozenset("script style template noscript head title iframe object svg select datalist".split())
 _HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\s*([\[(]?)\s*(\d{1,4}|[a-z*†]|[ivx]{1,5})\s*[\])]?\s*")
+_NUMBER = re.compile(r"([\[(]?) ?(\d{1,4}|[a-z*†]|[ivx]{1,5}) ?[\])]?")
 _BACK = re.compile(r"[\s\[(]*(?:\d{1,4}|[↩↑⏎^\ufe0e\ufe0f]+)[\])\s.]*")
 
 
@@ -51,10 +54,12 @@ class _Reader:
         self.lines: list[Line] = []
         self.notes: dict[str, list[Line]] = {}
         self._is_mail = is_mail
-        self._call_of: dict[HtmlElement, str] = {}  # links that call notes
+        self._call_of: dict[HtmlElement, str] = {}  # links that call notes, and what they stand in
         self._note_of: dict[HtmlElement, str] = {}  # elements that hold notes
         self._find_notes(root)
-        self._text = ""  # of the paragraph that is open
+        self._pieces: list[str] = []  # of the text of the paragraph that is open, without the blanks behind it
+        self._length = 0  # of these
+        self._blanks = ""  # behind them
         self._calls: list[tuple[int, str]] = []
         self._spans: list[Span] = []
         self._quotes: list[int] = []  # where the open <q> start
@@ -76,9 +81,9 @@ class _Reader:
             else:
                 self.flush(is_break=True)
         elif tag == "q":
-            self._quotes.append(len(self._text))
+            self._quotes.append(self._length + len(self._blanks))
         elif tag in ("td", "th") and self._is_row:
-            self._text = f"{self._text.rstrip()}\t" if self._text.strip() else ""
+            self._blanks = "\t" if self._length else ""
         elif tag in _BLOCKS and self._is_row:
             self.add(" ")
         elif tag in _BLOCKS:
@@ -100,7 +105,7 @@ class _Reader:
             return
         tag = element.tag
         if tag == "q" and self._quotes:
-            self._spans.append((self._quotes.pop(), len(self._text.rstrip())))
+            self._spans.append((self._quotes.pop(), self._length))
         elif tag == "tr" or (tag in _BLOCKS and not self._is_row):
             self.flush()
             self._is_row = self._is_title = False
@@ -118,11 +123,17 @@ class _Reader:
                 self.flush(is_break=True)
             text = text.rpartition("\n")[2]
         text = re.sub(r"[ \t\r\n\f]+", " ", text)
-        self._text += text.lstrip(" ") if not self._text or self._text[-1] in " \t" else text
+        if self._blanks[-1:] in (" ", "\t") or not (self._pieces or self._blanks):
+            text = text.lstrip(" ")
+        if solid := text.rstrip():
+            self._pieces += [self._blanks, solid]
+            self._length += len(self._blanks) + len(solid)
+            self._blanks = ""
+        self._blanks += text[len(solid) :]
 
     def flush(self, *, is_break: bool = False) -> None:
         """End the line, and the paragraph if this is no mere break."""
-        text = self._text.rstrip()
+        text = "".join(self._pieces)
         self._spans += [(start, len(text)) for start in self._quotes if start < len(text)]
         if text:
             lines = self.notes.setdefault(self._note, []) if self._note else self.lines
@@ -142,24 +153,25 @@ class _Reader:
             self._was_row, self._is_item = self._is_row, False
         self._is_broken = is_break and (self._is_broken or bool(text))
         self._quotes = [0] * len(self._quotes)
-        self._text, self._calls, self._spans = "", [], []
+        self._pieces, self._length, self._blanks = [], 0, ""
+        self._calls, self._spans = [], []
 
     def _is_call(self, element: "HtmlElement") -> bool:
         """Is this the number of a note, that is no part of the text: a call, or the way back from the note?"""
         if element.tag not in ("a", "sup"):
             return False
-        content = "".join(element.itertext())
-        links = [link for link in (element, *element.iter("a")) if link in self._call_of]
-        if links and not self._note:
-            self._calls.append((len(self._text.rstrip()), self._call_of[links[0]]))
+        if element in self._call_of and not self._note:
+            self._calls.append((self._length, self._call_of[element]))
             return True
+        content = _short_text(element)
         if self._note and element.tag == "a" and (element.get("href") or "").startswith("#"):
             return bool(_BACK.fullmatch(content))
-        if element.tag == "sup" and content.strip() in ("o", "os") and self._text[-1:] in ("n", "N"):
-            self._text += "°"
+        before = "".join(piece[-TAIL:] for piece in self._pieces[-2 * TAIL :]) + self._blanks
+        if element.tag == "sup" and content in ("o", "os") and before[-1:] in ("n", "N"):
+            self.add("°")
             return True
-        if element.tag == "sup" and content.strip().isdecimal() and self._text and not UNITS.search(self._text):
-            self._calls.append((len(self._text.rstrip()), content.strip()))
+        if element.tag == "sup" and content.isdecimal() and before and not UNITS.search(before):
+            self._calls.append((self._length, content))
             return True
         return False
 
@@ -171,7 +183,7 @@ class _Reader:
             for name in filter(None, (element.get("id"), element.get("name"))):
                 targets.setdefault(name, element)
         for link in root.iter("a"):
-            number = _NUMBER.fullmatch("".join(link.itertext()))
+            number = _NUMBER.fullmatch(_short_text(link))
             target = targets.get((link.get("href") or "").removeprefix("#"))
             if (
                 number is None
@@ -182,9 +194,16 @@ class _Reader:
                 continue
             while target.tag not in _BLOCKS and (parent := target.getparent()) is not None:
                 target = parent
-            if target.tag not in ("body", "html") and link not in target.iter("a"):
-                self._call_of[link] = number[2]
+            if target.tag not in ("body", "html") and places[target] > places[link]:  # else the link is in it
+                for element in (link, *islice(link.iterancestors(), CALL_ELEMENTS)):
+                    self._call_of.setdefault(element, number[2])
                 self._note_of.setdefault(target, number[2])
+
+
+def _short_text(element: "HtmlElement") -> str:
+    """Return the text of an element, its blanks as one; none if it holds more than a number does."""
+    is_short = sum(1 for _ in islice(element.iter(), CALL_ELEMENTS + 1)) <= CALL_ELEMENTS
+    return " ".join("".join(element.itertext()).split()) if is_short else ""
 
 
 def _looks_like_call(link: "HtmlElement", bracket: str) -> bool:
