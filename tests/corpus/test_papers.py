@@ -12,6 +12,7 @@ from docx.oxml.ns import qn
 from legal_rag.corpus import paper_of_text, pdf, read_paper
 from legal_rag.corpus.docx import annotate_docx
 from legal_rag.corpus.html_page import paper_of_html
+from legal_rag.corpus.papers import Paper, PlaceMark
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 HEAD = f'<w:{{}} xmlns:w="{WORD}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
@@ -560,3 +561,15 @@ def test_html_made_to_take_long_is_read_in_proportion_to_its_length(page):
     start = time.process_time()
     assert paper_of_html(page).text.startswith("a")
     assert time.process_time() - start < 1.5
+
+
+def test_places_of_a_paper_of_many_marks_are_found_at_once():
+    count = 50_000
+    marks = [PlaceMark(at * 10, "page" if at % 10 == 0 else "paragraph", str(at)) for at in range(1, count)]
+    paper = Paper("x" * 9 + "\n" + "x" * (10 * count), (*marks, PlaceMark(10 * count, "note", "3")))
+    start = time.process_time()
+    places = [paper.place_of(offset) for offset in range(0, 10 * count, 500)]
+    assert (places[0], places[1]) == ("ligne 1", "page 50, paragraphe 49")
+    assert places[-1] == f"page {count - 50}, paragraphe {count - 51}"
+    assert (paper.place_of(10 * count), paper._replace(places=()).place_of(12)) == ("note 3", "ligne 2")
+    assert time.process_time() - start < 1

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Set
+from functools import cached_property
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -44,13 +45,7 @@ class PlaceMark(NamedTuple):
     name: str  # its number as the file has it: "3", "12"
 
 
-class Paper(NamedTuple):
-    """The text of a file as its reader reads it: lines joined, without headers, line numbers, marks of reply.
-
-    Paragraphs are two line ends apart, list items and rows one, cells a tab. Notes follow the body; headers and footers
-    come last, once each.
-    """
-
+class _PaperFields(NamedTuple):
     text: str
     places: tuple[PlaceMark, ...] = ()  # in text order
     quoted: tuple[Span, ...] = ()  # set off as quotations without quotation marks: block quotations, quoting styles
@@ -58,23 +53,41 @@ class Paper(NamedTuple):
     unread: tuple[str, ...] = ()  # French sentences: parts that could not be read
     calls: tuple[PlaceMark, ...] = ()  # where the body calls its notes, whose numbers are not in the text
 
+
+class Paper(_PaperFields):  # a class of its own, for a tuple with names keeps nothing that it has computed
+    """The text of a file as its reader reads it: lines joined, without headers, line numbers, marks of reply.
+
+    Paragraphs are two line ends apart, list items and rows one, cells a tab. Notes follow the body; headers and footers
+    come last, once each.
+    """
+
     def is_in_margin(self, offset: int) -> bool:
         """Does a character belong to a header or footer of the pages?"""
         return self.place_of(offset) == IN_MARGIN
 
     def place_of(self, offset: int) -> str:
         """Say in French where a character is: "page 2, note 12", "page 3, paragraphe 14", or "ligne 40"."""
+        marks = bisect_right(self.places, offset, key=lambda mark: mark.start)
+        return self._names[marks - 1] if marks else f"ligne {bisect_left(self._line_ends, offset) + 1}"
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [match.start() for match in re.finditer("\n", self.text)]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """What lies behind each mark, in French."""
+        words: dict[PlaceKind, str] = {"page": "page", "paragraph": "paragraphe", "note": "note"}
+        names: list[str] = []
         last: dict[PlaceKind, PlaceMark] = {}
-        for mark in self.places[: bisect_right(self.places, offset, key=lambda mark: mark.start)]:
+        for mark in self.places:
             if mark.kind in ("note", "margin"):
                 # Those that stand behind the body have a page only if one is marked with them.
                 last = {kind: place for kind, place in last.items() if kind == "page" and place.start == mark.start}
             last[mark.kind] = mark
-        if "margin" in last:
-            return IN_MARGIN
-        words: dict[PlaceKind, str] = {"page": "page", "paragraph": "paragraphe", "note": "note"}
-        named = [f"{word} {last[kind].name}" for kind, word in words.items() if kind in last]
-        return ", ".join(named) or f"ligne {self.text.count(chr(10), 0, offset) + 1}"
+            named = (f"{word} {last[kind].name}" for kind, word in words.items() if kind in last)
+            names.append(IN_MARGIN if "margin" in last else ", ".join(named))
+        return names
 
 
 class Line(NamedTuple):
