@@ -495,6 +495,32 @@ def test_scanned_pages_are_read_by_ocr_and_marked(tmp_path):
     )
 
 
+@pytest.mark.skipif(not pdf.has_ocr(), reason="tesseract with French is not installed")
+def test_a_large_scanned_page_is_read_at_a_lower_resolution(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf, "OCR_PIXELS", 2_000_000)
+    images = []
+    run = pdf.subprocess.run
+
+    def run_tesseract(command, **options):
+        images.append(options["input"])
+        return run(command, **options)
+
+    monkeypatch.setattr(pdf.subprocess, "run", run_tesseract)
+    assert "(Cass. soc., 12 mars 2019, n° 17-31.442)." in read_paper(write_scan(tmp_path)).text
+    assert [len(image) for image in images] == [pytest.approx(2_000_000, rel=0.01)]
+
+
+@pytest.mark.parametrize("limit", ["OCR_SECONDS", "OCR_FILE_SECONDS"])
+def test_pages_that_ocr_does_not_read_in_time_are_named_without_a_word_of_installing_it(tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(pdf, "has_ocr", lambda: True)
+    monkeypatch.setattr(pdf, limit, 0.0001)
+    paper = read_paper(write_scan(tmp_path))
+    assert (paper.text, paper.notices) == ("Vu le pourvoi.", ())
+    assert paper.unread == (
+        "La page 2 n'a pas de texte, mais une image : l'OCR a échoué ou aurait pris trop de temps.",
+    )
+
+
 def test_html_is_read_as_it_is_shown_with_its_quotations_and_notes():
     page = """<html><head><title>T</title><style>p {}</style></head><body><p>La Cour (Cass. soc.,<br>12 mars 2019,
         n<sup>o</sup> 17-31.442<sup><a href="#n3">3</a></sup>) dit <q>la prime</q>.</p>

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
@@ -60,12 +61,16 @@ FEWEST_LETTERS = 100  # on a page that an image covers: fewer are a stamp on a s
 COVERED = 0.5  # of a page, by images: it is a scanned one
 MOST_PAGES = 10_000  # a page may be named any number of times
 OCR_DPI = 300
+OCR_PIXELS = 25_000_000  # a page, about A2: a larger one is read at a lower resolution
+LEAST_DPI = 70  # that tesseract takes
 OCR_SECONDS = 120.0  # a page
+OCR_FILE_SECONDS = 600.0  # all pages of a file
 ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}  # more wait for each other
 
 MIXED = "La page {} a peut-être plusieurs colonnes : leurs lignes peuvent être mêlées."
 RECOGNISED = "Texte reconnu par OCR, qui peut se tromper d'un caractère : {}."
 INSTALL = "pour les lire, installez tesseract et sa langue française (tesseract-ocr-fra)"
+FAILED = "l'OCR a échoué ou aurait pris trop de temps"
 
 _pdfium = threading.Lock()  # not thread-safe
 _NOTE_START = re.compile(r"\s*[\[(]?(\d{1,4})[\])]?[.)]?\s+(?=\S)")
@@ -132,6 +137,7 @@ def _read_document(document: "PdfDocument") -> Paper:
     recognised: list[int] = []
     unread: list[int] = []
     damaged: list[int] = []
+    ocr_seconds = OCR_FILE_SECONDS
     for number in range(1, len(document) + 1):
         try:
             page = document[number - 1]
@@ -140,7 +146,9 @@ def _read_document(document: "PdfDocument") -> Paper:
             continue
         chars = _chars(page)
         if _is_scanned(page, chars):
-            scanned = _recognised(page) if has_ocr() else None
+            start = time.monotonic()
+            scanned = _recognised(page, min(OCR_SECONDS, ocr_seconds)) if has_ocr() and ocr_seconds > 0 else None
+            ocr_seconds -= time.monotonic() - start
             if scanned is None:
                 unread.append(number)
             else:
@@ -154,7 +162,8 @@ def _read_document(document: "PdfDocument") -> Paper:
         notices.append(RECOGNISED.format(_pages(recognised)))
     if unread:
         verb = "n'ont" if len(unread) > 1 else "n'a"
-        missing.append(f"{_pages(unread).capitalize()} {verb} pas de texte, mais une image : {INSTALL}.")
+        reason = FAILED if has_ocr() else INSTALL
+        missing.append(f"{_pages(unread).capitalize()} {verb} pas de texte, mais une image : {reason}.")
     if damaged:
         verb = "n'ont pu être lues" if len(damaged) > 1 else "n'a pu être lue"
         missing.append(f"{_pages(damaged).capitalize()} {verb}.")
@@ -226,17 +235,20 @@ def has_ocr() -> bool:
     return "fra" in languages.stdout.split()
 
 
-def _recognised(page: "PdfPage") -> list[_Char] | None:
-    """Read the image of a page by OCR, as letters with places; None if that fails."""
+def _recognised(page: "PdfPage", seconds: float) -> list[_Char] | None:
+    """Read the image of a page by OCR, as letters with places; None if that fails or takes longer."""
     import pypdfium2
 
-    bitmap = page.render(scale=OCR_DPI / 72, grayscale=True)
+    width, height = page.get_size()
+    dpi = min(OCR_DPI, 72 * math.sqrt(OCR_PIXELS / (width * height)))
+    bitmap = page.render(scale=dpi / 72, grayscale=True)
     pixels = bitmap.to_numpy()
     image = b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + pixels.tobytes()
-    command = ["tesseract", "stdin", "stdout", "-l", "fra", "--dpi", str(OCR_DPI), "-c", "textonly_pdf=1", "pdf"]
+    resolution = str(max(round(dpi), LEAST_DPI))
+    command = ["tesseract", "stdin", "stdout", "-l", "fra", "--dpi", resolution, "-c", "textonly_pdf=1", "pdf"]
     try:
         run = subprocess.run(  # noqa: S603
-            command, input=image, capture_output=True, check=True, timeout=OCR_SECONDS, env=os.environ | ONE_THREAD
+            command, input=image, capture_output=True, check=True, timeout=seconds, env=os.environ | ONE_THREAD
         )
     except (OSError, subprocess.SubprocessError):
         return None
