@@ -84,7 +84,8 @@ _SAID_BEFORE = re.compile(
 )
 # A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
 _JUDGED = re.compile(
-    r"\b(?:contre|encontre|c/|attaqu\w+|déféré\w*|(?:cass|censur|annul|infirm|approuv)\w+(?!\w*\spar\b))(?!\w)[^.;,()]{0,60}$",
+    r"\b(?:contre|(?:à l['’])?encontre d\w*|c/|attaqu(?:e|é|ée|er|ant)|déféré|(?:cass|censur|annul|infirm|approuv)(?:e|ent|é|ée|er|ant|ait))(?!\w)"
+    r"(?!\spar\b)(?:(?!\b(?:selon|comme|notamment|dans|voir|v\.|et)\b)[^.;,()]){0,60}$",
     re.IGNORECASE,
 )
 _JUDGED_SINCE = re.compile(
@@ -108,6 +109,7 @@ _CASE_NAME = re.compile(
     r"(?:L['’])?[A-ZÉ][\wà-ÿ'’&-]{2,}(?:\s[A-ZÉ][\w'’&-]+){0,2})"
 )
 # What looks like a decision's number, of whatever form, or a year after an abbreviated court.
+_OF_DAY = re.compile(r"\sdu\s|,\s|\s\(")
 _LOOKS_CITED = re.compile(
     r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
 )
@@ -161,7 +163,8 @@ def find_unread(text: CitedText, decisions: Sequence[StatedDecision]) -> Iterato
         sentence = text.sentence_at(start)
         near = text.courts_in(max(start - MOST_GAP, 0), end + 40)
         beside = any(start < stop + 40 and text.sentence_at(begin) == sentence for begin, stop in near)
-        if not in_read and beside and not _OTHER_NUMBER.search(text.before(start, 40)):
+        of_ruling = text.before(start, 8).lower().endswith(("arrêt ", "arret "))  # its number is read with its day
+        if not in_read and beside and not of_ruling and not _OTHER_NUMBER.search(text.before(start, 40)):
             yield UnreadReference(start, end)
 
 
@@ -229,9 +232,10 @@ class _DecisionReader:
             is_court = any(start < stop for _, stop in self._text.courts_in(start - MOST_GAP, end))
             if not (cited or inside or is_court):
                 span, sentence = (match.start(), end), self._text.sentence_at(start)
-                yield StatedDecision(
-                    *span, (), "", None, (), span, sentence, self._supported_by(span), party=match["name"]
-                )
+                day = self._text.days_in(end, end + 6)
+                of = self._text.dates[day[0]] if day and _OF_DAY.fullmatch(self._text.plain, end, day[0]) else None
+                support = self._supported_by(span)
+                yield StatedDecision(*span, (), "", of, (), span, sentence, support, party=match["name"])
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -274,7 +278,7 @@ class _DecisionReader:
         parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
         if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
             return False
-        if last.kind == "number" and _ANOTHER_DECISION.search(gap):
+        if last.kind != "court" and _ANOTHER_DECISION.search(gap):
             return False
         if {last.kind, part.kind} == {"date", "number"} and self._is_of_another_day(min(last, part, key=_date_first)):
             return False

@@ -282,6 +282,8 @@ def _with_chambers(text: str, court: Span, done: int) -> Span:
     start, end = court
     before = _CHAMBER_BEFORE.pattern.search(text, max(start - _LONGEST_CHAMBER, done), start)
     after = _CHAMBERS_AFTER.pattern.match(text, end)
+    if after and "(" in after.group() and ")" not in text[after.start() : after.end() + 1]:
+        after = None  # "la cour d'appel de Paris (Soc., 3 avril 2024, n° …)": of another decision
     return before.start() if before else start, after.end() if after else end
 
 
