@@ -79,6 +79,10 @@ def test_a_file_too_large_is_refused_unread_or_before_it_is_unpacked_and_a_missi
     write_docx(tmp_path / "bomb.docx", "A" * 2_000_000)
     with pytest.raises(ValueError, match=r"bomb\.docx: [\d,]+ bytes when unpacked"):
         read_file(tmp_path / "bomb.docx")
+    monkeypatch.setattr(docx_files, "UNPACKED_BYTES", 3_000_000)
+    monkeypatch.setattr(docx_files, "XML_BYTES", 1_000_000)
+    with pytest.raises(ValueError, match=r"bomb\.docx: [\d,]+ bytes of XML when unpacked"):
+        read_file(tmp_path / "bomb.docx")
     monkeypatch.setattr(files, "FILE_BYTES", 10)
     (tmp_path / "a.md").write_text(SENTENCE, "utf-8")
     with pytest.raises(ValueError, match="a.md: 41 bytes"):

@@ -286,6 +286,16 @@ def test_a_docx_is_given_back_with_comments_at_their_words_and_nothing_else_chan
     assert spans == ["(Cass. soc., 12 mars", "17-31.442", "498-76", "", "Encadré.Encadré.", "CA Douai21", "Vu "]
 
 
+@pytest.mark.parametrize("body", ["", "<w:p/>"])
+def test_a_docx_whose_text_is_in_its_header_is_given_back_with_comments(tmp_path, body):
+    source = write_docx(tmp_path / "a.docx", body, header1=p("Vu l'article 1240 du code civil."))
+    annotate_docx(source, tmp_path / "b.docx", [(3, 31, "sur l'article")])
+    assert read_paper(tmp_path / "b.docx") == read_paper(source)
+    document = docx.Document(str(tmp_path / "b.docx"))
+    assert [comment.text for comment in document.comments] == ["sur l'article"]
+    assert document.element.body.findall(f".//{qn('w:r')}/{qn('w:commentReference')}")
+
+
 def commented(document, number):
     """Return the text between the marks of a comment."""
     start, end = f'<w:commentRangeStart w:id="{number}"/>', f'<w:commentRangeEnd w:id="{number}"/>'

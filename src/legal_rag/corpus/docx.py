@@ -30,7 +30,8 @@ from legal_rag.corpus.papers import (
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-UNPACKED_BYTES = 200_000_000  # of all parts of a DOCX, as it declares them
+UNPACKED_BYTES = 200_000_000  # of all parts of a DOCX, as it declares them: images, mostly
+XML_BYTES = 50_000_000  # of its XML parts, which take many times that when parsed
 DEEPER = 200  # twentieths of a point, by which a quotation stands deeper than the text before
 MARGIN = 100  # characters or pieces around a line's end that say whether a phrase goes over it
 FEWEST_NUMBERED = 3  # paragraphs with numbers of their own, before these name the paragraphs
@@ -82,6 +83,9 @@ def read_docx(file: Path) -> Paper:
             raise RefusedError("a ZIP archive, no Word document (expected DOCX)")
         if (unpacked := sum(part.file_size for part in parts.infolist())) > UNPACKED_BYTES:
             raise RefusedError(f"{unpacked:,} bytes when unpacked (at most {UNPACKED_BYTES:,})")
+        xml = sum(part.file_size for part in parts.infolist() if part.filename.endswith((".xml", ".rels")))
+        if xml > XML_BYTES:
+            raise RefusedError(f"{xml:,} bytes of XML when unpacked (at most {XML_BYTES:,})")
         roots = {name: _parse(parts.read(name)) for name in names if _PARTS.fullmatch(name)}
     return _Reader(roots).paper()
 
@@ -112,6 +116,9 @@ def annotate_docx(source: str | Path, target: str | Path, comments: Sequence[tup
         }
     )
     reader.paper()
+    if all(atom.run is None for atom in reader.atoms):  # the text is in headers alone
+        paragraph = next(iter(document.paragraphs), None) or document.add_paragraph()
+        reader.atoms.insert(0, _Atom(0, 0, paragraph.add_run()._r))
     ends = _runs_of([(start, end) for start, end, _ in comments], reader.atoms)
     for (_, _, text), (first, last) in zip(comments, ends, strict=True):
         document.add_comment([Run(first, document), Run(last, document)], text, author="legal-rag", initials="LR")
