@@ -93,7 +93,7 @@ _JUDGED_SINCE = re.compile(
     re.IGNORECASE,
 )
 _DISPUTED = re.compile(
-    r"\b(?:inexact|faux|fausse|erroné|à tort|loin|contrairement|pas (?:exact|vrai|possible|jugé)|ne saurait)\b[^.;]{0,160}$",
+    r"\b(?:inexact|faux|fausse|erroné|à tort|loin|contrairement|pas (?:exact|vrai|possible|jugé)|ne saurait)\b[^;]{0,160}$",
     re.IGNORECASE,
 )
 _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
@@ -293,7 +293,7 @@ class _DecisionReader:
         if court is None:
             return False
         before = max(self._text.sentences[self._text.sentence_at(court)][0], court - 100)
-        return _JUDGED.search(self._text.plain[before:court]) is not None
+        return _JUDGED.search(self._text.outside[before:court]) is not None
 
     def _is_judged_since(self, run: Sequence[_CitationPart]) -> bool:
         """Does the sentence go on saying that the decision was quashed: "CA Paris, 28 janv. 2022, cassé par"?"""
@@ -301,7 +301,7 @@ class _DecisionReader:
 
     def _is_of_another_day(self, date: _CitationPart) -> bool:
         start = self._text.sentences[self._text.sentence_at(date.start)][0]
-        return _OTHER_DAY.search(self._text.plain[max(start, date.start - 120) : date.start]) is not None
+        return _OTHER_DAY.search(self._text.outside[max(start, date.start - 120) : date.start]) is not None
 
     def _dates_its_own(self, run: Sequence[_CitationPart], date: _CitationPart) -> bool:
         """Does a second date follow the last of several numbers: "9 janvier 2018, n° A, n° B du 3 mars 2015"?"""

@@ -57,6 +57,7 @@ NEAR_IN_SOURCE = 0.7  # from which one counts as altered, whatever its other pos
 SHOWN = 0.4  # from which the nearest passage of its source is shown
 NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
 MAX_SOURCES = 20  # documents that one quotation's source may be
+MAX_PLACES = 10  # of the words quoted in their source, that are compared with what is said of them
 MAX_DIFFERENCES = 10  # reported for one quotation
 HEADING = 600  # characters of a text in which it gives its own case's number
 LEAST_RULE = 40  # characters of a quotation that states a rule, and not a term
@@ -431,10 +432,11 @@ class _Verifier:
         text = self._shelf.text(held)
         point = source.point if isinstance(source, StatedDecision) else 0
         inside = text.points.get(point) if point else None
-        span = min(spans, key=lambda span: (not _is_within(span, inside), not text.court_speaks_at(span)))
+        ranked = sorted(spans, key=lambda span: (not _is_within(span, inside), not text.court_speaks_at(span)))
+        judged = ((span, list(self._objections(stated, held, span, inside, point))) for span in ranked[:MAX_PLACES])
+        span, corrections = min(judged, key=lambda pair: bool(pair[1]))
         paragraph = None if isinstance(source, StatedArticle) else text.passage_at(span)
         said_by = paragraph.in_french if paragraph else ""
-        corrections = list(self._objections(stated, held, span, inside, point))
         details: dict[str, Any] = {"said_by": said_by, "corrections": tuple(corrections)}
         if corrections:
             return self._report(stated, "wrong", _explain(corrections), held, span, **details)

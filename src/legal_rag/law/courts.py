@@ -187,7 +187,7 @@ def _capitals(form: str) -> tuple[str, str]:
 
 _CASSATION = [court for court in COURTS if "cassation" in court.words]
 _SHORT = Led(
-    r"(?<![\w/.-])(?=(?-i:[A-Z])|\d|[a-z]+\.)"
+    r"(?<![\w/.-])(?=(?-i:[A-Z])|\d|[a-z]+\.|civ[ ][1-3][ ])"
     rf"(?:{_short_pattern(_CASSATION)}(?:_[,(]?_{_CHAMBER})?|{_CHAMBER_ALONE}{_CITED}"
     rf"|(?-i:CE|TC|C\.E\.|T\.C\.){_CITED}|{_CONSTITUTIONAL_LETTERS}|(?!{_LETTERS}\b){_short_pattern(_SINGLE_COURTS)}"
     rf"|{_short_pattern(_LOCAL_COURTS)} (?:de |d['’]|du )?(?:(?:la|le|les) (?={_CAP}))?{_TOWN})(?![\w°])",
