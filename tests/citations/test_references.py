@@ -197,7 +197,6 @@ def test_outcomes_are_those_that_the_text_itself_states_of_one_decision(text, ki
         ("C. trav., art. L. 1237-11", ["L1237-11"]),
         ("art. L. 1237-11 C. trav.", ["L1237-11"]),
         ("L. 1237-11 du C. trav.", ["L1237-11"]),
-        ("l'article L. 1237-11", []),
         ("l'article L. 1237-11 du code du travail et l'article L. 1235-3", ["L1237-11", "L1235-3"]),
         ("l'article L. 1237-11 du code du travail, l'article R. 1232-1 du même code", ["L1237-11", "R1232-1"]),
     ],
@@ -221,6 +220,13 @@ def test_articles_are_found_with_their_code(text, articles):
 def test_the_day_of_an_articles_version_is_read(version, day):
     (article,) = find_references(f"L'article L. 1237-11 du code du travail, {version}, le dit.").articles
     assert str(article.day) == day
+
+
+def test_an_article_without_a_code_is_left_to_be_said_unread():
+    assert [(article.code, article.is_guess) for article in find_references("l'article L. 1237-11").articles] == [
+        ("", True)
+    ]
+    assert find_references("D. 2023. 1841").articles == []
 
 
 def test_the_source_in_parentheses_behind_a_quotation_comes_first():

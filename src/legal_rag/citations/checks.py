@@ -299,6 +299,7 @@ _DECISION = re.compile(r"(?:arrêts?|décisions?|jugements?|ordonnance|chambre|c
 _AFTER_COURT = re.compile(_UNTIL_DATE)
 _ATTACKED = re.compile(
     r"attaqu|déféré|entrepris|frappé|dont appel|critiqué|contre (?:l|un)|premiers juges|première instance|appel (?:de|du|interjeté)|(?:cass|annul|infirm|confirm)[eé]"
+    r"|\bil (?:a été|est|fut) (?:\w+ )?(?:jugé|décidé|rappelé|énoncé|retenu)|\battendu de principe"
 )
 _COURT_FOLLOWS = re.compile(
     r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)"

@@ -84,7 +84,8 @@ _SAID_BEFORE = re.compile(
 )
 # A court whose decision another one reviews: "a cassé l'arrêt de la cour d'appel de Lyon".
 _JUDGED = re.compile(
-    r"\b(?:contre|encontre|c/|attaqu\w+|déféré\w*|(?:cass|censur|annul|infirm|approuv)\w+(?!\w*\spar\b))(?!\w)[^.;,()]{0,60}$",
+    r"\b(?:contre|(?:à l['’])?encontre d\w*|c/|attaqu(?:e|é|ée|er|ant)|déféré|(?:cass|censur|annul|infirm|approuv)(?:e|ent|é|ée|er|ant|ait))(?!\w)"
+    r"(?!\spar\b)(?:(?!\b(?:selon|comme|notamment|dans|voir|v\.|et)\b)[^.;,()]){0,60}$",
     re.IGNORECASE,
 )
 _JUDGED_SINCE = re.compile(
@@ -92,7 +93,7 @@ _JUDGED_SINCE = re.compile(
     re.IGNORECASE,
 )
 _DISPUTED = re.compile(
-    r"\b(?:inexact|faux|fausse|erroné|à tort|loin|contrairement|pas (?:exact|vrai|possible|jugé)|ne saurait)\b[^.;]{0,160}$",
+    r"\b(?:inexact|faux|fausse|erroné|à tort|loin|contrairement|pas (?:exact|vrai|possible|jugé)|ne saurait)\b[^;]{0,160}$",
     re.IGNORECASE,
 )
 _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
@@ -108,6 +109,7 @@ _CASE_NAME = re.compile(
     r"(?:L['’])?[A-ZÉ][\wà-ÿ'’&-]{2,}(?:\s[A-ZÉ][\w'’&-]+){0,2})"
 )
 # What looks like a decision's number, of whatever form, or a year after an abbreviated court.
+_OF_DAY = re.compile(r"\sdu\s|,\s|\s\(")
 _LOOKS_CITED = re.compile(
     r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
 )
@@ -161,7 +163,8 @@ def find_unread(text: CitedText, decisions: Sequence[StatedDecision]) -> Iterato
         sentence = text.sentence_at(start)
         near = text.courts_in(max(start - MOST_GAP, 0), end + 40)
         beside = any(start < stop + 40 and text.sentence_at(begin) == sentence for begin, stop in near)
-        if not in_read and beside and not _OTHER_NUMBER.search(text.before(start, 40)):
+        of_ruling = text.before(start, 8).lower().endswith(("arrêt ", "arret "))  # its number is read with its day
+        if not in_read and beside and not of_ruling and not _OTHER_NUMBER.search(text.before(start, 40)):
             yield UnreadReference(start, end)
 
 
@@ -229,9 +232,10 @@ class _DecisionReader:
             is_court = any(start < stop for _, stop in self._text.courts_in(start - MOST_GAP, end))
             if not (cited or inside or is_court):
                 span, sentence = (match.start(), end), self._text.sentence_at(start)
-                yield StatedDecision(
-                    *span, (), "", None, (), span, sentence, self._supported_by(span), party=match["name"]
-                )
+                day = self._text.days_in(end, end + 6)
+                of = self._text.dates[day[0]] if day and _OF_DAY.fullmatch(self._text.plain, end, day[0]) else None
+                support = self._supported_by(span)
+                yield StatedDecision(*span, (), "", of, (), span, sentence, support, party=match["name"])
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -274,7 +278,7 @@ class _DecisionReader:
         parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
         if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
             return False
-        if last.kind == "number" and _ANOTHER_DECISION.search(gap):
+        if last.kind != "court" and _ANOTHER_DECISION.search(gap):
             return False
         if {last.kind, part.kind} == {"date", "number"} and self._is_of_another_day(min(last, part, key=_date_first)):
             return False
@@ -289,7 +293,7 @@ class _DecisionReader:
         if court is None:
             return False
         before = max(self._text.sentences[self._text.sentence_at(court)][0], court - 100)
-        return _JUDGED.search(self._text.plain[before:court]) is not None
+        return _JUDGED.search(self._text.outside[before:court]) is not None
 
     def _is_judged_since(self, run: Sequence[_CitationPart]) -> bool:
         """Does the sentence go on saying that the decision was quashed: "CA Paris, 28 janv. 2022, cassé par"?"""
@@ -297,7 +301,7 @@ class _DecisionReader:
 
     def _is_of_another_day(self, date: _CitationPart) -> bool:
         start = self._text.sentences[self._text.sentence_at(date.start)][0]
-        return _OTHER_DAY.search(self._text.plain[max(start, date.start - 120) : date.start]) is not None
+        return _OTHER_DAY.search(self._text.outside[max(start, date.start - 120) : date.start]) is not None
 
     def _dates_its_own(self, run: Sequence[_CitationPart], date: _CitationPart) -> bool:
         """Does a second date follow the last of several numbers: "9 janvier 2018, n° A, n° B du 3 mars 2015"?"""

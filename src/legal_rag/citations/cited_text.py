@@ -102,7 +102,11 @@ def _with_blocks(quotations: Sequence[Quotation], text: str, blocks: Iterable[Sp
         if 2 * sum(quotation.end - quotation.start for quotation in inside) < len(text[start:end].strip()):
             alone.append(Quotation(start, end, text[start:end]))
             dropped.update(inside)
-    return sorted([*(quotation for quotation in quotations if quotation not in dropped), *alone])
+    kept: list[Quotation] = []
+    for quotation in sorted([*(quotation for quotation in quotations if quotation not in dropped), *alone]):
+        if not kept or quotation.start >= kept[-1].end:  # of two that overlap, the first: blocks may be nested
+            kept.append(quotation)
+    return kept
 
 
 def _mask_quotations(text: str, quotations: Iterable[Quotation]) -> str:

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,13 +19,14 @@ from legal_rag.graph import KnowledgeGraph, Node
 from legal_rag.graph.names import DOCUMENT
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import LegalCitation, legal_citation
-from legal_rag.law.courts import CourtName, parse_court
+from legal_rag.law.courts import CourtName, parse_court, words_of_value
 from legal_rag.law.keys import canonical_key, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INELIGIBLE, REJET, kinds_named, kinds_of
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 
 MAX_SAME_DAY = 300  # decisions of one day that are compared
+MAX_NEAR = 60  # decisions whose numbers are near to a missing one, that are compared
 MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 KEPT_DOCUMENTS = 2000  # in memory
@@ -36,6 +37,7 @@ _DAY_OF_DECISION = re.compile(
     r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
     re.IGNORECASE,
 )
+_HEARING = re.compile(r"[\s,;]*(?:où|à laquelle|devant|tenue|composée)\b", re.IGNORECASE)
 _REJECTED = re.compile(
     r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi|(?<!des )requêtes?\b(?:(?!surplus)[^.]){0,120}\brejetée", re.IGNORECASE
 )
@@ -85,6 +87,7 @@ class Held(NamedTuple):
         return any(
             stated.value.isoformat() == day
             and _DAY_OF_DECISION.search(text[max(stated.start - 100, 0) : stated.start]) is not None
+            and not _HEARING.match(text, stated.end)
             and abs((stated.value - date.fromisoformat(document.decision_date)).days) <= 120
             for stated in find_dates(text)
         )
@@ -163,6 +166,11 @@ class Shelf:
             self.get(library, doc_id) for library, graph in graphs if graph for doc_id in graph.decisions_of_party(name)
         ]
 
+    @property
+    def has_graph(self) -> bool:
+        """Whether a Library has a graph, by which laws, parties and later decisions are known."""
+        return any(self._graphs.values())
+
     def law(self, name: str) -> Node | None:
         """Return a law, an ordinance or a decree as the decisions of a Library cite it."""
         for graph in filter(None, self._graphs.values()):
@@ -196,7 +204,7 @@ class Decisions:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._named: dict[str, list[Held]] = {}  # by key
-        self._days: dict[str, list[Held]] = {}
+        self._days: dict[tuple[str, str], list[Held]] = {}
 
     def look_up(self, stated: Iterable[StatedDecision]) -> None:
         """Look up all numbers at once."""
@@ -231,20 +239,22 @@ class Decisions:
         if stated.date is None or not (stated.court or stated.ruling):
             return []
         court = parse_court(stated.court)
-        same = [held for held in self._of_day(stated.date.value.isoformat()) if not court.contradicts(held.court)]
+        day = self._of_day(stated.date.value.isoformat(), stated.court)
+        same = [held for held in day if not court.contradicts(held.court)]
         if stated.ruling:
             numbered = re.compile(rf"\barr[êe]t\s+n\W{{0,3}}{stated.ruling}(?!\d)", re.IGNORECASE)
             return [held for held in same if numbered.search(held.document.content[:HEAD])]
         return [held for held in same if court.agrees_with(held.court)]
 
-    def _of_day(self, day: str) -> list[Held]:
-        if day not in self._days:
-            self._days[day] = [
+    def _of_day(self, day: str, court: str) -> list[Held]:
+        """Return the decisions of a day, of the court named alone where it is one that the Libraries know."""
+        if (day, court) not in self._days:
+            self._days[day, court] = [
                 self._shelf.get(library, doc_id)
                 for library in self._shelf.libraries
-                for doc_id in library.ids(Filters(date_from=day, date_to=day))[:MAX_SAME_DAY]
+                for doc_id in _ids_of_day(library, day, court)[:MAX_SAME_DAY]
             ]
-        return self._days[day]
+        return self._days[day, court]
 
     def joined(self, stated: StatedDecision) -> Held | None:
         """Return the decision whose head lists the number with its own, or joins it: a joined case."""
@@ -282,8 +292,11 @@ class Decisions:
             return
         name = stated.names[0]
         keys = [canonical_key(name._replace(value=value)) for value in _number_variants(name.value)]
-        self._load(keys)
-        near = {held.key: held for key in keys for held in self._named[key][:1]}
+        found = [
+            (library, doc_ids) for library in self._shelf.libraries for doc_ids in library.ids_named(keys).values()
+        ]
+        numbered = (self._shelf.get(library, doc_id) for library, doc_ids in found for doc_id in doc_ids[:2])
+        near = {held.key: held for held in islice(numbered, MAX_NEAR)}
         court = parse_court(stated.court)
 
         def differs(held: Held) -> tuple[bool, bool]:
@@ -379,6 +392,13 @@ def force_in_french(held: Held) -> str:
         return ""
     until = end - timedelta(days=1)
     return f"en vigueur depuis le {start:%d/%m/%Y}" if end >= FAR_FUTURE else f"du {start:%d/%m/%Y} au {until:%d/%m/%Y}"
+
+
+def _ids_of_day(library: Library, day: str, court: str) -> list[str]:
+    doc_ids = library.ids(Filters(date_from=day, date_to=day))
+    if len(doc_ids) <= MAX_SAME_DAY or not words_of_value(court):
+        return doc_ids
+    return library.ids(Filters(date_from=day, date_to=day, juridiction=court)) or doc_ids
 
 
 def _head_joins(document: Document, name: Identifier) -> bool:

@@ -109,6 +109,9 @@ def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
         is_law = named[0].nature in ("loi", "ordonnance", "décret") and not text.in_quotation(law[0])
         if is_law:
             days = text.days_in(*law)
+            behind = text.days_in(law[1], law[1] + 5)
+            if not days and behind and text.plain[law[1] : behind[0]] == " du ":  # "la loi Badinter du 5 juillet 1985"
+                days = behind
             keys = tuple(statute.key for statute in named)
             yield StatedLaw(law[0], law[1], keys, text.dates[days[0]] if days else None)
 
@@ -138,11 +141,11 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
         else:
             former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
-        if code or guess:
+        if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former, text.sentence_at(name.start)
             start = name.start - len(word.group()) if word else name.start
-            articles.append(StatedArticle(start, *row, _find_version(text, name.end), bool(guess)))
+            articles.append(StatedArticle(start, *row, _find_version(text, name.end), not code))
     return articles
 
 

@@ -54,7 +54,8 @@ _TURNS = re.compile(
 # The number that opens a paragraph of a decision: "12. Il résulte", at a line's start or after a sentence.
 _POINT = re.compile(r"(?:\A|\n|(?<=[.;:])\s)\s*(?P<number>[1-9]\d{0,2})\.\s{0,3}(?=[A-ZÀ-Ý«\[(])")
 _NUMBERED = re.compile(r"\s*[1-9]\d{0,2}\.\s?(?=[^\W\d_])")
-# Words by which a paragraph reports what others say.
+_GROUND = re.compile(r"\bgrief\b|\balors\s«|\bALORS\b|\bbranche\b", re.IGNORECASE)
+# Words by which a sentence reports what others say.
 _REPORTS = re.compile(
     r"\b(?:griefs?|soutien\w*|soutena\w*|fai(?:t|sait|re)\svaloir|font\svaloir|alors[\s,]|préten\w*|invoqu\w*|reproch\w*|demand\w+"
     r"|concl\w+|selon\sl[ea]\s(?:moyen|pourvoi|demandeur)|moyen|branche|l['’](?:arrêt|ordonnance)|le\sjugement|la\scour\sd['’]appel"
@@ -234,13 +235,16 @@ class SourceText:
         return paragraph is not None and paragraph.speaker in ("court", "text") and not paragraph.censured
 
     def surely_reports(self, span: Span) -> bool:
-        """Does a sentence say itself that it reports another's words, or stand in a list of them?
+        """Is it said in the paragraph of a span that another's words are reported there?
 
-        In a paragraph with a number of its own a sentence is the court's where nothing in it is reported.
+        A paragraph without a number of its own belongs to those before it, and their speaker is taken as it is.
         """
         start, end = self.content.rfind("\n", 0, span[0]) + 1, self.content.find("\n", span[1])
         paragraph = self.content[start : end if end >= 0 else len(self.content)]
-        return not _NUMBERED.match(paragraph) or _REPORTS.search(self.content, *self.sentence_around(span)) is not None
+        if not _NUMBERED.match(paragraph) or _GROUND.search(paragraph):
+            return True
+        before = self.content[start : span[0]]
+        return before.rfind("«") > before.rfind("»") or bool(_REPORTS.search(self.content, *self.sentence_around(span)))
 
     @cached_property
     def points(self) -> dict[int, Span]:

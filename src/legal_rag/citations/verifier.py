@@ -57,8 +57,9 @@ NEAR_IN_SOURCE = 0.7  # from which one counts as altered, whatever its other pos
 SHOWN = 0.4  # from which the nearest passage of its source is shown
 NEAR_WORDS = 8  # that a quotation without a source needs to count as altered
 MAX_SOURCES = 20  # documents that one quotation's source may be
+MAX_PLACES = 10  # of the words quoted in their source, that are compared with what is said of them
 MAX_DIFFERENCES = 10  # reported for one quotation
-HEADING = 1500  # characters of a text in which it gives its own case's number
+HEADING = 600  # characters of a text in which it gives its own case's number
 LEAST_RULE = 40  # characters of a quotation that states a rule, and not a term
 LIST_GAP = 60  # characters between two sources given together
 NOT_SAID = "ne le dit pas"  # what a text states of words that the decision has
@@ -105,6 +106,7 @@ class _Verifier:
         self._shelf = Shelf(libraries)
         self._decisions, self._articles = Decisions(self._shelf), Articles(self._shelf)
         self._nearest_left = MAX_NEAREST
+        self._held_citations: set[Span] = set()
         self._cited: dict[str, dict[tuple[str, str], Held]] = {}  # decisions by day
         self._checked: dict[Span, tuple[Reference, list[Held]]] = {}  # by place: what it may be the reference to
 
@@ -117,9 +119,7 @@ class _Verifier:
             self.unread.append("L'index n'a pas d'index des mots : les citations sans source n'ont pas été cherchées.")
         self._decisions.look_up(decisions)
         laws = self._limit_items(stated.laws, MAX_REFERENCES, "lois et décrets cités")
-        named = {key for law in laws for key in law.keys}
-        # An article of a law that no Library holds is reported by its law.
-        articles = [one for one in articles if one.code not in named or self._articles.holds_code(one.code)]
+        decisions = sorted(decisions, key=lambda decision: any(name.kind == "ecli" for name in decision.names))
         references = [*filter(None, map(self._verify_decision, decisions)), *map(self._verify_article, articles)]
         references += [self._verify_law(law) for law in laws if not any(map(self._articles.holds_code, law.keys))]
         reason = "Cela ressemble à une référence, et n'a pu être lu."
@@ -128,10 +128,15 @@ class _Verifier:
         inside = [(one.start, one.end) for one in quoted if one.status == "confirmed"]  # the source cites them
         references = [
             *quoted,
-            *(one for one in references if not any(start < one.start and one.end < end for start, end in inside)),
+            *(one for one in references if self._is_in_brackets(one) or not _lies_inside(one, inside)),
         ]
         references.sort(key=lambda reference: (reference.start, -reference.end))
         return Verification(self.text, tuple(references), self._paper.notices, tuple(self.unread))
+
+    def _is_in_brackets(self, reference: Reference) -> bool:
+        """Does a reference stand in an editor's brackets, and not in the words quoted?"""
+        before = self.text[max(reference.start - 80, 0) : reference.start]
+        return before.rfind("[") > before.rfind("]")
 
     def _limit_items(self, items: Any, most: int, what: str = "") -> Any:
         if len(items) <= most:
@@ -176,6 +181,8 @@ class _Verifier:
 
     def _keep(self, stated: Source, candidates: Sequence[Held], reference: Reference) -> Reference:
         self._checked[stated.start, stated.end] = reference, list(candidates)
+        if candidates and isinstance(stated, StatedDecision):
+            self._held_citations.add(stated.citation)
         for held in candidates:
             self._cited.setdefault(held.document.decision_date, {})[held.key] = held
         return reference
@@ -197,6 +204,8 @@ class _Verifier:
         best = [held for held, corrections in corrected if len(corrections) == fewest]
         best = [held for held in best if not held.rectifies] or best
         corrections = next((corrections for held, corrections in corrected if best and held == best[0]), [])
+        if stated.party and not best and not self._shelf.has_graph:
+            return self._keep(stated, [], self._report(stated, "unread", "Sans graphe, les parties sont inconnues."))
         if stated.party and not best:
             return self._keep(
                 stated, [], self._report(stated, "unread", "Aucune décision de l'index n'a cette partie.")
@@ -205,7 +214,8 @@ class _Verifier:
         if not best and in_head and not (stated.court or stated.date) and _is_roll_number(stated):
             return None  # of the case at hand
         if not best or (joined and corrections):
-            return self._keep(stated, [], self._report_missing(stated))
+            missing = self._report_missing(stated)
+            return self._keep(stated, [], missing) if missing else None
         if corrections and _is_of_another_court(stated, corrections):
             reason = "Aucune décision de l'index de cette juridiction n'a ce numéro."
             same = (self._shelf.nearest(best[0], "même numéro"),)
@@ -221,7 +231,9 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, why) for held in best[:MAX_CANDIDATES])
             return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
         reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
-        checked = tuple(_stated_things(stated))
+        compared, left = self._compared(stated, best[0])
+        checked = tuple(compared)
+        reason += f" Non comparé : {', '.join(WHAT_IN_FRENCH[what] for what in left)}." if left else ""
         details = {"checked": checked, "fate": self._shelf.fate(best[0]), **self._what_to_read(stated, best[0])}
         return self._keep(stated, best, self._report(stated, "confirmed", reason, best[0], **details))
 
@@ -242,6 +254,19 @@ class _Verifier:
     def _cited_before(self, stated: StatedDecision) -> list[Held]:
         """Return the decisions that the text cites before and that were given on the day stated."""
         return list(self._cited.get(stated.date.value.isoformat(), {}).values()) if stated.date else []
+
+    def _compared(self, stated: StatedDecision, held: Held) -> tuple[list[What], list[What]]:
+        """Return what the text says of a decision that was compared, and what could not be."""
+        court, document = parse_court(stated.court), held.document
+        stated_things: list[tuple[What, bool, bool]] = [
+            ("number", bool(stated.names or stated.ruling), True),
+            ("court", bool(stated.court), bool((court.types or court.chambers) and held.court.types)),
+            ("date", stated.date is not None, bool(document.decision_date)),
+            ("outcome", bool(stated.outcomes), bool(held.outcomes() & STATED_KINDS) if stated.outcomes else True),
+            ("point", bool(stated.point), bool(self._shelf.text(held).points) if stated.point else True),
+        ]
+        given = [(what, was_compared) for what, is_stated, was_compared in stated_things if is_stated]
+        return [what for what, was_compared in given if was_compared], [what for what, done in given if not done]
 
     def _corrections(self, stated: StatedDecision, held: Held) -> list[Correction]:
         document, court = held.document, parse_court(stated.court)
@@ -270,9 +295,15 @@ class _Verifier:
             if known and outcome.kind not in known:
                 yield Correction("outcome", outcome.kind, held.document.solution or " et ".join(sorted(known)))
 
-    def _report_missing(self, stated: StatedDecision) -> Reference:
+    def _report_missing(self, stated: StatedDecision) -> Reference | None:
         if stated.names and stated.names[0].kind == "id":
             return self._report_missing_id(stated, stated.names[0].value)
+        if any(name.kind == "ecli" for name in stated.names):
+            if stated.citation in self._held_citations:
+                return None  # of the same decision as its number: documents lack their ECLI more often than not
+            letters = stated.names[0].value.split(":")[2:3]
+            if letters and letters[0] not in ("CCASS", "CC"):
+                return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
         court = parse_court(next((_COURT_OF_KIND.get(name.kind, "") for name in stated.names), "") or stated.court)
         if not self._decisions.holds_court(court):
             return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
@@ -300,6 +331,8 @@ class _Verifier:
 
     def _verify_article(self, stated: StatedArticle) -> Reference:
         code = stated.code
+        if not code:
+            return self._keep(stated, [], self._report(stated, "unread", "Le texte ne dit pas de quel code."))
         if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
             reason = f"Le texte ne dit pas de quel code est cet article (peut-être {_of(code)})."
             return self._keep(stated, [], self._report(stated, "unread", reason))
@@ -329,15 +362,17 @@ class _Verifier:
         """Compare a law with how the decisions of the index cite it: no Library holds laws themselves."""
         written = " ".join(self.text[stated.start : stated.end].split())
         node = next(filter(None, map(self._shelf.law, (*stated.keys, written))), None)
+        if node is None and not self._shelf.has_graph:
+            return self._report(stated, "unread", "Sans graphe, les lois ne sont pas vérifiées.")
         if node is None:
-            return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte.")
+            return self._report(stated, "out_of_scope", "Aucune décision de l'index ne cite ce texte ainsi.")
         cited = f"{node.cited} décision{'s' * (node.cited > 1)} de l'index"
         days = {day.value for day in find_dates(node.name)}
         if stated.date and days and stated.date.value not in days:
             corrections = (Correction("date", legal_date(stated.date.value.isoformat()), node.name),)
             status: Status = "wrong" if node.cited > 1 else "ambiguous"  # one decision may be mistaken
             return self._report(stated, status, f"Cité dans {cited} : {node.name}.", corrections=corrections)
-        checked: tuple[What, ...] = ("date",) if stated.date else ("number",)
+        checked: tuple[What, ...] = ("date",) if stated.date and days else ("number",)
         return self._report(stated, "confirmed", f"Cité ainsi dans {cited} : {node.name}.", checked=checked)
 
     # Quotations
@@ -356,8 +391,10 @@ class _Verifier:
             for one in some
         }
         for one in held:
-            if spans := self._find_words(one, stated.words):
+            beyond = bool(candidates[0]) and self._is_beyond(stated, source_of[one.key])
+            if not beyond and (spans := self._find_words(one, stated.words)):
                 return self._confirm_quotation(stated, one, spans, source_of[one.key])
+        held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         unheld = [source for source, some in zip(stated.sources, candidates, strict=True) if not some]
         if not held:
@@ -369,6 +406,16 @@ class _Verifier:
     def _find_words(self, held: Held, words: str) -> list[Span]:
         text = self._shelf.text(held)
         return text.quotation_spans(words) or text.edited_spans(words)
+
+    def _is_beyond(self, stated: StatedQuotation, source: Source) -> bool:
+        """Does a source only come up after the quotation, though another is given for it: "« … », proche de X"?"""
+        first = stated.sources[0]
+        return (
+            stated.introduced
+            and first.end <= stated.start
+            and source.start >= stated.end
+            and not self._are_listed(stated, source)
+        )
 
     def _are_listed(self, stated: StatedQuotation, other: Source) -> bool:
         """Is another source given with the first: in its parentheses, or a word or two from it?"""
@@ -385,10 +432,11 @@ class _Verifier:
         text = self._shelf.text(held)
         point = source.point if isinstance(source, StatedDecision) else 0
         inside = text.points.get(point) if point else None
-        span = min(spans, key=lambda span: (not _is_within(span, inside), not text.court_speaks_at(span)))
+        ranked = sorted(spans, key=lambda span: (not _is_within(span, inside), not text.court_speaks_at(span)))
+        judged = ((span, list(self._objections(stated, held, span, inside, point))) for span in ranked[:MAX_PLACES])
+        span, corrections = min(judged, key=lambda pair: bool(pair[1]))
         paragraph = None if isinstance(source, StatedArticle) else text.passage_at(span)
         said_by = paragraph.in_french if paragraph else ""
-        corrections = list(self._objections(stated, held, span, inside, point))
         details: dict[str, Any] = {"said_by": said_by, "corrections": tuple(corrections)}
         if corrections:
             return self._report(stated, "wrong", _explain(corrections), held, span, **details)
@@ -533,23 +581,12 @@ def _identity(held: Held) -> tuple[str, str, str]:
     return number, document.decision_date, document.juridiction
 
 
-def _stated_things(stated: StatedDecision) -> Iterator[What]:
-    for what, value in (
-        ("number", stated.names),
-        ("court", stated.court),
-        ("date", stated.date),
-        ("outcome", stated.outcomes),
-        ("point", stated.point),
-    ):
-        if value:
-            yield what  # type: ignore[misc]
-
-
 def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correction]) -> bool:
     """Is the number another court's? Each court of appeal numbers its own cases."""
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
-    return bool(kinds) and kinds <= {"rg", "number"} and "court" in wrong and (stated.date is None or "date" in wrong)
+    of_other_court = "court" in wrong or not stated.court
+    return bool(kinds) and kinds <= {"rg", "number"} and of_other_court and (stated.date is None or "date" in wrong)
 
 
 def _family(doc_id: str) -> str:
@@ -569,6 +606,10 @@ def _of(text: str) -> str:
 
 def _is_roll_number(stated: StatedDecision) -> bool:
     return {name.kind for name in stated.names} == {"rg"}
+
+
+def _lies_inside(reference: Reference, spans: Sequence[Span]) -> bool:
+    return any(start < reference.start and reference.end < end for start, end in spans)
 
 
 def _is_within(span: Span, place: Span | None) -> bool:

@@ -187,7 +187,7 @@ def _capitals(form: str) -> tuple[str, str]:
 
 _CASSATION = [court for court in COURTS if "cassation" in court.words]
 _SHORT = Led(
-    r"(?<![\w/.-])(?=(?-i:[A-Z])|\d|[a-z]+\.)"
+    r"(?<![\w/.-])(?=(?-i:[A-Z])|\d|[a-z]+\.|civ[ ][1-3][ ])"
     rf"(?:{_short_pattern(_CASSATION)}(?:_[,(]?_{_CHAMBER})?|{_CHAMBER_ALONE}{_CITED}"
     rf"|(?-i:CE|TC|C\.E\.|T\.C\.){_CITED}|{_CONSTITUTIONAL_LETTERS}|(?!{_LETTERS}\b){_short_pattern(_SINGLE_COURTS)}"
     rf"|{_short_pattern(_LOCAL_COURTS)} (?:de |d['’]|du )?(?:(?:la|le|les) (?={_CAP}))?{_TOWN})(?![\w°])",
@@ -282,6 +282,8 @@ def _with_chambers(text: str, court: Span, done: int) -> Span:
     start, end = court
     before = _CHAMBER_BEFORE.pattern.search(text, max(start - _LONGEST_CHAMBER, done), start)
     after = _CHAMBERS_AFTER.pattern.match(text, end)
+    if after and "(" in after.group() and ")" not in text[after.start() : after.end() + 1]:
+        after = None  # "la cour d'appel de Paris (Soc., 3 avril 2024, n° …)": of another decision
     return before.start() if before else start, after.end() if after else end
 
 
