@@ -130,6 +130,7 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
 )
 _NUMBER = re.compile(_IN_SERIES, re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
+_OF_EACH = re.compile(r"(?<=\d)\s?(R\d?)\s*$")
 _SLASHED = re.compile(r"\s*\d\d/\d{1,6}\s*$")
 _OF_CONFLICTS = re.compile(r"\s*(?:C ?\d{4,5}|0\d{4})\s*$")
 
@@ -238,8 +239,9 @@ def decision_identifiers(number: str, nature: str, juridiction: str = "") -> lis
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
+        rectifies = _OF_EACH.search(number)  # "2017-5126/2017-5364 R": a rectification of each
         return [
-            Identifier(series, value, *match.span())
+            Identifier(series, value if not rectifies or "R" in value else f"{value}{rectifies[1]}", *match.span())
             for match in _NUMBER.finditer(number)
             for value in _split_joined_numbers(_constitutional(match.group()))
         ]
