@@ -108,8 +108,8 @@ _CASE_NAME = re.compile(
     r"(?P<name>(?:(?:société|Sté|Mme|M\.|époux|consorts)\s)?(?!F[SPD]?-|F[SP]\b|QPC|RG\b|CEDH|CJUE|CJCE|CE\b|CA\b|CAA\b|TA\b)"
     r"(?:L['’])?[A-ZÉ][\wà-ÿ'’&-]{2,}(?:\s[A-ZÉ][\w'’&-]+){0,2})"
 )
-# What looks like a decision's number, of whatever form, or a year after an abbreviated court.
 _OF_DAY = re.compile(r"\sdu\s|,\s|\s\(")
+# What looks like a decision's number, of whatever form.
 _LOOKS_CITED = re.compile(
     r"(?<!\w)(?:n\s?[°ºo]s?|pourvois?|req(?:uêtes?|\.)|RG|aff\.)\s?(?:n\s?[°ºo]s?\s?)?[A-Z]{0,3}\s?\d[\d\s./–-]*\d[A-Z]{0,3}"
 )
@@ -206,7 +206,7 @@ class _DecisionReader:
                     yield decision
                 elif meant:  # "l'arrêt du 25 octobre 2023"
                     yield decision._replace(court=meant[0].court)
-                elif decision.date and not meant:
+                elif decision.date:
                     yield decision  # of a day on which one cited by its number alone may have been given
         yield from self._read_case_names(citations)
 
@@ -216,8 +216,8 @@ class _DecisionReader:
         for match in _IBID.finditer(self._text.outside):
             if number := bisect_left(starts, match.start()):
                 last = decisions[number - 1]
-                span, sentence = match.span(), self._text.sentence_at(match.start())
-                again = last._replace(start=span[0], end=span[1], outcomes=(), citation=span, sentence=sentence)
+                span = match.span()
+                again = last._replace(start=span[0], end=span[1], outcomes=(), citation=span)
                 yield again._replace(supports=self._supported_by(span), point=self._find_point(*span))
 
     def _read_case_names(self, citations: Sequence[list[_CitationPart]]) -> Iterator[StatedDecision]:
@@ -231,11 +231,11 @@ class _DecisionReader:
             inside = following > 0 and citations[following - 1][-1].end > match.start()
             is_court = any(start < stop for _, stop in self._text.courts_in(start - MOST_GAP, end))
             if not (cited or inside or is_court):
-                span, sentence = (match.start(), end), self._text.sentence_at(start)
+                span = match.start(), end
                 day = self._text.days_in(end, end + 6)
                 of = self._text.dates[day[0]] if day and _OF_DAY.fullmatch(self._text.plain, end, day[0]) else None
                 support = self._supported_by(span)
-                yield StatedDecision(*span, (), "", of, (), span, sentence, support, party=match["name"])
+                yield StatedDecision(*span, (), "", of, (), span, support, party=match["name"])
 
     def _group_parts(self) -> Iterator[list[_CitationPart]]:
         """Yield runs of parts, one per citation: at most one court, one date and one list of numbers in each."""
@@ -344,7 +344,7 @@ class _DecisionReader:
     ) -> Iterator[StatedDecision]:
         court = next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
         date = next((self._text.dates[part.start] for part in run if part.kind == "date"), None)
-        span, sentence = (run[0].start, run[-1].end), self._text.sentence_at(run[0].start)
+        span = run[0].start, run[-1].end
         point = self._find_point(*span)
         ruling = _RULING.search(self._text.before(run[0].start, 60)) if run[0].kind == "date" else None
         decision = StatedDecision(
@@ -354,7 +354,6 @@ class _DecisionReader:
             date,
             tuple(outcomes),
             span,
-            sentence,
             self._supported_by(span),
             ruling[1] if ruling else "",
             is_reviewed=self._is_judged(run) or self._is_judged_since(run),

@@ -209,10 +209,7 @@ class Decisions:
     def look_up(self, stated: Iterable[StatedDecision]) -> None:
         """Look up all numbers at once."""
         names = {canonical_key(name) for decision in stated for name in decision.names}
-        self._load(names | set(map(relaxed_key, names)))
-
-    def _load(self, keys: Iterable[str]) -> None:
-        new = sorted(set(keys) - self._named.keys())
+        new = sorted((names | set(map(relaxed_key, names))) - self._named.keys())
         self._named |= {key: [] for key in new}
         for library in self._shelf.libraries:
             for key, doc_ids in library.ids_named(new).items():

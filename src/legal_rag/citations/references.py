@@ -143,7 +143,7 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
-            row = name.end, name.value, code or guess, former, text.sentence_at(name.start)
+            row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
             articles.append(StatedArticle(start, *row, _find_version(text, name.end), not code))
     return articles

@@ -27,7 +27,6 @@ class StatedDecision(NamedTuple):
     date: LegalDate | None
     outcomes: tuple[StatedOutcome, ...]
     citation: Span  # with court, date and its other numbers
-    sentence: int  # its number in the text
     supports: Span = (0, 0)  # what the text says that it is cited for: its sentence, or the one before
     ruling: str = ""  # the arrêt's own number, which is not the case's: of "l'arrêt n° 1153 FS-P+B du 25 novembre 2020"
     party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
@@ -43,7 +42,6 @@ class StatedArticle(NamedTuple):
     value: str  # normalised: 'L1152-1'
     code: str  # 'code du travail'
     former: bool  # said to be of an earlier version of the code
-    sentence: int
     day: date | None = None  # on which the version meant was in force, if that is said
     is_guess: bool = False  # its code is not named with it, but before
 
