@@ -256,12 +256,11 @@ def test_nothing_of_a_hostile_document_runs(browser, tmp_path):
     assert count == len(hostile_items())
     for number, item in enumerate(hostile_items()):
         browser.run(f"document.querySelectorAll('#document-list button')[{number}].click()")
-        assert browser.run("document.getElementById('text').textContent") == item.content
-        assert browser.run("document.getElementById('title').textContent") == (item.title or item.doc_id)
+        assert browser.run("document.getElementById('text').textContent") == printable(item.content)
+        assert browser.run("document.getElementById('title').textContent") == printable(item.title or item.doc_id)
         browser.run("document.querySelector('#entity-list li:last-child button').click()")
-        assert (
-            browser.run("document.getElementById('detail').querySelector('blockquote').textContent")
-            == item.entities[0]["extraction_text"]
+        assert browser.run("document.getElementById('detail').querySelector('blockquote').textContent") == printable(
+            item.entities[0]["extraction_text"]
         )
         browser.run("document.getElementById('labels').click()")
     assert browser.run("document.querySelectorAll('img, svg, iframe').length") == 0
@@ -416,10 +415,9 @@ def test_dark_mode_has_the_dark_colours(opened):
 
 def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "in_notebook", lambda: True)
+    write_outputs(tmp_path, [NESTED_ITEM, *hostile_items()])
     host = tmp_path / "host.html"
-    host.write_text(
-        f"<!DOCTYPE html><meta charset=utf-8>{view_entities([NESTED_ITEM, *hostile_items()])._repr_html_()}", "utf-8"
-    )
+    host.write_text(f"<!DOCTYPE html><meta charset=utf-8>{view_entities(tmp_path)._repr_html_()}", "utf-8")
     browser.resize(1300, 900)
     browser.forget()
     browser.open(host.as_uri())
@@ -626,5 +624,5 @@ def test_real_decisions_are_shown_as_they_are(browser, tmp_path, shared_data):
     browser.open(address)
     for number, document in enumerate(documents):
         browser.run(f"document.querySelectorAll('#document-list button')[{number}].click()")
-        assert browser.run("document.getElementById('text').textContent") == document.content
+        assert browser.run("document.getElementById('text').textContent") == printable(document.content)
     assert quiet(browser, address)

@@ -29,9 +29,12 @@ addEventListener("click", (event) => {
   setTimeout(() => { button.textContent = label; }, 3000);
 });
 
-// Beside the answer stands the first passage that it cites.
+// Beside the answer stands the first passage that it cites; Tab still begins at the top, not where that scrolled.
 const first = document.querySelector("#answer .cite");
 if (first && matchMedia("(min-width: 64rem)").matches) {
   const place = placeOf(first);
   if (place) show(place);
+  document.body.tabIndex = -1;
+  document.body.focus({ preventScroll: true });
+  document.body.removeAttribute("tabindex");
 }
