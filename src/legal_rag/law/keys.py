@@ -12,11 +12,14 @@ from legal_rag.law import (
     SERIES,
     Identifier,
     Reading,
+    Statute,
     decision_identifiers,
     find_amounts,
     find_dates,
     find_identifiers,
     find_statute_articles,
+    find_typed_identifiers,
+    find_typed_statutes,
 )
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
@@ -70,14 +73,20 @@ class ParsedQuery:
 
     @cached_property
     def identifiers(self) -> list[Identifier]:
-        """The decisions and articles that it names, in text order."""
-        return find_identifiers(self.text)
+        """The decisions and articles that it names, in any form, in text order."""
+        return find_typed_identifiers(self.text)
+
+    @cached_property
+    def statutes(self) -> list[Statute]:
+        """The statutes that it names, by number, date or usual name."""
+        return find_typed_statutes(self.text)
 
     @cached_property
     def keys(self) -> list[str]:
-        """The relaxed keys of the decisions and articles that it names, then of its dates, each once."""
+        """The relaxed keys of what it names, then of its dates and those of its statutes, each once."""
         names = [_relaxed(name) for name in self.identifiers]
-        return list(dict.fromkeys([*names, *(f"date:{day.value.isoformat()}" for day in find_dates(self.text))]))
+        days = [*(day.value for day in find_dates(self.text)), *(law.date for law in self.statutes if law.date)]
+        return list(dict.fromkeys([*names, *(f"date:{day.isoformat()}" for day in days)]))
 
 
 def all_reference_keys(text: str) -> list[str]:
