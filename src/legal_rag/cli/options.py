@@ -114,6 +114,11 @@ html_option = click.option("--html", metavar="PAGE", help="Write the same as one
 doc_ids_option = click.option(
     "--doc-id", "doc_ids", multiple=True, metavar="ID", help="Of this document; may be repeated."
 )
+inferred_filters_option = click.option(
+    "--inferred-filters/--no-inferred-filters",
+    default=True,
+    help="Read a court with a time, and in a search articles and statutes, as filters too.",
+)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 source_option = click.option(
     "--source", help="These documents, without a Library: a file, a folder, a dataset, 'sample'."

@@ -361,7 +361,7 @@ def words_of_value(value: str) -> frozenset[str]:
 
 UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS))
 COURT_WORDS = frozenset().union(*(court.words for court in COURTS))
-_CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
+CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
 COURT_ACRONYMS = frozenset(form.lower() for court in COURTS for form in court.short if form.isupper())
 _NO_TOWN = frozenset(_TABLES["no_town"].split())
 
@@ -402,14 +402,14 @@ _OF_CASSATION = re.compile(rf"\s*(?:{_RANKED}\s*civ|civ\.?\s*{_RANKED}|civ|soc|c
 def parse_court(name: str) -> CourtName:
     """Return the type, the chamber and the town of a court, as far as its name states them."""
     words = words_of_value(name)
-    types, chambers = words & COURT_WORDS, words & _CHAMBER_WORDS
+    types, chambers = words & COURT_WORDS, words & CHAMBER_WORDS
     of_one_court = {"pleniere", "mixte", "criminelle"} | ({"reunies"} if not any(map(str.isdecimal, words)) else set())
     if name.split(",")[0].strip() in TOWNS_OF_APPEAL:
         return parse_court(f"CA {name}")
     alone = _OF_CASSATION.fullmatch(without_accents(normalized(name.lower())))
     if not types and (chambers & of_one_court or alone):
         types = frozenset({"cassation"})
-    town = (word for word in words - types - _CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
+    town = (word for word in words - types - CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
     return CourtName(
         types,
         chambers | (words & frozenset("123") if "civile" in chambers else frozenset()),

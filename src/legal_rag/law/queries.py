@@ -2,7 +2,7 @@
 
 import re
 from calendar import monthrange
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from functools import cache
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from legal_rag.law.articles import (
 )
 from legal_rag.law.courts import TOWNS_OF_APPEAL, find_cited_courts, find_named_courts
 from legal_rag.law.decisions import Identifier, find_identifiers
-from legal_rag.law.scanning import BLANK, DASH, NO_MORE, NOT_INSIDE, Scan, read_table, spaced
+from legal_rag.law.scanning import BLANK, DASH, NO_MORE, Scan, read_table, spaced
 from legal_rag.law.statutes import Statute, find_statutes
 from legal_rag.law.values import find_dates
 from legal_rag.law.words import FRENCH_MONTHS
@@ -28,11 +28,11 @@ from legal_rag.law.words import FRENCH_MONTHS
 _LONGEST = 2000  # characters that are read so; a longer text is no question, and cites in full
 _TYPED_CODES = {row["typed"]: row["name"] for row in read_table("codes.toml")["codes"] if "typed" in row}
 _ARTICLE = rf"(?:(?:articles?|art\.?)_)?(?P<number>{ARTICLE_NUMBER})"
-_AND_MORE = rf"(?:_(?:et_)?(?:s\.|suiv(?:ants?|\.)))?(?:_(?:al(?:inéa|\.)?|§)_\d{{1,2}})?(?:_(?:anc(?:ien|\.)?|nouv(?:eau|\.)?))?"
-_OF = r"_,?_(?:(?:du|de la|de l['’])_)?(?:(?:anc(?:ien|\.)?|nouveau)_)?"
-_CODE = (
-    rf"(?:(?P<name>{CODE_NAME})|{SHORT_CODE.replace('(?-i:', '(?:')}|(?P<typed>{'|'.join(_TYPED_CODES)})(?!\w))"
+_AND_MORE = (
+    r"(?:_(?:et_)?(?:s\.|suiv(?:ants?|\.)))?(?:_(?:al(?:inéa|\.)?|§)_\d{1,2})?(?:_(?:anc(?:ien|\.)?|nouv(?:eau|\.)?))?"
 )
+_OF = r"_,?_(?:(?:du|de la|de l['’])_)?(?:(?:anc(?:ien|\.)?|nouveau)_)?"
+_CODE = rf"(?:(?P<name>{CODE_NAME})|{SHORT_CODE.replace('(?-i:', '(?:')}|(?P<typed>{'|'.join(_TYPED_CODES)})(?!\w))"
 _BEFORE_CODE = Scan(rf"(?<![\w/.-]){_ARTICLE}{_AND_MORE}{_OF}{_CODE}")
 _AFTER_CODE = Scan(rf"(?<![\w.]){_CODE}_,?_{_ARTICLE}(?![\w/])")
 # "en 2008, code du travail": a year. Two letters stand for many things: "12 CP" are days of leave.
@@ -42,24 +42,28 @@ _SHORTEST_WITH_LETTERS = 3  # digits
 # A pourvoi without its dash, "2217919", "22.17.919", "H2217919"; a request of as many figures; a court's own long
 # number. Not a sum, nor a part of another number.
 _UNIT = rf"(?!{BLANK}?(?:\d|[€$%F]|euros?|francs?))"
+_SEPARATOR = r"[-. \u00a0\u202f]?"
 _BARE_NUMBER = Scan(
-    rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d[-. \u00a0\u202f]?\d\d[. \u00a0\u202f]?\d{{3}})|(?P<request>\d{{6}}|\d{{10}}))"
-    rf"{NO_MORE}{_UNIT}"
+    rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d{_SEPARATOR}\d\d{_SEPARATOR}\d{{3}})"
+    rf"|(?P<request>\d{{6}}|\d{{10}})){NO_MORE}{_UNIT}"
 )
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
 
-def find_typed_articles(text: str) -> list[ArticleNumber]:
-    """Find articles beside the name of their code, in any form: "700 cpc", "code civil 1240", "L1233-4 c. trav."."""
+def find_typed_articles(text: str) -> dict[int, ArticleNumber]:
+    """Find articles beside the name of their code, in any form: "700 cpc", "code civil 1240", "L1233-4 c. trav.".
+
+    By where their numbers begin; each has the span of number and code.
+    """
     found = {article.start: article for article in find_abbreviated_articles(text)}
-    for pattern in (_BEFORE_CODE, _AFTER_CODE):
+    for pattern in (_AFTER_CODE, _BEFORE_CODE):
         for match in pattern.pattern.finditer(text):
-            start, end = match.span("number")
             letters = match["typed"] or match["code"] or ""
             is_short = len(letters) == 2 and sum(map(str.isdecimal, match["number"])) < _SHORTEST_WITH_LETTERS
-            if start not in found and not is_short and not _YEAR_BEFORE.pattern.search(text, 0, match.start()):
-                found[start] = ArticleNumber(article_value(match["number"]), start, end, _code_of(match))
-    return [article for _, article in sorted(found.items())]
+            if not is_short and not _YEAR_BEFORE.pattern.search(text, 0, match.start()):
+                article = ArticleNumber(article_value(match["number"]), *match.span(), _code_of(match))
+                found[match.start("number")] = article
+    return found
 
 
 def _code_of(match: re.Match[str]) -> str:
@@ -76,7 +80,7 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
     names = find_identifiers(text)
     if len(text) > _LONGEST:
         return names
-    articles = {article.start: Identifier("article", *article) for article in find_typed_articles(text)}
+    articles = {start: Identifier("article", *article) for start, article in find_typed_articles(text).items()}
     names = [articles.pop(name.start, name) if name.kind == "article" else name for name in names]
     names += articles.values()
     taken = bytearray(len(text))
@@ -132,10 +136,10 @@ class DecisionsOf(NamedTuple):
 _YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d|[-/.]\d)"
 _MONTH = rf"(?P<month>{'|'.join(sorted(FRENCH_MONTHS, key=len, reverse=True))})\.? "
 _TIMES = (
-    rf"(?:entre|de) (?P<from>(?:19|20)\d\d) (?:et|à) (?P<to>(?:19|20)\d\d)(?!\d)",
+    r"(?:entre|de) (?P<from>(?:19|20)\d\d) (?:et|à) (?P<to>(?:19|20)\d\d)(?!\d)",
     rf"(?P<from>(?:19|20)\d\d)_{DASH}_(?P<to>(?:19|20)\d\d)(?!\d)",
     rf"(?:depuis|à partir de|dès|après) (?:l['’]année )?(?:{_MONTH})?(?P<since>(?:19|20)\d\d)(?!\d)",
-    rf"(?:avant|jusqu['’]en) (?:l['’]année )?(?P<before>(?:19|20)\d\d)(?!\d)",
+    r"(?:avant|jusqu['’]en) (?:l['’]année )?(?P<before>(?:19|20)\d\d)(?!\d)",
     rf"(?:en |au cours de |de |d['’]|courant )?(?:l['’]année )?(?:{_MONTH})?{_YEAR}",
 )
 
@@ -150,10 +154,11 @@ _TIME_FIRST = Scan(r"[\s,):]*(?:(?:de la|de l['’]|du|la|le|par la|par le)\s+)?
 # In prose a court has an article before it, and may be what a party went to: "saisi le conseil de prud'hommes en 2018".
 _ARTICLE_BEFORE = Scan(r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|au|aux|une?|cette|ce|dite)\s*\Z")
 # What designates decisions: "les arrêts rendus par la", "la jurisprudence de la", "qu'a jugé la", "selon la".
+_THE = r"(?:\s+(?:la|le|l['’]))?"
 _DESIGNATES = Scan(
-    r"(?:\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|jurisprudences?|avis|positions?|solutions?)(?:\s+[\w’'-]+){0,3}?"
-    r"\s+(?:par|de|du|devant)(?:\s+(?:la|le|l['’]))?|\b(?:jug|dit|d[ée]cid|admet|admis|retien|retenu|consid[èe]r|estim|statu|"
-    r"pens|r[ée]pond|affirm|exig|tranch)\w*(?:\s+(?:la|le|l['’]))?|\b(?:selon|d['’]apr[èe]s|pour|que fait)\s+(?:la|le|l['’]))\s*\Z"
+    r"(?:\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|jurisprudences?|avis|positions?|solutions?)"
+    rf"(?:\s+[\w’'-]+){{0,3}}?\s+(?:par|de|du|devant){_THE}|\b(?:jug|dit|d[ée]cid|admet|admis|retien|retenu|consid[èe]r"
+    rf"|estim|statu|pens|r[ée]pond|affirm|exig|tranch)\w*{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
 )
 _NOT_THEIRS = Scan(r"\b(?:cass[ée]e?s?|annul[ée]e?s?|infirm[ée]e?s?|cit[ée]e?s?|vis[ée]e?s?|attaqu[ée]e?s?)\s+par\b")
 
@@ -166,7 +171,7 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     """
     if len(text) > _LONGEST:
         return []
-    days = {day.start: (day.value, day.value, day.end) for day in find_dates(text)}
+    days: dict[int, Time] = {day.start: (day.value, day.value, day.end) for day in find_dates(text)}
     courts = _whole_courts(text if in_prose else _with_capitals(text))
     designated: list[DecisionsOf] = []
     for start, end in courts:
@@ -182,10 +187,8 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
 
 
 _TOWN_NAMES = {town.lower(): town for town in (*TOWNS_OF_APPEAL, "Aix")}
-_SMALL_LETTERS = Scan(
-    rf"(?<![\w-])(?:(?P<town>{'|'.join(sorted(_TOWN_NAMES, key=len, reverse=True))})|ca(?= (?:d['’]|de )?(?:{'|'.join(_TOWN_NAMES)}))"
-    r"|cass(?=[. ]))(?!\w)"
-)
+_TOWNS = "|".join(sorted(_TOWN_NAMES, key=len, reverse=True))
+_SMALL_LETTERS = Scan(rf"(?<![\w-])(?:(?P<town>{_TOWNS})|ca(?= (?:d['’]|de )?(?:{_TOWNS}))|cass(?=[. ]))(?!\w)")
 
 
 def _with_capitals(text: str) -> str:
@@ -202,7 +205,9 @@ def _with_capitals(text: str) -> str:
 def _whole_courts(text: str) -> list[Span]:
     """Return the courts of a text, with their chambers, that do not overlap."""
     courts: list[Span] = []
-    for start, end in sorted({*find_cited_courts(text), *find_named_courts(text)}, key=lambda span: (span[0], -span[1])):
+    for start, end in sorted(
+        {*find_cited_courts(text), *find_named_courts(text)}, key=lambda span: (span[0], -span[1])
+    ):
         if not courts or start >= courts[-1][1]:
             courts.append((start, end))
     return courts
@@ -211,7 +216,9 @@ def _whole_courts(text: str) -> list[Span]:
 def _designates(text: str, start: int) -> bool:
     if not _ARTICLE_BEFORE.pattern.search(text, 0, start):
         return True
-    return bool(_DESIGNATES.pattern.search(text, 0, start)) and not _NOT_THEIRS.pattern.search(text, max(start - 20, 0), start)
+    return bool(_DESIGNATES.pattern.search(text, 0, start)) and not _NOT_THEIRS.pattern.search(
+        text, max(start - 20, 0), start
+    )
 
 
 def _blanks(text: str, at: int) -> int:
@@ -246,8 +253,8 @@ def _bounds(match: re.Match[str]) -> tuple[date | None, date | None]:
     if groups.get("from"):
         return date(int(groups["from"]), 1, 1), date(int(groups["to"]), 12, 31)
     if since := groups.get("since"):
-        month = FRENCH_MONTHS.get((groups.get("month") or "").lower(), 1)
-        return date(int(since) + match.group().lower().startswith("après"), month, 1), None
+        first = FRENCH_MONTHS.get((groups.get("month") or "").lower(), 1)
+        return date(int(since) + match.group().lower().startswith("après"), first, 1), None
     if before := groups.get("before"):
         return None, date(int(before) - match.group().lower().startswith("avant"), 12, 31)
     year, month = int(groups["year"]), FRENCH_MONTHS.get((groups.get("month") or "").lower())

@@ -125,6 +125,21 @@ class Contents:
         """
         return self._stream_contents(f"document_key IN ({held})", json.dumps(list(places)))
 
+    def with_chunks(self, places: Sequence[int]) -> Iterator[tuple[int, str, list[tuple[int, int, int]]]]:
+        """Stream the documents whose first chunks are at some places, one integer each: see `bm25.encode_place`.
+
+        Each has its place, its text, and first character, end and place of each of its chunks.
+        """
+        texts = f"""
+            SELECT place.value, document_key, content FROM json_each(?) AS place
+            JOIN chunks ON shard = place.value >> 32 AND position = place.value & 4294967295
+            JOIN documents USING (document_key) WHERE {self._present}
+        """  # noqa: S608
+        chunks = "SELECT char_start, char_end, shard << 32 | position FROM chunks WHERE document_key = ?"
+        connection = self._connect()
+        for place, key, content in connection.execute(texts, (json.dumps(list(places)),)):
+            yield place, content, connection.execute(chunks, (key,)).fetchall()
+
     def _stream_contents(self, condition: str, *values: str) -> Iterator[tuple[str, bytes]]:
         # As bytes: decoding takes longer than reading, and most texts are only searched.
         query = f"""
