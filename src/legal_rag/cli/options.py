@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import wraps
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from legal_rag.library.library import Library
     from legal_rag.library.plaid.search import SearchSettings
 
+WITHOUT_INFERRED = "without what was inferred: --no-inferred-filters"
 EXTRACTION = ExtractionSettings()
 VALUES_LISTED = 12  # of a filter
 ALIKE = 0.75  # of two spellings, from which one is suggested for the other
@@ -377,6 +378,16 @@ def write_page(page: Path | None, make: Callable[[], str | bytes]) -> None:
 def note(message: str) -> None:
     """Print a message on stderr, beside the result."""
     click.echo(message, err=True)
+
+
+def note_remarks(remarks: Sequence[str]) -> None:
+    """Print on stderr how a search was read, and how to undo that."""
+    from legal_rag.retriever.search_box import INFERRED
+
+    for remark in remarks:
+        note(remark)
+    if any(remark.startswith(INFERRED) for remark in remarks):
+        note(click.style(WITHOUT_INFERRED, dim=True))
 
 
 def count(n: int, what: str) -> str:

@@ -18,6 +18,7 @@ from legal_rag.cli.options import (
     language_model,
     model_options,
     note,
+    note_remarks,
     page_to_write,
     place_options,
     print_json,
@@ -86,8 +87,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
 
     ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
     results = search_box(retriever, query, k, filters=filters, infer=settings["inferred_filters"], **ranked_by)
-    for remark in results.remarks:
-        note(remark)
+    note_remarks(results.remarks)
     rated = list(zip(results.hits, relevance(results.hits), strict=True))
     if place.as_json:
         print_json([_hit_json(library, hit, rating, results) for hit, rating in rated])
@@ -150,9 +150,9 @@ def _print_structured(
     from legal_rag.retriever.structured import StructuredProvider
 
     if settings["inferred_filters"]:
-        filters, remarks, _ = infer_filters(query, library, filters, in_prose=False)
-        for remark in remarks:
-            note(remark)
+        inferred = infer_filters(query, library, filters, in_prose=False)
+        note_remarks(inferred.remarks)
+        filters = inferred.filters
     provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])
     hits = provider.retrieve(query, k, filters)
     if place.as_json:

@@ -22,6 +22,8 @@ from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 NO_FILTERS = Filters()
+INFERRED = "Filtre déduit de la demande"
+MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
 AROUND_REFERENCES = frozenset(
     "no nos numero numeros pourvoi pourvois arret arrets decision decisions jugement ordonnance affaire aff requete req"
@@ -36,6 +38,7 @@ class Inferred(NamedTuple):
     filters: Filters
     remarks: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()  # of the text, by which the filters were understood
+    named: tuple[str, ...] = ()  # ids of the decisions of a court on a day, where they are few
 
 
 class SearchResults(NamedTuple):
@@ -69,9 +72,11 @@ def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, i
         return Inferred(given, tuple(remarks))
     shown = " ; ".join(_in_french(designated[number]) for number in held)
     one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
-    remarks.insert(0, f"Filtre déduit de la demande : {shown} (--no-inferred-filters le retire).")
+    remarks.insert(0, f"{INFERRED} : {shown}.")
     spans = tuple((designated[number].start, designated[number].end) for number in held)
-    return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans)
+    days = [number for number in held if options[number].date_from == options[number].date_to]
+    named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
+    return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
 
 
 def _in_french(designated: DecisionsOf) -> str:
@@ -229,7 +234,7 @@ def _require_references(
     if wanted is None:
         return _Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
     node = wanted if condition is None else All((condition, wanted))
-    remark = f"Filtre déduit de la demande : cite {shown} (--no-inferred-filters le retire)."
+    remark = f"{INFERRED} : cite {shown}."
     return _Required(node, filters, (remark,))
 
 
