@@ -8,7 +8,7 @@ from legal_rag.library import Library
 from legal_rag.library.filters import Filters
 from legal_rag.library.query_language import parse
 from legal_rag.retriever import Retriever
-from legal_rag.retriever.search_box import best_sentence, outcome_of, relevance, search_box
+from legal_rag.retriever.search_box import best_sentence, outcome_of, relevance, search_typed
 
 
 def decision(doc_id, text, **columns):
@@ -50,7 +50,7 @@ def retriever(tiny_encoder, tmp_path_factory):
 
 
 def typed(retriever, text, **how):
-    return search_box(retriever, text, mode="bm25", **how)
+    return search_typed(retriever, text, mode="bm25", **how)
 
 
 def ids(results):

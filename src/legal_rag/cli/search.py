@@ -83,10 +83,10 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
     if structured:
         _print_structured(place, library, retriever, query, k, filters, settings)
         return
-    from legal_rag.retriever.search_box import outcome_of, relevance, search_box
+    from legal_rag.retriever.search_box import outcome_of, relevance, search_typed
 
     ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
-    results = search_box(retriever, query, k, filters=filters, infer=settings["inferred_filters"], **ranked_by)
+    results = search_typed(retriever, query, k, filters=filters, infer=settings["inferred_filters"], **ranked_by)
     note_remarks(results.remarks)
     rated = list(zip(results.hits, relevance(results.hits), strict=True))
     if place.as_json:

@@ -45,7 +45,7 @@ _UNIT = rf"(?!{BLANK}?(?:\d|[€$%F]|euros?|francs?))"
 _SEPARATOR = r"[-. \u00a0\u202f]?"
 _BARE_NUMBER = Scan(
     rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d{_SEPARATOR}\d\d{_SEPARATOR}\d{{3}})"
-    rf"|(?P<request>\d{{6}}|\d{{10}})){NO_MORE}{_UNIT}"
+    rf"|(?P<request>\d{{6}}|\d{{10}})|(?P<role>\d\d/(?!(?:19|20)\d\d(?!\d))\d{{3,6}})){NO_MORE}{_UNIT}"
 )
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
@@ -100,6 +100,9 @@ def _role(pourvoi: str) -> str:
 
 
 def _kinds_of(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    if match["role"]:
+        yield "rg", _role(match["role"].replace("/", "-"))
+        return
     digits = re.sub(r"\D", "", match["pourvoi"] or match["request"])
     if match["pourvoi"]:
         yield "pourvoi", f"{digits[:2]}-{digits[2:]}"

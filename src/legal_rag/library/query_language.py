@@ -311,8 +311,8 @@ def _statute(typed: str, statutes: Sequence[Statute]) -> Leaf:
             forms.append(_whole(law.number))
         if law.date:
             clauses.append(Clause(names=(f"date:{law.date.isoformat()}",)))
-            first = "1er" if law.date.day == 1 else str(law.date.day)
-            days.append(_form_of(f"{first} {MONTHS[law.date.month - 1]} {law.date.year}"))
+            day, month, year = law.date.day, law.date.month, law.date.year
+            days.append(rf"0?{day}(?:er)?(?: +{_form_of(MONTHS[month - 1])} +|/0?{month}/){year}")
     if not any(letter.isdecimal() for letter in typed):
         clauses.append(Clause(words=typed))
         forms.append(_whole(typed))

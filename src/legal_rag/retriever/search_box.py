@@ -68,12 +68,12 @@ def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, i
         for one, ids in zip(designated, doc_ids, strict=True)
         if not ids
     ]
+    spans = tuple((one.start, one.end) for one in designated)
     if not held:
-        return Inferred(given, tuple(remarks))
+        return Inferred(given, tuple(remarks), spans)
     shown = " ; ".join(_in_french(designated[number]) for number in held)
     one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
     remarks.insert(0, f"{INFERRED} : {shown}.")
-    spans = tuple((designated[number].start, designated[number].end) for number in held)
     days = [number for number in held if options[number].date_from == options[number].date_to]
     named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
     return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
@@ -101,7 +101,7 @@ def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], li
     return doc_ids, [doc_id for doc_id in later if doc_id not in doc_ids]
 
 
-def search_box(
+def search_typed(
     retriever: Retriever,
     text: str,
     k: int = 5,
@@ -140,9 +140,10 @@ def search_box(
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
     words = _without(typed.words, inferred.spans).strip(" ,;:.")
-    condition, filters = typed.condition, inferred.filters
-    if not words:  # a court and a time alone: all its decisions, each once
+    condition, given, filters = typed.condition, filters, inferred.filters
+    if not words and filters != given:  # a court and a time alone: all its decisions, each once
         words, condition, by_document = typed.words, condition or EVERYTHING, True
+    words = words or typed.words
     if infer and not named:
         asked = _require_references(retriever, ParsedQuery(words), condition, filters)
         condition, filters = asked.condition, asked.filters
@@ -198,9 +199,10 @@ def _show_named(
             continue
         counts.append(f"{n} {singular}{'s' * (n > 1)}")
         found = retriever.search(query.text, k, mode=mode, filters=within, by_document=True)
-        above = hits[-1].score - found[0].score if hits else math.inf
+        found.sort(key=lambda hit: doc_ids.index(hit.doc_id))
+        best = hits[0].score if hits else found[0].score
         hits += [
-            hit._replace(rank=len(hits) + place, score=hit.score + min(above - 1.0, 0.0))
+            hit._replace(rank=len(hits) + place, score=best - len(hits) - place + 1)
             for place, hit in enumerate(found, start=1)
         ]
     remark = f"{' et '.join(counts)}." if counts else "Les filtres excluent ce qui est nommé."
