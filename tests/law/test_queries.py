@@ -31,7 +31,13 @@ def test_an_article_is_read_in_any_form(typed, value, code):
     assert [(name.kind, name.value, name.code) for name in find_typed_identifiers(typed)] == [("article", value, code)]
 
 
-@pytest.mark.parametrize("typed", ["12 CP de congés", "réforme en 2008 code du travail", "150000 euros", "1 200 000 €"])
+def test_an_article_without_its_letter_may_be_of_any_part_of_a_code():
+    assert [name.value for name in find_typed_identifiers("1233-4")] == ["L1233-4", "R1233-4", "D1233-4"]
+
+
+@pytest.mark.parametrize(
+    "typed", ["en 12/2018", "12 CP de congés", "réforme en 2008 code du travail", "150000 euros", "1 200 000 €"]
+)
 def test_a_figure_that_counts_something_is_no_reference(typed):
     assert find_typed_identifiers(typed) == []
 
@@ -46,6 +52,7 @@ def test_a_figure_that_counts_something_is_no_reference(typed):
         ("H2217919", {"pourvoi:22-17919", "number:2217919"}),
         ("94-17144", {"pourvoi:94-17144", "rg:94/17144"}),
         ("93-1213", {"number:1993-1213", "cc:1993-1213"}),
+        ("07/2373", {"rg:07/2373"}),
         ("2022004346", {"number:2022004346"}),
     ],
 )
@@ -88,6 +95,16 @@ def year(first, last=None):
         ("cour de cassation depuis 2015", "cour de cassation", date(2015, 1, 1), None),
         ("cour de cassation après 2015", "cour de cassation", date(2016, 1, 1), None),
         ("cour de cassation avant 2015", "cour de cassation", None, date(2014, 12, 31)),
+        ("soc. 2018 faute", "soc.", *year(2018)),
+        ("civ. 3e, 16 nov. 2023", "civ. 3e", date(2023, 11, 16), date(2023, 11, 16)),
+        (
+            "Cour d'appel Aix en Provence janvier 2009",
+            "Cour d'appel Aix en Provence",
+            date(2009, 1, 1),
+            date(2009, 1, 31),
+        ),
+        ("tribunal judiciaire de nanterre 2022", "tribunal judiciaire de nanterre", *year(2022)),
+        ("arrêt du 25 novembre 2020", "", date(2020, 11, 25), date(2020, 11, 25)),
     ],
 )
 def test_a_court_with_a_time_designates_its_decisions_where_it_is_typed(typed, court, first, last):

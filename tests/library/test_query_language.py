@@ -75,6 +75,7 @@ def test_operators_select_documents(library, typed, doc_ids):
         ("faute~2 gr?ve", "faute gr ve", ("~2", "?")),
         ("faute NON (grave OU lourde) ET dol", "faute dol", ()),
         ("CLAUSE DE NON CONCURRENCE", "CLAUSE DE NON CONCURRENCE", ("NON",)),
+        ("CSE ET RATP", "CSE RATP", ()),
         ("a-t-il - enfin - commis 3-4 fautes", "a-t-il - enfin - commis 3-4 fautes", ()),
         ("", "", ()),
     ],

@@ -66,6 +66,14 @@ def test_a_number_alone_gives_its_decision_alone(retriever, text):
     assert results.remarks == ("1 décision.",)
 
 
+def test_an_id_gives_its_document_alone(retriever):
+    assert ids(typed(retriever, "AIX")) == ["AIX"]
+
+
+def test_a_court_and_a_time_alone_give_all_its_decisions_once(retriever):
+    assert ids(typed(retriever, "chambre sociale depuis 2018")) in (["SOC18", "SOC23"], ["SOC23", "SOC18"])
+
+
 def test_rectifications_follow_the_decision(retriever):
     results = typed(retriever, "93-1213")
     assert ids(results) == ["CC", "CCR"]
@@ -76,6 +84,7 @@ def test_rectifications_follow_the_decision(retriever):
 
 def test_a_number_that_no_document_has_gives_those_that_cite_it_or_nothing(retriever):
     assert typed(retriever, "99-99.999").hits == []
+    assert ids(typed(retriever, "16-86.735 OU 93-1213")) == ["SOC18", "CC", "SOC23", "CCR"]
     assert "99-99.999" in typed(retriever, "99-99.999").remarks[0]
 
 

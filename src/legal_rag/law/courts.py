@@ -152,6 +152,7 @@ _CHAMBER = (
 )
 # "Soc., 9 janv. 2018", "2e civ. 5 oct. 2023": where a chamber stands for the Cour de cassation.
 _DATED = rf"(?=(?:_QPC)?_,?_(?:\d{{1,2}}(?:er)?{_A_DAY}|\d{{1,2}}-\d{{1,2}}-\d|\d{{4}}-\d\d-\d\d))"
+_CHAMBERS = Scan(rf"(?<![\w.-]){_CHAMBER}(?!\w)")
 _CHAMBER_ALONE = (
     rf"(?:[1-3](?:re|e|ère|ème)_{_CIVIL}|{_CIVIL}_[1-3]{_DATED}|(?=(?-i:[A-Z]))(?:{_CIVIL}_{_CIVIL_NUMBER}|civ(?:\.|{_DATED})"
     rf"|(?:ch\._)?(?:{_OTHER_CHAMBERS})(?:(?<=\.)|{_DATED})))"
@@ -202,6 +203,11 @@ _SHORT = Led(
 def find_short_courts(text: str) -> list[Span]:
     """Find the courts that a text names by abbreviations, in text order: "Cass. soc.", "CA Paris", "CE,"."""
     return [match.span() for match in _SHORT.finditer(text)]
+
+
+def find_chambers(text: str) -> list[Span]:
+    """Find what may be a chamber of the Cour de cassation where it is known to be one: "soc", "2e civ."."""
+    return [match.span() for match in _CHAMBERS.finditer(text)]
 
 
 # Chambers of a court named just before: what follows a comma there is abbreviated in many ways.

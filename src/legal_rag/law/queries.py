@@ -2,7 +2,7 @@
 
 import re
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
 from typing import NamedTuple
@@ -18,7 +18,14 @@ from legal_rag.law.articles import (
     code_named,
     find_abbreviated_articles,
 )
-from legal_rag.law.courts import TOWNS_OF_APPEAL, find_cited_courts, find_named_courts
+from legal_rag.law.courts import (
+    TOWNS_OF_APPEAL,
+    UNIQUE_COURTS,
+    find_chambers,
+    find_cited_courts,
+    find_named_courts,
+    parse_court,
+)
 from legal_rag.law.decisions import Identifier, find_identifiers
 from legal_rag.law.scanning import BLANK, DASH, NO_MORE, Scan, read_table, spaced
 from legal_rag.law.statutes import Statute, find_statutes
@@ -47,6 +54,7 @@ _BARE_NUMBER = Scan(
     rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d{_SEPARATOR}\d\d{_SEPARATOR}\d{{3}})"
     rf"|(?P<request>\d{{6}}|\d{{10}})|(?P<role>\d\d/(?!(?:19|20)\d\d(?!\d))\d{{3,6}})){NO_MORE}{_UNIT}"
 )
+_ARTICLE_ALONE = re.compile(r"\s*(?:art(?:icle|\.)? ?)?(\d{3,4}(?:-\d{1,3})+)\s*", re.IGNORECASE)
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
 
@@ -83,6 +91,8 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
     articles = {start: Identifier("article", *article) for start, article in find_typed_articles(text).items()}
     names = [articles.pop(name.start, name) if name.kind == "article" else name for name in names]
     names += articles.values()
+    if alone := _ARTICLE_ALONE.fullmatch(text):  # "1233-4" is L. 1233-4, R. 1233-4 or D. 1233-4
+        names += (Identifier("article", f"{letter}{alone[1]}", *alone.span(1)) for letter in "LRD")
     taken = bytearray(len(text))
     for name in names:
         taken[name.start : name.end] = b"\1" * (name.end - name.start)
@@ -129,7 +139,7 @@ def find_typed_statutes(text: str) -> list[Statute]:
 class DecisionsOf(NamedTuple):
     """A court with the time of its decisions, as a text designates them: "chambre sociale en 2018"."""
 
-    court: str  # as written
+    court: str  # as written; empty for "arrêt du 25 novembre 2020"
     first: date | None  # day, included; None for no bound
     last: date | None  # day, included
     start: int  # characters of the text
@@ -152,6 +162,7 @@ def _times() -> list[re.Pattern[str]]:
     return [re.compile(spaced(pattern), re.IGNORECASE) for pattern in _TIMES]
 
 
+_DECIDED = Scan(r"\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?) (?:rendue?s? )?(?:du|le) ")
 _BETWEEN = Scan(r"[\s,(:]*(?:(?:rendue?s? |datée?s? |en date )?(?:du|le|en date du)\s+)?")
 _TIME_FIRST = Scan(r"[\s,):]*(?:(?:de la|de l['’]|du|la|le|par la|par le)\s+)?")
 # In prose a court has an article before it, and may be what a party went to: "saisi le conseil de prud'hommes en 2018".
@@ -175,8 +186,11 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     if len(text) > _LONGEST:
         return []
     days: dict[int, Time] = {day.start: (day.value, day.value, day.end) for day in find_dates(text)}
-    courts = _whole_courts(text if in_prose else _with_capitals(text))
+    courts = _whole_courts(text) if in_prose else _typed_courts(text)
     designated: list[DecisionsOf] = []
+    if not in_prose:
+        decided = [match.end() for match in _DECIDED.pattern.finditer(text)]
+        designated += (DecisionsOf("", *days[end][:2], end, days[end][2]) for end in decided if end in days)
     for start, end in courts:
         if in_prose and not _designates(text, start):
             continue
@@ -189,8 +203,7 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     return designated
 
 
-_TOWN_NAMES = {town.lower(): town for town in (*TOWNS_OF_APPEAL, "Aix")}
-_TOWNS = "|".join(sorted(_TOWN_NAMES, key=len, reverse=True))
+_TOWNS = "|".join(re.sub("-", "[- ]", town) for town in (*TOWNS_OF_APPEAL, "Aix"))
 _SMALL_LETTERS = Scan(rf"(?<![\w-])(?:(?P<town>{_TOWNS})|ca(?= (?:d['’]|de )?(?:{_TOWNS}))|cass(?=[. ]))(?!\w)")
 
 
@@ -199,18 +212,29 @@ def _with_capitals(text: str) -> str:
 
     def capital(match: re.Match[str]) -> str:
         if match["town"]:
-            return _TOWN_NAMES[match["town"].lower()]
+            return match["town"].capitalize()
         return "CA" if match.group().lower() == "ca" else "Cass"
 
     return _SMALL_LETTERS.pattern.sub(capital, text)
 
 
-def _whole_courts(text: str) -> list[Span]:
+_ITS_TOWN = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS}|(?!{_MONTH}|en )[^\W\d_]{{2,}}(?:-\w+)*)(?!\w)")
+
+
+def _typed_courts(text: str) -> list[Span]:
+    text = _with_capitals(text)
+    names = [(span, parse_court(text[slice(*span)])) for span in find_named_courts(text)]
+    townless = [span for span, name in names if name.types - UNIQUE_COURTS and not name.town]
+    towns = ((start, _ITS_TOWN.pattern.match(text, end)) for start, end in townless)
+    with_towns = [(start, town.end()) for start, town in towns if town]
+    return _whole_courts(text, [*find_chambers(text), *with_towns])
+
+
+def _whole_courts(text: str, chambers: Sequence[Span] = ()) -> list[Span]:
     """Return the courts of a text, with their chambers, that do not overlap."""
     courts: list[Span] = []
-    for start, end in sorted(
-        {*find_cited_courts(text), *find_named_courts(text)}, key=lambda span: (span[0], -span[1])
-    ):
+    found = {*find_cited_courts(text), *find_named_courts(text), *chambers}
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
         if not courts or start >= courts[-1][1]:
             courts.append((start, end))
     return courts

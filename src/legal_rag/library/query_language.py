@@ -17,6 +17,7 @@ from legal_rag.library.bm25 import POSITION_BITS, Clause, LexicalIndex
 from legal_rag.library.store import Contents
 
 MOST_READ = 5_000  # documents whose text is read for one phrase or prefix, the best by BM25
+LONGEST_ACRONYM = 5  # letters: "CSE ET RATP" has an operator, "CLAUSE DE NON CONCURRENCE" has none
 FROM_LAW_TO_DATE = 80  # characters
 
 
@@ -65,7 +66,7 @@ class OneOf:
 
 
 Node = Leaf | Not | All | OneOf
-EVERYTHING = Leaf("", (Clause(),))  # holds in every document
+EVERYTHING = Leaf("", (Clause(),))  # holds in every document, without a look-up
 
 
 class TypedQuery(NamedTuple):
@@ -108,7 +109,7 @@ def leaves_of(node: Node | None) -> Iterator[Leaf]:
 class _Token(NamedTuple):
     kind: str  # "ET", "OU", "NON", "-", "(", ")", or "" for a leaf
     text: str = ""
-    leaf: Leaf | None = None
+    leaf: Node | None = None
     is_marked: bool = False  # in quotation marks, or with "*"
 
 
@@ -126,15 +127,15 @@ _FOREIGN = re.compile(
 def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
     tokens: list[_Token] = []
     unread: list[str] = []
-    has_capitals_alone = not any(letter.islower() for letter in text)
+    is_shouted = text.isupper() and any(len(word) > LONGEST_ACRONYM for word in re.findall(r"[^\W\d_]+", text))
     references = references_in(text)
     at = 0
     while match := _TOKEN.search(text, at):
-        reference = next((one for one in references if one[0] <= match.start() < one[1]), None)
+        reference = next((one for one in references if one.start <= match.start() < one.end), None)
         at = match.end()
         if reference and not match["minus"] and not match["quoted"]:
-            start, at, leaf = reference
-            tokens.append(_Token("", text[start:at], leaf))
+            at = reference.end
+            tokens.append(_Token("", text[reference.start : at], reference.node))
         elif match["quoted"]:
             if phrase := match["quoted"][1:-1].strip():
                 tokens.append(_Token("", phrase, _phrase(phrase), is_marked=True))
@@ -145,9 +146,9 @@ def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
         elif match["sign"]:
             unread.append(match["sign"])
         elif (word := match["word"]) in _OPERATORS:
-            if has_capitals_alone:
+            if is_shouted:
                 unread.append(word)
-            tokens.append(_Token("" if has_capitals_alone else _OPERATORS[word], word if has_capitals_alone else ""))
+            tokens.append(_Token("", word) if is_shouted else _Token(_OPERATORS[word]))
         else:
             unread += (sign.group() for sign in _FOREIGN.finditer(f" {word}"))
             if plain := _FOREIGN.sub(" ", f" {word}").strip():
@@ -281,18 +282,38 @@ def _prefix(text: str) -> Leaf:
     return Leaf(f"{text}*", (clause,), rf"(?<!\w){_form_of(text)}\w*")
 
 
-def references_in(text: str) -> list[tuple[int, int, Leaf]]:
-    """Return the decisions, articles and statutes that a text names, each as one leaf, with their spans."""
+class Reference(NamedTuple):
+    """A decision, an article or a statute that a text names, as a condition."""
+
+    start: int  # characters
+    end: int
+    shown: str
+    node: Node
+
+
+def references_in(text: str) -> list[Reference]:
+    """Return the decisions, articles and statutes that a text names, in order."""
     query = ParsedQuery(text)
-    spans: dict[tuple[int, int], list[str]] = {}
+    keys: dict[Span, list[str]] = {}
     for name, key in query.keyed_identifiers:
-        spans.setdefault((name.start, name.end), []).append(key)
-    shown = {(name.start, name.end): _shown(name, text) for name in query.identifiers}
-    leaves = [(*span, Leaf(shown[span], tuple(Clause(names=(key,)) for key in keys))) for span, keys in spans.items()]
-    statutes: dict[tuple[int, int], list[Statute]] = {}
+        keys.setdefault((name.start, name.end), []).append(key)
+    statutes: dict[Span, list[Statute]] = {}
     for statute in query.statutes:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
-    return sorted([*leaves, *((*span, _statute(text[slice(*span)], laws)) for span, laws in statutes.items())])
+    shown = {(name.start, name.end): _shown(name, text) for name in query.identifiers}
+    references = [
+        Reference(*span, shown[span], _named_by(text[slice(*span)], shown[span], of)) for span, of in keys.items()
+    ]
+    references += (
+        Reference(*span, text[slice(*span)], _statute(text[slice(*span)], of)) for span, of in statutes.items()
+    )
+    return sorted(references, key=lambda reference: reference.start)
+
+
+def _named_by(typed: str, shown: str, keys: Sequence[str]) -> Node:
+    named = Leaf(shown, tuple(Clause(names=(key,)) for key in keys))
+    # "85-677" has the form of a decision's number, and may be a statute's.
+    return OneOf((named, _phrase(typed))) if any(key.startswith("cc:") for key in keys) else named
 
 
 def _shown(name: Identifier, text: str) -> str:
@@ -373,7 +394,9 @@ class _Lookup:
     def _leaf(self, leaf: Leaf, within: set[int] | None) -> TextMatches:
         if leaf.pattern is None:
             found = self._lexical.having(leaf.clauses)
-            return TextMatches(set(found.documents), found.passages, found.passages)
+            own = self._contents.bearing([name for clause in leaf.clauses for name in clause.names])
+            named = found.passages | own
+            return TextMatches({*found.documents, *own.values()}, named, named)
         documents: set[int] = set()
         passages: dict[int, int] = {}
         is_complete = True

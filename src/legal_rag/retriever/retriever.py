@@ -21,7 +21,7 @@ from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.filters import Filters as Filters
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import PlaidShards, SearchSettings, Shards
-from legal_rag.library.query_language import Node, TextMatches, find_matches, split_places
+from legal_rag.library.query_language import EVERYTHING, Node, TextMatches, find_matches, split_places
 from legal_rag.library.store import Place, StoredChunk
 from legal_rag.retriever.ranking import (
     Mode,
@@ -248,12 +248,14 @@ class Retriever:
         mode = self._ranker.checked(mode)
         questions = self._questions(queries, mode)
         subsets: Subsets | None = self.corpus.positions(filters) if filters else None
-        if condition is not None:
+        if condition == EVERYTHING or (filters and filters.doc_ids is not None):  # those that share no word come last
+            questions = [question._replace(tiers=[*question.tiers, subsets or []]) for question in questions]
+        if condition not in (None, EVERYTHING):
             n_shards, matches = len(self.corpus.manifest["shards"]), self.matches(condition)
             best = split_places(matches.best or (), n_shards)
             held = split_places(matches.any, n_shards)
             subsets = held if subsets is None else intersection(held, subsets)
-            questions = [question._replace(tiers=[best], facts=None) for question in questions]
+            questions = [question._replace(tiers=[*question.tiers, best], facts=None) for question in questions]
         n_ranked = k * 4 if by_document or diverse else k
         answers = []
         for question, ranked in zip(questions, self._ranker.rank(questions, n_ranked, mode, subsets), strict=True):

@@ -60,7 +60,9 @@ def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, i
     designated = find_decisions_of(text, in_prose=in_prose)
     if not designated or given.juridiction or given.formation or given.date_from or given.date_to:
         return Inferred(given)
-    options = [replace(given, juridiction=one.court, date_from=one.first, date_to=one.last) for one in designated]
+    options = [
+        replace(given, juridiction=one.court or None, date_from=one.first, date_to=one.last) for one in designated
+    ]
     doc_ids = [library.ids(option) for option in options]
     held = [number for number, ids in enumerate(doc_ids) if ids]
     remarks = [
@@ -87,7 +89,7 @@ def _in_french(designated: DecisionsOf) -> str:
         time = f"du {first} au {last}"
     else:
         time = f"depuis le {first}" if first else f"jusqu'au {last}"
-    return f"{designated.court}, {time}"
+    return f"{designated.court or 'décisions'}, {time}"
 
 
 def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], list[str]]:
@@ -128,6 +130,8 @@ def search_typed(
         ValueError: As `Retriever.search`; if only exclusions are typed.
     """
     library, query = retriever.corpus, ParsedQuery(text)
+    if (doc_id := text.strip()) in library:
+        return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
     named, rectifying = named_documents(query, library)
     is_alone = _is_reference_alone(query)
     if named and is_alone:
@@ -141,8 +145,9 @@ def search_typed(
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
     words = _without(typed.words, inferred.spans).strip(" ,;:.")
     condition, given, filters = typed.condition, filters, inferred.filters
-    if not words and filters != given:  # a court and a time alone: all its decisions, each once
-        words, condition, by_document = typed.words, condition or EVERYTHING, True
+    is_filter_alone = not words and filters != given
+    if is_filter_alone:  # a court and a time alone: all its decisions, each once
+        words, by_document = typed.words, True
     words = words or typed.words
     if infer and not named:
         asked = _require_references(retriever, ParsedQuery(words), condition, filters)
@@ -155,8 +160,9 @@ def search_typed(
         return SearchResults([], tuple(remarks), filters, query, condition)
     if condition is not None and not matches.is_complete:
         remarks.append("Les textes les plus proches ont été lus, pas tous : d'autres peuvent répondre.")
+    wanted = EVERYTHING if is_filter_alone and condition is None else condition
     hits = retriever.search(
-        words, k, mode=mode, filters=filters, condition=condition, by_document=by_document, diverse=diverse
+        words, k, mode=mode, filters=filters, condition=wanted, by_document=by_document, diverse=diverse
     )
     return SearchResults(hits, tuple(remarks), filters, ParsedQuery(words), condition)
 
@@ -191,7 +197,8 @@ def _show_named(
     """Give what the text names alone, each document once, those that rectify it last."""
     hits: list[SearchHit] = []
     counts = []
-    kind = "article" if all(name.kind == "article" for name in query.identifiers) else "décision"
+    is_article = query.identifiers and all(name.kind == "article" for name in query.identifiers)
+    kind = "article" if is_article else "décision"
     for doc_ids, singular in zip(named, (kind, "rectification"), strict=True):
         within = replace(filters, doc_ids=tuple(doc_ids))
         n = len(retriever.corpus.ids(within)) if doc_ids else 0
@@ -200,7 +207,7 @@ def _show_named(
         counts.append(f"{n} {singular}{'s' * (n > 1)}")
         found = retriever.search(query.text, k, mode=mode, filters=within, by_document=True)
         found.sort(key=lambda hit: doc_ids.index(hit.doc_id))
-        best = hits[0].score if hits else found[0].score
+        best = next((hit.score for hit in (*hits, *found)), 0.0)
         hits += [
             hit._replace(rank=len(hits) + place, score=best - len(hits) - place + 1)
             for place, hit in enumerate(found, start=1)
@@ -221,15 +228,13 @@ def _require_references(
 ) -> _Required:
     """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
     asked = {leaf.shown for leaf in leaves_of(condition)}
-    leaves = [leaf for _, _, leaf in references_in(query.text) if leaf.shown not in asked]
-    if not leaves:
+    references = [reference for reference in references_in(query.text) if reference.shown not in asked]
+    if not references:
         return _Required(condition, filters)
-    shown = ", ".join(leaf.shown for leaf in leaves)
-    wanted = next(
-        (node for node in (All(tuple(leaves)), OneOf(tuple(leaves))) if retriever.matches(node).documents), None
-    )
+    shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
+    wanted = next((node for node in (All(nodes), OneOf(nodes)) if retriever.matches(node).documents), None)
     articles = [name for name in query.identifiers if name.kind == "article" and name.code]
-    if wanted and len(leaves) == len(articles) == 1 and filters.article is None:
+    if wanted and len(references) == len(articles) == 1 and filters.article is None:
         exact = replace(filters, article=f"article {articles[0].value} du {articles[0].code}")
         if retriever.corpus.ids(exact):
             filters = exact
