@@ -3,13 +3,14 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from legal_rag.base.text import key_of, read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
+from legal_rag.extraction.regulations import AskedRule, asked_rule, rule_of, weak_topics
 from legal_rag.law import find_amounts, find_dates
 from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS
 from legal_rag.law.keys import NO_CODE, ParsedQuery, all_reference_keys, candidate_keys, candidate_keys_of_number
@@ -49,6 +50,12 @@ MAX_NAME_WORDS = 6  # words of a party's name
 MAX_LOOKED_UP = 1500  # documents looked up by the words of a question, rarest first
 DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered per batch; read in full
 LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
+TOPIC = "#"  # prefix of the index's words for topics of rules
+RULES_READ = 50  # rules of a document that share topics with the question
+# Weights in a rule's likeness to a question: of a word against a topic; of what only its headings say against its text.
+OF_WORD, OF_SECTION = 0.3, 0.6
+# Factors of a rule of another type than the question asks for; without the measure it asks for; for each further topic.
+OTHER_TYPE, UNMEASURED, UNASKED = 0.7, 0.77, 0.9
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
 ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
 COURTS, CASE_WORDS = COURT_WORDS.union(COURT_ACRONYMS, _LISTS["courts"]), frozenset(_LISTS["case_words"])
@@ -109,10 +116,16 @@ def search_words(text: str) -> tuple[str, ...]:
 
 
 def search_words_of(entity: Entity) -> tuple[str, ...]:
-    """Return the search words of an entity: of its class, its attributes and its text."""
+    """Return the search words of an entity: of its class, its attributes and its text; of a rule its topics too."""
     name = entity["extraction_class"]
     label = classes.LABELS.get(name, name)
-    return search_words(" ".join([label, *entity["attributes"].values(), entity["extraction_text"]]))
+    written = " ".join([label, *entity["attributes"].values(), entity["extraction_text"]])
+    rule = rule_of(entity) if name in classes.REGULATION else None
+    return search_words(written) + tuple(sorted(map(_topic_word, rule.topics | rule.topics_above)) if rule else ())
+
+
+def _topic_word(topic: str) -> str:
+    return f"{TOPIC}{topic}"
 
 
 def singular(word: str) -> str:
@@ -256,21 +269,28 @@ def entities_like(
 
     Looks up the question's words; reads at most `DOCUMENTS_READ` documents, whatever the size of the Library.
     """
-    words = search_words(ParsedQuery.of(question).text)
+    text = ParsedQuery.of(question).text
+    words = search_words(text)
     if not words or not store.has_words:
         return []
-    counts = {word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in words}
-    n_documents = store.count_worded()
+    asked, n_documents = asked_rule(text), store.count_worded()
+    counts = {
+        word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in (*words, *map(_topic_word, asked.topics))
+    }
     weights = {word: math.log((n_documents + 1) / max(count, 0.5)) + 0.1 for word, count in counts.items()}
+    likeness = _Likeness({word: weights[word] for word in words}, asked, {w: weights[w] for w in counts if counts[w]})
+    if not likeness.topics:
+        counts = {word: counts[word] for word in words}
     places_like, missed = _weigh_places(counts, weights, store)
-    least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(weights.values()) - missed
+    least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(likeness.words.values()) - missed
+    most_places = RULES_READ if likeness.topics else DOCUMENTS_READ
     hits = []
     for doc_id, content_hash, places in _documents_like(places_like, least, store, passing):
         entities = store.entities_of(doc_id, content_hash) or []
-        for entity in (entities[place] for place in places if place < len(entities)):
-            score = _likeness(entity, weights)
+        for entity in (entities[place] for place in places[:most_places] if place < len(entities)):
+            score = likeness.of(entity)
             hits += [FoundEntity(doc_id, entity, score)] if score >= LEAST_SCORE else []
-    return sorted(hits, key=lambda hit: (-hit.score, len(hit.entity["extraction_text"]), hit.doc_id))[:most]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.entity["char_start"]))[:most]
 
 
 def _weigh_places(
@@ -293,7 +313,7 @@ def _weigh_places(
 def _documents_like(
     places_like: Mapping[int, Mapping[int, float]], least: float, store: "ExtractionStore", passing: Passing
 ) -> Iterator[tuple[str, str, list[int]]]:
-    """Yield the documents to read: id, content hash, places of the best entities above `least`."""
+    """Yield the documents to read: id, content hash, places of its entities, best first."""
     weights = {key: max(places.values()) for key, places in places_like.items()}
     best = sorted((key for key in weights if weights[key] >= least), key=lambda key: (-weights[key], key))
     n_read = 0
@@ -304,19 +324,52 @@ def _documents_like(
             if ids.get(key) in hashes and n_read < DOCUMENTS_READ:
                 n_read += 1
                 places = sorted(places_like[key], key=lambda place: (-places_like[key][place], place))
-                yield ids[key], hashes[ids[key]], places[:DOCUMENTS_READ]
+                yield ids[key], hashes[ids[key]], places
         if n_read == DOCUMENTS_READ:
             return
 
 
-def _likeness(entity: Entity, weights: Mapping[str, float]) -> float:
-    """Score an entity against a question's words, in [0, 1]; 0 if it shares fewer than `LEAST_WORDS` of several."""
-    shared = weights.keys() & set(search_words_of(entity))
-    if len(shared) < min(LEAST_WORDS, len(weights)):
-        return 0.0
-    values = (set(search_words(value)) for value in entity["attributes"].values())
-    named = NAMED_ATTRIBUTE if any(value and value <= weights.keys() for value in values) else 1.0
-    return min(1.0, named * sum(weights[word] for word in shared) / sum(weights.values()))
+class _Likeness:
+    """Scores entities against a question."""
+
+    def __init__(self, words: Mapping[str, float], asked: AskedRule, held: Mapping[str, float]) -> None:
+        """Take the weights of a question's words, what it asks of a regulation, and what entities have of both."""
+        self.words, self.asked = words, asked
+        self.topics = {topic: held[word] for topic in asked.topics if (word := _topic_word(topic)) in held}
+        self.held_words = {word: OF_WORD * weight for word, weight in words.items() if word in held}
+
+    def of(self, entity: Entity) -> float:
+        """Score an entity in [0, 1]: a rule by what it is about, where the question names a topic; else by words."""
+        if self.topics and entity["extraction_class"] in classes.REGULATION:
+            return self._of_rule(entity)
+        return self._of_words(entity)
+
+    def _of_words(self, entity: Entity) -> float:
+        shared = self.words.keys() & set(search_words_of(entity))
+        if len(shared) < min(LEAST_WORDS, len(self.words)):
+            return 0.0
+        values = (set(search_words(value)) for value in entity["attributes"].values())
+        named = NAMED_ATTRIBUTE if any(value and value <= self.words.keys() for value in values) else 1.0
+        return min(1.0, named * sum(self.words[word] for word in shared) / sum(self.words.values()))
+
+    def _of_rule(self, entity: Entity) -> float:
+        rule, asked = rule_of(entity), self.asked
+        if self.topics.keys().isdisjoint(rule.topics | rule.topics_above):
+            return 0.0
+        words, words_above = search_words(rule.text), search_words(rule.above)
+        shared = _share(self.topics, rule.topics, rule.topics_above) + _share(self.held_words, words, words_above)
+        factor = UNASKED ** len(rule.topics - asked.topics - weak_topics())
+        if asked.key and rule.key != asked.key:
+            factor *= OTHER_TYPE
+        if asked.measure and not rule.states(asked.measure):
+            factor *= UNMEASURED
+        return factor * shared / (sum(self.topics.values()) + sum(self.held_words.values()))
+
+
+def _share(weights: Mapping[str, float], of_text: Container[str], of_section: Container[str]) -> float:
+    """Sum the weights of what a rule's text has, and a part of those of what its headings alone have."""
+    has = (1.0 if name in of_text else OF_SECTION * (name in of_section) for name in weights)
+    return math.fsum(part * weight for part, weight in zip(has, weights.values(), strict=True))
 
 
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:
