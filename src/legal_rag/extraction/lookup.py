@@ -51,9 +51,10 @@ MAX_LOOKED_UP = 1500  # documents looked up by the words of a question, rarest f
 DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered per batch; read in full
 LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
 TOPIC = "#"  # prefix of the index's words for topics of rules
+MAX_SHARING_TOPIC = 500  # documents; a topic of more does not choose among them
 RULES_READ = 50  # rules of a document that share topics with the question
 # Weights in a rule's likeness to a question: of a word against a topic; of what only its headings say against its text.
-OF_WORD, OF_SECTION = 0.3, 0.6
+OF_WORD, OF_SECTION = 0.4, 0.6
 # Factors of a rule of another type than the question asks for; without the measure it asks for; for each further topic.
 OTHER_TYPE, UNMEASURED, UNASKED = 0.7, 0.77, 0.9
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
@@ -279,8 +280,8 @@ def entities_like(
     }
     weights = {word: math.log((n_documents + 1) / max(count, 0.5)) + 0.1 for word, count in counts.items()}
     likeness = _Likeness({word: weights[word] for word in words}, asked, {w: weights[w] for w in counts if counts[w]})
-    if not likeness.topics:
-        counts = {word: counts[word] for word in words}
+    shared = {word for topic in likeness.topics if counts[word := _topic_word(topic)] <= MAX_SHARING_TOPIC}
+    counts = {word: count for word, count in counts.items() if word in shared or word in likeness.words}
     places_like, missed = _weigh_places(counts, weights, store)
     least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(likeness.words.values()) - missed
     most_places = RULES_READ if likeness.topics else DOCUMENTS_READ
@@ -335,7 +336,8 @@ class _Likeness:
     def __init__(self, words: Mapping[str, float], asked: AskedRule, held: Mapping[str, float]) -> None:
         """Take the weights of a question's words, what it asks of a regulation, and what entities have of both."""
         self.words, self.asked = words, asked
-        self.topics = {topic: held[word] for topic in asked.topics if (word := _topic_word(topic)) in held}
+        named = asked.topics - weak_topics()
+        self.topics = {topic: held[word] for topic in named if (word := _topic_word(topic)) in held}
         self.held_words = {word: OF_WORD * weight for word, weight in words.items() if word in held}
 
     def of(self, entity: Entity) -> float:
@@ -348,7 +350,7 @@ class _Likeness:
         shared = self.words.keys() & set(search_words_of(entity))
         if len(shared) < min(LEAST_WORDS, len(self.words)):
             return 0.0
-        values = (set(search_words(value)) for value in entity["attributes"].values())
+        values = (set(search_words(value)) for name, value in entity["attributes"].items() if name != "section")
         named = NAMED_ATTRIBUTE if any(value and value <= self.words.keys() for value in values) else 1.0
         return min(1.0, named * sum(self.words[word] for word in shared) / sum(self.words.values()))
 

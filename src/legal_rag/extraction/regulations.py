@@ -240,7 +240,7 @@ def _iter_rules(reading: Reading) -> Iterator[_Rule]:
             topics |= before[1]
         before = end, topics
         values = _Values(text, (start, end), durations[first_duration:at_duration], amounts[first_amount:at_amount])
-        if not values.measures and not _RULES.search(key_of(text[start:end])):
+        if not (values.measures or (topics & _strong_topics() and _RULES.search(key_of(text[start:end])))):
             continue
         titles = list(dict.fromkeys(filter(None, [*sections.at(start), heading])))
         above = topics_of(" . ".join([title, *titles]))
