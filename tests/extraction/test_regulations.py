@@ -163,6 +163,8 @@ def test_a_rule_without_a_subject_has_that_of_its_heading_and_no_other_sections(
         ("Combien d'heures par semaine travaille-t-on ?", "working_time", "hours"),
         ("Combien puis-je emprunter ?", "loan", "amount"),
         ("Combien de jours pour un décès ?", "special_leave", "days"),
+        ("Quel préavis pour une démission ?", "notice_period", "notice"),
+        ("Quand poser ses vacances ?", "leave_request", "date"),
         ("Qui préside le comité ?", "", None),
         ("", "", None),
     ],

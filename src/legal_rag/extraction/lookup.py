@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from legal_rag.base.text import key_of, read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
-from legal_rag.extraction.regulations import AskedRule, asked_rule, rule_of, weak_topics
+from legal_rag.extraction.regulations import AskedRule, Rule, asked_rule, narrowing_topics, rule_of, weak_topics
 from legal_rag.law import find_amounts, find_dates
 from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS
 from legal_rag.law.keys import NO_CODE, ParsedQuery, all_reference_keys, candidate_keys, candidate_keys_of_number
@@ -53,8 +53,10 @@ LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
 TOPIC = "#"  # prefix of the index's words for topics of rules
 MAX_SHARING_TOPIC = 500  # documents; a topic of more does not choose among them
 RULES_READ = 50  # rules of a document that share topics with the question
-# Weights in a rule's likeness to a question: of a word against a topic; of what only its headings say against its text.
-OF_WORD, OF_SECTION = 0.4, 0.6
+# Weights in a rule's likeness to a question, against a topic in its text: of a rare word, one that names a
+# topic, a weak topic, its headings.
+OF_WORD, OF_NAMING, OF_WEAK, OF_HEADING = 0.5, 0.25, 0.4, 0.75
+STEM_CHARS = 6  # by which words of rules are compared: "compte", "comptée"
 # Factors of a rule of another type than the question asks for; without the measure it asks for; for each further topic.
 OTHER_TYPE, UNMEASURED, UNASKED = 0.7, 0.77, 0.9
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
@@ -275,22 +277,24 @@ def entities_like(
     if not words or not store.has_words:
         return []
     asked, n_documents = asked_rule(text), store.count_worded()
-    counts = {
-        word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in (*words, *map(_topic_word, asked.topics))
-    }
-    weights = {word: math.log((n_documents + 1) / max(count, 0.5)) + 0.1 for word, count in counts.items()}
-    likeness = _Likeness({word: weights[word] for word in words}, asked, {w: weights[w] for w in counts if counts[w]})
-    shared = {word for topic in likeness.topics if counts[word := _topic_word(topic)] <= MAX_SHARING_TOPIC}
-    counts = {word: count for word, count in counts.items() if word in shared or word in likeness.words}
-    places_like, missed = _weigh_places(counts, weights, store)
-    least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(likeness.words.values()) - missed
-    most_places = RULES_READ if likeness.topics else DOCUMENTS_READ
-    hits = []
+    topics = {_topic_word(topic): topic for topic in asked.topics - weak_topics()}
+    counts = {word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in (*words, *topics)}
+    topics = {word: topic for word, topic in topics.items() if counts[word]}
+    of_words = {word: math.log((n_documents + 1) / max(counts[word], 0.5)) + 0.1 for word in words}
+    of_topics = {word: math.log((n_documents + 1) / counts[word]) + 0.1 for word in topics}
+    places_like, missed = _weigh_places(
+        {word: count for word, count in counts.items() if word in of_words or 0 < count <= MAX_SHARING_TOPIC},
+        of_words | of_topics,
+        store,
+    )
+    least = 0.0 if topics else LEAST_SCORE / NAMED_ATTRIBUTE * sum(of_words.values()) - missed
+    entities = []
     for doc_id, content_hash, places in _documents_like(places_like, least, store, passing):
-        entities = store.entities_of(doc_id, content_hash) or []
-        for entity in (entities[place] for place in places[:most_places] if place < len(entities)):
-            score = likeness.of(entity)
-            hits += [FoundEntity(doc_id, entity, score)] if score >= LEAST_SCORE else []
+        held = store.entities_of(doc_id, content_hash) or []
+        most_places = RULES_READ if topics else DOCUMENTS_READ
+        entities += [(doc_id, held[place]) for place in places[:most_places] if place < len(held)]
+    scores = _scores([entity for _, entity in entities], of_words, asked if topics else None)
+    hits = [FoundEntity(*entity, score) for entity, score in zip(entities, scores, strict=True) if score >= LEAST_SCORE]
     return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.entity["char_start"]))[:most]
 
 
@@ -330,48 +334,59 @@ def _documents_like(
             return
 
 
-class _Likeness:
-    """Scores entities against a question."""
+def _scores(entities: Sequence[Entity], weights: Mapping[str, float], asked: AskedRule | None) -> list[float]:
+    """Score entities against a question in [0, 1]: rules by what they are about, where it names that; else by words."""
+    if asked is None:
+        return [_likeness(entity, weights) for entity in entities]
+    rules = {
+        at: rule_of(entity) for at, entity in enumerate(entities) if entity["extraction_class"] in classes.REGULATION
+    }
+    of_rules = dict(zip(rules, _rule_scores(list(rules.values()), _stems(weights), asked), strict=True))
+    return [of_rules[at] if at in of_rules else _likeness(entity, weights) for at, entity in enumerate(entities)]
 
-    def __init__(self, words: Mapping[str, float], asked: AskedRule, held: Mapping[str, float]) -> None:
-        """Take the weights of a question's words, what it asks of a regulation, and what entities have of both."""
-        self.words, self.asked = words, asked
-        named = asked.topics - weak_topics()
-        self.topics = {topic: held[word] for topic in named if (word := _topic_word(topic)) in held}
-        self.held_words = {word: OF_WORD * weight for word, weight in words.items() if word in held}
 
-    def of(self, entity: Entity) -> float:
-        """Score an entity in [0, 1]: a rule by what it is about, where the question names a topic; else by words."""
-        if self.topics and entity["extraction_class"] in classes.REGULATION:
-            return self._of_rule(entity)
-        return self._of_words(entity)
+def _likeness(entity: Entity, weights: Mapping[str, float]) -> float:
+    """Score an entity by the question's words; 0 if it shares fewer than `LEAST_WORDS` of several."""
+    shared = weights.keys() & set(search_words_of(entity))
+    if len(shared) < min(LEAST_WORDS, len(weights)):
+        return 0.0
+    values = (set(search_words(value)) for name, value in entity["attributes"].items() if name != "section")
+    named = NAMED_ATTRIBUTE if any(value and value <= weights.keys() for value in values) else 1.0
+    return min(1.0, named * sum(weights[word] for word in shared) / sum(weights.values()))
 
-    def _of_words(self, entity: Entity) -> float:
-        shared = self.words.keys() & set(search_words_of(entity))
-        if len(shared) < min(LEAST_WORDS, len(self.words)):
-            return 0.0
-        values = (set(search_words(value)) for name, value in entity["attributes"].items() if name != "section")
-        named = NAMED_ATTRIBUTE if any(value and value <= self.words.keys() for value in values) else 1.0
-        return min(1.0, named * sum(self.words[word] for word in shared) / sum(self.words.values()))
 
-    def _of_rule(self, entity: Entity) -> float:
-        rule, asked = rule_of(entity), self.asked
-        if self.topics.keys().isdisjoint(rule.topics | rule.topics_above):
-            return 0.0
-        words, words_above = search_words(rule.text), search_words(rule.above)
-        shared = _share(self.topics, rule.topics, rule.topics_above) + _share(self.held_words, words, words_above)
-        factor = UNASKED ** len(rule.topics - asked.topics - weak_topics())
+def _rule_scores(rules: Sequence[Rule], words: frozenset[str], asked: AskedRule) -> list[float]:
+    """Score rules by topics and by words, rare among them, which count less; words that none has say nothing."""
+    stems = [(_stems(search_words(rule.text)), _stems(search_words(rule.above))) for rule in rules]
+    counts = Counter(word for own, above in stems for word in words & (own | above))
+    weights = {word: 1 - math.log(count) / math.log(len(rules) + 1) for word, count in counts.items()}
+    further = _stems(search_words(asked.rest))
+    weights = {word: (OF_WORD if word in further else OF_NAMING) * weight for word, weight in weights.items()}
+    topics = {topic: OF_WEAK if topic in weak_topics() else 1.0 for topic in asked.topics}
+    strong = topics.keys() - weak_topics()
+    whole = math.fsum(topics.values()) + math.fsum(weights.values())
+    scores = []
+    for rule, (own, above) in zip(rules, stems, strict=True):
+        shared = _share(topics, rule.topics, rule.topics_above) + _share(weights, own, above)
+        factor = UNASKED ** len(rule.topics & narrowing_topics() - asked.topics)
         if asked.key and rule.key != asked.key:
             factor *= OTHER_TYPE
         if asked.measure and not rule.states(asked.measure):
             factor *= UNMEASURED
-        return factor * shared / (sum(self.topics.values()) + sum(self.held_words.values()))
+        is_on_topic = not strong.isdisjoint(rule.topics | rule.topics_above)
+        scores.append(is_on_topic * factor * shared / whole)
+    return scores
 
 
-def _share(weights: Mapping[str, float], of_text: Container[str], of_section: Container[str]) -> float:
+def _share(weights: Mapping[str, float], of_text: Container[str], above: Container[str]) -> float:
     """Sum the weights of what a rule's text has, and a part of those of what its headings alone have."""
-    has = (1.0 if name in of_text else OF_SECTION * (name in of_section) for name in weights)
-    return math.fsum(part * weight for part, weight in zip(has, weights.values(), strict=True))
+    return math.fsum(
+        weight * (1.0 if name in of_text else OF_HEADING * (name in above)) for name, weight in weights.items()
+    )
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(word[:STEM_CHARS] for word in words)
 
 
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -14,8 +15,9 @@ from legal_rag.extraction.entities import Entity, rule_entity
 from legal_rag.law import LegalAmount, LegalDuration, Reading, read
 from legal_rag.law.sentences import without_blanks
 from legal_rag.law.tree import TreeNode, walk
+from legal_rag.law.words import FULL_MONTHS
 
-Measure = Literal["days", "hours", "duration", "amount", "clock", "weekday"]
+Measure = Literal["days", "hours", "duration", "amount", "clock", "weekday", "date", "notice"]
 
 SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list without its punctuation
 HEADING_CHARS = 120
@@ -37,7 +39,14 @@ _STATED: dict[str, Measure] = {
     "start": "clock",
     "days": "weekday",
     "condition": "duration",
-    "notice": "duration",
+    "notice": "notice",
+    "date": "date",
+}
+# What states a measure too.
+_ALSO: dict[Measure, tuple[Measure, ...]] = {
+    "duration": ("days", "hours"),
+    "notice": ("duration", "days", "hours"),
+    "date": ("notice", "duration", "days"),
 }
 _CLOCK = r"(?:[01]?\d|2[0-4])[ \u00a0]?(?:h(?:eures?)?|:)(?:[ \u00a0]?[0-5]\d)?(?!\w)"
 # A time of day has minutes, or follows a preposition; "8 h 30 par jour" is a duration.
@@ -57,9 +66,11 @@ _TENURE = re.compile(
     r"[ ](?:effectifs?[ ])?(?:de[ ]|d['’]|dans[ ]l['’])"
     r"(?:travail|présence|ancienneté|services?|contrat|activité|entreprise|maison|emploi)(?!\w)"
 )
+_LEAST = r"(?:(?:au |du )?(?:moins|plus)(?:[ ]de|[ ]d['’])?[ ])?(?:les[ ])?"
 _CONDITION_LEAD = re.compile(
-    r"(?:(?<!\w)(?:après|depuis|tous les|chaque|au bout de|à partir de|au-delà de|dès)[ ](?:au moins[ ])?(?:les[ ])?"
-    r"|ancienneté[^.;:,]{0,30}[ ])$",
+    r"(?:(?<!\w)(?:après|depuis|tous les|chaque|au bout de|à partir d(?:e|['’])|au-delà d(?:e|['’])|dès|ayant|comptant"
+    rf"|travaillant|justifi(?:e|ant|ent)[ ]d(?:e|['’])|compte(?:nt)?|totalis(?:e|ant)|dépass(?:e|ant|ent))[ ]?{_LEAST}"
+    rf"|ancienneté[^.;:,]{{0,30}}[ ]|(?<!\w)(?:moins|plus)[ ]d(?:e|['’])[ ]?)$",
     re.IGNORECASE,
 )
 _NOTICE_TAIL = re.compile(r"[ ](?:à l['’]avance|avant|au moins avant|plus tôt)(?!\w)")
@@ -70,6 +81,9 @@ _PAY_STATUS = re.compile(
     r"|(?:avec[ ])?maintien[^,;.()]{0,20}[ ]salaire|sans (?:perte|réduction|retenue) de (?:salaire|rémunération)",
     re.IGNORECASE,
 )
+_YEARLY = re.compile(
+    rf"(?<!\w)(?:1er|\d{{1,2}})[ \u00a0](?:{'|'.join(FULL_MONTHS)})(?!\w)(?![ ]\d{{4}})", re.IGNORECASE
+)
 _PRORATED = re.compile(r"(?:calculée?s?[ ])?(?:au prorata|proportionn\w+|en proportion)[^,;.]*", re.IGNORECASE)
 # What a sentence without a figure must say to be a rule: what is due, allowed, counted or forbidden.
 _RULES = re.compile(
@@ -78,10 +92,19 @@ _RULES = re.compile(
     r"|reserve|ouvert)\w*"
     r"|entre(?:nt)? dans (?:le calcul|la duree)|acquier(?:t|ent)|acqui(?:s|ses?|erir)|compte(?:nt)? (?:pour|comme|dans)"
     r"|prorata|beneficie\w*|(?:a|ont) droit|ouvre(?:nt)? droit|droit a|prend\w* en charge|rembours\w+|perd(?:u|us|ent)?"
-    r"|aucun\w*|il n est pas|n est pas|ne sont pas)(?!\w)"
+    r"|donne\w*|pou(?:vez|rrez)|devez|aucun\w*|il n est pas|n est pas|ne sont pas|sont perdu\w*)(?!\w)"
+    r"|^(?:\d+ )*\w{2,}ez(?!\w)"
 )
 _NOT_SAID = ("rule_type", "section", "mechanism", "value", "unit", "currency")  # attributes that repeat, or name
+# Figures of an example set nothing.
+_EXAMPLE = re.compile(r"[\W_]*(?:(?:par )?exemples?|ex\.)(?!\w)", re.IGNORECASE)
+# What begins with one speaks of the sentence before it, also across a line.
+_REFERRING = re.compile(
+    r"(?:[\d.]+[ ]|[-–•*][ ])?(?:elles?|ils?|celles?-ci|ceux-ci|celui-ci|cet?|cette|ces)(?!\w)", re.IGNORECASE
+)
+_ITEM = re.compile(r"[-–—•*]|\d+[.)°]|[a-z]\)")
 _CLAUSE = ",;:(\t\n"
+_ROW = ":\t"  # what is behind one is due under what is before
 
 
 class RuleType(NamedTuple):
@@ -117,6 +140,7 @@ class AskedRule(NamedTuple):
     topics: frozenset[str]
     key: str  # of the type of rules that it asks for; empty if unknown
     measure: Measure | None  # that the answer states
+    rest: str  # its words that name no topic, folded
 
 
 class Rule(NamedTuple):
@@ -130,8 +154,8 @@ class Rule(NamedTuple):
     measures: frozenset[Measure]
 
     def states(self, measure: Measure) -> bool:
-        """Whether it states a measure; days and hours are durations."""
-        return measure in self.measures or (measure == "duration" and not self.measures.isdisjoint(("days", "hours")))
+        """Whether it states a measure; days and hours are durations, and a duration may be that of a notice."""
+        return not self.measures.isdisjoint((measure, *_ALSO.get(measure, ())))
 
 
 @cache
@@ -161,6 +185,7 @@ def topics_of(text: str) -> frozenset[str]:
 def asked_rule(question: str) -> AskedRule:
     """Read what a question asks of a regulation: topics, type of rule, measure of the answer."""
     words, topics = key_of(question), topics_of(question)
+    rest = _topics().sub(" ", words)
     measure = next((name for name, pattern in _asked_measures() if pattern.search(words)), None)
     for rule_type in rule_types():
         is_answer = measure != "amount" or rule_type.asked == "amount"
@@ -170,8 +195,8 @@ def asked_rule(question: str) -> AskedRule:
             and rule_type.fits(topics, [measure or rule_type.states or rule_type.asked])
         ):
             bare = measure is None and re.search(r"(?<!\w)combien(?!\w)", words)
-            return AskedRule(topics, rule_type.key, rule_type.asked if bare else measure)
-    return AskedRule(topics, "", measure)
+            return AskedRule(topics, rule_type.key, rule_type.asked if bare else measure, rest)
+    return AskedRule(topics, "", measure, rest)
 
 
 def rule_of(entity: Entity) -> Rule:
@@ -209,7 +234,7 @@ def find_rules(text: str | Reading) -> list[Entity]:
     """Find the rules of a regulation: sentences on a known topic that set a figure, or allow, count or forbid.
 
     A sentence without a topic takes those of the one before it on its line, else those of its headings. What follows a
-    rule on its line, is of its type and sets no figure of its own belongs to it.
+    rule, is of its type and sets no figure of its own belongs to it, items of lists apart.
     """
     reading = read(text)
     return [_entity(reading.text, rule) for rule in _joined(reading.text, _iter_rules(reading))]
@@ -222,32 +247,46 @@ def _entity(text: str, rule: _Rule) -> Entity:
 
 def _iter_rules(reading: Reading) -> Iterator[_Rule]:
     text, sections = reading.text, _Titles(reading.tree)
-    durations, amounts = list(reading.durations), list(reading.amounts)
+    durations, amounts, limits = list(reading.durations), list(reading.amounts), deque(reading.time_limits)
     title = heading = ""
     before: tuple[int, frozenset[str]] = (0, frozenset())  # end and topics of the previous sentence
     at_duration = at_amount = 0
     for start, end in without_blanks(text, reading.sentences):
         if _is_heading(text, start, end):
             heading = text[start:end]
-            title = title or heading
+            title, before = title or heading, (end, frozenset())
             continue
         first_duration, at_duration = at_duration, _first_from(durations, at_duration, end)
         first_amount, at_amount = at_amount, _first_from(amounts, at_amount, end)
         if end - start > SENTENCE_CHARS:
             continue
+        if _EXAMPLE.match(text, start, end):
+            continue
         topics = topics_of(text[start:end])
-        if "\n" not in text[before[0] : start] and not topics & _strong_topics():
+        refers = "\n" not in text[before[0] : start] or _REFERRING.match(text, start, end)
+        if refers and not topics & _strong_topics():
             topics |= before[1]
         before = end, topics
-        values = _Values(text, (start, end), durations[first_duration:at_duration], amounts[first_amount:at_amount])
-        if not (values.measures or (topics & _strong_topics() and _RULES.search(key_of(text[start:end])))):
-            continue
+        while limits and limits[0][1] <= start:
+            limits.popleft()
+        values = _Values(
+            text, (start, end), durations[first_duration:at_duration], amounts[first_amount:at_amount], limits
+        )
         titles = list(dict.fromkeys(filter(None, [*sections.at(start), heading])))
         above = topics_of(" . ".join([title, *titles]))
+        if not values.measures and not _says_rule(text[start:end], topics, above):
+            continue
         rule_type = _type_of(topics, above, values.measures)
         if rule_type is not None:
             section = {"section": " > ".join(titles)} if titles else {}
             yield _Rule((start, end), topics, rule_type, bool(values.measures), values.attributes(rule_type) | section)
+
+
+def _says_rule(text: str, topics: frozenset[str], above: frozenset[str]) -> bool:
+    """Whether a sentence without a figure is a rule: it links topics, or allows, counts, forbids something."""
+    if any(kind.all and kind.any & topics and kind.fits(topics | above, ()) for kind in rule_types()):
+        return True
+    return bool(topics & _strong_topics() and _RULES.search(key_of(text)))
 
 
 def _type_of(topics: frozenset[str], above: frozenset[str], measures: Sequence[Measure]) -> RuleType | None:
@@ -261,7 +300,7 @@ def _type_of(topics: frozenset[str], above: frozenset[str], measures: Sequence[M
 
 
 def _joined(text: str, rules: Iterable[_Rule]) -> Iterator[_Rule]:
-    """Join what continues a rule on its line to it, as its mechanism."""
+    """Join what continues a rule to it, as its mechanism."""
     last: _Rule | None = None
     for rule in rules:
         if last is not None and _continues(text, last, rule):
@@ -281,16 +320,23 @@ def _joined(text: str, rules: Iterable[_Rule]) -> Iterator[_Rule]:
 
 
 def _continues(text: str, last: _Rule, rule: _Rule) -> bool:
+    """Whether a rule goes on with the one before it: of its type, without a figure, behind it and no item of a list."""
     is_same = last.type is rule.type and rule.span[1] - last.span[0] <= SENTENCE_CHARS
-    is_clock = rule.type.key == "working_hours"
-    return is_same and (is_clock or not rule.has_value) and not text[last.span[1] : rule.span[0]].strip(" \t")
+    between = text[last.span[1] : rule.span[0]]
+    is_next = not between.strip() and not ("\n" in between and _ITEM.match(text, rule.span[0]))
+    return is_same and is_next and (rule.type.key == "working_hours" or not rule.has_value)
 
 
 class _Values:
     """What a sentence sets, and under which condition."""
 
     def __init__(
-        self, text: str, span: Span, durations: Sequence[LegalDuration], amounts: Sequence[LegalAmount]
+        self,
+        text: str,
+        span: Span,
+        durations: Sequence[LegalDuration],
+        amounts: Sequence[LegalAmount],
+        limits: Sequence[Span],
     ) -> None:
         self.text, self.span, self.amounts = text, span, [amount for amount in amounts if amount.start >= span[0]]
         start, end = span
@@ -299,16 +345,23 @@ class _Values:
         self.late = [time for time in self.clock if _LATE.search(text, start, time[0])]
         days = _WEEKDAYS.search(text, start, end)
         self.weekdays = days.span() if days else None
+        self.date = _YEARLY.search(text, start, end)
         self.set, self.conditions, self.notice, self.of_pay = (list[LegalDuration]() for _ in range(4))
-        for duration in durations:
-            if duration.start >= start and not any(first <= duration.start < last for first, last in times):
-                self._kind(duration).append(duration)
+        inside = [duration for duration in durations if duration.start >= start]
+        inside = [each for each in inside if not any(first <= each.start < last for first, last in times)]
+        row = max((text.find(sign, start, end) for sign in _ROW), default=-1)
+        figures = [duration.start for duration in inside] + [amount.start for amount in self.amounts]
+        has_due = any(figure > row for figure in figures)
+        for duration in inside:
+            before = duration.start < row and (has_due or duration.unit in ("mois", "an"))
+            (self.conditions if before else self._kind(duration, limits)).append(duration)
 
-    def _kind(self, duration: LegalDuration) -> list[LegalDuration]:
+    def _kind(self, duration: LegalDuration, limits: Sequence[Span]) -> list[LegalDuration]:
         text, (start, end) = self.text, self.span
         if _OF_PAY.match(text, duration.end, end):
             return self.of_pay
-        if _NOTICE_TAIL.match(text, duration.end, end):
+        is_limit = any(first <= duration.start and duration.end <= last for first, last in limits)
+        if is_limit or _NOTICE_TAIL.match(text, duration.end, end):
             return self.notice
         is_condition = _TENURE.match(text, duration.end, end) or _CONDITION_LEAD.search(text, start, duration.start)
         return self.conditions if is_condition else self.set
@@ -318,10 +371,12 @@ class _Values:
         """Measures of what is set; a condition or a notice alone counts as a duration."""
         measures: list[Measure] = [_MEASURES.get(duration.unit, "duration") for duration in self.set]
         stated: tuple[tuple[Measure, object], ...] = (
-            ("duration", self.conditions or self.notice),
+            ("duration", self.conditions),
+            ("notice", self.notice),
             ("amount", self.amounts or self.of_pay or _SHARE.search(self.text, *self.span)),
             ("clock", self.clock),
             ("weekday", self.weekdays),
+            ("date", self.date),
         )
         return measures + [measure for measure, value in stated if value]
 
@@ -331,13 +386,16 @@ class _Values:
 
     def _pairs(self, rule_type: RuleType) -> Iterator[tuple[str, str]]:
         text, (start, end) = self.text, self.span
-        for duration in self.set[:1]:
+        yearly = [each for each in self.set if (each.each or self._each(each.end)) == "an"]
+        main = (yearly or self.set)[:1]
+        for duration in main:
             yield "duration", text[duration.start : duration.end]
             yield "value", f"{duration.value.normalize():f}"
             yield "unit", duration.unit
             if each := duration.each or self._each(duration.end):
                 yield "period", each
-        monthly = next((each for each in self.set[1:] if self._each(each.end) == "mois"), None)
+        others = (each for each in self.set if each not in main)
+        monthly = next((each for each in others if (each.each or self._each(each.end)) == "mois"), None)
         if monthly is not None and rule_type.asked == "days":
             yield "monthly_equivalent", text[monthly.start : monthly.end]
         for amount in self.amounts[:1]:
@@ -356,6 +414,8 @@ class _Values:
                 yield name, text[slice(*time)]
         if self.weekdays:
             yield "days", text[slice(*self.weekdays)]
+        if self.date:
+            yield "date", self.date.group()
         if self.conditions:
             yield "condition", self._clause_around(self.conditions[0])
         if self.notice:
@@ -370,12 +430,15 @@ class _Values:
         return {"année": "an"}.get(rate["each"], rate["each"]) if rate else ""
 
     def _clause_around(self, duration: LegalDuration) -> str:
-        start, end = self.span
-        first = max((self.text.rfind(sign, start, duration.start) + 1 for sign in _CLAUSE), default=start) or start
-        last = min(
-            (at for sign in _CLAUSE + ").\n" if (at := self.text.find(sign, duration.end, end)) >= 0), default=end
-        )
-        return self.text[first:last].strip(" -–—•*.")
+        """Return the clause of a condition; of a sentence without commas, what leads to the duration and follows it."""
+        text, (start, end) = self.text, self.span
+        first = max(start, *(text.rfind(sign, start, duration.start) + 1 for sign in _CLAUSE))
+        ends = (text.find(sign, duration.end, end) for sign in f"{_CLAUSE}).")
+        last = min((at for at in ends if at >= 0), default=end)
+        if first == start and last >= end - 1:
+            lead, tail = _CONDITION_LEAD.search(text, start, duration.start), _TENURE.match(text, duration.end, end)
+            first, last = lead.start() if lead else duration.start, tail.end() if tail else duration.end
+        return text[first:last].strip(" -–—•*.")
 
 
 def _is_heading(text: str, start: int, end: int) -> bool:
@@ -421,6 +484,12 @@ def _strong_topics() -> frozenset[str]:
 def weak_topics() -> frozenset[str]:
     """Return the topics of types that yield to others: most rules speak of what is paid."""
     return frozenset[str]().union(*(kind.any for kind in rule_types() if kind.weak))
+
+
+@cache
+def narrowing_topics() -> frozenset[str]:
+    """Return the topics that narrow a rule to a case, such as a marriage."""
+    return frozenset(_tables()["topics"]) - weak_topics() - frozenset(_tables()["wide"])
 
 
 @cache
