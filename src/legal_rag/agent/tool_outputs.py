@@ -3,13 +3,13 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from legal_rag.agent.pieces import Pieces, without_names
-from legal_rag.base.text import storable
+from legal_rag.base.text import Span, storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import Window
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
@@ -31,6 +31,7 @@ FIELD_CHARS = 250  # shown of a column above passages
 MAX_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
+PARAGRAPH_CHARS = 80  # of a paragraph that is a piece of its own
 MAX_EDGES = 30  # in one list
 CENTRE = "*"  # the node that a list of edges is around
 MAX_THOUGHT_CHARS = 3000  # kept of a thought
@@ -181,6 +182,26 @@ def window_text(document: Document, window: Window, pieces: Pieces, spoken: Sequ
             said = next((part.said for part in spoken if part.char_start <= first < part.char_end), None)
             lines.append(pieces.show(document, first, last, speaker_told(said) if said else ""))
     return "\n".join(lines)
+
+
+def paragraphs_in(content: str, start: int, end: int) -> list[Span]:
+    """Return the lines of a span that are not blank, a short one with the next: a heading is no passage."""
+    spans, begun = list[Span](), -1
+    for first, last in without_blanks(content, _lines_in(content, start, end)):
+        begun = first if begun < 0 else begun
+        if last - begun >= PARAGRAPH_CHARS or last >= end:
+            spans.append((begun, last))
+            begun = -1
+    if begun >= 0:
+        spans.append((begun, end))
+    return spans
+
+
+def _lines_in(content: str, start: int, end: int) -> Iterator[Span]:
+    while start < end:
+        stop = content.find("\n", start, end) + 1 or end
+        yield start, stop
+        start = stop
 
 
 def speaker_told(paragraph: Paragraph) -> str:
