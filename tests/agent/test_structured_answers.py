@@ -81,7 +81,7 @@ def test_a_model_reads_the_outlines_and_answers_from_the_section_it_named_in_two
     def script(prompt, attempt):
         if "[[ ## plans ## ]]" in prompt:
             return name_section(prompt, "Vêtements")
-        piece, text = re.search(r"\[(P\d+)\] [^\n]*(Le port du casque[^\n]*)", prompt).groups()
+        piece, text = re.search(r"\[(P\d+)\] (Le port du casque[^\n]*)", prompt).groups()
         return answer(f"« {text} » [{piece}]")
 
     prediction, server = ask(library, bundled, "Que faut-il porter sur la tête ?", script, structured=True)

@@ -31,7 +31,7 @@ FIELD_CHARS = 250  # shown of a column above passages
 MAX_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
-PARAGRAPH_CHARS = 80  # of a paragraph that is a piece of its own
+HEADING_CHARS = 100  # of a line that may be a heading
 MAX_EDGES = 30  # in one list
 CENTRE = "*"  # the node that a list of edges is around
 MAX_THOUGHT_CHARS = 3000  # kept of a thought
@@ -185,16 +185,14 @@ def window_text(document: Document, window: Window, pieces: Pieces, spoken: Sequ
 
 
 def paragraphs_in(content: str, start: int, end: int) -> list[Span]:
-    """Return the lines of a span that are not blank, a short one with the next: a heading is no passage."""
-    spans, begun = list[Span](), -1
-    for first, last in without_blanks(content, _lines_in(content, start, end)):
-        begun = first if begun < 0 else begun
-        if last - begun >= PARAGRAPH_CHARS or last >= end:
-            spans.append((begun, last))
-            begun = -1
-    if begun >= 0:
-        spans.append((begun, end))
-    return spans
+    """Return the lines of a span that are not blank, without headings: short ones with neither a stop nor a tab."""
+    lines = without_blanks(content, _lines_in(content, start, end))
+    told = [
+        (first, last)
+        for first, last in lines
+        if last - first > HEADING_CHARS or content[last - 1] in ".;:!?…»)" or "\t" in content[first:last]
+    ]
+    return told or lines
 
 
 def _lines_in(content: str, start: int, end: int) -> Iterator[Span]:
