@@ -106,7 +106,7 @@ def test_a_model_that_names_no_section_is_shown_the_rules(library, bundled, repl
 
 
 def test_the_outlines_hold_sentences_of_sections_that_nobody_summarised(library, bundled):
-    prediction, server = ask(library, bundled, "Que sert la cantine ?", lambda *_: Reply("[]"), structured=True)
+    _, server = ask(library, bundled, "Que sert la cantine ?", lambda *_: Reply("[]"), structured=True)
     plans = server.prompts[0].rpartition("[[ ## plans ## ]]")[2]
     assert re.search(r"\d{4} Article 3 – Vêtements : Le port du casque est obligatoire", plans)
 

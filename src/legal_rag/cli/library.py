@@ -389,7 +389,7 @@ def rebuild_command(
     parts = _parts_to_rebuild(only, trees_from, extract_only=extract_only, index_only=index_only)
     if summaries and "trees" not in parts:
         raise click.UsageError("--summaries goes with the part trees")
-    settings = extraction_settings(options)
+    settings = extraction_settings(options, place)
     library = place.open()
     model = _build_summary_model(options, checked=not dry_run) if summaries else None
     plan = plan_rebuild(library, parts, settings, force=force)
@@ -525,7 +525,7 @@ def extract_command(source: str | None, output: str | None, view: bool, place: P
     from legal_rag.indexer.config import IndexConfig
     from legal_rag.indexer.entities import extract_library, extract_source
 
-    settings = extraction_settings(options)
+    settings = extraction_settings(options, place if source is None else None)
     if source is not None:
         cfg = IndexConfig(source=source, **read_options(options))
         report = extract_source(cfg, settings, output or DEFAULT_OUTPUT)
