@@ -13,14 +13,14 @@ from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.instructions import instructions_of
 from legal_rag.agent.prediction import (
     NOT_FRENCH,
-    ONLY_SUPPORTED,
+    PARAPHRASE,
     UNCITED,
     Prediction,
     Status,
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags
+from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags, without_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.base.text import fold_text
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
@@ -29,9 +29,11 @@ from legal_rag.corpus.files import is_french_answer
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.graph.answers import add_answer
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
+from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.llm import Budget, BudgetExceededError, Completion, ModelError, UsageTracker, is_asked
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
+from legal_rag.retriever.search_box import NO_FILTERS
 
 if TYPE_CHECKING:
     import dspy
@@ -56,6 +58,10 @@ PROVE_IT = (
     "Votre réponse n'est pas prouvée par les passages qu'elle indique. Recopiez dans answer, mot pour mot, la phrase"
     f" d'un passage qui répond à la question : {ANSWER_FORM}."
 )
+QUOTE_IT = (
+    "Votre réponse n'emploie pas les mots des passages qu'elle indique. Récrivez-la en y citant, mot pour mot entre"
+    f" « », ceux qui la prouvent : {ANSWER_FORM}."
+)
 WRITE_IN_FRENCH = f"Votre réponse n'était pas en français. Récrivez-la entièrement en français : {ANSWER_FORM}."
 
 
@@ -74,6 +80,8 @@ def build_agent(
     extra_tools: Sequence[ToolFactory] = (),
     search_k: int = SEARCH_K,
     tools: Sequence[str] | None = None,
+    filters: Filters = NO_FILTERS,
+    infer_filters: bool = True,
     single_pass_extraction_enabled: bool | None = DEFAULT_TAGS.single_pass_extraction_enabled,
     extraction_confidence_threshold: float = DEFAULT_TAGS.extraction_confidence_threshold,
     **lm_settings: Any,
@@ -94,6 +102,8 @@ def build_agent(
         search_k: Passages that a search gives, unless the model asks for another number.
         tools: Names of the tools that the model has beside searching and reading; None is all of them for a context of
             `LARGE_WINDOW` tokens or one of unknown size, and none for a smaller one.
+        filters: Restrict all searches to documents that pass them.
+        infer_filters: Read a court with a time in a question as filters too: "la chambre sociale en 2018".
 
     Raises:
         ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, the
@@ -104,7 +114,7 @@ def build_agent(
         extraction_confidence_threshold=extraction_confidence_threshold,
     )
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
-    evidence = EvidenceAgent(retriever, match_words=match_words)
+    evidence = EvidenceAgent(retriever, match_words=match_words, filters=filters, infer_filters=infer_filters)
     if lm is None and is_asked(api_key, api_base, model):
         from legal_rag.llm import build_language_model
 
@@ -189,7 +199,8 @@ class LegalReActAgent(Agent):
 
         calls = ModelCalls(self.lm, self._budget)
         react = self.react
-        tools = self._build_tools(log, calls.tracker, is_roomy=react.with_options)
+        filters = self._evidence.filters_for(query, log)
+        tools = self._build_tools(log, calls.tracker, filters, is_roomy=react.with_options)
         failure: Status
         try:
             work = yield from react.steps(query.text, calls, log, tools)
@@ -214,35 +225,59 @@ class LegalReActAgent(Agent):
         )
 
     def _build_tools(
-        self, log: EventLog, tracker: UsageTracker | None = None, *, is_roomy: bool
+        self,
+        log: EventLog,
+        tracker: UsageTracker | None = None,
+        filters: Filters = NO_FILTERS,
+        *,
+        is_roomy: bool,
     ) -> list[Callable[..., str]]:
         """Return the tools for one answer: searching and reading, and others by name or where there is room."""
         read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
-        tools = self._all_tools(log, tracker, read_chars)
+        tools = self._all_tools(log, tracker, read_chars, filters)
         if self._tool_names is None and is_roomy:
             return tools
         return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
 
     def _all_tools(
-        self, log: EventLog, tracker: UsageTracker | None = None, read_chars: int = READ_CHARS
+        self,
+        log: EventLog,
+        tracker: UsageTracker | None = None,
+        read_chars: int = READ_CHARS,
+        filters: Filters = NO_FILTERS,
     ) -> list[Callable[..., str]]:
         """Return the tools that write to a log; extra ones are charged to its tracker."""
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
-        own = build_tools(self._retriever.corpus, self._retriever, log, self._search_k, read_chars)
+        own = build_tools(
+            self._retriever.corpus,
+            self._retriever,
+            log,
+            self._search_k,
+            read_chars,
+            filters,
+            infer=self._evidence.infers,
+        )
         return [*own, *filter(None, extra)]
 
     def _write(
         self, question: str, react: "LegalReAct", work: "Work", calls: "ModelCalls", log: EventLog
     ) -> "_Written":
-        """Have the answer written and checked, and rewritten once for each kind of problem."""
+        """Have the answer written and checked, and rewritten once for each kind of problem; the best one counts."""
         written = self._checked(react.draft(question, work, calls, log.pieces), react, log)
         requests: list[str] = []
         while (request := _request_for(written, question)) and request not in requests:
             requests.append(request)
-            again = self._checked(react.draft(question, work, calls, log.pieces, request), react, log)
+            try:
+                again = self._checked(react.draft(question, work, calls, log.pieces, request), react, log)
+            except (BudgetExceededError, ModelError):
+                if request == QUOTE_IT:  # it was asked for more than it needs
+                    return written
+                raise
             usage = written.draft.usage.plus(again.draft.usage)
-            draft = again.draft._replace(usage=usage, seconds=written.draft.seconds + again.draft.seconds)
-            written = again._replace(draft=draft)
+            seconds = written.draft.seconds + again.draft.seconds
+            if request == QUOTE_IT and _request_for(again, question):
+                return written._replace(draft=written.draft._replace(usage=usage, seconds=seconds))
+            written = again._replace(draft=again.draft._replace(usage=usage, seconds=seconds))
         if request == WRITE_AGAIN and work.last_thought:
             from legal_rag.agent.react import Draft
 
@@ -281,7 +316,7 @@ class LegalReActAgent(Agent):
     def _finish(
         self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", written: "_Written"
     ) -> Steps[Prediction]:
-        """Accept the answer if one of its citations holds, or if it abstains within the steps."""
+        """Accept the answer if one of its citations stands, or if it abstains within the steps."""
         draft, answer = written.draft, written.answer
         log.checked(answer, written.check_seconds)
         yield
@@ -289,14 +324,16 @@ class LegalReActAgent(Agent):
         exhausted = BudgetExceededError("steps", budget) if work.out_of_steps else None
         beyond = budget.exceeded(usage)
         stopped = exhausted or (BudgetExceededError(beyond, budget, usage) if beyond else None)
-        holds = any(citation.holds for citation in answer.citations)
-        if not holds and exhausted:
+        stands = answer.stands and not answer.abstained
+        if not stands and exhausted:
             raise exhausted
-        if not holds and not answer.abstained:
-            raise ModelError("unreadable", reason=ONLY_SUPPORTED if "supported" in answer.counts else UNCITED)
+        if not stands and not answer.abstained:
+            raise ModelError("unreadable", reason=UNCITED)
         shortened = SHORTENED if work.trajectory.is_shortened else ""
-        notice = notice_of(answer, stopped.notice if stopped else "", CUT_OFF if draft.cut_off else "", shortened)
-        if not holds:  # what the model adds to its abstention cites nothing: it is not shown
+        paraphrase = PARAPHRASE if stands and not answer.holds else ""
+        cut_off = CUT_OFF if draft.cut_off else ""
+        notice = notice_of(answer, stopped.notice if stopped else "", cut_off, shortened, paraphrase)
+        if not stands:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)
         log.answered("react", query.text, answer, draft.seconds, draft.usage)
         yield
@@ -305,7 +342,7 @@ class LegalReActAgent(Agent):
             answer,
             self._retriever.corpus,
             mode="agent",
-            status="exhausted" if exhausted else "answered" if holds else "abstained",
+            status="exhausted" if exhausted else "answered" if stands else "abstained",
             notice=notice,
             usage=calls.tracker.usage,
             query=query,
@@ -333,8 +370,10 @@ def _request_for(written: _Written, question: str) -> str:
     text, answer = written.draft.text, written.answer
     if not text.strip():
         return WRITE_AGAIN
-    if not is_french_answer(text):
+    if not is_french_answer(without_tags(text)):
         return WRITE_IN_FRENCH
     if fold_text(question).strip(" ?") in fold_text(text) and text.rstrip().endswith("?"):
         return ANSWER_IT
-    return "" if answer.abstained or any(citation.holds for citation in answer.citations) else PROVE_IT
+    if answer.abstained or answer.holds:
+        return ""
+    return QUOTE_IT if answer.stands else PROVE_IT
