@@ -28,7 +28,7 @@ from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters, named_documents
+from legal_rag.retriever.search_box import NO_FILTERS, Inferred, inferred_filters, named_documents
 
 logger = logging.getLogger(__name__)
 
@@ -84,10 +84,10 @@ class EvidenceAgent(Agent):
     ) -> None:
         """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search.
 
-        `infer_filters` reads a court with a time in a question as filters too, which the notice says.
+        `inferred_filters` reads a court with a time in a question as filters too, which the notice says.
         """
         super().__init__(retriever)
-        self._filters, self._match_words, self.infers = filters, match_words, infer_filters
+        self._filters, self._match_words, self.infers_filters = filters, match_words, infer_filters
 
     def steps(
         self,
@@ -165,9 +165,9 @@ class EvidenceAgent(Agent):
         return inferred.filters
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:
-        if not self.infers:
+        if not self.infers_filters:
             return Inferred(self._filters)
-        return infer_filters(query.text, self._retriever.corpus, self._filters)
+        return inferred_filters(query.text, self._retriever.corpus, self._filters)
 
     @cached_property
     def _background(self) -> Background:

@@ -18,6 +18,8 @@ from legal_rag.library.store import Contents
 
 MOST_READ = 5_000  # documents whose text is read for one phrase or prefix, the best by BM25
 LONGEST_ACRONYM = 5  # letters: "CSE ET RATP" has an operator, "CLAUSE DE NON CONCURRENCE" has none
+LONGEST_TYPED = 1000  # characters
+MOST_NESTED = 20  # brackets, one within the other
 FROM_LAW_TO_DATE = 80  # characters
 
 
@@ -81,8 +83,11 @@ def parse(text: str) -> TypedQuery:
     """Parse what is typed into a search box.
 
     A phrase, "mot*" and "-mot" are conditions; words beside them only rank. Where ET, OU or NON is, in capitals in a
-    text that is not, every word is a condition; ET, also between words without operator, binds more closely than OU.
+    text that is not, every word is a condition; ET, also between words without operator, binds more closely than OU. A
+    longer text than `LONGEST_TYPED` is not typed: it has no operators.
     """
+    if len(text) > LONGEST_TYPED:
+        return TypedQuery(text)
     tokens, unread = _read_tokens(normalized(text))
     has_operators = any(token.kind in ("ET", "OU", "NON") for token in tokens)
     words = " ".join(token.text for token in _without_excluded(tokens))
@@ -217,14 +222,23 @@ class _Parser:
         return _joined(All, nodes)
 
     def _single(self) -> Node | None:
+        is_excluded = False
+        while self._kind in ("NON", "-"):
+            is_excluded = not is_excluded
+            sign = self._kind
+            self._at += 1
+            if self._kind in ("ET", "OU", ")", None):
+                self.unread.append(sign)
+                return None
+        node = self._plain()
+        return Not(node) if node and is_excluded else node
+
+    def _plain(self) -> Node | None:
         token = self._tokens[self._at]
         self._at += 1
-        if token.kind in ("NON", "-"):
-            if self._kind in ("ET", "OU", ")", None):
-                self.unread.append(token.kind)
-                return None
-            node = self._single()
-            return Not(node) if node else None
+        if token.kind == "(" and self._open == MOST_NESTED:
+            self.unread.append("(")
+            return None
         if token.kind == "(":
             self._open += 1
             node = self._one_of()
