@@ -76,8 +76,8 @@ def build_tools(
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
     A search that does not say how many passages it wants gets `search_k`; at most `read_chars` characters of a document
-    are read at once. Searches keep to `filters`, and `infer_filters` reads more from their words. Where there is a knowledge
-    graph, a tool asks it.
+    are read at once. Searches keep to `filters`, and `infer_filters` reads more from their words. Where there is a
+    knowledge graph, a tool asks it.
     """
     tools = _Tools(
         corpus,
