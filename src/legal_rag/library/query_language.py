@@ -123,9 +123,10 @@ _TOKEN = re.compile(
     r"(?P<minus>(?<![^\s(])[-−](?=[^\s\d-]))|(?P<quoted>«[^«»]*»|“[^“”]*”|\"[^\"]*\")|(?P<bracket>[()])"
     r"|(?P<prefix>[^\W_](?:[\w'’-]*\w)?)\*(?!\w)|(?P<word>[^\s()\"«»“”]+)|(?P<sign>[\"«»“”])"
 )
-# What other search languages have: proximity, weights, signs within words.
+# What other search languages have: proximity, weights, signs within words, fields.
 _FOREIGN = re.compile(
-    r"[&|]+|\+(?=\w)|[~^][\d.]*|[*?$](?=\w)|(?<=\w)\*+|\b(?:PROX|PRES|NEAR|ADJ)(?:/?\d+)?\b|(?<=\s)/\d+\b"
+    r"[&|]+|\+(?=\w)|[~^][\d.]*|[*?$](?=\w)|(?<=\w)\*+|\b(?:PROX|PRES|NEAR|ADJ)(?:/?\d+)?\b|(?<=\s)[Ww]?/\d+\b"
+    r"|\b(?:titre|title|texte|text|juridiction|formation|date|num[ée]ro|solution):(?=\w)"
 )
 
 
@@ -142,7 +143,9 @@ def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
             at = reference.end
             tokens.append(_Token("", text[reference.start : at], reference.node))
         elif match["quoted"]:
-            if phrase := match["quoted"][1:-1].strip():
+            phrase, n = re.subn(r"[*?]+(?!\w)", "", match["quoted"][1:-1].strip())
+            unread += ["*"] if n else []
+            if phrase:
                 tokens.append(_Token("", phrase, _phrase(phrase), is_marked=True))
         elif match["prefix"]:
             tokens.append(_Token("", match["prefix"], _prefix(match["prefix"]), is_marked=True))
@@ -332,7 +335,11 @@ def _named_by(typed: str, shown: str, keys: Sequence[str]) -> Node:
 
 def _shown(name: Identifier, text: str) -> str:
     written = text[name.start : name.end]
-    return f"l'article {name.value}{f' du {name.code}' if name.code else ''}" if name.kind == "article" else written
+    if name.kind != "article":
+        return written
+    return f"l'article {name.value}" + f"{' du ' if name.code.startswith('code') else ', '}{name.code}" * bool(
+        name.code
+    )
 
 
 def _statute(typed: str, statutes: Sequence[Statute]) -> Leaf:
