@@ -152,7 +152,7 @@ def search_typed(
         words, by_document = typed.words, True
     words = words or typed.words
     if infer_filters and not named:
-        asked = _require_references(retriever, ParsedQuery(words), condition, filters)
+        asked = require_references(retriever, ParsedQuery(words), condition, filters)
         condition, filters = asked.condition, asked.filters
         remarks += asked.remarks
         if is_alone and asked.found_none:
@@ -218,21 +218,21 @@ def _show_named(
     return SearchResults(hits[:k], (remark,), filters, query, None)
 
 
-class _Required(NamedTuple):
+class Required(NamedTuple):
+    """What references add to a search, and what is said of it in French."""
+
     condition: Node | None
     filters: Filters
     remarks: tuple[str, ...] = ()
     found_none: bool = False
 
 
-def _require_references(
-    retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters
-) -> _Required:
+def require_references(retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters) -> Required:
     """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
     asked = {leaf.shown for leaf in leaves_of(condition)}
     references = [reference for reference in references_in(query.text) if reference.shown not in asked]
     if not references:
-        return _Required(condition, filters)
+        return Required(condition, filters)
     shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
     wanted = next((node for node in (All(nodes), OneOf(nodes)) if retriever.matches(node).documents), None)
     articles = [name for name in query.identifiers if name.kind == "article" and name.code]
@@ -241,10 +241,10 @@ def _require_references(
         if retriever.corpus.ids(exact):
             filters = exact
     if wanted is None:
-        return _Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
+        return Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
     node = wanted if condition is None else All((condition, wanted))
     remark = f"{INFERRED} : cite {shown}."
-    return _Required(node, filters, (remark,))
+    return Required(node, filters, (remark,))
 
 
 def relevance(hits: Sequence[SearchHit]) -> list[int]:
