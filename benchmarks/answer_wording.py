@@ -69,6 +69,47 @@ SYNONYMS = [
     (r"\bafin de\b", "pour"),
     (r"\bainsi que\b", "et"),
 ]
+# What models say instead, without a change of meaning; forms of verbs that change the tense alone.
+OTHER_WORDS = [
+    (r"\bil résulte de\b", "il ressort de"),
+    (r"\bprononcer\b", "ordonner"),
+    (r"\bsoutient\b|\bfait valoir\b", "affirme"),
+    (r"\ben application de\b", "en vertu de"),
+    (r"\bconformément à\b", "selon"),
+    (r"\blorsque\b", "quand"),
+    (r"\bafin de\b", "pour"),
+    (r"\bnéanmoins\b|\btoutefois\b", "cependant"),
+    (r"\bà compter de\b", "à partir de"),
+    (r"\bdemeure\b", "reste"),
+    (r"\bsusceptible de\b", "propre à"),
+    (r"\bprécité(?:e?s?)\b", "mentionné"),
+    (r"\bla somme de\b", "le montant de"),
+    (r"\bsolliciter\b", "demander"),
+    (r"\bà l'encontre de\b", "contre"),
+    (r"\bdès lors que\b", "puisque"),
+    (r"\bconstitue\b", "représente"),
+    (r"\bintéressée?\b", "personne concernée"),
+    (r"\bpréjudice\b", "dommage"),
+    (r"\bsalaire\b", "rémunération"),
+    (r"\bcontrat de travail\b", "contrat d'emploi"),
+    (r"\bbail\b", "contrat de location"),
+]
+TENSES = [
+    (r"\bétait\b", "est"),
+    (r"\bétaient\b", "sont"),
+    (r"\bavait\b", "a"),
+    (r"\bavaient\b", "ont"),
+    (r"\bpouvait\b", "peut"),
+    (r"\bdevait\b", "doit"),
+    (r"\bdevra\b", "doit"),
+    (r"\bsera\b", "est"),
+]
+# An aside between commas that turns nothing, and a circumstance at a sentence's end that may as well begin it.
+ASIDE = re.compile(r", [^,;()]{8,90}, ")
+CIRCUMSTANCE = re.compile(
+    r"(?P<main>[^,;]{30,}),? "
+    r"(?P<when>(?:en vertu de|selon|en raison de|pour|par|dans|à partir de|depuis) [^,;]{12,80})$"
+)
 OPINIONS = [
     "La réponse appelle donc une certaine prudence",
     "Cette solution paraît constante",
@@ -172,6 +213,22 @@ def reworded(rng: random.Random, clause: str) -> str:
     for pattern, other in SYNONYMS:
         clause = re.sub(pattern, other, clause)
     return rng.choice(STATING) + " ".join(clause.split()).strip(" ,;")
+
+
+def paraphrase(rng: random.Random, clause: str) -> str:
+    """Say a clause in other words, tense and order, without its asides; facts and negations stay as they are."""
+    words = " ".join(clause.split()).strip(" ,;.")
+    for pattern, other in [*SYNONYMS, *OTHER_WORDS, *rng.choice([TENSES, []])]:
+        words = re.sub(pattern, other, words)
+    aside = ASIDE.search(words)
+    if aside and not TURNING.search(aside.group()):
+        words = words.replace(aside.group(), " ", 1)
+    ordered = CIRCUMSTANCE.fullmatch(words)
+    if ordered and not TURNING.search(ordered["when"]):
+        words = f"{ordered['when']}, {ordered['main']}"
+    introduction = rng.choice(["", "", "", "En effet, ", "Concrètement, ", "Selon cette décision, "])
+    words = introduction + words
+    return words[0].upper() + words[1:]
 
 
 def respelt(rng: random.Random, fact: Fact) -> str:

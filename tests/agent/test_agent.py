@@ -251,6 +251,74 @@ def test_an_answer_that_is_none_is_asked_for_again_once_in_its_own_words(ask, fi
     assert {citation.status for citation in prediction.citations} == {"verified"}
 
 
+# --- paraphrases ------------------------------------------------------------------------------------------------------
+
+ACCOUNTS = "FICTIF0111"
+PARAPHRASED = "Un expert-comptable aurait dû viser le compte avant la saisine, fût-elle urgente"
+
+
+def paraphrasing(marked, again=None):
+    """Answer in the model's own words, pointed at by `marked`, of a piece's name; otherwise if asked `again`."""
+
+    def script(prompt, attempt):
+        if again and "n'emploie pas les mots" in prompt:
+            return again(prompt)
+        name = re.search(rf"Décision {ACCOUNTS} [^\n]*\n\[(P\d+)\]", prompt)[1]
+        return answer(f"{PARAPHRASED} {marked.format(name)}.")
+
+    return script
+
+
+@pytest.mark.parametrize("marked", ["[{}]", f"[Source: {ACCOUNTS}, chars 0-1800]", f"[Source: {ACCOUNTS}]"])
+@pytest.mark.parametrize(
+    "again",
+    [None, lambda prompt: Reply(""), lambda prompt: Reply(status=500, raw_body="{}"), lambda prompt: answer("Oui.")],
+    ids=["the same", "nothing", "an error", "worse"],
+)
+def test_an_answer_in_the_model_s_own_words_is_shown_as_such_after_one_request_for_quotations(ask, marked, again):
+    prediction, server = ask(paraphrasing(marked, again))
+    assert (prediction.mode, prediction.status) == ("agent", "answered")
+    assert prediction.answer.startswith(PARAPHRASED)
+    assert "[Source non vérifiée: " in prediction.answer
+    assert prediction.notice.startswith("Le modèle a répondu avec ses propres mots : comparez-les ")
+    assert [(citation.status, citation.reworded) for citation in prediction.citations] == [("unverified", True)]
+    assert ["n'emploie pas les mots" in prompt for prompt in dict.fromkeys(server.prompts)] == [
+        False,
+        True,
+    ]  # once, though a server's error is asked again
+
+
+def test_a_model_that_quotes_when_asked_to_is_taken_at_its_quotation(ask):
+    prediction, _ = ask(paraphrasing("[{}]", lambda prompt: answer(quotation(prompt))))
+    assert (prediction.status, prediction.notice) == ("answered", None)
+    assert [citation.status for citation in prediction.citations] == ["verified"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "Le candidat a remis son compte de campagne à la préfecture le 3 mars 1961",
+        "Le compte de campagne est déposé dans les 47 jours",
+        "Le locataire répond des dégradations du logement",
+    ],
+)
+def test_an_answer_of_which_every_sentence_is_contradicted_or_beside_the_point_is_replaced(ask, wrong):
+    prediction, _ = ask(lambda prompt, attempt: answer(f"{wrong} [{first_passage(prompt)[1]}]."))
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert wrong not in prediction.answer
+
+
+def test_tags_after_an_answer_do_not_make_it_another_language(ask):
+    tags = '<vm:entity name="court" type="court">the supreme court of the country ruled on it</vm:entity>' * 3
+
+    def script(prompt, attempt):
+        return answer(f"{quotation(prompt)}\n{tags}")
+
+    for is_asked in (True, False):
+        prediction, _ = ask(script, single_pass_extraction_enabled=is_asked)
+        assert (prediction.mode, prediction.status) == ("agent", "answered")
+
+
 def test_a_cut_off_answer_is_said_to_be(ask):
     def script(prompt, attempt):
         return sound(prompt) if wants_step(prompt) else sound(prompt)._replace(finish_reason="length")

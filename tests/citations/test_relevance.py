@@ -145,3 +145,65 @@ def test_a_quotation_that_was_written_for_a_sentence_must_say_all_of_it(sentence
     text = f"{sentence} « {POINTED_AT} » {format_marker(place.doc_id, *place.place)}."
     checked = CitationEnricher({"A": RULING}).enrich(text, pointed={place: POINTED_AT})
     assert [citation.status for citation in checked.citations] == [status]
+
+
+# --- paraphrases ------------------------------------------------------------------------------------------------------
+
+LEASE = (
+    "Le bailleur est tenu de délivrer au preneur la chose louée et de l'entretenir en état de servir à l'usage pour "
+    "lequel elle a été louée. Par acte du 3 mars 2015, le loyer a été fixé à 900 euros. La clause qui exonère le "
+    "bailleur de cette obligation n'est pas opposable au locataire."
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "denies_alike"),
+    [
+        ("Celui qui donne un bien à bail doit le maintenir dans un état d'entretien conforme à l'usage loué", True),
+        ("En 2015, le loyer mensuel était de 900 €", True),
+        ("Une clause ne peut décharger le bailleur de son obligation envers le locataire", True),
+        ("Une clause peut décharger le bailleur de son obligation envers le locataire", False),
+        ("C'est en premier lieu au bailleur qu'il revient d'entretenir le bien loué", True),
+    ],
+)
+@pytest.mark.parametrize("place", [f", chars 0-{len(LEASE)}", ""])
+def test_a_sentence_in_other_words_than_its_passage_stands_though_it_is_not_confirmed(sentence, denies_alike, place):
+    (cited,) = CitationEnricher({"A": LEASE}).enrich(f"{sentence} [Source: A{place}].").citations
+    assert (cited.status, cited.reworded, cited.stands, cited.holds) == ("unverified", True, True, False)
+    assert ("nier" in cited.warnings[0]) is not denies_alike
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Le loyer mensuel était alors de 950 €",
+        "Le bail a été signé par le bailleur le 4 mars 2015",
+        "Selon la cour d'appel de Rennes, le bailleur doit bien entretenir le logement",
+        "La caution doit être informée chaque année par la banque",
+    ],
+)
+def test_a_sentence_that_states_another_fact_or_speaks_of_something_else_does_not_stand(sentence):
+    (cited,) = CitationEnricher({"A": LEASE}).enrich(f"{sentence} [Source: A, chars 0-{len(LEASE)}].").citations
+    assert (cited.status, cited.stands) == ("unverified", False)
+    assert cited.warnings
+
+
+def test_a_fact_of_one_of_two_documents_cited_together_contradicts_neither():
+    texts = {"A": LEASE, "B": "Le congé du bailleur a été donné le 7 mai 2019 pour motif grave."}
+    text = "Le bien loué 900 euros a fait l'objet d'un congé du bailleur le 7 mai 2019 {}."
+    text = text.format(f"[Source: A, chars 0-{len(LEASE)}; B, chars 0-64]")
+    assert [cited.stands for cited in CitationEnricher(texts).enrich(text).citations] == [True, True]
+
+
+def test_a_sentence_about_a_document_that_was_not_shown_does_not_stand():
+    text = f"Une clause ne peut décharger le bailleur envers le locataire [Source: A, chars 0-{len(LEASE)}]."
+    enrich = CitationEnricher({"A": LEASE}).enrich
+    assert [enrich(text, seen=seen).stands for seen in ({"A"}, set())] == [True, False]
+
+
+def test_what_a_passage_lacks_is_no_abstention():
+    texts = {"A": "Le bail conclu entre les parties ne contient aucune clause de solidarité."}
+    assert (
+        not CitationEnricher(texts).enrich("Ce bail ne contient pas de solidarité des parties [Source: A].").abstained
+    )
+    assert CitationEnricher(texts).enrich("Aucun passage pertinent [Source: A].").abstained

@@ -13,14 +13,14 @@ from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.instructions import instructions_of
 from legal_rag.agent.prediction import (
     NOT_FRENCH,
-    ONLY_SUPPORTED,
+    PARAPHRASE,
     UNCITED,
     Prediction,
     Status,
     bug_in_french,
     notice_of,
 )
-from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags
+from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags, without_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.base.text import fold_text
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
@@ -57,6 +57,10 @@ ANSWER_IT = f"Votre réponse répète la question. Répondez-y, avec les mots d'
 PROVE_IT = (
     "Votre réponse n'est pas prouvée par les passages qu'elle indique. Recopiez dans answer, mot pour mot, la phrase"
     f" d'un passage qui répond à la question : {ANSWER_FORM}."
+)
+QUOTE_IT = (
+    "Votre réponse n'emploie pas les mots des passages qu'elle indique. Récrivez-la en y citant, mot pour mot entre"
+    f" « », ceux qui la prouvent : {ANSWER_FORM}."
 )
 WRITE_IN_FRENCH = f"Votre réponse n'était pas en français. Récrivez-la entièrement en français : {ANSWER_FORM}."
 
@@ -258,15 +262,22 @@ class LegalReActAgent(Agent):
     def _write(
         self, question: str, react: "LegalReAct", work: "Work", calls: "ModelCalls", log: EventLog
     ) -> "_Written":
-        """Have the answer written and checked, and rewritten once for each kind of problem."""
+        """Have the answer written and checked, and rewritten once for each kind of problem; the best one counts."""
         written = self._checked(react.draft(question, work, calls, log.pieces), react, log)
         requests: list[str] = []
         while (request := _request_for(written, question)) and request not in requests:
             requests.append(request)
-            again = self._checked(react.draft(question, work, calls, log.pieces, request), react, log)
+            try:
+                again = self._checked(react.draft(question, work, calls, log.pieces, request), react, log)
+            except (BudgetExceededError, ModelError):
+                if request == QUOTE_IT:  # it was asked for more than it needs
+                    return written
+                raise
             usage = written.draft.usage.plus(again.draft.usage)
-            draft = again.draft._replace(usage=usage, seconds=written.draft.seconds + again.draft.seconds)
-            written = again._replace(draft=draft)
+            seconds = written.draft.seconds + again.draft.seconds
+            if request == QUOTE_IT and _request_for(again, question):
+                return written._replace(draft=written.draft._replace(usage=usage, seconds=seconds))
+            written = again._replace(draft=again.draft._replace(usage=usage, seconds=seconds))
         if request == WRITE_AGAIN and work.last_thought:
             from legal_rag.agent.react import Draft
 
@@ -305,7 +316,7 @@ class LegalReActAgent(Agent):
     def _finish(
         self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", written: "_Written"
     ) -> Steps[Prediction]:
-        """Accept the answer if one of its citations holds, or if it abstains within the steps."""
+        """Accept the answer if one of its citations stands, or if it abstains within the steps."""
         draft, answer = written.draft, written.answer
         log.checked(answer, written.check_seconds)
         yield
@@ -313,14 +324,16 @@ class LegalReActAgent(Agent):
         exhausted = BudgetExceededError("steps", budget) if work.out_of_steps else None
         beyond = budget.exceeded(usage)
         stopped = exhausted or (BudgetExceededError(beyond, budget, usage) if beyond else None)
-        holds = any(citation.holds for citation in answer.citations)
-        if not holds and exhausted:
+        stands = answer.stands and not answer.abstained
+        if not stands and exhausted:
             raise exhausted
-        if not holds and not answer.abstained:
-            raise ModelError("unreadable", reason=ONLY_SUPPORTED if "supported" in answer.counts else UNCITED)
+        if not stands and not answer.abstained:
+            raise ModelError("unreadable", reason=UNCITED)
         shortened = SHORTENED if work.trajectory.is_shortened else ""
-        notice = notice_of(answer, stopped.notice if stopped else "", CUT_OFF if draft.cut_off else "", shortened)
-        if not holds:  # what the model adds to its abstention cites nothing: it is not shown
+        paraphrase = PARAPHRASE if stands and not answer.holds else ""
+        cut_off = CUT_OFF if draft.cut_off else ""
+        notice = notice_of(answer, stopped.notice if stopped else "", cut_off, shortened, paraphrase)
+        if not stands:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)
         log.answered("react", query.text, answer, draft.seconds, draft.usage)
         yield
@@ -329,7 +342,7 @@ class LegalReActAgent(Agent):
             answer,
             self._retriever.corpus,
             mode="agent",
-            status="exhausted" if exhausted else "answered" if holds else "abstained",
+            status="exhausted" if exhausted else "answered" if stands else "abstained",
             notice=notice,
             usage=calls.tracker.usage,
             query=query,
@@ -357,8 +370,10 @@ def _request_for(written: _Written, question: str) -> str:
     text, answer = written.draft.text, written.answer
     if not text.strip():
         return WRITE_AGAIN
-    if not is_french_answer(text):
+    if not is_french_answer(without_tags(text)):
         return WRITE_IN_FRENCH
     if fold_text(question).strip(" ?") in fold_text(text) and text.rstrip().endswith("?"):
         return ANSWER_IT
-    return "" if answer.abstained or any(citation.holds for citation in answer.citations) else PROVE_IT
+    if answer.abstained or answer.holds:
+        return ""
+    return QUOTE_IT if answer.stands else PROVE_IT

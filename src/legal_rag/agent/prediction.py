@@ -27,10 +27,7 @@ Mode = Literal["evidence", "agent", "fallback", "deep_read"]
 Status = Literal["answered", "unverified", "abstained", "exhausted", "model_failed", "internal_error"]
 EventType = Literal["search", "read", "think", "cite", "answer"]
 UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
-ONLY_SUPPORTED = (
-    "La réponse du modèle ne citait rien mot pour mot ; les passages qu'elle indiquait ont les mêmes faits et les mêmes"
-    " mots, ce qui ne prouve pas qu'ils disent la même chose"
-)
+PARAPHRASE = "Le modèle a répondu avec ses propres mots : comparez-les à ceux des passages qu'il indique"
 NOT_FRENCH = "La réponse du modèle n'était pas en français"
 _UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
 _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")

@@ -11,13 +11,14 @@ from legal_rag.citations.claims import STOPS, Claim, Quotation, blanked, is_evid
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.markers import MarkedReference
 from legal_rag.citations.plain import legible
-from legal_rag.citations.relevance import Topic
+from legal_rag.citations.relevance import Topic, nearest_sentences
 from legal_rag.citations.sources import SourceText, SourceTexts
 from legal_rag.citations.wording import (
     LEAST_SHARE,
     content_stems,
     content_words,
     cues_of,
+    denies_alike,
     denies_otherwise,
     is_shared,
     says_the_same,
@@ -33,7 +34,7 @@ from legal_rag.law.words import negations
 # relocated: the same, at another place of the same decision, or of the only other decision read that holds it.
 # supported: quotes nothing; every fact is in one or two neighbouring sentences of the passage, with most of its
 # content words, and negation and direction agree there: same facts, same words, not same meaning.
-# unverified: none of these.
+# unverified: none of these; `reworded` where it quotes nothing and is only in other words than its passage.
 CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
 HOLDING = frozenset({"verified", "relocated"})
 
@@ -71,6 +72,16 @@ class Citation(NamedTuple):
         """Whether the passage holds, word for word, what the answer quotes."""
         return self.status in HOLDING
 
+    @property
+    def reworded(self) -> bool:
+        """Whether it is unverified, but its passage speaks of it, and no fact, court or outcome of it is wrong there."""
+        return self.status == "unverified" and self.warnings[-1:] in ((REWORDED,), (REWORDED_DENIAL,))
+
+    @property
+    def stands(self) -> bool:
+        """Whether its sentence may be shown to a reader who compares: it holds, is supported or is reworded."""
+        return self.holds or self.status == "supported" or self.reworded
+
 
 class CitationChecker:
     """Checks claims against documents."""
@@ -85,8 +96,24 @@ class CitationChecker:
         if len(passages) > MOST_REFERENCES or len(claim.quotations) + len(claim.facts) > MOST_ANCHORS:
             return [_cite(*passage, "unverified") for passage in passages]
         if not claim.quotes:
-            return [_judge_unquoted(claim, *passage) for passage in passages]
-        return self._verify_quotations(claim, passages) or self._relocate_quotations(claim, passages)
+            return self._judge_unquoted(claim, passages)
+        checked = self._verify_quotations(claim, passages) or self._relocate_quotations(claim, passages)
+        if not claim.is_pointed or len(checked) < len(passages):
+            return checked
+        # The quotations are not its author's: what they do not bear out may be judged by its own words alone.
+        alone = self._judge_unquoted(claim.own_words, passages)
+        pairs = zip(checked, alone, strict=True)
+        return [judged if judged.stands and not cited.holds else cited for cited, judged in pairs]
+
+    def _judge_unquoted(self, claim: Claim, passages: Sequence[tuple[SourceText, Span | None]]) -> list[Citation]:
+        """Cite passages for a claim that quotes nothing; each answers for the facts that no other one states."""
+        held = [source.stated(*(span or (0, len(source.content)))) for source, span in passages]
+        citations = []
+        for number, (source, span) in enumerate(passages):
+            others = held[:number] + held[number + 1 :]
+            facts = [fact for fact in claim.facts if not any(other.holds(fact) for other in others)]
+            citations.append(_judge_unquoted(claim, source, span, facts))
+        return citations
 
     def sources_of(self, claim: Claim, *, apart_from: Iterable[str] = ()) -> list[Citation]:
         """Cite the searched documents that hold all that a claim quotes; at most two, since two are ambiguous."""
@@ -246,13 +273,38 @@ def _narrowest_spans(spans: Sequence[Sequence[Span]]) -> Iterator[Span]:
         yield start, end
 
 
-def _judge_unquoted(claim: Claim, source: SourceText, span: Span | None) -> Citation:
-    """Cite a claim that quotes nothing: supported where one or two sentences state it."""
+def _judge_unquoted(claim: Claim, source: SourceText, span: Span | None, facts: list[Fact]) -> Citation:
+    """Cite a claim that quotes nothing: supported where one or two sentences state it, else perhaps reworded.
+
+    A reworded one need not have other facts than `facts` there.
+    """
     if len(claim.text.split()) < 2 and not claim.facts:
         return _cite(source, span, "unverified")
     sentences = source.sentences_in(*(span or (0, len(source.content))))[:MOST_TRIED]
     place = _find_support(claim, source, sentences)
-    return _cite(source, span or place, "supported" if place else "unverified")
+    if place:
+        return _cite(source, span or place, "supported")
+    span = span or next(iter(nearest_sentences(claim.text, source, 1)), None)
+    return (
+        _cite(source, span, "unverified")
+        if span is None
+        else _judge_reworded(claim._replace(facts=facts), source, span)
+    )
+
+
+def _judge_reworded(claim: Claim, source: SourceText, span: Span) -> Citation:
+    """Cite a claim in other words than its passage: reworded where the passage speaks of it and nothing is wrong."""
+    cited = _cite(source, span, "unverified")
+    stated = claim._replace(facts=[fact for fact in claim.facts if fact.kind != "ordinal"])  # "en première instance"
+    check = SurroundingsCheck(stated, source, [span], span)
+    if contradiction := check.contradiction():
+        return cited._replace(warnings=(contradiction,))
+    if not Topic(claim, source, [span], _facts_to_find(claim, source)).is_touched(span):
+        return cited._replace(warnings=(OFF_TOPIC,))
+    sentences = (source.content[slice(*sentence)] for sentence in source.sentences_in(*span))
+    nearest = max(sentences, key=lambda sentence: len(telling_stems(claim.text) & telling_stems(sentence)))
+    warning = REWORDED if denies_alike(claim.text, nearest) else REWORDED_DENIAL
+    return cited._replace(warnings=(warning,))
 
 
 def _find_support(
@@ -369,6 +421,8 @@ AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
 OTHERWISE = "La phrase ne dit pas la même chose que la citation."
 OFF_TOPIC = "La citation ne parle pas de ce que dit la phrase."
 TOO_LITTLE = "La phrase dit plus que les mots cités."
+REWORDED = "La phrase ne reprend pas les mots du passage : comparez-les."
+REWORDED_DENIAL = "La phrase et le passage ne semblent pas nier la même chose : comparez-les."
 OTHER_FACT = "Une date, un nombre ou un nom de la phrase n'est pas dans la décision."
 OTHER_COURT = "La phrase nomme une autre juridiction."
 OTHER_OUTCOME = "L'issue que dit la phrase n'est pas celle de la décision."
@@ -424,6 +478,17 @@ class SurroundingsCheck:
         contradiction = next((words for words, is_wrong in checks.items() if is_wrong()), "")
         self._warn_of_context()
         return tuple(dict.fromkeys(self._warnings)), contradiction
+
+    def contradiction(self) -> str:
+        """Return how a claim that quotes nothing contradicts the decision by a fact, a court or an outcome, or ""."""
+        if self._wrong_fact():
+            return OTHER_FACT
+        if self._wrong_court():
+            return OTHER_COURT
+        stems = (match.group()[:5] for match in REPORTED.finditer(self._frame_without_courts))
+        near = " ".join(self._source.lower[slice(*span)] for span in self._near_spans)
+        # "Sa demande est rejetée" may be said of one claim, whatever became of the case.
+        return OTHER_OUTCOME if not all(stem in near for stem in stems) and self._wrong_outcome() else ""
 
     def _wrong_fact(self) -> bool:
         masked = [(start + self._claim.start, end + self._claim.start) for start, end in self._courts]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from legal_rag.base.text import fold_text, one_line
+from legal_rag.base.text import Span, fold_text, one_line
 from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
-from legal_rag.citations.claims import AnswerText, Claim, Quotation
+from legal_rag.citations.claims import AnswerText, Claim, Quotation, blanked
 from legal_rag.citations.facts import Fact
 from legal_rag.citations.markers import (
     DocumentNames,
@@ -52,6 +52,16 @@ class EnrichedResponse(NamedTuple):
         """Number of citations by status, without zeros."""
         return count_by_status(self.citations)
 
+    @property
+    def holds(self) -> bool:
+        """Whether a citation holds."""
+        return any(citation.holds for citation in self.citations)
+
+    @property
+    def stands(self) -> bool:
+        """Whether a citation stands: see `Citation.stands`."""
+        return any(citation.stands for citation in self.citations)
+
 
 def is_abstention(text: str) -> bool:
     """Does an answer say that it found nothing?"""
@@ -94,6 +104,7 @@ class Enrichment:
         self._checker = CitationChecker(sources, searched)
         self._placed: list[_Placed] = []
         self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
+        self._standing: list[Span] = []  # of the claims of which a citation stands, in order
 
     def response(self) -> EnrichedResponse:
         """Check the markers, cite the rest, and put the answer together."""
@@ -108,7 +119,9 @@ class Enrichment:
             ungrounded_claims=ungrounded,
             removed=self._marked.removed,
             grounding_rate=1 - len(ungrounded) / claims if claims else None,
-            abstained=not any(citation.holds for citation in citations) and is_abstention(self._text.plain),
+            # "Le bail ne contient aucune clause": what a passage says is no abstention.
+            abstained=not any(citation.holds for citation in citations)
+            and is_abstention(blanked(self._text.plain, self._standing)),
         )
 
     def _check_markers(self) -> None:
@@ -132,6 +145,8 @@ class Enrichment:
             ]
             self._placed += dict.fromkeys(placed)  # each once
             self._claims.append((claim, any(citation.holds for citation in citations)))
+            if any(citation.stands for citation in citations):
+                self._standing.append((claim.start, claim.end))
             done = max(group[-1].offset, claim.end)
 
     def _check_seen(self, citation: Citation) -> Citation:

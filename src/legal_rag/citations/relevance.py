@@ -21,6 +21,7 @@ ENOUGH = 0.6  # share of what a sentence says, by weight, that its quotation mus
 NEAREST, BY = 0.45, 0.1  # enough where no other place of the document holds as much, by this much more
 IN_NEIGHBOUR = 0.5  # what a word counts that only a sentence next to the quotation has
 UNKNOWN = 0.75  # weight of a word that the document does not have: perhaps a synonym of one
+TOUCHED = 0.3  # share of a paraphrase that its passage must have: passages of other decisions have at most 0.27
 FACT = 2.0  # weight of a date, a sum, a number… that the quotation states too; others are checked as such
 FEWEST_LEADING = 3  # words that lead into a quotation and say something: fewer name a subject, "Sur le bail, « … »"
 ROOT = 6  # letters by which words are compared there
@@ -93,6 +94,17 @@ class Topic:
         if self._forms - _forms(there) or (cues_of(self._words) & _TURNING) - cues_of(there):
             return False
         return all(any(self._source.states(fact, *span) for span in sentences) for fact in self._facts)
+
+    def is_touched(self, place: Span) -> bool:
+        """Does a passage have some of the words that are said, or all that is stated?"""
+        first, last = self._source.sentence_numbers(*place)
+        begin = max(first - WINDOW, 0)
+        sentences = self._source.stems_of_sentences(begin, last + WINDOW)
+        weights = {stem: _weight(stem, sentences) for stem in self.stems}
+        near = _union(sentences[max(first - begin - 1, 0) : last - begin + 1])
+        stated = FACT * sum(self._source.states(fact, *place) for fact in self._facts)
+        held = _held(weights, content_stems(self._source.content[slice(*place)]), near) + stated
+        return held >= TOUCHED * (sum(weights.values()) + stated)
 
     def _is_shared(self, said: Set[str]) -> bool:
         """Do the quotations hold enough of what is said, or more of it than any other place of the document?"""

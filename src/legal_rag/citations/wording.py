@@ -43,6 +43,8 @@ LEAST_SHARE = 0.7  # of a sentence's content words that the place cited must hol
 BEFORE, AFTER = 3, 2
 NEIGHBOURS = 9  # words between two matches that are compared
 LEADING = 7  # words before the first match that are compared
+NEARBY = 6  # words around all that are shared, in which a negation may bear on them
+_DENYING = frozenset({"not", "refuses", "except"})
 GOVERNING = 14  # words before the first match in which "soutient que" still governs it
 
 
@@ -97,6 +99,16 @@ def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset(
 def denies_otherwise(claim: str, source: str) -> bool:
     """Does a claim deny, in one of its clauses, a word that a source has in clauses without a negation only?"""
     return bool(_denied_stems(claim) & telling_stems(source) - _denied_stems(source))
+
+
+def denies_alike(claim: str, source: str) -> bool:
+    """Do a claim, and the words of a source around those that it shares, both deny something, or neither?"""
+    claim_words, source_words = words_of_sentence(claim), words_of_sentence(source)
+    telling = [at for at, word in enumerate(claim_words) if _is_telling(word)]
+    places = _align_words(claim_words, telling, source_words).values()
+    near = source_words[max(0, min(places) - NEARBY) : max(places) + NEARBY] if places else source_words
+    mine, theirs = ({word.cue for word in words} & _DENYING for words in (claim_words, near))
+    return bool(mine) == bool(theirs)
 
 
 def _denied_stems(text: str) -> set[str]:

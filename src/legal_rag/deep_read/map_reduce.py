@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.agent.prediction import NOT_FRENCH as IN_ANOTHER_LANGUAGE
 from legal_rag.agent.prediction import UNCITED, Event
-from legal_rag.agent.replies import clean_answer, folded_key
+from legal_rag.agent.replies import clean_answer, folded_key, without_tags
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
 from legal_rag.base.text import Span
@@ -425,10 +425,10 @@ def _write_answer(
         text = clean_answer(reply)
         if not text:
             return Judged(None, EMPTY)
-        if not is_french_answer(text):
+        if not is_french_answer(without_tags(text)):
             return Judged(None, NOT_FRENCH, IN_ANOTHER_LANGUAGE)
         citations = enricher.enrich(text, read=telling[:MAX_SEARCHED]).citations
-        is_cited = any(citation.status != "unverified" for citation in citations)
+        is_cited = any(citation.stands for citation in citations)
         return Judged(text) if is_cited or is_abstention(text) else Judged(None, UNPROVEN, UNCITED)
 
     while True:

@@ -14,7 +14,16 @@ from legal_rag import llm
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.passages import sentence_runs
-from legal_rag.agent.prediction import UNCITED, Event, Passage, Prediction, Status, notice_of, reason_in_french
+from legal_rag.agent.prediction import (
+    PARAPHRASE,
+    UNCITED,
+    Event,
+    Passage,
+    Prediction,
+    Status,
+    notice_of,
+    reason_in_french,
+)
 from legal_rag.agent.replies import take_tags, without_tags
 from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
 from legal_rag.agent.tool_outputs import as_data, block
@@ -322,7 +331,7 @@ def _is_founded(work: ReadingTask, receipts: Receipts, value: Any, *, has_read: 
     if has_read and receipts.account_for(without_tags(value), is_cited(work.library, seen)).is_computed:
         return True
     checked = CitationEnricher(work.library).enrich(take_tags(answer_text(value))[1], read=[], seen=seen)
-    return _holds(checked) or (has_read and checked.abstained)
+    return checked.holds or (has_read and checked.abstained)
 
 
 def _root_prompt(work: ReadingTask, note: str, n_chars: int, functions: Mapping[str, str]) -> tuple[str, int]:
@@ -486,13 +495,16 @@ def _select_answer(
 ) -> tuple[EnrichedResponse | None, Account | None, str]:
     """Return the answer to give, the account of its values, and a remark on what is withheld.
 
-    Unsupported words of the model are withheld; an answer that cites passages needs a citation that holds.
+    Unsupported words of the model are withheld; an answer that cites passages needs a citation that holds, or stands
+    where no program gave it.
     """
     if checked is None:
         return None, None, ""
-    if _holds(checked):
+    if checked.holds:
         reported = account if account is None or plain else account._replace(unverified=())
         return checked, reported if reported and (reported.receipts or reported.unverified) else None, ""
+    if not account and checked.stands and not checked.abstained:
+        return checked, None, PARAPHRASE
     if account:
         cites = bool(checked.citations or checked.removed)
         if account.is_computed or not (cites or checked.abstained or _is_prose(checked.text)):
@@ -507,7 +519,7 @@ def _choose_status(answer: EnrichedResponse, stopped: str, account: Account | No
         return "model_failed" if failed else "exhausted"
     if account:
         return "answered" if account.is_computed else "unverified"
-    return "abstained" if answer.abstained and not _holds(answer) else "answered"
+    return "abstained" if answer.abstained and not answer.holds else "answered"
 
 
 def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[str]:
@@ -516,7 +528,7 @@ def _provenance_notice(account: Account, answer: EnrichedResponse) -> Iterator[s
         yield _format_list(UNVERIFIED, account.unverified)
     if account.receipts:
         statements = [receipt.statement() for receipt in account.receipts]
-        yield _format_list(PARTLY if account.unverified or _holds(answer) else COMPUTED, statements)
+        yield _format_list(PARTLY if account.unverified or answer.holds else COMPUTED, statements)
     elif not account.unverified:
         yield UNVERIFIED
 
@@ -533,10 +545,6 @@ def _format_list(head: str, items: Sequence[str]) -> str:
 
 def _is_prose(text: str) -> bool:
     return any(len(line.split()) > MAX_WORDS for line in without_receipts(text).splitlines())
-
-
-def _holds(answer: EnrichedResponse) -> bool:
-    return any(citation.holds for citation in answer.citations)
 
 
 def is_cited(corpus: "Library", seen: Collection[str]) -> Callable[[str], bool]:
