@@ -210,7 +210,8 @@ def dated_agent(tiny_encoder, tmp_path_factory):
     text = "MOTIFS\nAttendu que la faute grave rend impossible le maintien du salarié, selon l'affaire {}."
     rows = [
         {
-            "id": f"SOC{year}", "content": text.format(year), "number": f"{year % 100}-17.919",
+            "id": f"SOC{year}", "number": f"{year % 100}-17.919",
+            "content": text.format(year) + " Vu l'article 1240 du code civil." * (year == 2017),
             "juridiction": "Cour de cassation", "formation": "Chambre sociale", "decision_date": f"{year}-11-08",
         }
         for year in range(2015, 2024)
@@ -243,6 +244,12 @@ def test_a_court_with_a_time_steers_the_answer_and_its_notice_says_so(dated_agen
     assert "Filtre déduit de la demande : chambre sociale, du 1er" in prediction.notice
     released = EvidenceAgent(dated_agent._retriever, match_words=False, infer_filters=False)
     assert "Filtre" not in (released("Qu'a jugé la chambre sociale en 2019 de la faute grave ?").notice or "")
+
+
+def test_an_article_in_the_question_leads_to_what_cites_it(dated_agent):
+    prediction = dated_agent("Que dit 1240 c. civ. de la faute grave ?")
+    assert set(cited(prediction)) == {"SOC2017"}
+    assert prediction.notice == "Filtre déduit de la demande : cite l'article 1240 du code civil."
 
 
 def test_a_time_without_decisions_is_dropped_and_the_notice_says_so(dated_agent):

@@ -76,6 +76,7 @@ def test_operators_select_documents(library, typed, doc_ids):
         ("faute NON (grave OU lourde) ET dol", "faute dol", ()),
         ("CLAUSE DE NON CONCURRENCE", "CLAUSE DE NON CONCURRENCE", ("NON",)),
         ("CSE ET RATP", "CSE RATP", ()),
+        ('"faute grav*" titre:bail', "faute grav bail", ("*", "titre:")),
         ("a-t-il - enfin - commis 3-4 fautes", "a-t-il - enfin - commis 3-4 fautes", ()),
         ("", "", ()),
     ],

@@ -255,7 +255,7 @@ class LegalReActAgent(Agent):
             self._search_k,
             read_chars,
             filters,
-            infer=self._evidence.infers,
+            infer_filters=self._evidence.infers_filters,
         )
         return [*own, *filter(None, extra)]
 

@@ -28,7 +28,14 @@ from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters, named_documents
+from legal_rag.retriever.search_box import (
+    NO_FILTERS,
+    Inferred,
+    Required,
+    inferred_filters,
+    named_documents,
+    require_references,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -84,10 +91,10 @@ class EvidenceAgent(Agent):
     ) -> None:
         """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search.
 
-        `infer_filters` reads a court with a time in a question as filters too, which the notice says.
+        `inferred_filters` reads a court with a time in a question as filters too, which the notice says.
         """
         super().__init__(retriever)
-        self._filters, self._match_words, self.infers = filters, match_words, infer_filters
+        self._filters, self._match_words, self.infers_filters = filters, match_words, infer_filters
 
     def steps(
         self,
@@ -152,7 +159,14 @@ class EvidenceAgent(Agent):
             hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those)
         named = tuple(hit.doc_id for hit in hits)
         if len(hits) < DOCUMENTS_WEIGHED:
-            near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=inferred.filters)
+            how = Required(None, inferred.filters)
+            if self.infers_filters and not named:
+                how = require_references(self._retriever, query, None, inferred.filters)
+                if log is not None:
+                    log.remarks |= dict.fromkeys(how.remarks)
+            near = self._retriever.search(
+                query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
+            )
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
@@ -165,9 +179,9 @@ class EvidenceAgent(Agent):
         return inferred.filters
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:
-        if not self.infers:
+        if not self.infers_filters:
             return Inferred(self._filters)
-        return infer_filters(query.text, self._retriever.corpus, self._filters)
+        return inferred_filters(query.text, self._retriever.corpus, self._filters)
 
     @cached_property
     def _background(self) -> Background:

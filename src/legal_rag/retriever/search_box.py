@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
+from legal_rag.encoder.encoder import check_text
 from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, words_of_value
@@ -51,7 +52,7 @@ class SearchResults(NamedTuple):
     condition: Node | None  # on their documents
 
 
-def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, in_prose: bool = True) -> Inferred:
+def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, in_prose: bool = True) -> Inferred:
     """Read a court with a time as filters: "chambre sociale en 2018", "Cour d'appel d'Aix, mars 2008".
 
     Of several such designations any counts. Filters that no document meets are left out, as the remark says; where a
@@ -109,7 +110,7 @@ def search_typed(
     k: int = 5,
     *,
     filters: Filters = NO_FILTERS,
-    infer: bool = True,
+    infer_filters: bool = True,
     mode: Mode | None = None,
     by_document: bool = False,
     diverse: bool = False,
@@ -121,7 +122,7 @@ def search_typed(
         text: As typed; see `legal_rag.library.query_language` for its operators.
         k: How many hits at most.
         filters: Restrict the search to documents that pass them.
-        infer: Read a court with a time, an article or a statute as a filter too.
+        infer_filters: Read a court with a time, an article or a statute as a filter too.
         mode: As for `Retriever.search`, like the rest.
         by_document: Count documents.
         diverse: Leave out near-duplicates.
@@ -129,6 +130,7 @@ def search_typed(
     Raises:
         ValueError: As `Retriever.search`; if only exclusions are typed.
     """
+    check_text(text)
     library, query = retriever.corpus, ParsedQuery(text)
     if (doc_id := text.strip()) in library:
         return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
@@ -137,9 +139,9 @@ def search_typed(
     if named and is_alone:
         return _show_named(retriever, query, k, filters, mode, [named, rectifying])
     typed = parse(text)
-    if text.strip() and not typed.words.strip():
+    if not typed.words.strip():
         raise ValueError(f"rien à chercher dans {text!r:.200} : il n'y a que des exclusions")
-    inferred = infer_filters(typed.words, library, filters, in_prose=False) if infer else Inferred(filters)
+    inferred = inferred_filters(typed.words, library, filters, in_prose=False) if infer_filters else Inferred(filters)
     remarks = [*inferred.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
@@ -149,8 +151,8 @@ def search_typed(
     if is_filter_alone:  # a court and a time alone: all its decisions, each once
         words, by_document = typed.words, True
     words = words or typed.words
-    if infer and not named:
-        asked = _require_references(retriever, ParsedQuery(words), condition, filters)
+    if infer_filters and not named:
+        asked = require_references(retriever, ParsedQuery(words), condition, filters)
         condition, filters = asked.condition, asked.filters
         remarks += asked.remarks
         if is_alone and asked.found_none:
@@ -216,21 +218,21 @@ def _show_named(
     return SearchResults(hits[:k], (remark,), filters, query, None)
 
 
-class _Required(NamedTuple):
+class Required(NamedTuple):
+    """What references add to a search, and what is said of it in French."""
+
     condition: Node | None
     filters: Filters
     remarks: tuple[str, ...] = ()
     found_none: bool = False
 
 
-def _require_references(
-    retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters
-) -> _Required:
+def require_references(retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters) -> Required:
     """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
     asked = {leaf.shown for leaf in leaves_of(condition)}
     references = [reference for reference in references_in(query.text) if reference.shown not in asked]
     if not references:
-        return _Required(condition, filters)
+        return Required(condition, filters)
     shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
     wanted = next((node for node in (All(nodes), OneOf(nodes)) if retriever.matches(node).documents), None)
     articles = [name for name in query.identifiers if name.kind == "article" and name.code]
@@ -239,10 +241,10 @@ def _require_references(
         if retriever.corpus.ids(exact):
             filters = exact
     if wanted is None:
-        return _Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
+        return Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
     node = wanted if condition is None else All((condition, wanted))
     remark = f"{INFERRED} : cite {shown}."
-    return _Required(node, filters, (remark,))
+    return Required(node, filters, (remark,))
 
 
 def relevance(hits: Sequence[SearchHit]) -> list[int]:
