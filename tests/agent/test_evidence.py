@@ -21,7 +21,8 @@ from legal_rag.citations import format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.parts import read_paragraphs
-from legal_rag.retriever import build_retriever
+from legal_rag.library import Library
+from legal_rag.retriever import Filters, build_retriever
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 OFF_TOPIC = ROOT / "benchmarks" / "data" / "off_topic_questions.jsonl"
@@ -201,3 +202,55 @@ def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(b
 
 def test_the_fixed_sentences_say_nothing_of_the_law():
     assert not re.search(r"\d|article|loi|droit", INTRODUCTION + NO_PASSAGE)
+
+
+@pytest.fixture(scope="module")
+def dated_agent(tiny_encoder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dated")
+    text = "MOTIFS\nAttendu que la faute grave rend impossible le maintien du salarié, selon l'affaire {}."
+    rows = [
+        {
+            "id": f"SOC{year}", "content": text.format(year), "number": f"{year % 100}-17.919",
+            "juridiction": "Cour de cassation", "formation": "Chambre sociale", "decision_date": f"{year}-11-08",
+        }
+        for year in range(2015, 2024)
+    ]  # fmt: skip
+    build_index(IndexConfig(source=rows, n_bits=0, corpus_index=False, index_folder=str(folder)), tiny_encoder)
+    return EvidenceAgent(build_retriever(Library.open(folder), tiny_encoder), match_words=False)
+
+
+def cited(prediction):
+    return [citation.doc_id for citation in prediction.citations]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Que jugent les arrêts n° 16-17.919 et 22-17.919 de la faute grave ?",
+        "Que jugent les arrêts 1617919 et 22.17.919 de la faute grave ?",
+        "L'arrêt de la chambre sociale du 8 novembre 2016 et l'arrêt de la chambre sociale du 8 novembre 2022 ?",
+    ],
+)
+def test_both_decisions_that_a_question_names_are_quoted_first(dated_agent, question):
+    prediction = dated_agent(question)
+    assert prediction.status == "answered"
+    assert set(cited(prediction)[:2]) == {"SOC2016", "SOC2022"}
+
+
+def test_a_court_with_a_time_steers_the_answer_and_its_notice_says_so(dated_agent):
+    prediction = dated_agent("Qu'a jugé la chambre sociale en 2019 de la faute grave ?")
+    assert set(cited(prediction)) <= {"SOC2019"}
+    assert "Filtre déduit de la demande : chambre sociale, du 1er" in prediction.notice
+    released = EvidenceAgent(dated_agent._retriever, match_words=False, infer_filters=False)
+    assert "Filtre" not in (released("Qu'a jugé la chambre sociale en 2019 de la faute grave ?").notice or "")
+
+
+def test_a_time_without_decisions_is_dropped_and_the_notice_says_so(dated_agent):
+    prediction = dated_agent("Qu'a jugé la chambre sociale en 1950 de la faute grave ?")
+    assert "Filtre déduit retiré, aucune décision n'y répond : chambre sociale" in prediction.notice
+
+
+def test_filters_that_are_given_restrict_the_answer(dated_agent):
+    given = EvidenceAgent(dated_agent._retriever, match_words=False, filters=Filters(date_from="2021", date_to="2021"))
+    prediction = given("Que vaut la faute grave du salarié ?")
+    assert {passage.doc_id for passage in prediction.evidence} <= {"SOC2021"}

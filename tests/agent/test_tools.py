@@ -12,7 +12,7 @@ from legal_rag.corpus.chunking import READ_CHARS, chunk_id
 from legal_rag.graph import ExtractedRelationship, ExtractionResult, add_answer
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
-from legal_rag.retriever import build_retriever
+from legal_rag.retriever import Filters, build_retriever
 
 ID = "JURITEXT000007022836"
 LONG = "LEGITEXT000000000002"
@@ -286,6 +286,19 @@ def test_a_filtered_search_that_finds_nothing_gives_what_the_search_finds_withou
     assert log.events[0].input["number"] == "99-99.999"
     assert f"{ID}-0" in log.events[0].output_ids
     assert log.documents
+
+
+def test_given_filters_hold_whatever_the_model_asks(library, retriever):
+    search, *_ = build_tools(library, retriever, filters=Filters(number=NUMBER))
+    assert set(found_in(search("Le loyer dû au bailleur", {"number": SHARED}))) == {ID}
+
+
+def test_a_court_with_a_time_in_the_words_of_a_search_is_a_filter(library, retriever):
+    words = "loyer, Cour de cassation, 1950"
+    search, *_ = build_tools(library, retriever)
+    assert "Filtre déduit retiré, aucune décision n'y répond : Cour de cassation" in search(words)
+    search, *_ = build_tools(library, retriever, infer=False)
+    assert "Filtre" not in search(words)
 
 
 def test_a_filter_that_is_not_understood_is_explained(tools):

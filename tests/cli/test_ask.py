@@ -91,6 +91,16 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
 
 
+def test_ask_takes_the_filters_of_search_and_infers_more_unless_told_not_to(place, tiny_library, said, refused):
+    assert "Cour de casation" in refused("ask", QUESTION, "--juridiction", "Cour de casation", *place)
+    doc_id = next(iter(tiny_library))
+    given = json.loads(said("ask", QUESTION, "--doc-id", doc_id, "--json", *place))
+    assert [document["doc_id"] for document in given["documents"]] == [doc_id]
+    steered = ["ask", "Qu'a jugé le Conseil constitutionnel en 1901 du compte de campagne ?", "--json", *place]
+    assert "Filtre déduit retiré" in json.loads(said(*steered))["notice"]
+    assert "Filtre" not in (json.loads(said(*steered, "--no-inferred-filters"))["notice"] or "")
+
+
 def test_an_abstention_is_printed_after_the_way_on_and_an_answer_with_how_its_citations_fared(
     asked, tiny_library, capfd, place, said, monkeypatch
 ):

@@ -79,7 +79,7 @@ def test_examples_tell_a_rule_with_its_duration_and_pay_each_number_of_articles_
     rules = [one for one in extractions_of(get_schema("regulation")) if one.attributes.get("event")]
     assert (rules[0].extraction_class, rules[0].extraction_text) == ("LeaveRule", "cinq jours ouvrés rémunérés")
     assert rules[0].attributes == {
-        "rule_type": "congé pour évènement familial",
+        "rule_type": "special_leave",
         "event": "mariage ou PACS du salarié",
         "duration": "cinq jours ouvrés",
         "pay_status": "rémunéré",

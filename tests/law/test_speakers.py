@@ -111,6 +111,62 @@ def test_a_reason_is_its_courts_unless_it_reports(reason, speaker):
     assert _read(HEAD + "EXPOSÉ DU LITIGE\nUn fait.\nMOTIFS\n" + reason + TAIL)[4] == ("reasons", speaker)
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Attendu qu'il résulte de l'article 9 du code que la preuve est libre ;",
+        "Il résulte de la combinaison des articles 9 et 10 du code que celui qui réclame une somme doit la prouver.",
+        "S'il invoque, par ailleurs, un différend avec le garage, il n'en apporte pas la preuve.",
+        "Ce défaut, alors qu'aucun reproche ne peut être adressé au chauffeur, est la cause de l'accident.",
+        "Attendu que l'article 2 de la loi interdit à l'appelante de se prévaloir de la force majeure ;",
+        "M. Charme fait valoir à juste titre que la route était large et que rien ne gênait la vue.",
+    ],
+)
+def test_what_a_court_draws_from_a_text_or_answers_is_its_own(reason):
+    assert _read(HEAD + "EXPOSÉ DU LITIGE\nUn fait.\nMOTIFS\nM. Charme soutient que non.\n" + reason + TAIL)[5] == (
+        "reasons",
+        "court",
+    )
+
+
+def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
+    reason = "Selon l'article 9 du code, celui qui réclame l'exécution d'une obligation doit la prouver."
+    assert _read(HEAD + "EXPOSÉ DU LITIGE\nUn fait.\nMOTIFS\n" + reason + TAIL)[4] == ("reasons", "text")
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "stretches"),
+    [
+        (
+            "Selon l'article 9 du code électoral, le Conseil statue sur la régularité de l'élection. "
+            "|Il y a lieu, en raison de l'inéligibilité de M. Aulne, d'annuler l'élection de Mme Saule.",
+            ["text", "court"],
+        ),
+        (
+            "M. Aulne soutient que des tracts ont été distribués la veille du scrutin dans les boîtes aux lettres. "
+            "Il en résulterait une atteinte à la sincérité du scrutin. "
+            "|Toutefois, eu égard au nombre de voix qui séparent les candidats, cette distribution est sans effet.",
+            ["party", "court"],
+        ),
+        (
+            "Attendu que, pour rejeter la demande, l'arrêt retient que le bail était échu et que le congé était valable ; "
+            "|Qu'en statuant ainsi, alors que le bail courait encore, la cour d'appel a violé l'article 9 du code ;",
+            ["lower_court!", "court"],
+        ),
+        (
+            "Attendu que, pour imputer la faute à M. Charme, le tribunal a retenu qu'il roulait sans lumière ; "
+            "|Mais attendu que la Cour ne saurait retenir une faute dont la preuve n'est pas rapportée aux débats ;",
+            ["lower_court", "court"],
+        ),
+    ],
+)
+def test_a_paragraph_is_cut_where_another_begins_to_speak(paragraph, stretches):
+    text = HEAD + "EXPOSÉ DU LITIGE\nUn fait.\nMOTIFS\n" + paragraph.replace("|", "") + TAIL
+    read = read_paragraphs(text)[4:-2]
+    assert [text[one.start : one.end] for one in read] == [words.strip() for words in paragraph.split("|")]
+    assert [f"{one.speaker}{'!' * one.censured}" for one in read] == stretches
+
+
 def test_grounds_and_the_reasons_they_quote_are_set_out_line_by_line():
     text = (
         "COUR DE CASSATION\nSur le moyen unique :\nM. Charme fait grief à l'arrêt de rejeter sa demande ;\n"

@@ -95,7 +95,7 @@ def test_a_page_says_in_words_who_speaks_and_quashed_reasoning_leads_to_the_cour
     (answer,) = re.findall(r'href="(#[^"]*)">ce que la juridiction répond</a>', page)
     stretch = page[page.index(f'id="{answer[1:]}"') :]
     assert ANSWER.replace("'", "&#39;") in stretch[: stretch.index("</div>")]
-    assert "en partie censurée" in page
+    assert "rapporte un raisonnement censuré" in page
 
 
 def test_every_link_of_a_page_has_its_place(library):

@@ -98,8 +98,8 @@ def test_a_query_made_once_finds_what_its_text_finds(retriever):
 
 
 def test_a_question_is_parsed_for_identifiers_once(retriever, monkeypatch):
-    find, parsed = names.find_identifiers, []
-    monkeypatch.setattr(names, "find_identifiers", lambda text: parsed.append(text) or find(text))
+    find, parsed = names.find_typed_identifiers, []
+    monkeypatch.setattr(names, "find_typed_identifiers", lambda text: parsed.append(text) or find(text))
     retriever.search(QUESTION)
     assert parsed == [QUESTION]
 

@@ -29,9 +29,11 @@ from legal_rag.corpus.files import is_french_answer
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.graph.answers import add_answer
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
+from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.llm import Budget, BudgetExceededError, Completion, ModelError, UsageTracker, is_asked
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
+from legal_rag.retriever.search_box import NO_FILTERS
 
 if TYPE_CHECKING:
     import dspy
@@ -78,6 +80,8 @@ def build_agent(
     extra_tools: Sequence[ToolFactory] = (),
     search_k: int = SEARCH_K,
     tools: Sequence[str] | None = None,
+    filters: Filters = NO_FILTERS,
+    infer_filters: bool = True,
     single_pass_extraction_enabled: bool | None = DEFAULT_TAGS.single_pass_extraction_enabled,
     extraction_confidence_threshold: float = DEFAULT_TAGS.extraction_confidence_threshold,
     **lm_settings: Any,
@@ -98,6 +102,8 @@ def build_agent(
         search_k: Passages that a search gives, unless the model asks for another number.
         tools: Names of the tools that the model has beside searching and reading; None is all of them for a context of
             `LARGE_WINDOW` tokens or one of unknown size, and none for a smaller one.
+        filters: Restrict all searches to documents that pass them.
+        infer_filters: Read a court with a time in a question as filters too: "la chambre sociale en 2018".
 
     Raises:
         ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, the
@@ -108,7 +114,7 @@ def build_agent(
         extraction_confidence_threshold=extraction_confidence_threshold,
     )
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
-    evidence = EvidenceAgent(retriever, match_words=match_words)
+    evidence = EvidenceAgent(retriever, match_words=match_words, filters=filters, infer_filters=infer_filters)
     if lm is None and is_asked(api_key, api_base, model):
         from legal_rag.llm import build_language_model
 
@@ -193,7 +199,8 @@ class LegalReActAgent(Agent):
 
         calls = ModelCalls(self.lm, self._budget)
         react = self.react
-        tools = self._build_tools(log, calls.tracker, is_roomy=react.with_options)
+        filters = self._evidence.filters_for(query, log)
+        tools = self._build_tools(log, calls.tracker, filters, is_roomy=react.with_options)
         failure: Status
         try:
             work = yield from react.steps(query.text, calls, log, tools)
@@ -218,21 +225,38 @@ class LegalReActAgent(Agent):
         )
 
     def _build_tools(
-        self, log: EventLog, tracker: UsageTracker | None = None, *, is_roomy: bool
+        self,
+        log: EventLog,
+        tracker: UsageTracker | None = None,
+        filters: Filters = NO_FILTERS,
+        *,
+        is_roomy: bool,
     ) -> list[Callable[..., str]]:
         """Return the tools for one answer: searching and reading, and others by name or where there is room."""
         read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
-        tools = self._all_tools(log, tracker, read_chars)
+        tools = self._all_tools(log, tracker, read_chars, filters)
         if self._tool_names is None and is_roomy:
             return tools
         return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
 
     def _all_tools(
-        self, log: EventLog, tracker: UsageTracker | None = None, read_chars: int = READ_CHARS
+        self,
+        log: EventLog,
+        tracker: UsageTracker | None = None,
+        read_chars: int = READ_CHARS,
+        filters: Filters = NO_FILTERS,
     ) -> list[Callable[..., str]]:
         """Return the tools that write to a log; extra ones are charged to its tracker."""
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
-        own = build_tools(self._retriever.corpus, self._retriever, log, self._search_k, read_chars)
+        own = build_tools(
+            self._retriever.corpus,
+            self._retriever,
+            log,
+            self._search_k,
+            read_chars,
+            filters,
+            infer=self._evidence.infers,
+        )
         return [*own, *filter(None, extra)]
 
     def _write(

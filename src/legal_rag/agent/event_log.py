@@ -37,6 +37,7 @@ class EventLog:
         self.documents: dict[str, CitedDocument] = {}
         self.trajectory = Trajectory()
         self.pieces = Pieces()  # shown to the model
+        self.remarks: dict[str, None] = {}  # in French, on how the question was read: they begin the notice
 
     @contextmanager
     def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:
@@ -134,7 +135,7 @@ class EventLog:
     ) -> Prediction:
         """End an answer from a corpus; `usage` is of all model calls, query and encoder are for word matches."""
         citations = located(answer.citations, corpus)
-        notice = " ".join(filter(None, [notice, warning_of_censured(citations, corpus)])) or None
+        notice = " ".join(filter(None, [*self.remarks, notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
             question=question,
             answer=answer.text,

@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters, named_documents
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
 PASSAGES_QUOTED, QUOTED_CHARS = 3, 1500  # at most, together
 DOCUMENTS_WEIGHED = 3
+MOST_NAMED = 5  # documents that a question names, each quoted
 
 
 class Background(NamedTuple):
@@ -65,15 +68,26 @@ class Findings(NamedTuple):
     hits: list[SearchHit]  # each of another document
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
     mean_maxsim: float  # see `mean_maxsim`
+    named: tuple[str, ...] = ()  # ids of those that the question names
 
 
 class EvidenceAgent(Agent):
     """Answers with the best passages of a corpus, or abstains."""
 
-    def __init__(self, retriever: Retriever, *, match_words: bool = True, filters: Filters | None = None) -> None:
-        """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search."""
+    def __init__(
+        self,
+        retriever: Retriever,
+        *,
+        match_words: bool = True,
+        filters: Filters = NO_FILTERS,
+        infer_filters: bool = True,
+    ) -> None:
+        """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search.
+
+        `infer_filters` reads a court with a time in a question as filters too, which the notice says.
+        """
         super().__init__(retriever)
-        self._filters, self._match_words = filters, match_words
+        self._filters, self._match_words, self.infers = filters, match_words, infer_filters
 
     def steps(
         self,
@@ -91,12 +105,13 @@ class EvidenceAgent(Agent):
         """
         asked = {"query": query.text, "k": DOCUMENTS_WEIGHED}
         with log.record("search", "search_legal_docs", **asked) as ids:
-            findings = self.find(query)
+            findings = self.find(query, log)
             ids += [hit.chunk_id for hit in findings.hits]
         observation = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, observation)
         yield
-        relevant = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
+        near = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
+        relevant = near or bool(findings.named)
         started = time.perf_counter()
         answer, quoted = self._quote(query, findings) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
@@ -121,15 +136,38 @@ class EvidenceAgent(Agent):
             encoder=self._retriever.encoder if self._match_words else None,
         )
 
-    def find(self, question: str | EncodedQuery) -> Findings:
-        """Search for a question, one passage per document.
+    def find(self, question: str | EncodedQuery, log: EventLog | None = None) -> Findings:
+        """Search for a question, one passage per document; the documents that it names come first.
 
         ValueError if the question is empty or longer than the encoder reads.
         """
         query = self._retriever.query(question)
-        hits = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
+        inferred = self._read_filters(query)
+        if log is not None:
+            log.remarks |= dict.fromkeys(inferred.remarks)
+        wanted = [*named_documents(query, self._retriever.corpus)[0], *inferred.named]
+        hits: list[SearchHit] = []
+        if wanted := list(dict.fromkeys(wanted))[:MOST_NAMED]:
+            of_those = replace(self._filters, doc_ids=tuple(wanted))
+            hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those)
+        named = tuple(hit.doc_id for hit in hits)
+        if len(hits) < DOCUMENTS_WEIGHED:
+            near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=inferred.filters)
+            hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
+        hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        return Findings(hits, read, mean_maxsim(query, hits, read))
+        return Findings(hits, read, mean_maxsim(query, hits, read), named)
+
+    def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
+        """Return the filters of a question, given and inferred; the log gets what is said of them."""
+        inferred = self._read_filters(query)
+        log.remarks |= dict.fromkeys(inferred.remarks)
+        return inferred.filters
+
+    def _read_filters(self, query: EncodedQuery) -> Inferred:
+        if not self.infers:
+            return Inferred(self._filters)
+        return infer_filters(query.text, self._retriever.corpus, self._filters)
 
     @cached_property
     def _background(self) -> Background:
@@ -143,6 +181,7 @@ class EvidenceAgent(Agent):
         contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
         chosen = choose_passages(weighed, deviations(hits, self._retriever), PASSAGES_QUOTED, QUOTED_CHARS)
+        chosen = _with_named(chosen, weighed, [hit.doc_id in findings.named for hit in hits])
         lines, citations, quoted = [INTRODUCTION], [], []
         for rank, (of, passage) in enumerate(chosen, start=1):
             hit, quote = hits[of], contents[of][passage.start : passage.end]
@@ -160,6 +199,20 @@ class EvidenceAgent(Agent):
             return hit
         located = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
         return located._replace(char_start=chunk.char_start, char_end=chunk.char_end)
+
+
+def _with_named(
+    chosen: list[tuple[int, WeighedPassage]], weighed: Sequence[Sequence[WeighedPassage]], named: Sequence[bool]
+) -> list[tuple[int, WeighedPassage]]:
+    """Put the best passage of each document that the question names first, whatever its weight."""
+    first = [
+        (number, choose_passages([weighed[number]], [0.0], 1, QUOTED_CHARS)[0][1])
+        for number, is_named in enumerate(named)
+        if is_named and weighed[number]
+    ]
+    most = max(PASSAGES_QUOTED, len(first))
+    rest = [entry for entry in chosen if all(entry[0] != number for number, _ in first)]
+    return [*first, *rest][:most] if first else chosen
 
 
 def _format_quotation(rank: int, document: Document, passage: WeighedPassage) -> str:

@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from datetime import date
 from functools import wraps
 from itertools import islice
@@ -51,7 +52,10 @@ BOUNDS = {
 DEEPEST = 4  # lists within lists of an argument
 LARGEST_BITS = 256  # of a whole number
 LARGEST = 2**53  # beyond it a program's numbers are not exact
-FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
+FILTERS = (
+    "juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "speaker", "section",
+    "entites",
+)  # fmt: skip
 
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
 MAX_GUESSED = 500  # ids in one call that are no document's own, each of which is resolved by itself
@@ -327,11 +331,13 @@ def asked_filters(given: object) -> dict[str, str]:
     return {name: text for name in FILTERS if (text := text_of(given.get(name)))}
 
 
-def filters_of(asked: Mapping[str, str]) -> Filters:
-    """Build filters from texts; the ValueError names the invalid one in French."""
+def filters_of(asked: Mapping[str, str], given: Filters | None = None) -> Filters:
+    """Build filters from texts, below those `given`, which win; the ValueError names the invalid one in French."""
     conditions: dict[str, Any] = {**asked}
     if "entites" in conditions:
         conditions["entity"] = parts_of(conditions.pop("entites"), ";")
+    if given is not None:
+        conditions |= {each.name: value for each in fields(given) if (value := getattr(given, each.name)) is not None}
     try:
         return Filters(**conditions)
     except ValueError as error:

@@ -45,9 +45,11 @@ from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.graph.store import GRAPH
 from legal_rag.law.citation import legal_citation
 from legal_rag.law.tree import TreeNode
+from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of, passages_in
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters
 from legal_rag.retriever.structured import DocumentOutline
 
 MAX_HITS = 50  # passages that one search shows
@@ -56,6 +58,7 @@ PASSAGE_CHARS = 210  # of a passage on the average; the longest has `passages.PA
 HEAD_CHARS = 100  # of a decision's citation above its passages
 LEAST_DOCUMENTS = 3  # that a search weighs the passages of: the right one is first among them nearly always
 NOT_WITH_FILTERS = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux."
+NO_SUCH_FILTER = "ce corpus n'a pas de quoi appliquer ces filtres"
 NO_GRAPH = "Ce corpus n'a pas de graphe : cherchez avec query."
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
@@ -66,13 +69,19 @@ def build_tools(
     log: EventLog | None = None,
     search_k: int = SEARCH_K,
     read_chars: int = READ_CHARS,
+    filters: Filters = NO_FILTERS,
+    *,
+    infer: bool = True,
 ) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
     A search that does not say how many passages it wants gets `search_k`; at most `read_chars` characters of a document
-    are read at once. Where there is a knowledge graph, a tool asks it.
+    are read at once. Searches keep to `filters`, and `infer` more: see `infer_filters`. Where there is a knowledge
+    graph, a tool asks it.
     """
-    tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k, read_chars)
+    tools = _Tools(
+        corpus, retriever, log if log is not None else EventLog(), search_k, read_chars, filters, infer=infer
+    )
     has_graph = (corpus.path / GRAPH).is_file()
     return [
         tools.search_legal_docs,
@@ -87,8 +96,19 @@ def build_tools(
 class _Tools:
     """Tools for one answer: a repeated call goes on where the last one ended."""
 
-    def __init__(self, corpus: Library, retriever: Retriever, log: EventLog, search_k: int, read_chars: int) -> None:
+    def __init__(
+        self,
+        corpus: Library,
+        retriever: Retriever,
+        log: EventLog,
+        search_k: int,
+        read_chars: int,
+        filters: Filters,
+        *,
+        infer: bool,
+    ) -> None:
         self._corpus, self._retriever, self._log = corpus, retriever, log
+        self._filters, self._infers = filters, infer
         self._search_k, self._read_chars = search_k, read_chars
         self._searched = Counter[str]()  # documents given, by words and filters
         self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
@@ -98,7 +118,7 @@ class _Tools:
         """d'autres mots à chercher dans le corpus, si les passages ne suffisent pas.
 
         filters, facultatif : un objet avec juridiction, formation, solution, date_from, date_to, number, article,
-        entites.
+        speaker, section, entites.
         """
         asked = asked_filters(filters)
         k = self._search_k if k is None else k
@@ -106,17 +126,19 @@ class _Tools:
             try:
                 n_passages = whole_number("k", k, self._search_k, 1, MAX_HITS)
                 parsed = self._parse(query)
-                hits = self._search(parsed, n_passages, asked)
-                without = self._search(parsed, n_passages, {}, counts=False) if asked else []
+                inferred = self._read_filters(parsed, filters_of(asked, self._filters))
+                hits = self._search(parsed, n_passages, inferred.filters)
+                is_filtered = inferred.filters != self._filters
+                without = self._search(parsed, n_passages, self._filters, counts=False) if is_filtered else []
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             ids += [hit.chunk_id for hit in hits or without]
             lost = [hit for hit in without if hit.doc_id not in {hit.doc_id for hit in hits}]
-            remark = ""
+            remark = "".join(f"{said}\n" for said in inferred.remarks)
             if not hits and lost:
                 remark, hits = f"{NOT_WITH_FILTERS}\n", lost
             elif lost:
-                remark = f"Sans ces filtres viendraient aussi : {', '.join(hit.doc_id for hit in lost)}.\n"
+                remark += f"Sans ces filtres viendraient aussi : {', '.join(hit.doc_id for hit in lost)}.\n"
             for hit in hits:
                 self._log.saw(hit)
             return as_data(remark) + self._show(parsed, hits, n_passages)
@@ -241,19 +263,25 @@ class _Tools:
             raise ValueError(TOO_LONG) from error
 
     def _search(
-        self, query: EncodedQuery, n_passages: int, asked: dict[str, str], *, counts: bool = True
+        self, query: EncodedQuery, n_passages: int, filters: Filters, *, counts: bool = True
     ) -> list[SearchHit]:
         """Return the best documents, after those that the same search gave before; `counts` this one as given.
 
-        ValueError with a French sentence if a filter is invalid, or the index fails.
+        ValueError with a French sentence if the index fails.
         """
-        filters, n_documents = filters_of(asked), max(LEAST_DOCUMENTS, n_passages // 2)
-        call = f"{fold_text(query.text)} {sorted(asked.items())}"
+        n_documents = max(LEAST_DOCUMENTS, n_passages // 2)
+        call = f"{fold_text(query.text)} {filters}"
         before = self._searched[call]
-        with search_errors("ce corpus n'a pas de quoi appliquer ces filtres"):
+        with search_errors(NO_SUCH_FILTER):
             hits = self._retriever.search(query, before + n_documents, by_document=True, filters=filters)
         self._searched[call] += counts and len(hits) - before
         return hits[before:]
+
+    def _read_filters(self, query: EncodedQuery, filters: Filters) -> Inferred:
+        if not self._infers:
+            return Inferred(filters)
+        with search_errors(NO_SUCH_FILTER):
+            return infer_filters(query.text, self._corpus, filters)
 
     def _show(self, query: EncodedQuery, hits: Sequence[SearchHit], n_passages: int) -> str:
         """Write documents, each with those of its passages that are among the best of all and were not shown yet."""

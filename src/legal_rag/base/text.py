@@ -96,6 +96,14 @@ def key_of(text: str) -> str:
     return " ".join(words_of(text))
 
 
+# Letters without their accents, plain apostrophes, dashes and blanks; a character each, so that offsets stay.
+PLAIN_CHARS = {ord(char): "'" for char in APOSTROPHES} | {ord(char): "-" for char in DASHES}
+PLAIN_CHARS |= {
+    code: base for code in range(0xC0, 0x250) if (base := unicodedata.normalize("NFD", chr(code))[0]).isascii()
+}
+PLAIN_CHARS |= dict.fromkeys(map(ord, "\u00a0\u202f\u2009\n\t\r"), " ")
+
+
 def find_folded(passage: str, text: str | Folded) -> list[Span]:
     """Find the spans of `text`, folded already or not, equal to `passage` up to folding, in order; they may overlap.
 

@@ -8,6 +8,7 @@ import click
 
 from legal_rag.agent.replies import TagSettings
 from legal_rag.cli.options import (
+    WITHOUT_INFERRED,
     Place,
     budget_of,
     budget_options,
@@ -15,7 +16,9 @@ from legal_rag.cli.options import (
     extract_option,
     extract_options,
     extraction_settings,
+    filter_options,
     html_option,
+    inferred_filters_option,
     instructions_option,
     json_option,
     language_model,
@@ -26,6 +29,7 @@ from legal_rag.cli.options import (
     place_options,
     places_options,
     print_json,
+    refuse_unknown_values,
     run_settings,
     sampling_settings,
     write_page,
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from legal_rag.agent.agent import LegalReActAgent
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.agent.prediction import Prediction
+    from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
@@ -78,6 +83,8 @@ save_options = options(
 @model_options
 @paper_options
 @save_options
+@filter_options
+@inferred_filters_option
 @instructions_option
 @click.option("--tools", metavar="NAMES", help="What the model may call beside search and reading, by commas.")
 @run_settings
@@ -97,20 +104,27 @@ def ask_command(
     save: bool,
     answers_folder: str | None,
     extract: bool | None,
+    filters: "Filters",
     **settings: Any,
 ) -> None:
     """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone.
 
     A question asked before, with the same model and index, costs no call of the model.
     """
+    from legal_rag.retriever.search_box import INFERRED
+
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
+    agent_settings |= {"filters": filters, "infer_filters": settings["inferred_filters"]}
     library = place.open()
+    refuse_unknown_values(library, filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
     agent = _open_agent(library, agent_settings)
     prediction = _run_agent(agent, question, stream=stream)
     print_answer(prediction, as_json=place.as_json)
+    if INFERRED in (prediction.notice or ""):
+        note(WITHOUT_INFERRED)
     if prediction.graph and (line := graph_line(prediction.graph)):
         note(line)
     write_papers(prediction, papers, library)
@@ -311,12 +325,12 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 
 def _evidence(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
     from legal_rag.agent.evidence import EvidenceAgent
-    from legal_rag.library.filters import Filters
     from legal_rag.retriever.retriever import build_retriever
+    from legal_rag.retriever.search_box import NO_FILTERS
 
     named = tuple(library.document(doc_id).id for doc_id in doc_ids)
     retriever = build_retriever(library, trust_remote_code=trust_remote_code)
-    filters = Filters(doc_ids=named) if named else None
+    filters = dataclasses.replace(NO_FILTERS, doc_ids=named or None)
     prediction = EvidenceAgent(retriever, match_words=False, filters=filters)(question)
     return dataclasses.replace(prediction, notice=NO_MODEL)
 

@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import wraps
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from legal_rag.library.library import Library
     from legal_rag.library.plaid.search import SearchSettings
 
+WITHOUT_INFERRED = "without what was inferred: --no-inferred-filters"
 EXTRACTION = ExtractionSettings()
 VALUES_LISTED = 12  # of a filter
 ALIKE = 0.75  # of two spellings, from which one is suggested for the other
@@ -113,6 +114,11 @@ trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Pytho
 html_option = click.option("--html", metavar="PAGE", help="Write the same as one page, beside the texts it rests on.")
 doc_ids_option = click.option(
     "--doc-id", "doc_ids", multiple=True, metavar="ID", help="Of this document; may be repeated."
+)
+inferred_filters_option = click.option(
+    "--inferred-filters/--no-inferred-filters",
+    default=True,
+    help="Read a court with a time, and in a search articles and statutes, as filters too.",
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 source_option = click.option(
@@ -372,6 +378,16 @@ def write_page(page: Path | None, make: Callable[[], str | bytes]) -> None:
 def note(message: str) -> None:
     """Print a message on stderr, beside the result."""
     click.echo(message, err=True)
+
+
+def note_remarks(remarks: Sequence[str]) -> None:
+    """Print on stderr how a search was read, and how to undo that."""
+    from legal_rag.retriever.search_box import INFERRED
+
+    for remark in remarks:
+        note(remark)
+    if any(remark.startswith(INFERRED) for remark in remarks):
+        note(click.style(WITHOUT_INFERRED, dim=True))
 
 
 def count(n: int, what: str) -> str:

@@ -14,9 +14,11 @@ from legal_rag.cli.options import (
     filter_at_fault,
     filter_options,
     html_option,
+    inferred_filters_option,
     language_model,
     model_options,
     note,
+    note_remarks,
     page_to_write,
     place_options,
     print_json,
@@ -29,7 +31,6 @@ from legal_rag.cli.options import (
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
 from legal_rag.law.citation import legal_citation
-from legal_rag.law.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage
     from legal_rag.retriever.retriever import Retriever, SearchHit
+    from legal_rag.retriever.search_box import Excerpt, SearchResults
     from legal_rag.retriever.structured import Reasoner
 
 EXCERPT_CHARS = 300  # of a passage found
@@ -63,9 +65,14 @@ all_option = click.option(
 )
 @model_options
 @filter_options
+@inferred_filters_option
 @trust_option
 def search_command(query: str, k: int, place: Place, structured: bool, filters: "Filters", **settings: Any) -> None:
-    """Rank the passages closest to QUERY."""
+    """Rank the passages closest to QUERY.
+
+    It takes « exact phrases », ET, OU, NON, -mot, mot*, numbers, articles and statutes in any form, and a court with a
+    time ("chambre sociale en 2018").
+    """
     from legal_rag.retriever.retriever import Retriever
 
     _check_options(structured=structured)
@@ -76,23 +83,45 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
     if structured:
         _print_structured(place, library, retriever, query, k, filters, settings)
         return
+    from legal_rag.retriever.search_box import outcome_of, relevance, search_typed
+
     ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
-    hits = retriever.search(query, k, filters=filters, **ranked_by)
+    results = search_typed(retriever, query, k, filters=filters, infer=settings["inferred_filters"], **ranked_by)
+    note_remarks(results.remarks)
+    rated = list(zip(results.hits, relevance(results.hits), strict=True))
     if place.as_json:
-        print_json([_hit_json(library, hit, filters) for hit in hits])
+        print_json([_hit_json(library, hit, rating, results) for hit, rating in rated])
         return
-    if not hits:
-        note(f"no passage found{filter_at_fault(library, filters)}")
-    for hit in hits:
-        click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {_cite_document(library, hit.doc_id).plain}")
-        _print_excerpt(hit, _hit_passages(library, hit, filters), query)
-    if hits:
-        place.suggest(f"lookup {quote(hits[0].chunk_id)}")
+    if not results.hits:
+        note(f"no passage found{filter_at_fault(library, results.filters)}")
+    for hit, rating in rated:
+        document = library.document(hit.doc_id)
+        named = ", ".join(filter(None, [legal_citation(document).plain, outcome_of(document)]))
+        click.echo(f"{hit.rank}. {hit.chunk_id}  {rating}  {named}")
+        _print_excerpt(library, hit, results)
+    if results.hits:
+        place.suggest(f"lookup {quote(results.hits[0].chunk_id)}")
 
 
-def _hit_json(library: "Library", hit: "SearchHit", filters: "Filters") -> dict[str, Any]:
-    passages = [passage.to_json() for passage in _hit_passages(library, hit, filters)]
-    return {**hit._asdict(), "passages": passages, "citation": _cite_document(library, hit.doc_id).text}
+def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "SearchResults") -> dict[str, Any]:
+    from legal_rag.retriever.search_box import outcome_of
+
+    document, passages = library.document(hit.doc_id), _hit_passages(library, hit, results.filters)
+    excerpt, passage = _excerpt_of(hit, passages, results)
+    return {
+        **hit._asdict(),
+        "relevance": rating,
+        "outcome": outcome_of(document),
+        "excerpt": {
+            "text": hit.text[excerpt.start : excerpt.end],
+            "char_start": hit.char_start + excerpt.start,
+            "char_end": hit.char_start + excerpt.end,
+            "matched": [hit.text[start:end] for start, end in excerpt.matched],
+            "speaker": passage.said.speaker if passage else None,
+        },
+        "passages": [passage.to_json() for passage in passages],
+        "citation": legal_citation(document).text,
+    }
 
 
 def _cite_document(library: "Library", doc_id: str) -> "LegalCitation":
@@ -117,8 +146,13 @@ def _print_structured(
     filters: "Filters",
     settings: dict[str, Any],
 ) -> None:
+    from legal_rag.retriever.search_box import infer_filters
     from legal_rag.retriever.structured import StructuredProvider
 
+    if settings["inferred_filters"]:
+        inferred = infer_filters(query, library, filters, in_prose=False)
+        note_remarks(inferred.remarks)
+        filters = inferred.filters
     provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])
     hits = provider.retrieve(query, k, filters)
     if place.as_json:
@@ -145,31 +179,29 @@ def _reasoner(settings: dict[str, Any]) -> "Reasoner | None":
     return tree_reasoner(lm)
 
 
-def _print_excerpt(hit: "SearchHit", passages: Sequence["LocatedPassage"], query: str) -> None:
-    """Print where a hit shares the most words with a question: section, speaker, `EXCERPT_CHARS` characters."""
-    spans = [(passage.char_start - hit.char_start, passage.char_end - hit.char_start) for passage in passages]
-    start, end = _nearest_sentence(hit.text, query, spans or [(0, len(hit.text))])
-    of = next((passage for passage, span in zip(passages, spans, strict=True) if span[0] <= start < span[1]), None)
-    if of is not None and (known := [" › ".join(of.sections), of.said.in_french]) != ["", ""]:
+def _print_excerpt(library: "Library", hit: "SearchHit", results: "SearchResults") -> None:
+    """Print the best sentence of a hit, what was typed in bold, below its section and speaker."""
+    excerpt, passage = _excerpt_of(hit, _hit_passages(library, hit, results.filters), results)
+    if passage is not None and (known := [" › ".join(passage.sections), passage.said.in_french]) != ["", ""]:
         click.echo(click.style(f"   {' - '.join(filter(None, known))}", dim=True))
-    start = max(0, min((start + end - EXCERPT_CHARS) // 2, len(hit.text) - EXCERPT_CHARS))
-    end = start + EXCERPT_CHARS
-    excerpt = " ".join(hit.text[start:end].split())
-    click.echo(f"   {'…' * (start > 0)}{excerpt}{'…' * (end < len(hit.text))}\n")
+    shown, at = "", excerpt.start
+    for start, end in excerpt.matched:
+        shown += hit.text[at:start] + click.style(hit.text[start:end], bold=True)
+        at = end
+    shown += hit.text[at : excerpt.end]
+    before, after = excerpt.start > 0, excerpt.end < len(hit.text)
+    click.echo(f"   {'…' * before}{' '.join(shown.split())}{'…' * after}\n")
 
 
-def _nearest_sentence(text: str, query: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the piece of a sentence, within some spans of a text, that shares the most words with a question."""
-    from legal_rag.library.bm25 import lexical_words
+def _excerpt_of(
+    hit: "SearchHit", passages: Sequence["LocatedPassage"], results: "SearchResults"
+) -> tuple["Excerpt", "LocatedPassage | None"]:
+    from legal_rag.retriever.search_box import best_sentence
 
-    asked = set(lexical_words(query))
-    pieces = [
-        (start + first, start + last)
-        for start, end in spans
-        for sentence in split_sentences(text[start:end])
-        for first, last in cut_at_blanks(text[start:end], *sentence, EXCERPT_CHARS)
-    ]
-    return max(pieces, key=lambda piece: len(asked.intersection(lexical_words(text[slice(*piece)]))), default=(0, 0))
+    spans = [(passage.char_start - hit.char_start, passage.char_end - hit.char_start) for passage in passages]
+    excerpt = best_sentence(hit.text, spans or [(0, len(hit.text))], results.query, results.condition)
+    around = (passage for passage, (start, end) in zip(passages, spans, strict=True) if start <= excerpt.start < end)
+    return excerpt, next(around, None)
 
 
 def _hit_passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list["LocatedPassage"]:

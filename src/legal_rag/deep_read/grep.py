@@ -12,7 +12,7 @@ import regex
 
 from legal_rag.agent.tool_arguments import PATTERN, as_sent
 from legal_rag.base import deadline
-from legal_rag.base.text import APOSTROPHES, DASHES, normalized, storable
+from legal_rag.base.text import PLAIN_CHARS, normalized, storable
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 
@@ -26,10 +26,6 @@ MAX_REPEATS = 10_000  # of counted repetitions, one within the other: compiling 
 MAX_CANDIDATES = 50_000  # documents from the index of words; beyond, texts are streamed
 SHARE_OF_CORPUS = 2  # one in two: where the index names more, it saves nothing
 
-# Letters without their accents, plain apostrophes, dashes and blanks; a character each, so that offsets stay.
-_PLAIN_CHARS = {ord(char): "'" for char in APOSTROPHES} | {ord(char): "-" for char in DASHES}
-_PLAIN_CHARS |= {code: base for code in range(0xC0, 0x250) if (base := normalized(chr(code), "NFD")[0]).isascii()}
-_PLAIN_CHARS |= dict.fromkeys(map(ord, "\u00a0\u202f\u2009\n\t\r"), " ")
 # Parts of a pattern without fixed text, innermost groups first; word boundaries; and whole literal words.
 _UNCERTAIN = re.compile(
     r"\\[^\w\s]|\\[a-zA-Z]|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\\.|[^()\\])*\)|[^()](?:[*+?]|\{[\d,]+\})|[.^$]", re.DOTALL
@@ -192,7 +188,7 @@ class Pattern:
 
         DeadlineError past the deadline.
         """
-        text = content.translate(_PLAIN_CHARS) if self.fold else content
+        text = content.translate(PLAIN_CHARS) if self.fold else content
         until_end, until_deadline = ends - time.monotonic(), deadline.seconds_left()
         seconds = max(min(until_end, until_deadline), 0.001)  # of processor time: that is what `regex` counts
         spans: list[tuple[int, int]] = []
@@ -223,7 +219,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
     if math.prod(max(1, int(count)) for count in re.findall(r"\{(\d{1,9})", pattern)) > MAX_REPEATS:
         raise ValueError(f"motif refusé : plus de {MAX_REPEATS} répétitions comptées, l'une dans l'autre")
     pattern = normalized(pattern)
-    written = re.sub(r"(?<!\\) +", r"\\s+", pattern.translate(_PLAIN_CHARS)) if fold else pattern
+    written = re.sub(r"(?<!\\) +", r"\\s+", pattern.translate(PLAIN_CHARS)) if fold else pattern
     try:
         compiled = regex.compile(written, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
         is_empty = compiled.search("", timeout=1.0) is not None

@@ -94,6 +94,7 @@ CLASS_LABELS: dict[str, dict[str, str]] = tomllib.loads(
 )
 CLASSES = {name: tuple(labels) for name, labels in CLASS_LABELS.items()}
 JURISPRUDENCE = CLASSES["jurisprudence"]
+REGULATION = CLASSES["regulation"]
 LABELS = {name: label for labels in CLASS_LABELS.values() for name, label in labels.items()}
 KNOWN_CLASSES = tuple(LABELS)
 

@@ -2,14 +2,15 @@
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from legal_rag.base.text import key_of, read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
+from legal_rag.extraction.regulations import AskedRule, Rule, asked_rule, narrowing_topics, rule_of, weak_topics
 from legal_rag.law import find_amounts, find_dates
 from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS
 from legal_rag.law.keys import NO_CODE, ParsedQuery, all_reference_keys, candidate_keys, candidate_keys_of_number
@@ -49,6 +50,15 @@ MAX_NAME_WORDS = 6  # words of a party's name
 MAX_LOOKED_UP = 1500  # documents looked up by the words of a question, rarest first
 DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered per batch; read in full
 LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of a returned entity
+TOPIC = "#"  # prefix of the index's words for topics of rules
+MAX_SHARING_TOPIC = 500  # documents; a topic of more does not choose among them
+RULES_READ = 50  # rules of a document that share topics with the question
+# Weights in a rule's likeness to a question, against a topic in its text: of a rare word, one that names a
+# topic, a weak topic, its headings.
+OF_WORD, OF_NAMING, OF_WEAK, OF_HEADING = 0.5, 0.25, 0.4, 0.75
+STEM_CHARS = 6  # by which words of rules are compared: "compte", "comptée"
+# Factors of a rule of another type than the question asks for; without the measure it asks for; for each further topic.
+OTHER_TYPE, UNMEASURED, UNASKED = 0.7, 0.77, 0.9
 NAMED_ATTRIBUTE = 1.5  # factor if the question has all words of an attribute, such as a rule's type
 ARTICLE = "article"  # facts of this kind tell a question's subject, not its case
 COURTS, CASE_WORDS = COURT_WORDS.union(COURT_ACRONYMS, _LISTS["courts"]), frozenset(_LISTS["case_words"])
@@ -109,10 +119,16 @@ def search_words(text: str) -> tuple[str, ...]:
 
 
 def search_words_of(entity: Entity) -> tuple[str, ...]:
-    """Return the search words of an entity: of its class, its attributes and its text."""
+    """Return the search words of an entity: of its class, its attributes and its text; of a rule its topics too."""
     name = entity["extraction_class"]
     label = classes.LABELS.get(name, name)
-    return search_words(" ".join([label, *entity["attributes"].values(), entity["extraction_text"]]))
+    written = " ".join([label, *entity["attributes"].values(), entity["extraction_text"]])
+    rule = rule_of(entity) if name in classes.REGULATION else None
+    return search_words(written) + tuple(sorted(map(_topic_word, rule.topics | rule.topics_above)) if rule else ())
+
+
+def _topic_word(topic: str) -> str:
+    return f"{TOPIC}{topic}"
 
 
 def singular(word: str) -> str:
@@ -256,21 +272,30 @@ def entities_like(
 
     Looks up the question's words; reads at most `DOCUMENTS_READ` documents, whatever the size of the Library.
     """
-    words = search_words(ParsedQuery.of(question).text)
+    text = ParsedQuery.of(question).text
+    words = search_words(text)
     if not words or not store.has_words:
         return []
-    counts = {word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in words}
-    n_documents = store.count_worded()
-    weights = {word: math.log((n_documents + 1) / max(count, 0.5)) + 0.1 for word, count in counts.items()}
-    places_like, missed = _weigh_places(counts, weights, store)
-    least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(weights.values()) - missed
-    hits = []
+    asked, n_documents = asked_rule(text), store.count_worded()
+    topics = {_topic_word(topic): topic for topic in asked.topics - weak_topics()}
+    counts = {word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in (*words, *topics)}
+    topics = {word: topic for word, topic in topics.items() if counts[word]}
+    of_words = {word: math.log((n_documents + 1) / max(counts[word], 0.5)) + 0.1 for word in words}
+    of_topics = {word: math.log((n_documents + 1) / counts[word]) + 0.1 for word in topics}
+    places_like, missed = _weigh_places(
+        {word: count for word, count in counts.items() if word in of_words or 0 < count <= MAX_SHARING_TOPIC},
+        of_words | of_topics,
+        store,
+    )
+    least = 0.0 if topics else LEAST_SCORE / NAMED_ATTRIBUTE * sum(of_words.values()) - missed
+    entities = []
     for doc_id, content_hash, places in _documents_like(places_like, least, store, passing):
-        entities = store.entities_of(doc_id, content_hash) or []
-        for entity in (entities[place] for place in places if place < len(entities)):
-            score = _likeness(entity, weights)
-            hits += [FoundEntity(doc_id, entity, score)] if score >= LEAST_SCORE else []
-    return sorted(hits, key=lambda hit: (-hit.score, len(hit.entity["extraction_text"]), hit.doc_id))[:most]
+        held = store.entities_of(doc_id, content_hash) or []
+        most_places = RULES_READ if topics else DOCUMENTS_READ
+        entities += [(doc_id, held[place]) for place in places[:most_places] if place < len(held)]
+    scores = _scores([entity for _, entity in entities], of_words, asked if topics else None)
+    hits = [FoundEntity(*entity, score) for entity, score in zip(entities, scores, strict=True) if score >= LEAST_SCORE]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.entity["char_start"]))[:most]
 
 
 def _weigh_places(
@@ -293,7 +318,7 @@ def _weigh_places(
 def _documents_like(
     places_like: Mapping[int, Mapping[int, float]], least: float, store: "ExtractionStore", passing: Passing
 ) -> Iterator[tuple[str, str, list[int]]]:
-    """Yield the documents to read: id, content hash, places of the best entities above `least`."""
+    """Yield the documents to read: id, content hash, places of its entities, best first."""
     weights = {key: max(places.values()) for key, places in places_like.items()}
     best = sorted((key for key in weights if weights[key] >= least), key=lambda key: (-weights[key], key))
     n_read = 0
@@ -304,19 +329,64 @@ def _documents_like(
             if ids.get(key) in hashes and n_read < DOCUMENTS_READ:
                 n_read += 1
                 places = sorted(places_like[key], key=lambda place: (-places_like[key][place], place))
-                yield ids[key], hashes[ids[key]], places[:DOCUMENTS_READ]
+                yield ids[key], hashes[ids[key]], places
         if n_read == DOCUMENTS_READ:
             return
 
 
+def _scores(entities: Sequence[Entity], weights: Mapping[str, float], asked: AskedRule | None) -> list[float]:
+    """Score entities against a question in [0, 1]: rules by what they are about, where it names that; else by words."""
+    if asked is None:
+        return [_likeness(entity, weights) for entity in entities]
+    rules = {
+        at: rule_of(entity) for at, entity in enumerate(entities) if entity["extraction_class"] in classes.REGULATION
+    }
+    of_rules = dict(zip(rules, _rule_scores(list(rules.values()), _stems(weights), asked), strict=True))
+    return [of_rules[at] if at in of_rules else _likeness(entity, weights) for at, entity in enumerate(entities)]
+
+
 def _likeness(entity: Entity, weights: Mapping[str, float]) -> float:
-    """Score an entity against a question's words, in [0, 1]; 0 if it shares fewer than `LEAST_WORDS` of several."""
+    """Score an entity by the question's words; 0 if it shares fewer than `LEAST_WORDS` of several."""
     shared = weights.keys() & set(search_words_of(entity))
     if len(shared) < min(LEAST_WORDS, len(weights)):
         return 0.0
-    values = (set(search_words(value)) for value in entity["attributes"].values())
+    values = (set(search_words(value)) for name, value in entity["attributes"].items() if name != "section")
     named = NAMED_ATTRIBUTE if any(value and value <= weights.keys() for value in values) else 1.0
     return min(1.0, named * sum(weights[word] for word in shared) / sum(weights.values()))
+
+
+def _rule_scores(rules: Sequence[Rule], words: frozenset[str], asked: AskedRule) -> list[float]:
+    """Score rules by topics and by words, rare among them, which count less; words that none has say nothing."""
+    stems = [(_stems(search_words(rule.text)), _stems(search_words(rule.above))) for rule in rules]
+    counts = Counter(word for own, above in stems for word in words & (own | above))
+    weights = {word: 1 - math.log(count) / math.log(len(rules) + 1) for word, count in counts.items()}
+    further = _stems(search_words(asked.rest))
+    weights = {word: (OF_WORD if word in further else OF_NAMING) * weight for word, weight in weights.items()}
+    topics = {topic: OF_WEAK if topic in weak_topics() else 1.0 for topic in asked.topics}
+    strong = topics.keys() - weak_topics()
+    whole = math.fsum(topics.values()) + math.fsum(weights.values())
+    scores = []
+    for rule, (own, above) in zip(rules, stems, strict=True):
+        shared = _share(topics, rule.topics, rule.topics_above) + _share(weights, own, above)
+        factor = UNASKED ** len(rule.topics & narrowing_topics() - asked.topics)
+        if asked.key and rule.key != asked.key:
+            factor *= OTHER_TYPE
+        if asked.measure and not rule.states(asked.measure):
+            factor *= UNMEASURED
+        is_on_topic = not strong.isdisjoint(rule.topics | rule.topics_above)
+        scores.append(is_on_topic * factor * shared / whole)
+    return scores
+
+
+def _share(weights: Mapping[str, float], of_text: Container[str], above: Container[str]) -> float:
+    """Sum the weights of what a rule's text has, and a part of those of what its headings alone have."""
+    return math.fsum(
+        weight * (1.0 if name in of_text else OF_HEADING * (name in above)) for name, weight in weights.items()
+    )
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(word[:STEM_CHARS] for word in words)
 
 
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:

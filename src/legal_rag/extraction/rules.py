@@ -2,25 +2,21 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 
-from legal_rag.base.text import Span, read_words
 from legal_rag.extraction import entities as classes
-from legal_rag.extraction.entities import BENEFIT_RULE, LEAVE_RULE, WORKING_TIME_RULE, Entity, in_order, rule_entity
+from legal_rag.extraction.entities import REGULATION, Entity, in_order, rule_entity
 from legal_rag.extraction.parties import find_counsel, find_parties
+from legal_rag.extraction.regulations import find_rules
 from legal_rag.extraction.schemas import Schema
 from legal_rag.law import (
     ArticleCitation,
     Identifier,
-    LegalAmount,
-    LegalDuration,
     LegalText,
     Reading,
     find_cited_decisions,
     read,
 )
-from legal_rag.law.scanning import SPACE, Around
-from legal_rag.law.sentences import without_blanks
+from legal_rag.law.scanning import Around
 
 # The rules' classes under their names in other schemas.
 _REFERENCES = dict.fromkeys(
@@ -80,7 +76,7 @@ def find_entities(text: str | Reading) -> list[Entity]:
 
 def classes_found(schema: Schema) -> list[str]:
     """Return the classes of a schema that the rules find: all of a decision and a regulation, few of others."""
-    known = {*SUBJECTS, *_decisions_classes(schema)}
+    known = {*REGULATION, *_decisions_classes(schema)}
     return [name for name in schema.classes if name in known]
 
 
@@ -90,7 +86,7 @@ def entities_of_schema(text: str | Reading, schema: Schema) -> list[Entity]:
     entities: list[Entity] = []
     if _decisions_classes(schema) & set(schema.classes):
         entities = [entity | {"extraction_class": _renamed(names, entity)} for entity in find_entities(reading)]
-    if set(SUBJECTS) & set(schema.classes):
+    if set(REGULATION) & set(schema.classes):
         entities += find_rules(reading)
     return in_order(entity for entity in entities if entity["extraction_class"] in schema.classes)
 
@@ -142,64 +138,3 @@ def _statute_entities(text: str, texts: Sequence[LegalText], citations: Sequence
     for named in texts:
         if named.kind != "code" or named.start not in of_articles:
             yield rule_entity(classes.TEXTE_VISE, text, named.start, named.end)
-
-
-SUBJECTS = {
-    LEAVE_RULE: "leave_subjects",
-    WORKING_TIME_RULE: "working_time_subjects",
-    BENEFIT_RULE: "benefit_subjects",
-}
-SENTENCE_CHARS = 1000  # of a rule; a longer sentence is a list without its punctuation
-
-
-def find_rules(text: str | Reading) -> list[Entity]:
-    """Find the sentences that set a duration or a sum for a known subject, in the classes of `regulation`.
-
-    A sentence without a subject of its own, such as a list item, takes that of the previous one.
-    """
-    reading = read(text)
-    text, durations, amounts = reading.text, iter([*reading.durations, None]), iter([*reading.amounts, None])
-    duration, amount, subject = next(durations), next(amounts), None
-    rules = []
-    for start, end in without_blanks(text, reading.sentences):
-        subject = _subject(text, start, end) or subject
-        timed, paid = [], []
-        while duration is not None and duration.start < end:
-            timed += [duration] if duration.start >= start else []
-            duration = next(durations)
-        while amount is not None and amount.start < end:
-            paid += [amount] if amount.start >= start else []
-            amount = next(amounts)
-        if subject is not None and (timed or paid) and end - start <= SENTENCE_CHARS:
-            name, rule_type = subject
-            set_values = dict(_rule_attributes(text, timed, paid))
-            rules.append(rule_entity(name, text, start, end, rule_type=rule_type, **set_values))
-    return rules
-
-
-def _rule_attributes(text: str, timed: list[LegalDuration], paid: list[LegalAmount]) -> Iterator[tuple[str, str]]:
-    for duration in timed[:1]:
-        yield "duration", text[duration.start : duration.end]
-        yield "value", f"{duration.value.normalize():f}"
-        yield "unit", duration.unit
-        if duration.each:
-            yield "period", duration.each
-    for amount in paid[:1]:
-        yield "amount", text[amount.start : amount.end]
-        yield "currency", amount.currency
-
-
-def _subject(text: str, start: int, end: int) -> tuple[str, str] | None:
-    match = _subjects().search(text, start, end)
-    if match is None:
-        return None
-    span: Span = match.span()
-    return str(match.lastgroup), " ".join(text[slice(*span)].lower().split())
-
-
-@cache
-def _subjects() -> re.Pattern[str]:
-    lists = read_words("legal_rag.extraction")
-    groups = "|".join(f"(?P<{name}>{'|'.join(lists[words])})" for name, words in SUBJECTS.items())
-    apostrophes = groups.replace("'", "['’]").replace(" ", SPACE)
-    return re.compile(rf"(?<!\w)(?:{apostrophes})(?!\w)", re.IGNORECASE)

@@ -21,6 +21,10 @@ from .mentions import find_pinpoints as find_pinpoints
 from .outline import build_tree as build_tree
 from .parts import main_parts as main_parts
 from .parts import read_paragraphs as read_paragraphs
+from .queries import DecisionsOf as DecisionsOf
+from .queries import find_decisions_of as find_decisions_of
+from .queries import find_typed_identifiers as find_typed_identifiers
+from .queries import find_typed_statutes as find_typed_statutes
 from .reading import Letterhead as Letterhead
 from .reading import Reading as Reading
 from .reading import read as read

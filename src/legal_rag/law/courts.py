@@ -152,6 +152,7 @@ _CHAMBER = (
 )
 # "Soc., 9 janv. 2018", "2e civ. 5 oct. 2023": where a chamber stands for the Cour de cassation.
 _DATED = rf"(?=(?:_QPC)?_,?_(?:\d{{1,2}}(?:er)?{_A_DAY}|\d{{1,2}}-\d{{1,2}}-\d|\d{{4}}-\d\d-\d\d))"
+_CHAMBERS = Scan(rf"(?<![\w.-]){_CHAMBER}(?!\w)")
 _CHAMBER_ALONE = (
     rf"(?:[1-3](?:re|e|ère|ème)_{_CIVIL}|{_CIVIL}_[1-3]{_DATED}|(?=(?-i:[A-Z]))(?:{_CIVIL}_{_CIVIL_NUMBER}|civ(?:\.|{_DATED})"
     rf"|(?:ch\._)?(?:{_OTHER_CHAMBERS})(?:(?<=\.)|{_DATED})))"
@@ -202,6 +203,11 @@ _SHORT = Led(
 def find_short_courts(text: str) -> list[Span]:
     """Find the courts that a text names by abbreviations, in text order: "Cass. soc.", "CA Paris", "CE,"."""
     return [match.span() for match in _SHORT.finditer(text)]
+
+
+def find_chambers(text: str) -> list[Span]:
+    """Find what may be a chamber of the Cour de cassation where it is known to be one: "soc", "2e civ."."""
+    return [match.span() for match in _CHAMBERS.finditer(text)]
 
 
 # Chambers of a court named just before: what follows a comma there is abbreviated in many ways.
@@ -361,7 +367,7 @@ def words_of_value(value: str) -> frozenset[str]:
 
 UNIQUE_COURTS = frozenset().union(*(court.words for court in _SINGLE_COURTS))
 COURT_WORDS = frozenset().union(*(court.words for court in COURTS))
-_CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
+CHAMBER_WORDS = frozenset(word for chamber in CHAMBERS for word in chamber.words if word.isalpha()) - {"assemblee"}
 COURT_ACRONYMS = frozenset(form.lower() for court in COURTS for form in court.short if form.isupper())
 _NO_TOWN = frozenset(_TABLES["no_town"].split())
 
@@ -402,14 +408,14 @@ _OF_CASSATION = re.compile(rf"\s*(?:{_RANKED}\s*civ|civ\.?\s*{_RANKED}|civ|soc|c
 def parse_court(name: str) -> CourtName:
     """Return the type, the chamber and the town of a court, as far as its name states them."""
     words = words_of_value(name)
-    types, chambers = words & COURT_WORDS, words & _CHAMBER_WORDS
+    types, chambers = words & COURT_WORDS, words & CHAMBER_WORDS
     of_one_court = {"pleniere", "mixte", "criminelle"} | ({"reunies"} if not any(map(str.isdecimal, words)) else set())
     if name.split(",")[0].strip() in TOWNS_OF_APPEAL:
         return parse_court(f"CA {name}")
     alone = _OF_CASSATION.fullmatch(without_accents(normalized(name.lower())))
     if not types and (chambers & of_one_court or alone):
         types = frozenset({"cassation"})
-    town = (word for word in words - types - _CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
+    town = (word for word in words - types - CHAMBER_WORDS - _NO_TOWN if word.isalpha() and len(word) > 2)
     return CourtName(
         types,
         chambers | (words & frozenset("123") if "civile" in chambers else frozenset()),

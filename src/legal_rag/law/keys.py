@@ -1,7 +1,7 @@
 """Reference keys: the names by which a document is cited, and those it cites."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -12,14 +12,18 @@ from legal_rag.law import (
     SERIES,
     Identifier,
     Reading,
+    Statute,
     decision_identifiers,
     find_amounts,
     find_dates,
     find_identifiers,
     find_statute_articles,
+    find_typed_identifiers,
+    find_typed_statutes,
 )
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
+MOST_RECTIFIED = 3  # times
 NO_CODE = "?"  # of an article cited by number alone
 # Figures that count something or belong to a date: not an article's number.
 MEASURE = re.compile(
@@ -70,14 +74,25 @@ class ParsedQuery:
 
     @cached_property
     def identifiers(self) -> list[Identifier]:
-        """The decisions and articles that it names, in text order."""
-        return find_identifiers(self.text)
+        """The decisions and articles that it names, in any form, in text order."""
+        return find_typed_identifiers(self.text)
+
+    @cached_property
+    def keyed_identifiers(self) -> list[tuple[Identifier, str]]:
+        """The decisions and articles that it names, each with its relaxed key."""
+        return [(name, _relaxed(name)) for name in self.identifiers]
+
+    @cached_property
+    def statutes(self) -> list[Statute]:
+        """The statutes that it names, by number, date or usual name."""
+        return find_typed_statutes(self.text)
 
     @cached_property
     def keys(self) -> list[str]:
-        """The relaxed keys of the decisions and articles that it names, then of its dates, each once."""
-        names = [_relaxed(name) for name in self.identifiers]
-        return list(dict.fromkeys([*names, *(f"date:{day.value.isoformat()}" for day in find_dates(self.text))]))
+        """The relaxed keys of what it names, then of its dates and those of its statutes, each once."""
+        names = [key for _, key in self.keyed_identifiers]
+        days = [*(day.value for day in find_dates(self.text)), *(law.date for law in self.statutes if law.date)]
+        return list(dict.fromkeys([*names, *(f"date:{day.isoformat()}" for day in days)]))
 
 
 def all_reference_keys(text: str) -> list[str]:
@@ -181,6 +196,12 @@ def candidate_keys(query: ParsedQuery) -> list[list[str]]:
 def candidate_keys_of_number(number: str) -> list[list[str]]:
     """Return the look-up keys of each of a decision's numbers as a user writes them, best first."""
     return [_keys_to_try(name) for name in decision_identifiers(number, "") or find_identifiers(number)]
+
+
+def rectification_keys(keys: Sequence[str]) -> list[str]:
+    """Return the keys of what rectifies a decision of the Conseil constitutionnel: 'cc:1993-1213R' and so on."""
+    own = [key for key in keys if key.partition(":")[0] == CONSTITUTIONAL and key[-1].isdecimal()]
+    return [f"{key}R{rank}" for key in own for rank in ("", *range(1, MOST_RECTIFIED + 1))]
 
 
 def decision_keys(query: ParsedQuery) -> list[str]:

@@ -1,8 +1,7 @@
 """The main parts of a decision, and who speaks in each paragraph, by French drafting rules, without a model.
 
 A decision reports what the parties argued and what the judges below held before its own reasoning. The heading above a
-paragraph sets the expected speaker; each clause is then attributed by its verb, and the speaker of most characters is
-the paragraph's.
+paragraph sets the expected speaker; each clause is then attributed by its verb.
 """
 
 import re
@@ -260,12 +259,16 @@ def _is_reason(words: str) -> bool:
 
 
 def _is_own_reason(words: str) -> bool:
-    return _is_reason(words) and _paragraph_speaker(words, "reasons", "court") == "court"
+    spoken: Counter[Speaker | None] = Counter()
+    for speaker, length in _speakers_of_clauses(words, "reasons", "court") if _is_reason(words) else ():
+        spoken[speaker] += length
+    return bool(spoken) and spoken.most_common(1)[0][0] == "court"
 
 
 def read_paragraphs(text: str | Reading, zones: object = None) -> list[Paragraph]:
     """Split a decision into paragraphs with their main parts and speakers; linear in its length.
 
+    A paragraph is cut before the clause with which another begins to speak.
     Other texts have neither parts nor speakers. The `zones` of a record of the Cour de cassation's Judilibre, lists of
     {"start", "end"} in characters by the names in `_ZONES`, give the main parts if they fit the text.
     """
@@ -279,10 +282,9 @@ def read_paragraphs(text: str | Reading, zones: object = None) -> list[Paragraph
             parts = _part_of_each(reading, lines)
         if not {"reasons", "ruling"} & set(parts):
             return [Paragraph(*line, None, None, censured=False) for line in lines]
-    speakers = _speakers(text, lines, parts)
-    censured = _censured(text, lines, parts, speakers)
-    attributed = zip(lines, parts, speakers, strict=True)
-    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(attributed)]
+    stretches = list(_stretches(text, lines, parts))
+    censured = _censured(text, stretches)
+    return [stretch._replace(censured=n in censured) for n, stretch in enumerate(stretches)]
 
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
@@ -294,6 +296,7 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
 
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
+_RIGHTLY = re.compile(r"\s(?:donc\s)?(?:à\s(?:juste\stitre|bon\sdroit|raison)|justement|exactement|pertinemment)\b")
 _EXPERT = re.compile(cues("experts"), re.IGNORECASE)
 _CHARGES = _around("charges", 60, 60)
 _JUDGES = rf"(?i:\b{cues('judges')}\b)"
@@ -311,6 +314,7 @@ _HOLDS = re.compile(
 _TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
     rf"\W*{_NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
 )
+_BUT_WHEREAS = re.compile(r"\W*mais\s(?:attendu|considérant)\b", re.IGNORECASE)
 _ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
 _WHEREAS = re.compile(
     r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
@@ -322,9 +326,14 @@ _GOES_ON = re.compile(rf"\W*{_NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNOR
 _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
 _STATES = re.compile(  # a legal text is reported
     rf"\W*{_NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
-    rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
+    rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?\b{cues('sources')}"
     rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
     rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
+    re.IGNORECASE,
+)
+_DERIVES = re.compile(  # what the court draws from texts, and not the text: "Il résulte de l'article 9 que…"
+    rf"\W*{_NUMBER}(?:(?:attendu|considérant)\s(?:{cues('in_passing')}\s)?qu['’]\s?)?"
+    rf"il\s(?:(?:en|s['’]en)\s)?(?:résulte|ressort|découle|dédui[st]e?|évince)\s[^;,]{{0,60}}?(?:\b{cues('sources')}|\bpoints?\b)",
     re.IGNORECASE,
 )
 _VISA = re.compile(rf"\W*(?:Vu|-)\s(?:,?\s?ensemble\s|enfin\s)?{cues('visas')}", re.IGNORECASE)
@@ -337,6 +346,7 @@ _TELLS_ON = re.compile(
     rf"{cues('tells_on')}",
     re.IGNORECASE,
 )
+_CONDITIONAL = re.compile(r"\w{2}rai(?:en)?t\b")  # "Il en résulterait une atteinte": an argument goes on
 _THEN_WHEREAS = re.compile(
     r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
 )
@@ -354,7 +364,7 @@ _VERB = re.compile(
     r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
     r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
 )
-_NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
+_NUMBERED = re.compile(r"\d{1,3}\s?\.(?=\s|[A-ZÀ-Þ])")
 _ENUMERATED = re.compile(  # an item, or the continuation of a clause
     r"(?!\d{1,3}\.\s[A-ZÀ-Þ])(?:[-–—•*]|\d{1,2}\s?[°o]?\s?[)/°.-]{1,2}\s?/?|[a-z]\s?[).])|[Qq]u['’e]|QU['’E]"
 )
@@ -365,12 +375,19 @@ _ITEM_CHARS = 60  # of a list item at least, else it is a heading
 _FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
 _NEAR = 120  # characters from a clause's beginning, or before its verb
 _CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
-_LOOK_BACK = 6  # paragraphs before the one that quashes
+_STRETCH_CHARS = 60  # of the clauses by one speaker at least
+_LOOK_BACK = 6  # stretches before the one that quashes
+
+Stretch = tuple[Speaker | None, int]  # who speaks, in so many characters
 
 
-def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
+def _stretches(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> Iterator[Paragraph]:
+    """Yield the lines, cut where another speaker begins."""
     reader = _SpeakerReader()
-    return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
+    for (start, end), part in zip(lines, parts, strict=True):
+        for speaker, length in reader.read(text[start:end], part):
+            yield Paragraph(start, start + len(text[start : start + length].rstrip()), part, speaker, censured=False)
+            start += length
 
 
 class _SpeakerReader:
@@ -384,24 +401,24 @@ class _SpeakerReader:
         self._ended = True  # the line before ended a sentence
         self._numbered = False  # the paragraph before had a number
 
-    def read(self, words: str, part: PartKind) -> Speaker | None:
+    def read(self, words: str, part: PartKind) -> list[Stretch]:
+        """Return who speaks in a line, stretch by stretch."""
         if part != self._part:
             self._part, self._last, self._ended = part, None, True
             self._expected = "party" if part in ("claims", "annex") else "court"
             self._quoted = "party" if part == "annex" else None
         if part in ("header", "ruling"):
             formula = len(words) <= _FORMULA_CHARS and _RULES_ON.match(words)
-            return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
+            is_formal = part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words)
+            return [(None if is_formal else "court", len(words))]
         title = _speaker_of_heading(words, part)
         if title is not None:
             self._note_heading(words, title)
-            return None
-        if _is_formal(words, part):
-            speaker = self._last = None
-        else:
-            speaker = self._speaker(words)
+            return [(None, len(words))]
+        stretches: list[Stretch] = [(None, len(words))] if _is_formal(words, part) else self._stretches(words)
+        self._last = stretches[-1][0]
         self._ended = words[-1] in ".;:!?»"
-        return speaker
+        return stretches
 
     def _note_heading(self, words: str, title: Speaker | Literal[""]) -> None:
         """Update the state for a heading; a name isolated by a line break, or a party's own heading, is ignored."""
@@ -410,19 +427,17 @@ class _SpeakerReader:
         self._expected, self._last, self._ended = title or self._expected, None, True
         self._quoted = "party" if self._part == "annex" else None
 
-    def _speaker(self, words: str) -> Speaker | None:
+    def _stretches(self, words: str) -> list[Stretch]:
         if self._last == "text" and self._continues_text(words):
-            return "text"
+            return [("text", len(words))]
         self._numbered = _NUMBERED.match(words) is not None
         goes_on = bool(_ENUMERATED.match(words)) or not self._ended or words[0].islower() or words[0] in '"«“'
         self._quoted = self._quoting(words, goes_on)
         if self._quoted:
-            self._last = self._quoted
-        else:
-            reported = self._last if self._last in ("party", "lower_court") else None
-            goes_on = goes_on or (reported == "party" and self._part == "statement" and not _REASON.match(words))
-            self._last = _paragraph_speaker(words, self._part, self._expected, reported, goes_on=goes_on)
-        return self._last
+            return [(self._quoted, len(words))]
+        reported = self._last if self._last in ("party", "lower_court") else None
+        goes_on = goes_on or (reported == "party" and self._part == "statement" and not _REASON.match(words))
+        return _merge_short(_speakers_of_clauses(words, self._part, self._expected, reported, goes_on=goes_on))
 
     def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
         """Return the author of the grounds or reasons that the line sets out, if any."""
@@ -474,34 +489,47 @@ def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | N
     return "party" if part in ("claims", "annex") else ""
 
 
-def _paragraph_speaker(
+def _speakers_of_clauses(
     words: str, part: PartKind, expected: Speaker, reported: Speaker | None = None, *, goes_on: bool = False
-) -> Speaker | None:
-    """Return who speaks in most characters of a paragraph, clause by clause.
+) -> list[Stretch]:
+    """Return who speaks in each clause of a paragraph.
 
     `expected` speaks without other evidence; `reported` is the one whom the paragraph before reported and a pronoun may
     continue, or, if the paragraph `goes_on`, its beginning.
     """
     if _VISA.match(words):
-        return "text"
+        return [("text", len(words))]
     if _is_formal(words, part):
-        return None
+        return [(None, len(words))]
     if _CHARGES.search(words[:_CHARGED_CHARS]) or _WHEREAS.match(words):
-        return "party"
-    reports = _TO_DECIDE.match(words) if part == "reasons" else None
-    spoken: Counter[Speaker] = Counter()
+        return [("party", len(words))]
+    reports = part == "reasons" and _TO_DECIDE.match(words) is not None
+    spoken: list[Stretch] = []
     voice: Speaker = reported if reported and goes_on else expected
     ended = False  # the clause before ended a sentence
     for match in _CLAUSE.finditer(words):
         if clause := match.group():
-            if part == "reasons" and voice == "party" and ended:
+            if part == "reasons" and voice == "party" and ended and not _CONDITIONAL.search(clause[:_NEAR]):
                 voice = expected
             ended = clause.rstrip().endswith(".")
-            is_report = reports is not None and not _QUASHES.search(clause)
-            voice = "lower_court" if is_report else _voice(clause, voice, part, reported)
+            reports = reports and not (_QUASHES.search(clause) or _BUT_WHEREAS.match(clause))
+            voice = "lower_court" if reports else _voice(clause, voice, part, reported)
             reported = voice if voice in ("party", "lower_court") else reported
-            spoken[voice] += len(clause)
-    return spoken.most_common(1)[0][0] if spoken else None
+            spoken.append((voice, len(clause)))
+    return spoken
+
+
+def _merge_short(clauses: Sequence[Stretch]) -> list[Stretch]:
+    """Merge neighbouring clauses by one speaker; what is too short to tell by belongs to what is before it."""
+    runs = [(speaker, sum(chars for _, chars in group)) for speaker, group in groupby(clauses, key=lambda each: each[0])]
+    merged: list[Stretch] = []
+    for speaker, length in runs:
+        before, chars = merged[-1] if merged else (speaker, 0)
+        if chars < _STRETCH_CHARS or length < _STRETCH_CHARS or speaker == before:
+            merged[-1:] = [(speaker if chars < min(length, _STRETCH_CHARS) else before, chars + length)]
+        else:
+            merged.append((speaker, length))
+    return merged
 
 
 def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
@@ -512,18 +540,21 @@ def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | Non
         return "lower_court"
     if part in ("statement", "claims") and _DEMANDS.match(clause):
         return "party"
+    if part not in ("statement", "claims"):
+        if before != "party" and _DERIVES.match(clause):
+            return "court"
+        if _STATES.match(clause) and not _APPLIES.search(clause):
+            return "text"
     argues, retains = _ARGUES.search(clause), _RETAINS.search(clause)
     until = min(_NEAR, argues.start() if argues else _NEAR)
     if retains and retains.start() < until and not _COURT_ANSWERS.match(clause):
         return "court" if _APPROVES.search(clause) else "lower_court"
-    if argues and not _is_answered(clause, argues.start()):
+    if argues and not _is_answered(clause, argues):
         return "party"
     if reported and _TELLS_ON.match(clause):
         return reported
     if part in ("statement", "claims"):
         return _in_account(clause, before, part)
-    if _STATES.match(clause) and not _APPLIES.search(clause):
-        return "text"
     return "court" if _GOES_ON.match(clause) or (before == "text" and _APPLIES.search(clause)) else before
 
 
@@ -534,30 +565,32 @@ def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
     return "court" if _PROCEEDINGS.search(clause[:_NEAR]) else before
 
 
-def _is_answered(clause: str, verb: int) -> bool:
-    """Is the argument with the verb at `verb` quoted only to be answered, or not a party's?"""
-    return bool(_ANSWERED.search(clause, 0, verb) or _EXPERT.search(clause, max(0, verb - _NEAR), verb))
+def _is_answered(clause: str, verb: re.Match[str]) -> bool:
+    """Is the argument with the verb at `verb` quoted only to be answered, or approved, or not a party's?"""
+    return bool(_ANSWERED.search(clause, 0, verb.start()) or _RIGHTLY.match(clause, verb.end()) or _EXPERT.search(clause, max(0, verb.start() - _NEAR), verb.start()))
 
 
-def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speakers: list[Speaker | None]) -> set[int]:
-    """Return the numbers of the lines with reasoning of the judges below that the court then quashes.
+def _censured(text: str, stretches: list[Paragraph]) -> set[int]:
+    """Return the numbers of the stretches with reasoning of the judges below that the court then quashes.
 
-    Sets their speaker to the lower court in `speakers`, where verbs alone were inconclusive.
+    Sets their speaker to the lower court, where verbs alone were inconclusive.
     """
     censured: set[int] = set()
-    for number, line in enumerate(lines):
-        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text[slice(*line)]):
+    for number, (start, end, part, speaker, _) in enumerate(stretches):
+        if part == "reasons" and speaker == "court" and _QUASHES.search(text[start:end]):
             for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
-                if not _is_held_below(text, lines[before], parts[before], speakers[before]):
+                held = stretches[before]
+                if not _is_held_below(text, held):
                     break
-                speakers[before] = "lower_court"
+                stretches[before] = held._replace(speaker="lower_court")
                 censured.add(before)
-                if _TO_DECIDE.match(text[slice(*lines[before])]):
+                if _TO_DECIDE.match(text[held.start : held.end]):
                     break
     return censured
 
 
-def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:
-    if part != "reasons" or speaker not in ("court", "lower_court"):
+def _is_held_below(text: str, stretch: Paragraph) -> bool:
+    if stretch.part != "reasons" or stretch.speaker not in ("court", "lower_court"):
         return False
-    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text[slice(*line)]))
+    held = text[stretch.start : stretch.end]
+    return stretch.speaker == "lower_court" or bool(_HOLDS.search(held) and not _QUASHES.search(held))

@@ -36,8 +36,25 @@ LONGEST_QUERY = 1_000_000  # characters: a whole decision may be searched by
 MAX_TERMS = 10_000  # different ones of a query: each takes some 3 kB
 FEW_TERMS = 4_000  # places looked up one by one; more are found in one pass over the dictionary of places
 
+SHORTEST_STEM, OTHER_END = 3, 2  # letters: of a stem; at its end, which the word it is of may not have
+
 Ranked = list[tuple[int, int, float]]  # shard, position, score
 ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
+
+
+class Clause(NamedTuple):
+    """What one entry of the index must have, all of it."""
+
+    words: str = ""  # in any form
+    names: tuple[str, ...] = ()  # relaxed reference keys
+    prefixes: tuple[str, ...] = ()  # beginnings of words, lower case without accents; entries that lack it may come
+
+
+class Occurrences(NamedTuple):
+    """Entries of an index: documents by the place of their first chunk, the best by BM25 first."""
+
+    documents: list[int]
+    passages: dict[int, int]  # chunks by place, with their documents
 
 
 class _Words(NamedTuple):
@@ -199,6 +216,22 @@ class LexicalIndex:
         numbers, _ = self._search_best(query, most + 1, self._documents)
         return None if len(numbers) > most else sorted(_decode_place(number) for number in numbers.tolist())
 
+    def having(self, clauses: Sequence[Clause]) -> Occurrences:
+        """Return all documents and chunks of this commit that meet one of some clauses; without any, all there are."""
+        query = _match_any([_match_clause(clause) for clause in clauses]) if clauses else tantivy.Query.all_query()
+        documents, passages = (self._all_hits(searcher, query) for searcher in (self._documents, self._chunks))
+        return Occurrences(list(documents), passages)
+
+    def _all_hits(self, searcher: tantivy.Searcher, query: tantivy.Query) -> dict[int, int]:
+        """Return the places of all entries of this commit that match a query, with those of their documents."""
+        addresses = [address for _, address in self._search_hits(searcher, query, max(searcher.num_docs, 1))]
+        with _report_damage():
+            places, documents = (
+                np.array(searcher.fast_field_values(name, addresses), dtype=np.int64) for name in ("place", "document")
+            )
+        present = (places >> POSITION_BITS < self._n_shards) & ~_mask_members(places, self._removed)
+        return dict(zip(places[present].tolist(), documents[present].tolist(), strict=True))
+
     def rarity(self, word: str) -> float:
         """Return the BM25 inverse document frequency of a word, counted in chunks; 0 for a stop word."""
         terms = lexical_words(word)
@@ -272,6 +305,24 @@ def _build_query(query: str | ParsedQuery) -> tantivy.Query:
 
 def _boost(query: tantivy.Query, times: int) -> tantivy.Query:
     return tantivy.Query.boost_query(query, float(times))
+
+
+def _match_clause(clause: Clause) -> tantivy.Query:
+    terms = [*(("text", word) for word in lexical_words(clause.words)), *(("names", name) for name in clause.names)]
+    beginnings = [tantivy.Query.regex_query(_bm25_schema(), "text", _stems_of(prefix)) for prefix in clause.prefixes]
+    queries = [*(_match_term(*term) for term in dict.fromkeys(terms)), *beginnings]
+    return _match_all(queries) if queries else tantivy.Query.all_query()
+
+
+def _stems_of(prefix: str) -> str:
+    """Return a regular expression of the stems that words with a beginning may have: longer, cut, or with another end.
+
+    "indemnisa*" has the stem "indemnis", "tribunau*" has "tribunal".
+    """
+    cut = ""
+    for letter in reversed(prefix[SHORTEST_STEM:]):
+        cut = f"({letter}{cut})?"
+    return f"{prefix}.*|{prefix[:SHORTEST_STEM]}{cut}.{{0,{OTHER_END}}}"
 
 
 def _match_term(field: str, term: str) -> tantivy.Query:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OUTLINES = "outlines.sqlite"
-RULES_VERSION = (6 << 32) + tables_version()  # of rules and tables of law: outlines of others are made anew
+RULES_VERSION = (7 << 32) + tables_version()  # of rules and tables of law: outlines of others are made anew
 BY_RULES = ""
 BATCH = 200  # documents stored in one transaction
 LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it

@@ -125,6 +125,37 @@ class Contents:
         """
         return self._stream_contents(f"document_key IN ({held})", json.dumps(list(places)))
 
+    def with_chunks(self, places: Sequence[int]) -> Iterator[tuple[int, str, list[tuple[int, int, int]]]]:
+        """Stream the documents whose first chunks are at some places, one integer each: see `bm25.encode_place`.
+
+        Each has its place, its text, and first character, end and place of each of its chunks.
+        """
+        texts = f"""
+            SELECT place.value, document_key, content FROM json_each(?) AS place
+            JOIN chunks ON shard = place.value >> 32 AND position = place.value & 4294967295
+            JOIN documents USING (document_key) WHERE {self._present}
+        """  # noqa: S608
+        chunks = "SELECT char_start, char_end, shard << 32 | position FROM chunks WHERE document_key = ?"
+        connection = self._connect()
+        for place, key, content in connection.execute(texts, (json.dumps(list(places)),)):
+            yield place, content, connection.execute(chunks, (key,)).fetchall()
+
+    def bearing(self, keys: Sequence[str]) -> dict[int, int]:
+        """Return the chunks of the documents that have one of some keys as their own, with their documents, as places.
+
+        A place is one integer, as in `with_chunks`.
+        """
+        query = f"""
+            SELECT document_key, shard << 32 | position FROM chunks JOIN documents USING (document_key)
+            WHERE document_key IN (
+                SELECT document_key FROM names INDEXED BY names_own
+                WHERE own AND term IN (SELECT value FROM json_each(?))
+            ) AND {self._present} ORDER BY document_key, chunk_index
+        """  # noqa: S608
+        rows = self._connect().execute(query, (json.dumps(list(keys)),)).fetchall()
+        first: dict[int, int] = {}
+        return {place: first.setdefault(key, place) for key, place in rows}
+
     def _stream_contents(self, condition: str, *values: str) -> Iterator[tuple[str, bytes]]:
         # As bytes: decoding takes longer than reading, and most texts are only searched.
         query = f"""

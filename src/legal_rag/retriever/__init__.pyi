@@ -5,6 +5,8 @@ from .retriever import Retriever as Retriever
 from .retriever import SearchHit as SearchHit
 from .retriever import build_encoder as build_encoder
 from .retriever import build_retriever as build_retriever
+from .search_box import SearchResults as SearchResults
+from .search_box import search_typed as search_typed
 from .structured import ChosenNode as ChosenNode
 from .structured import DocumentOutline as DocumentOutline
 from .structured import Health as Health

@@ -94,9 +94,9 @@ class Ranker:
     def _boost_known_items(
         self, question: QueryFeatures, answer: Ranked, k: int, mode: Mode, subsets: Subsets | None
     ) -> Ranked:
-        tiers = [self._rank_all(question, k, mode, _intersection(tier, subsets)) for tier in question.tiers]
+        tiers = [self._rank_all(question, k, mode, intersection(tier, subsets)) for tier in question.tiers]
         if question.facts is not None:
-            facts = _intersection(question.facts, subsets)
+            facts = intersection(question.facts, subsets)
             tiers.append(self._best_of_each(self._rank_all(question, max(k, FUSED_CHUNKS), mode, facts)))
         return tiered_merge([*tiers, answer])[:k]
 
@@ -365,7 +365,8 @@ def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:
     return sorted(ranked, key=lambda hit: (-hit[2], hit[:2]))
 
 
-def _intersection(subsets: Subsets, others: Subsets | None) -> Subsets:
+def intersection(subsets: Subsets, others: Subsets | None) -> Subsets:
+    """Return the positions that are in both, for each shard; None stands for all."""
     if others is None:
         return subsets
     return [np.intersect1d(rows, other, assume_unique=True) for rows, other in zip(subsets, others, strict=True)]

@@ -3,10 +3,10 @@
 import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,13 +21,16 @@ from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.filters import Filters as Filters
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import PlaidShards, SearchSettings, Shards
+from legal_rag.library.query_language import EVERYTHING, Node, TextMatches, find_matches, split_places
 from legal_rag.library.store import Place, StoredChunk
 from legal_rag.retriever.ranking import (
     Mode,
     OnTheFlyReranker,
     QueryFeatures,
     Ranker,
+    Subsets,
     idf_weighted_query,
+    intersection,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CONDITIONS_KEPT = 8  # a search box looks one up before it searches
 SHINGLE_WORDS = 5
 CHUNKS_READ = 64  # of a document, to find its best passage: some 100,000 characters
 NEAR = 0.6  # Jaccard similarity of shingles from which one text is a near-duplicate of the other
@@ -202,6 +206,7 @@ class Retriever:
         *,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        condition: Node | None = None,
         by_document: bool = False,
         diverse: bool = False,
     ) -> Rows[SearchHit]:
@@ -215,6 +220,7 @@ class Retriever:
             k: How many hits at most.
             mode: One of `MODES`; None takes the first that the corpus is indexed for.
             filters: Restrict the search to documents that pass them.
+            condition: What their texts must hold, of `legal_rag.library.query_language`; passages that hold it first.
             by_document: Count documents: each appears once, by its best chunk.
             diverse: Leave out near-duplicates of a chunk ranked above.
 
@@ -222,7 +228,8 @@ class Retriever:
             ValueError: If the question is empty or, unless BM25 alone ranks, too long for the encoder, or the corpus is
                 not indexed for the mode.
         """
-        return self.search_batch([query], k, mode=mode, filters=filters, by_document=by_document, diverse=diverse)[0]
+        how = {"by_document": by_document, "diverse": diverse}
+        return self.search_batch([query], k, mode=mode, filters=filters, condition=condition, **how)[0]
 
     def search_batch(
         self,
@@ -231,6 +238,7 @@ class Retriever:
         *,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        condition: Node | None = None,
         by_document: bool = False,
         diverse: bool = False,
     ) -> list[Rows[SearchHit]]:
@@ -239,7 +247,15 @@ class Retriever:
             raise ValueError(f"k must be at least 1, got {k}")
         mode = self._ranker.checked(mode)
         questions = self._questions(queries, mode)
-        subsets = self.corpus.positions(filters) if filters else None
+        subsets: Subsets | None = self.corpus.positions(filters) if filters else None
+        if condition == EVERYTHING or (filters and filters.doc_ids is not None):  # those that share no word come last
+            questions = [question._replace(tiers=[*question.tiers, subsets or []]) for question in questions]
+        if condition not in (None, EVERYTHING):
+            n_shards, matches = len(self.corpus.manifest["shards"]), self.matches(condition)
+            best = split_places(matches.best or (), n_shards)
+            held = split_places(matches.any, n_shards)
+            subsets = held if subsets is None else intersection(held, subsets)
+            questions = [question._replace(tiers=[*question.tiers, best], facts=None) for question in questions]
         n_ranked = k * 4 if by_document or diverse else k
         answers = []
         for question, ranked in zip(questions, self._ranker.rank(questions, n_ranked, mode, subsets), strict=True):
@@ -250,6 +266,15 @@ class Retriever:
                 hits = self._build_hits(ranked, by_document=by_document, diverse=diverse)
             answers.append(Rows(hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)))
         return answers
+
+    def matches(self, condition: Node) -> TextMatches:
+        """Look up where a condition on texts holds; the last ones are remembered."""
+        return self._find_matches(condition)
+
+    @cached_property
+    def _find_matches(self) -> Callable[[Node], TextMatches]:
+        lexical, contents = self._lexical_index, self.corpus.contents()
+        return lru_cache(CONDITIONS_KEPT)(lambda condition: find_matches(condition, lexical, contents))
 
     def document_tokens(self, doc_id: str, near: int = 0) -> TokenVectors:
         """Return the token vectors of a document, with their characters in its content, in order.

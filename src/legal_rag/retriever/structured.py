@@ -27,6 +27,7 @@ SENTENCE_CHARS = 500  # on either side of an entity, of the sentence it is shown
 BEST: dict[Source, float] = {"tree": 0.95, "entity": 0.9, "chunk": 0.8}
 NAMED = 1.0  # score of a document that the question names by its number
 NEXT_NODE, NEXT_CHUNK = 0.95, 0.85  # a node's or chunk's score, as a share of the one before it
+PRECISE = 0.45  # score from which an entity's sentence is shown instead of the chunk around it
 SAME = 0.5  # share of the shorter span from which two overlapping spans are one result
 
 
@@ -237,6 +238,10 @@ def _merge_results(candidates: Iterable[_Candidate]) -> list[_Candidate]:
         if same is None:
             others.append(candidate)
         elif candidate.source != same.source:
+            if (same.source, candidate.source) == ("chunk", "entity") and candidate.score >= PRECISE:
+                others.remove(same)
+                others.append(candidate)
+                same, candidate = candidate, same
             same.also[candidate.source] = max(candidate.score, same.also.get(candidate.source, 0.0))
             same.reasons += candidate.reasons
     return [candidate for group in kept.values() for candidate in group]

@@ -1,0 +1,290 @@
+"""Read what lawyers type: articles, decisions and statutes in any form, and courts with the time of their decisions."""
+
+import re
+from calendar import monthrange
+from collections.abc import Iterator, Sequence
+from datetime import date
+from functools import cache
+from typing import NamedTuple
+
+from legal_rag.base.text import Span
+from legal_rag.law.articles import (
+    ARTICLE_NUMBER,
+    CODE_NAME,
+    SHORT_CODE,
+    ArticleNumber,
+    article_value,
+    code_in_full,
+    code_named,
+    find_abbreviated_articles,
+)
+from legal_rag.law.courts import (
+    TOWNS_OF_APPEAL,
+    UNIQUE_COURTS,
+    find_chambers,
+    find_cited_courts,
+    find_named_courts,
+    parse_court,
+)
+from legal_rag.law.decisions import Identifier, find_identifiers
+from legal_rag.law.scanning import BLANK, DASH, NO_MORE, Scan, read_table, spaced
+from legal_rag.law.statutes import Statute, find_statutes
+from legal_rag.law.values import find_dates
+from legal_rag.law.words import FRENCH_MONTHS
+
+_LONGEST = 2000  # characters that are read so; a longer text is no question, and cites in full
+_TYPED_CODES = {row["typed"]: row["name"] for row in read_table("codes.toml")["codes"] if "typed" in row}
+_ARTICLE = rf"(?:(?:articles?|art\.?)_)?(?P<number>{ARTICLE_NUMBER})"
+_AND_MORE = (
+    r"(?:_(?:et_)?(?:s\.|suiv(?:ants?|\.)))?(?:_(?:al(?:inéa|\.)?|§)_\d{1,2})?(?:_(?:anc(?:ien|\.)?|nouv(?:eau|\.)?))?"
+)
+_OF = r"_,?_(?:(?:du|de la|de l['’])_)?(?:(?:anc(?:ien|\.)?|nouveau)_)?"
+_CODE = rf"(?:(?P<name>{CODE_NAME})|{SHORT_CODE.replace('(?-i:', '(?:')}|(?P<typed>{'|'.join(_TYPED_CODES)})(?!\w))"
+_BEFORE_CODE = Scan(rf"(?<![\w/.-]){_ARTICLE}{_AND_MORE}{_OF}{_CODE}")
+_AFTER_CODE = Scan(rf"(?<![\w.]){_CODE}_,?_{_ARTICLE}(?![\w/])")
+# "en 2008, code du travail": a year. Two letters stand for many things: "12 CP" are days of leave.
+_YEAR_BEFORE = Scan(rf"\b(?:en|depuis|dès|année|{'|'.join(FRENCH_MONTHS)})\.?\s*\Z")
+_SHORTEST_WITH_LETTERS = 3  # digits
+
+# A pourvoi without its dash, "2217919", "22.17.919", "H2217919"; a request of as many figures; a court's own long
+# number. Not a sum, nor a part of another number.
+_UNIT = rf"(?!{BLANK}?(?:\d|[€$%F]|euros?|francs?))"
+_SEPARATOR = r"[-. \u00a0\u202f]?"
+_BARE_NUMBER = Scan(
+    rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d{_SEPARATOR}\d\d{_SEPARATOR}\d{{3}})"
+    rf"|(?P<request>\d{{6}}|\d{{10}})|(?P<role>\d\d/(?!(?:19|20)\d\d(?!\d))\d{{3,6}})){NO_MORE}{_UNIT}"
+)
+_ARTICLE_ALONE = re.compile(r"\s*(?:art(?:icle|\.)? ?)?(\d{3,4}(?:-\d{1,3})+)\s*", re.IGNORECASE)
+_DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
+
+
+def find_typed_articles(text: str) -> dict[int, ArticleNumber]:
+    """Find articles beside the name of their code, in any form: "700 cpc", "code civil 1240", "L1233-4 c. trav.".
+
+    By where their numbers begin; each has the span of number and code.
+    """
+    found = {article.start: article for article in find_abbreviated_articles(text)}
+    for pattern in (_AFTER_CODE, _BEFORE_CODE):
+        for match in pattern.pattern.finditer(text):
+            letters = match["typed"] or match["code"] or ""
+            is_short = len(letters) == 2 and sum(map(str.isdecimal, match["number"])) < _SHORTEST_WITH_LETTERS
+            if not is_short and not _YEAR_BEFORE.pattern.search(text, 0, match.start()):
+                article = ArticleNumber(article_value(match["number"]), *match.span(), _code_of(match))
+                found[match.start("number")] = article
+    return found
+
+
+def _code_of(match: re.Match[str]) -> str:
+    if match["typed"]:
+        return str(_TYPED_CODES[match["typed"].lower()])
+    return code_in_full(match["name"]) if match["name"] else code_named(match["code"])
+
+
+def find_typed_identifiers(text: str) -> list[Identifier]:
+    """Find the decisions and articles that a question or search names, in text order, whatever form they have.
+
+    Numbers of decisions are read without sign or court too; one that may be of two kinds of courts gives both.
+    """
+    names = find_identifiers(text)
+    if len(text) > _LONGEST:
+        return names
+    articles = {start: Identifier("article", *article) for start, article in find_typed_articles(text).items()}
+    names = [articles.pop(name.start, name) if name.kind == "article" else name for name in names]
+    names += articles.values()
+    if alone := _ARTICLE_ALONE.fullmatch(text):  # "1233-4" is L. 1233-4, R. 1233-4 or D. 1233-4
+        names += (Identifier("article", f"{letter}{alone[1]}", *alone.span(1)) for letter in "LRD")
+    taken = bytearray(len(text))
+    for name in names:
+        taken[name.start : name.end] = b"\1" * (name.end - name.start)
+        if name.kind == "pourvoi" and _DASHED.fullmatch(text, name.start, name.end):  # "94-17144" of a court of appeal
+            names.append(name._replace(kind="rg", value=_role(name.value)))
+    for match in _BARE_NUMBER.finditer(text):
+        if not any(taken[match.start() : match.end()]):
+            names += (Identifier(kind, value, *match.span()) for kind, value in _kinds_of(match))
+    return sorted(names, key=lambda name: name.start)
+
+
+def _role(pourvoi: str) -> str:
+    year, _, number = pourvoi.partition("-")
+    return f"{year}/{int(number)}"
+
+
+def _kinds_of(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    if match["role"]:
+        yield "rg", _role(match["role"].replace("/", "-"))
+        return
+    digits = re.sub(r"\D", "", match["pourvoi"] or match["request"])
+    if match["pourvoi"]:
+        yield "pourvoi", f"{digits[:2]}-{digits[2:]}"
+    if digits == (match["pourvoi"] or match["request"]):
+        yield "number", digits
+
+
+_NO_OF = Scan(rf"\b(?P<nature>lois?|ordonnances?|décrets?) (?=\d{{1,2}}(?:er)?(?: (?:{'|'.join(FRENCH_MONTHS)})\b|/))")
+
+
+def find_typed_statutes(text: str) -> list[Statute]:
+    """Find the statutes that a question or search names: see `find_statutes`; "loi 6 juillet 1989" too."""
+    if len(text) > _LONGEST:
+        return []
+    statutes = find_statutes(text, dates := find_dates(text))
+    for match in _NO_OF.finditer(text):
+        day = next((day for day in dates if day.start == match.end()), None)
+        if day and not any(statute.start <= match.start() < statute.end for statute in statutes):
+            nature = match["nature"].lower().removesuffix("s")
+            statutes.append(Statute(nature, "", day.value, match.start(), day.end))
+    return statutes
+
+
+class DecisionsOf(NamedTuple):
+    """A court with the time of its decisions, as a text designates them: "chambre sociale en 2018"."""
+
+    court: str  # as written; empty for "arrêt du 25 novembre 2020"
+    first: date | None  # day, included; None for no bound
+    last: date | None  # day, included
+    start: int  # characters of the text
+    end: int
+
+
+_YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d|[-/.]\d)"
+_MONTH = rf"(?P<month>{'|'.join(sorted(FRENCH_MONTHS, key=len, reverse=True))})\.? "
+_TIMES = (
+    r"(?:entre|de) (?P<from>(?:19|20)\d\d) (?:et|à) (?P<to>(?:19|20)\d\d)(?!\d)",
+    rf"(?P<from>(?:19|20)\d\d)_{DASH}_(?P<to>(?:19|20)\d\d)(?!\d)",
+    rf"(?:depuis|à partir de|dès|après) (?:l['’]année )?(?:{_MONTH})?(?P<since>(?:19|20)\d\d)(?!\d)",
+    r"(?:avant|jusqu['’]en) (?:l['’]année )?(?P<before>(?:19|20)\d\d)(?!\d)",
+    rf"(?:en |au cours de |de |d['’]|courant )?(?:l['’]année )?(?:{_MONTH})?{_YEAR}",
+)
+
+
+@cache
+def _times() -> list[re.Pattern[str]]:
+    return [re.compile(spaced(pattern), re.IGNORECASE) for pattern in _TIMES]
+
+
+_DECIDED = Scan(r"\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?) (?:rendue?s? )?(?:du|le) ")
+_BETWEEN = Scan(r"[\s,(:]*(?:(?:rendue?s? |datée?s? |en date )?(?:du|le|en date du)\s+)?")
+_TIME_FIRST = Scan(r"[\s,):]*(?:(?:de la|de l['’]|du|la|le|par la|par le)\s+)?")
+# In prose a court has an article before it, and may be what a party went to: "saisi le conseil de prud'hommes en 2018".
+_ARTICLE_BEFORE = Scan(r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|au|aux|une?|cette|ce|dite)\s*\Z")
+# What designates decisions: "les arrêts rendus par la", "la jurisprudence de la", "qu'a jugé la", "selon la".
+_THE = r"(?:\s+(?:la|le|l['’]))?"
+_DESIGNATES = Scan(
+    r"(?:\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|jurisprudences?|avis|positions?|solutions?)"
+    rf"(?:\s+[\w’'-]+){{0,3}}?\s+(?:par|de|du|devant){_THE}|\b(?:jug|dit|d[ée]cid|admet|admis|retien|retenu|consid[èe]r"
+    rf"|estim|statu|pens|r[ée]pond|affirm|exig|tranch)\w*{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
+)
+_NOT_THEIRS = Scan(r"\b(?:cass[ée]e?s?|annul[ée]e?s?|infirm[ée]e?s?|cit[ée]e?s?|vis[ée]e?s?|attaqu[ée]e?s?)\s+par\b")
+
+
+def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
+    """Find the courts that a text names beside a time, where both designate decisions to look for.
+
+    In prose a court with an article counts only after words that designate decisions: "qu'a jugé la chambre sociale en
+    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too.
+    """
+    if len(text) > _LONGEST:
+        return []
+    days: dict[int, Time] = {day.start: (day.value, day.value, day.end) for day in find_dates(text)}
+    courts = _whole_courts(text) if in_prose else _typed_courts(text)
+    designated: list[DecisionsOf] = []
+    if not in_prose:
+        decided = [match.end() for match in _DECIDED.pattern.finditer(text)]
+        designated += (DecisionsOf("", *days[end][:2], end, days[end][2]) for end in decided if end in days)
+    for start, end in courts:
+        if in_prose and not _designates(text, start):
+            continue
+        between = _BETWEEN.pattern.match(text, end)
+        time = _time_at(text, between.end() if between else end, days) or _time_at(text, end + _blanks(text, end), days)
+        if time:
+            designated.append(DecisionsOf(text[start:end], time[0], time[1], start, time[2]))
+        elif before := _time_before(text, start, days, in_prose=in_prose):
+            designated.append(DecisionsOf(text[start:end], *before[:2], before[2], end))
+    return designated
+
+
+_TOWNS = "|".join(re.sub("-", "[- ]", town) for town in (*TOWNS_OF_APPEAL, "Aix"))
+_SMALL_LETTERS = Scan(rf"(?<![\w-])(?:(?P<town>{_TOWNS})|ca(?= (?:d['’]|de )?(?:{_TOWNS}))|cass(?=[. ]))(?!\w)")
+
+
+def _with_capitals(text: str) -> str:
+    """Return a text with the capitals that lawyers leave out where they search: "ca aix", "cass soc"."""
+
+    def capital(match: re.Match[str]) -> str:
+        if match["town"]:
+            return match["town"].capitalize()
+        return "CA" if match.group().lower() == "ca" else "Cass"
+
+    return _SMALL_LETTERS.pattern.sub(capital, text)
+
+
+_ITS_TOWN = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS}|(?!{_MONTH}|en )[^\W\d_]{{2,}}(?:-\w+)*)(?!\w)")
+
+
+def _typed_courts(text: str) -> list[Span]:
+    text = _with_capitals(text)
+    names = [(span, parse_court(text[slice(*span)])) for span in find_named_courts(text)]
+    townless = [span for span, name in names if name.types - UNIQUE_COURTS and not name.town]
+    towns = ((start, _ITS_TOWN.pattern.match(text, end)) for start, end in townless)
+    with_towns = [(start, town.end()) for start, town in towns if town]
+    return _whole_courts(text, [*find_chambers(text), *with_towns])
+
+
+def _whole_courts(text: str, chambers: Sequence[Span] = ()) -> list[Span]:
+    """Return the courts of a text, with their chambers, that do not overlap."""
+    courts: list[Span] = []
+    found = {*find_cited_courts(text), *find_named_courts(text), *chambers}
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not courts or start >= courts[-1][1]:
+            courts.append((start, end))
+    return courts
+
+
+def _designates(text: str, start: int) -> bool:
+    if not _ARTICLE_BEFORE.pattern.search(text, 0, start):
+        return True
+    return bool(_DESIGNATES.pattern.search(text, 0, start)) and not _NOT_THEIRS.pattern.search(
+        text, max(start - 20, 0), start
+    )
+
+
+def _blanks(text: str, at: int) -> int:
+    return len(text[at:]) - len(text[at:].lstrip(" ,:("))
+
+
+Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
+
+
+def _time_at(text: str, at: int, days: dict[int, Time]) -> Time | None:
+    if at in days:
+        return days[at]
+    for pattern in _times():
+        if match := pattern.match(text, at):
+            return (*_bounds(match), match.end())
+    return None
+
+
+def _time_before(text: str, start: int, days: dict[int, Time], *, in_prose: bool) -> Time | None:
+    """Return the time that ends where a court begins, and where the time begins."""
+    for at in range(max(start - 60, 0), start):
+        if at and text[at - 1].isalnum():
+            continue
+        time = _time_at(text, at, days)
+        if time and time[2] <= start and _TIME_FIRST.pattern.fullmatch(text, time[2], start) and not in_prose:
+            return (*time[:2], at)
+    return None
+
+
+def _bounds(match: re.Match[str]) -> tuple[date | None, date | None]:
+    groups = match.groupdict()
+    if groups.get("from"):
+        return date(int(groups["from"]), 1, 1), date(int(groups["to"]), 12, 31)
+    if since := groups.get("since"):
+        first = FRENCH_MONTHS.get((groups.get("month") or "").lower(), 1)
+        return date(int(since) + match.group().lower().startswith("après"), first, 1), None
+    if before := groups.get("before"):
+        return None, date(int(before) - match.group().lower().startswith("avant"), 12, 31)
+    year, month = int(groups["year"]), FRENCH_MONTHS.get((groups.get("month") or "").lower())
+    if month is None:
+        return date(year, 1, 1), date(year, 12, 31)
+    return date(year, month, 1), date(year, month, monthrange(year, month)[1])

@@ -1,0 +1,323 @@
+"""The search box: what is typed is read as lawyers mean it, and said back where more was understood than words."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from legal_rag.base.text import Span, words_of
+from legal_rag.corpus.documents import Document
+from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
+from legal_rag.law.citation import legal_date
+from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, words_of_value
+from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys
+from legal_rag.law.queries import DecisionsOf
+from legal_rag.law.sentences import cut_at_blanks
+from legal_rag.library.bm25 import lexical_words
+from legal_rag.library.filters import Filters
+from legal_rag.library.library import Library
+from legal_rag.library.query_language import EVERYTHING, All, Node, OneOf, leaves_of, parse, references_in
+from legal_rag.retriever.ranking import Mode
+from legal_rag.retriever.retriever import Retriever, SearchHit
+
+NO_FILTERS = Filters()
+INFERRED = "Filtre déduit de la demande"
+MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
+# What stands around a reference without asking for more.
+AROUND_REFERENCES = frozenset(
+    "no nos numero numeros pourvoi pourvois arret arrets decision decisions jugement ordonnance affaire aff requete req"
+    " rg ecli article articles art du de des la le les en date et suivants rendu rendue par code".split()
+)
+SENTENCE_CHARS, LEAST_CHARS = 400, 60  # shown of a passage at most, and rather than less
+
+
+class Inferred(NamedTuple):
+    """Filters that a text implies, added to those given, and what is said of it in French."""
+
+    filters: Filters
+    remarks: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()  # of the text, by which the filters were understood
+    named: tuple[str, ...] = ()  # ids of the decisions of a court on a day, where they are few
+
+
+class SearchResults(NamedTuple):
+    """What a search box gives: hits, and in French what was understood, left out or not read."""
+
+    hits: list[SearchHit]
+    remarks: tuple[str, ...]
+    filters: Filters  # that were applied, the inferred ones included
+    query: ParsedQuery  # what ranked them
+    condition: Node | None  # on their documents
+
+
+def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, in_prose: bool = True) -> Inferred:
+    """Read a court with a time as filters: "chambre sociale en 2018", "Cour d'appel d'Aix, mars 2008".
+
+    Of several such designations any counts. Filters that no document meets are left out, as the remark says; where a
+    court or a date was given, nothing is inferred.
+    """
+    designated = find_decisions_of(text, in_prose=in_prose)
+    if not designated or given.juridiction or given.formation or given.date_from or given.date_to:
+        return Inferred(given)
+    options = [
+        replace(given, juridiction=one.court or None, date_from=one.first, date_to=one.last) for one in designated
+    ]
+    doc_ids = [library.ids(option) for option in options]
+    held = [number for number, ids in enumerate(doc_ids) if ids]
+    remarks = [
+        f"Filtre déduit retiré, aucune décision n'y répond : {_in_french(one)}."
+        for one, ids in zip(designated, doc_ids, strict=True)
+        if not ids
+    ]
+    spans = tuple((one.start, one.end) for one in designated)
+    if not held:
+        return Inferred(given, tuple(remarks), spans)
+    shown = " ; ".join(_in_french(designated[number]) for number in held)
+    one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
+    remarks.insert(0, f"{INFERRED} : {shown}.")
+    days = [number for number in held if options[number].date_from == options[number].date_to]
+    named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
+    return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
+
+
+def _in_french(designated: DecisionsOf) -> str:
+    first, last = (day and legal_date(day.isoformat()) for day in (designated.first, designated.last))
+    if first == last:
+        time = f"le {first}"
+    elif first and last:
+        time = f"du {first} au {last}"
+    else:
+        time = f"depuis le {first}" if first else f"jusqu'au {last}"
+    return f"{designated.court or 'décisions'}, {time}"
+
+
+def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], list[str]]:
+    """Return the ids of the documents that a text names by number, in its order, then those of their rectifications."""
+    alternatives = candidate_keys(query)
+    rectifying = [rectification_keys(keys) for keys in alternatives]
+    held = library.ids_named(key for keys in (*alternatives, *rectifying) for key in keys)
+    named = [next((held[key] for key in keys if key in held), []) for keys in alternatives]
+    doc_ids = list(dict.fromkeys(doc_id for ids in named for doc_id in ids))
+    later = dict.fromkeys(doc_id for keys in rectifying for key in keys for doc_id in held.get(key, []))
+    return doc_ids, [doc_id for doc_id in later if doc_id not in doc_ids]
+
+
+def search_typed(
+    retriever: Retriever,
+    text: str,
+    k: int = 5,
+    *,
+    filters: Filters = NO_FILTERS,
+    infer: bool = True,
+    mode: Mode | None = None,
+    by_document: bool = False,
+    diverse: bool = False,
+) -> SearchResults:
+    """Search for what is typed: operators, numbers in any form, articles, statutes, courts with a time, and words.
+
+    Args:
+        retriever: Over the corpus searched.
+        text: As typed; see `legal_rag.library.query_language` for its operators.
+        k: How many hits at most.
+        filters: Restrict the search to documents that pass them.
+        infer: Read a court with a time, an article or a statute as a filter too.
+        mode: As for `Retriever.search`, like the rest.
+        by_document: Count documents.
+        diverse: Leave out near-duplicates.
+
+    Raises:
+        ValueError: As `Retriever.search`; if only exclusions are typed.
+    """
+    library, query = retriever.corpus, ParsedQuery(text)
+    if (doc_id := text.strip()) in library:
+        return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
+    named, rectifying = named_documents(query, library)
+    is_alone = _is_reference_alone(query)
+    if named and is_alone:
+        return _show_named(retriever, query, k, filters, mode, [named, rectifying])
+    typed = parse(text)
+    if text.strip() and not typed.words.strip():
+        raise ValueError(f"rien à chercher dans {text!r:.200} : il n'y a que des exclusions")
+    inferred = infer_filters(typed.words, library, filters, in_prose=False) if infer else Inferred(filters)
+    remarks = [*inferred.remarks]
+    if typed.unread:
+        remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
+    words = _without(typed.words, inferred.spans).strip(" ,;:.")
+    condition, given, filters = typed.condition, filters, inferred.filters
+    is_filter_alone = not words and filters != given
+    if is_filter_alone:  # a court and a time alone: all its decisions, each once
+        words, by_document = typed.words, True
+    words = words or typed.words
+    if infer and not named:
+        asked = _require_references(retriever, ParsedQuery(words), condition, filters)
+        condition, filters = asked.condition, asked.filters
+        remarks += asked.remarks
+        if is_alone and asked.found_none:
+            return SearchResults([], tuple(remarks), filters, query, condition)
+    if condition is not None and not (matches := retriever.matches(condition)).documents:
+        remarks.append(f"Aucun document ne répond à : {text.strip()}.")
+        return SearchResults([], tuple(remarks), filters, query, condition)
+    if condition is not None and not matches.is_complete:
+        remarks.append("Les textes les plus proches ont été lus, pas tous : d'autres peuvent répondre.")
+    wanted = EVERYTHING if is_filter_alone and condition is None else condition
+    hits = retriever.search(
+        words, k, mode=mode, filters=filters, condition=wanted, by_document=by_document, diverse=diverse
+    )
+    return SearchResults(hits, tuple(remarks), filters, ParsedQuery(words), condition)
+
+
+def _without(text: str, spans: Iterable[Span]) -> str:
+    """Return a text without some spans; its length stays."""
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _is_reference_alone(query: ParsedQuery) -> bool:
+    """Is a text nothing but decisions, articles or statutes, perhaps with their court and date?"""
+    references: list[Identifier | Statute] = [*query.identifiers, *query.statutes]
+    if not references:
+        return False
+    dates = [(day.start, day.end) for day in find_dates(query.text)]
+    spans = [*((one.start, one.end) for one in references), *dates, *find_cited_courts(query.text)]
+    left = {word for word in words_of(_without(query.text, spans)) if len(word) > 1} - AROUND_REFERENCES
+    codes = {word for name in query.identifiers for word in words_of(name.code)}
+    return not words_of_value(" ".join(left - codes)) - COURT_WORDS - CHAMBER_WORDS
+
+
+def _show_named(
+    retriever: Retriever,
+    query: ParsedQuery,
+    k: int,
+    filters: Filters,
+    mode: Mode | None,
+    named: Sequence[Sequence[str]],
+) -> SearchResults:
+    """Give what the text names alone, each document once, those that rectify it last."""
+    hits: list[SearchHit] = []
+    counts = []
+    is_article = query.identifiers and all(name.kind == "article" for name in query.identifiers)
+    kind = "article" if is_article else "décision"
+    for doc_ids, singular in zip(named, (kind, "rectification"), strict=True):
+        within = replace(filters, doc_ids=tuple(doc_ids))
+        n = len(retriever.corpus.ids(within)) if doc_ids else 0
+        if not n:
+            continue
+        counts.append(f"{n} {singular}{'s' * (n > 1)}")
+        found = retriever.search(query.text, k, mode=mode, filters=within, by_document=True)
+        found.sort(key=lambda hit: doc_ids.index(hit.doc_id))
+        best = next((hit.score for hit in (*hits, *found)), 0.0)
+        hits += [
+            hit._replace(rank=len(hits) + place, score=best - len(hits) - place + 1)
+            for place, hit in enumerate(found, start=1)
+        ]
+    remark = f"{' et '.join(counts)}." if counts else "Les filtres excluent ce qui est nommé."
+    return SearchResults(hits[:k], (remark,), filters, query, None)
+
+
+class _Required(NamedTuple):
+    condition: Node | None
+    filters: Filters
+    remarks: tuple[str, ...] = ()
+    found_none: bool = False
+
+
+def _require_references(
+    retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters
+) -> _Required:
+    """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
+    asked = {leaf.shown for leaf in leaves_of(condition)}
+    references = [reference for reference in references_in(query.text) if reference.shown not in asked]
+    if not references:
+        return _Required(condition, filters)
+    shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
+    wanted = next((node for node in (All(nodes), OneOf(nodes)) if retriever.matches(node).documents), None)
+    articles = [name for name in query.identifiers if name.kind == "article" and name.code]
+    if wanted and len(references) == len(articles) == 1 and filters.article is None:
+        exact = replace(filters, article=f"article {articles[0].value} du {articles[0].code}")
+        if retriever.corpus.ids(exact):
+            filters = exact
+    if wanted is None:
+        return _Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
+    node = wanted if condition is None else All((condition, wanted))
+    remark = f"{INFERRED} : cite {shown}."
+    return _Required(node, filters, (remark,))
+
+
+def relevance(hits: Sequence[SearchHit]) -> list[int]:
+    """Rate hits from 0 to 100 against the first of them, which has 100; never more than the one before.
+
+    100 exp(-d / max(1, |s|)), where `s` is the first hit's score and `d` how far below it a hit's score is.
+    """
+    if not hits:
+        return []
+    best = hits[0].score
+    return [round(100 * math.exp(-max(best - hit.score, 0.0) / max(1.0, abs(best)))) for hit in hits]
+
+
+class Excerpt(NamedTuple):
+    """The best sentence of a passage."""
+
+    start: int  # characters of the text it was taken from
+    end: int
+    matched: tuple[Span, ...]  # words that answer what was typed, by characters of that text
+
+
+def best_sentence(text: str, spans: Sequence[Span], query: ParsedQuery, condition: Node | None = None) -> Excerpt:
+    """Return the sentence, within some spans of a text, that holds most of what was typed.
+
+    Phrases, beginnings of words and statutes count before words; a longer sentence is cut to `SENTENCE_CHARS`.
+    """
+    leaves = [leaf for leaf in leaves_of(condition) if leaf.form]
+    references = [(name.start, name.end) for name in query.identifiers]
+    terms, keys = set(lexical_words(_without(query.text, references))), set(query.keys)
+    best, most = (0, 0), (-1, -1, -1)
+    for first, last in spans:
+        piece = text[first:last]
+        for sentence in split_sentences(piece):
+            for start, end in cut_at_blanks(piece, *sentence, SENTENCE_CHARS):
+                held = sum(any(leaf.spans(text, first + start, first + end)) for leaf in leaves)
+                held += len(_named(piece[start:end], keys))
+                shared = len(terms.intersection(lexical_words(piece[start:end])))
+                score = held, shared, min(end - start, LEAST_CHARS)  # "Le Conseil constitutionnel," tells nothing
+                if score > most:
+                    best, most = (first + start, first + end), score
+    start, end = best
+    matched = [span for leaf in leaves for span in leaf.spans(text, start, end)]
+    matched += [(start + first, start + last) for first, last in _named(text[start:end], keys)]
+    matched += [
+        word.span() for word in _WORD.finditer(text, start, end) if terms.intersection(lexical_words(word.group()))
+    ]
+    return Excerpt(start, end, tuple(_joined(matched)))
+
+
+def _named(text: str, keys: Set[str]) -> list[Span]:
+    """Return where a text names a decision or an article of some relaxed keys."""
+    names = ParsedQuery(text).keyed_identifiers if keys else []
+    return [(name.start, name.end) for name, key in names if key in keys]
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def outcome_of(document: Document) -> str:
+    """Return a decision's outcome, as its source says it, else as its operative part is read; empty if unknown."""
+    if document.solution:
+        return document.solution
+    from legal_rag.law.outcomes import kinds_of_case
+
+    reading = document.reading
+    words = (reading.text[start:end] for start, end in reading.outcomes)
+    level = level_of(document.juridiction, document.formation, document.title)
+    return ", ".join(sorted(kinds_of_case(words, level)))

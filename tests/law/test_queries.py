@@ -1,0 +1,139 @@
+"""What lawyers type: references in any form, and courts with a time."""
+
+from datetime import date
+
+import pytest
+
+from legal_rag.law import find_decisions_of, find_typed_identifiers, find_typed_statutes
+from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys
+
+
+@pytest.mark.parametrize(
+    ("typed", "value", "code"),
+    [
+        ("700 CPC", "700", "code de procédure civile"),
+        ("700 cpc", "700", "code de procédure civile"),
+        ("cpc 700", "700", "code de procédure civile"),
+        ("art. 1240 c. civ.", "1240", "code civil"),
+        ("1240 c civ", "1240", "code civil"),
+        ("1240 cc", "1240", "code civil"),
+        ("code civil 1240", "1240", "code civil"),
+        ("article 1240 code civil", "1240", "code civil"),
+        ("1382 ancien code civil", "1382", "code civil"),
+        ("1641 et s. c. civ.", "1641", "code civil"),
+        ("L1233-4", "L1233-4", ""),
+        ("l. 1233-4 ct", "L1233-4", "code du travail"),
+        ("c. trav. L1233-4", "L1233-4", "code du travail"),
+        ("6 § 1 CEDH", "6", "convention européenne des droits de l'homme"),
+    ],
+)
+def test_an_article_is_read_in_any_form(typed, value, code):
+    assert [(name.kind, name.value, name.code) for name in find_typed_identifiers(typed)] == [("article", value, code)]
+
+
+def test_an_article_without_its_letter_may_be_of_any_part_of_a_code():
+    assert [name.value for name in find_typed_identifiers("1233-4")] == ["L1233-4", "R1233-4", "D1233-4"]
+
+
+@pytest.mark.parametrize(
+    "typed", ["en 12/2018", "12 CP de congés", "réforme en 2008 code du travail", "150000 euros", "1 200 000 €"]
+)
+def test_a_figure_that_counts_something_is_no_reference(typed):
+    assert find_typed_identifiers(typed) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        ("2217919", {"pourvoi:22-17919", "number:2217919"}),
+        ("22.17.919", {"pourvoi:22-17919"}),
+        ("22 17 919", {"pourvoi:22-17919"}),
+        ("H 22-17.919", {"pourvoi:22-17919"}),
+        ("H2217919", {"pourvoi:22-17919", "number:2217919"}),
+        ("94-17144", {"pourvoi:94-17144", "rg:94/17144"}),
+        ("93-1213", {"number:1993-1213", "cc:1993-1213"}),
+        ("07/2373", {"rg:07/2373"}),
+        ("2022004346", {"number:2022004346"}),
+    ],
+)
+def test_a_decision_is_read_by_any_form_of_its_number(typed, keys):
+    assert keys <= {key for tried in candidate_keys(ParsedQuery(typed)) for key in tried}
+
+
+def test_the_keys_of_rectifications_follow_those_of_a_decision():
+    assert rectification_keys(["an:1993-1213", "cc:1993-1213"])[:3] == [
+        "cc:1993-1213R",
+        "cc:1993-1213R1",
+        "cc:1993-1213R2",
+    ]
+    assert rectification_keys(["pourvoi:22-17919", "cc:1993-1213R"]) == []
+
+
+@pytest.mark.parametrize("typed", ["loi Badinter", "loi du 5 juillet 1985", "loi 5 juillet 1985", "loi n° 85-677"])
+def test_a_statute_is_read_by_name_number_or_date(typed):
+    assert [law.date for law in find_typed_statutes(typed)] == [date(1985, 7, 5)]
+    assert "date:1985-07-05" in ParsedQuery(typed).keys
+
+
+def year(first, last=None):
+    return date(first, 1, 1), date(last or first, 12, 31)
+
+
+@pytest.mark.parametrize(
+    ("typed", "court", "first", "last"),
+    [
+        ("chambre sociale en 2018", "chambre sociale", *year(2018)),
+        ("faute grave chambre sociale en 2018", "chambre sociale", *year(2018)),
+        ("2018 chambre sociale", "chambre sociale", *year(2018)),
+        ("cass soc 2018", "cass soc", *year(2018)),
+        ("Cass. soc., 25 nov. 2020", "Cass. soc.", date(2020, 11, 25), date(2020, 11, 25)),
+        ("Cour d'appel d'Aix, mars 2008", "Cour d'appel d'Aix", date(2008, 3, 1), date(2008, 3, 31)),
+        ("ca aix fév. 2008", "ca aix", date(2008, 2, 1), date(2008, 2, 29)),
+        ("cour d'appel de lyon 2007", "cour d'appel de lyon", *year(2007)),
+        ("Conseil constitutionnel 2012-2014", "Conseil constitutionnel", *year(2012, 2014)),
+        ("cour de cassation entre 2010 et 2015", "cour de cassation", *year(2010, 2015)),
+        ("cour de cassation depuis 2015", "cour de cassation", date(2015, 1, 1), None),
+        ("cour de cassation après 2015", "cour de cassation", date(2016, 1, 1), None),
+        ("cour de cassation avant 2015", "cour de cassation", None, date(2014, 12, 31)),
+        ("soc. 2018 faute", "soc.", *year(2018)),
+        ("civ. 3e, 16 nov. 2023", "civ. 3e", date(2023, 11, 16), date(2023, 11, 16)),
+        (
+            "Cour d'appel Aix en Provence janvier 2009",
+            "Cour d'appel Aix en Provence",
+            date(2009, 1, 1),
+            date(2009, 1, 31),
+        ),
+        ("tribunal judiciaire de nanterre 2022", "tribunal judiciaire de nanterre", *year(2022)),
+        ("arrêt du 25 novembre 2020", "", date(2020, 11, 25), date(2020, 11, 25)),
+    ],
+)
+def test_a_court_with_a_time_designates_its_decisions_where_it_is_typed(typed, court, first, last):
+    assert [one[:3] for one in find_decisions_of(typed, in_prose=False)] == [(court, first, last)]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Qu'a jugé la chambre sociale en 2018 sur la faute grave ?",
+        "Que disent les arrêts rendus par la chambre sociale en 2018 ?",
+        "Selon la chambre sociale en 2018, que vaut ce reçu ?",
+        "Faute grave, chambre sociale, 2018 : quelle preuve ?",
+    ],
+)
+def test_a_question_designates_the_decisions_it_asks_about(question):
+    assert [one[1:3] for one in find_decisions_of(question)] == [year(2018)]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Licencié en mars 2018, puis-je saisir le conseil de prud'hommes ?",
+        "J'ai saisi le conseil de prud'hommes de Lyon en mars 2018, que faire ?",
+        "Que vaut l'arrêt du 3 mars 2021 cité par la Cour de cassation en 2022 ?",
+        "Condamné par la cour d'appel d'Aix en 2008, puis-je me pourvoir ?",
+        "Le tribunal de commerce de Lyon a ouvert la procédure en 2018 : qui paie ?",
+        "La Cour de cassation admet-elle la preuve déloyale ?",
+    ],
+)
+def test_a_court_or_a_date_that_is_the_askers_designates_nothing(question):
+    assert find_decisions_of(question) == []
