@@ -53,8 +53,8 @@ WAY_ON = (
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
-PASSAGES_QUOTED, QUOTED_CHARS = 3, 1500  # at most, together
-DOCUMENTS_WEIGHED = 3
+PASSAGES_QUOTED, QUOTED_CHARS = 4, 1500  # at most, together
+DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
 
 
