@@ -521,7 +521,9 @@ def _speakers_of_clauses(
 
 def _merge_short(clauses: Sequence[Stretch]) -> list[Stretch]:
     """Merge neighbouring clauses by one speaker; what is too short to tell by belongs to what is before it."""
-    runs = [(speaker, sum(chars for _, chars in group)) for speaker, group in groupby(clauses, key=lambda each: each[0])]
+    runs = [
+        (speaker, sum(chars for _, chars in group)) for speaker, group in groupby(clauses, key=lambda each: each[0])
+    ]
     merged: list[Stretch] = []
     for speaker, length in runs:
         before, chars = merged[-1] if merged else (speaker, 0)
@@ -567,7 +569,11 @@ def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
 
 def _is_answered(clause: str, verb: re.Match[str]) -> bool:
     """Is the argument with the verb at `verb` quoted only to be answered, or approved, or not a party's?"""
-    return bool(_ANSWERED.search(clause, 0, verb.start()) or _RIGHTLY.match(clause, verb.end()) or _EXPERT.search(clause, max(0, verb.start() - _NEAR), verb.start()))
+    return bool(
+        _ANSWERED.search(clause, 0, verb.start())
+        or _RIGHTLY.match(clause, verb.end())
+        or _EXPERT.search(clause, max(0, verb.start() - _NEAR), verb.start())
+    )
 
 
 def _censured(text: str, stretches: list[Paragraph]) -> set[int]:

@@ -37,10 +37,10 @@ class Leaf:
         """The compiled form, for plain texts."""
         return re.compile(self.form) if self.form else None
 
-    def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
+    def spans(self, text: str) -> Iterator[Span]:
         """Yield where a text holds it, of a leaf with a form."""
         plain = _plain(text)
-        for match in self.pattern.finditer(plain, start, len(text) if end is None else end) if self.pattern else ():
+        for match in self.pattern.finditer(plain) if self.pattern else ():
             lead = plain[max(match.start() - FROM_LAW_TO_DATE, 0) : match.start()]
             if not self.before or match.lastgroup != "dated" or re.search(self.before, lead):
                 yield match.span()
@@ -337,9 +337,8 @@ def _shown(name: Identifier, text: str) -> str:
     written = text[name.start : name.end]
     if name.kind != "article":
         return written
-    return f"l'article {name.value}" + f"{' du ' if name.code.startswith('code') else ', '}{name.code}" * bool(
-        name.code
-    )
+    code = f" du {name.code}" if name.code.startswith("code") else f", {name.code}" if name.code else ""
+    return f"l'article {name.value}{code}"
 
 
 def _statute(typed: str, statutes: Sequence[Statute]) -> Leaf:
