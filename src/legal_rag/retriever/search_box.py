@@ -28,8 +28,8 @@ NOTHING_LEFT = "Filtres déduits retirés : ensemble, ils ne laissent rien."
 MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
 AROUND_REFERENCES = frozenset(
-    "no nos numero numeros pourvoi pourvois arret arrets decision decisions jugement ordonnance affaire aff requete req"
-    " rg ecli article articles art du de des la le les en date et suivants rendu rendue par code".split()
+    "no nos numero numeros pourvoi pourvois arret arrets decision decisions rectification rectificative jugement"
+    " ordonnance affaire aff requete req rg ecli article articles art du de des la le les en date et suivants rendu rendue par code".split()
 )
 SENTENCE_CHARS, LEAST_CHARS = 400, 60  # shown of a passage at most, and rather than less
 
@@ -78,13 +78,17 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     shown = " ; ".join(_in_french(designated[number]) for number in held)
     one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
     remarks.insert(0, f"{INFERRED} : {shown}.")
-    days = [number for number in held if options[number].date_from == options[number].date_to]
+    days = [
+        number for number in held if designated[number].first and designated[number].first == designated[number].last
+    ]
     named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
     return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
 
 
 def _in_french(designated: DecisionsOf) -> str:
     first, last = (day and legal_date(day.isoformat()) for day in (designated.first, designated.last))
+    if not first and not last:
+        return designated.court.rstrip(".")
     if first == last:
         time = f"le {first}"
     elif first and last:
