@@ -188,6 +188,14 @@ def test_a_sentence_that_states_another_fact_or_speaks_of_something_else_does_no
     assert cited.warnings
 
 
+def test_a_sentence_in_the_words_of_its_passage_that_alone_denies_something_is_not_supported():
+    texts = {"A": "Une décision prise à l'unanimité des associés ne peut être constitutive d'un abus de majorité."}
+    sentence = "Il y a abus de majorité même dans une décision prise à l'unanimité des associés [Source: A]."
+    (cited,) = CitationEnricher(texts).enrich(sentence).citations
+    assert cited.reworded
+    assert "nier" in cited.warnings[0]
+
+
 def test_a_fact_of_one_of_two_documents_cited_together_contradicts_neither():
     texts = {"A": LEASE, "B": "Le congé du bailleur a été donné le 7 mai 2019 pour motif grave."}
     text = "Le bien loué 900 euros a fait l'objet d'un congé du bailleur le 7 mai 2019 {}."

@@ -328,7 +328,9 @@ def _find_support(
         named = _courts_named(text) if courts else []
         if not all(any(court <= name for name in named) for court in courts):
             continue
-        if says_the_same(claim.text, text, known=known, reworded=reworded):
+        if says_the_same(claim.text, text, known=known, reworded=reworded) and (
+            reworded or denies_alike(claim.text, text)
+        ):
             return span
     return None
 
