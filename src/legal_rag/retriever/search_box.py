@@ -29,7 +29,8 @@ MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
 AROUND_REFERENCES = frozenset(
     "no nos numero numeros pourvoi pourvois arret arrets decision decisions rectification rectificative jugement"
-    " ordonnance affaire aff requete req rg ecli article articles art du de des la le les en date et suivants rendu rendue par code".split()
+    " ordonnance affaire aff requete req rg ecli article articles art du de des la le les en date et suivants rendu"
+    " rendue par code".split()
 )
 SENTENCE_CHARS, LEAST_CHARS = 400, 60  # shown of a passage at most, and rather than less
 
