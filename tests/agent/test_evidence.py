@@ -259,6 +259,11 @@ def test_a_time_without_decisions_is_dropped_and_the_notice_says_so(dated_agent)
     assert "Filtre déduit retiré, aucune décision n'y répond : chambre sociale" in prediction.notice
 
 
+def test_a_decision_named_beyond_the_given_filters_is_not_quoted(dated_agent):
+    given = EvidenceAgent(dated_agent._retriever, match_words=False, filters=Filters(doc_ids=("SOC2015",)))
+    assert "SOC2016" not in cited(given("Que juge l'arrêt 16-17.919 de la faute grave ?"))
+
+
 def test_filters_that_are_given_restrict_the_answer(dated_agent):
     given = EvidenceAgent(dated_agent._retriever, match_words=False, filters=Filters(date_from="2021", date_to="2021"))
     prediction = given("Que vaut la faute grave du salarié ?")

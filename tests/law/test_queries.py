@@ -110,6 +110,7 @@ def year(first, last=None):
             date(2009, 1, 31),
         ),
         ("tribunal judiciaire de nanterre 2022", "tribunal judiciaire de nanterre", *year(2022)),
+        ("CA Paris", "CA Paris", None, None),
         ("arrêt du 25 novembre 2020", "", date(2020, 11, 25), date(2020, 11, 25)),
     ],
 )

@@ -115,6 +115,17 @@ def test_an_inferred_filter_that_leaves_nothing_is_dropped_with_a_word(retriever
     assert results.remarks[0].startswith("Filtre déduit retiré, aucune décision n'y répond : chambre sociale")
 
 
+def test_inferences_that_leave_nothing_together_are_dropped_with_a_word(retriever):
+    results = typed(retriever, "faute grave 1240 cc chambre sociale en 2023")
+    assert results.hits
+    assert results.remarks[0] == "Filtres déduits retirés : ensemble, ils ne laissent rien."
+
+
+def test_what_is_named_is_not_shown_beyond_the_filters_given(retriever):
+    assert typed(retriever, "22-17.919", filters=Filters(doc_ids=("SOC18",))).hits == []
+    assert ids(typed(retriever, "22-17.919", filters=Filters(date_from="2023"))) == ["SOC23"]
+
+
 def test_a_filter_that_is_given_wins(retriever):
     given = Filters(date_from="2023")
     assert ids(typed(retriever, "faute grave chambre sociale en 2018", filters=given)) == ["SOC23"]

@@ -5,7 +5,6 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +25,15 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
+from legal_rag.library.query_language import EVERYTHING
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.search_box import (
     NO_FILTERS,
+    NOTHING_LEFT,
     Inferred,
     Required,
+    among,
     inferred_filters,
     named_documents,
     require_references,
@@ -155,8 +157,8 @@ class EvidenceAgent(Agent):
         wanted = [*named_documents(query, self._retriever.corpus)[0], *inferred.named]
         hits: list[SearchHit] = []
         if wanted := list(dict.fromkeys(wanted))[:MOST_NAMED]:
-            of_those = replace(self._filters, doc_ids=tuple(wanted))
-            hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those)
+            of_those = among(self._filters, wanted)
+            hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those, condition=EVERYTHING)
         named = tuple(hit.doc_id for hit in hits)
         if len(hits) < DOCUMENTS_WEIGHED:
             how = Required(None, inferred.filters)
@@ -167,6 +169,10 @@ class EvidenceAgent(Agent):
             near = self._retriever.search(
                 query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
             )
+            if not near and (how.filters, how.condition) != (self._filters, None):
+                near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
+                if log is not None:
+                    log.remarks = {NOTHING_LEFT: None}
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]

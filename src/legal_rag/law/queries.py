@@ -190,7 +190,7 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     """Find the courts that a text names beside a time, where both designate decisions to look for.
 
     In prose a court with an article counts only after words that designate decisions: "qu'a jugé la chambre sociale en
-    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too.
+    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too. A court typed alone has none.
     """
     if len(text) > _LONGEST:
         return []
@@ -199,6 +199,8 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     designated: list[DecisionsOf] = []
     if not in_prose:
         decided = [match.end() for match in _DECIDED.pattern.finditer(text)]
+        alone = [span for span in courts if not (text[: span[0]] + text[span[1] :]).strip(" ,;:.()")]
+        designated += (DecisionsOf(text[start:end], None, None, start, end) for start, end in alone)
         designated += (DecisionsOf("", *days[end][:2], end, days[end][2]) for end in decided if end in days)
     for start, end in courts:
         if in_prose and not _designates(text, start):

@@ -37,10 +37,10 @@ class Leaf:
         """The compiled form, for plain texts."""
         return re.compile(self.form) if self.form else None
 
-    def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
+    def spans(self, text: str) -> Iterator[Span]:
         """Yield where a text holds it, of a leaf with a form."""
         plain = _plain(text)
-        for match in self.pattern.finditer(plain, start, len(text) if end is None else end) if self.pattern else ():
+        for match in self.pattern.finditer(plain) if self.pattern else ():
             lead = plain[max(match.start() - FROM_LAW_TO_DATE, 0) : match.start()]
             if not self.before or match.lastgroup != "dated" or re.search(self.before, lead):
                 yield match.span()
@@ -317,9 +317,9 @@ def references_in(text: str) -> list[Reference]:
     statutes: dict[Span, list[Statute]] = {}
     for statute in query.statutes:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
-    shown = {(name.start, name.end): _shown(name, text) for name in query.identifiers}
+    names = {(name.start, name.end): name for name in query.identifiers}
     references = [
-        Reference(*span, shown[span], _named_by(text[slice(*span)], shown[span], of)) for span, of in keys.items()
+        Reference(*span, _shown(names[span], text), _named_by(names[span], text, of)) for span, of in keys.items()
     ]
     references += (
         Reference(*span, text[slice(*span)], _statute(text[slice(*span)], of)) for span, of in statutes.items()
@@ -327,19 +327,21 @@ def references_in(text: str) -> list[Reference]:
     return sorted(references, key=lambda reference: reference.start)
 
 
-def _named_by(typed: str, shown: str, keys: Sequence[str]) -> Node:
+def _named_by(name: Identifier, text: str, keys: Sequence[str]) -> Node:
+    typed, shown = text[name.start : name.end], _shown(name, text)
     named = Leaf(shown, tuple(Clause(names=(key,)) for key in keys))
-    # "85-677" has the form of a decision's number, and may be a statute's.
-    return OneOf((named, _phrase(typed))) if any(key.startswith("cc:") for key in keys) else named
+    if any(key.startswith("cc:") for key in keys):  # "85-677" is the number of a decision, or of a statute
+        return OneOf((named, _phrase(typed)))
+    if name.code and not name.code.startswith("code"):  # the index has the codes of articles alone
+        return All((named, Leaf(name.code, (Clause(words=name.code), Clause(words=re.sub(r"[\W\d]+", " ", typed))))))
+    return named
 
 
 def _shown(name: Identifier, text: str) -> str:
-    written = text[name.start : name.end]
     if name.kind != "article":
-        return written
-    return f"l'article {name.value}" + f"{' du ' if name.code.startswith('code') else ', '}{name.code}" * bool(
-        name.code
-    )
+        return text[name.start : name.end]
+    code = f" du {name.code}" if name.code.startswith("code") else f", {name.code}" if name.code else ""
+    return f"l'article {name.value}{code}"
 
 
 def _statute(typed: str, statutes: Sequence[Statute]) -> Leaf:
