@@ -208,12 +208,13 @@ class LegalReActAgent(Agent):
 
         calls = ModelCalls(self.lm, self._budget)
         react = self.react
-        filters = self._evidence.filters_for(query, log)
+        searched = self._query_in_context(query, log)
+        filters = self._evidence.filters_for(searched, log)
         provider = StructuredProvider(self._retriever, reasoner_of(calls)) if self._is_structured else None
         tools = self._build_tools(log, calls.tracker, filters, provider, is_roomy=react.with_options)
         failure: Status
         try:
-            work = yield from react.steps(query.text, calls, log, tools)
+            work = yield from react.steps(query.text, calls, log, tools, searched=searched.text)
             written = self._write(query.text, react, work, calls, log)
             prediction = yield from self._finish(query, log, calls, work, written)
             return self._record_tags(prediction, written.extraction, log.sources)
@@ -267,7 +268,7 @@ class LegalReActAgent(Agent):
             self._search_k,
             read_chars,
             filters,
-            infer=self._evidence.infers,
+            infer_filters=self._evidence.infers_filters,
             structured=structured,
         )
         return [*own, *filter(None, extra)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from legal_rag.agent.pieces import Pieces, without_names
 from legal_rag.base.text import Span, storable
@@ -57,10 +57,18 @@ class ToolTurn:
     observation: str
 
 
-class Trajectory:
-    """The steps so far, oldest first."""
+class Exchange(NamedTuple):
+    """A question asked before, and its answer."""
 
-    def __init__(self) -> None:
+    question: str
+    answer: str
+
+
+class Trajectory:
+    """The steps so far, oldest first, and the exchanges before them."""
+
+    def __init__(self, history: Sequence[Exchange] = ()) -> None:
+        self.history = tuple(history)
         self.turns: list[ToolTurn] = []
         self.is_shortened = False
 
@@ -71,7 +79,13 @@ class Trajectory:
         self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self, question: str) -> bool:
-        """Cut observations to half the length of the longest, to what is closest to the question; was any cut?"""
+        """Cut observations to half the length of the longest, to what is closest to the question; was any cut?
+
+        The exchanges before go first.
+        """
+        if self.history:
+            self.history = ()
+            return True
         before = [turn.observation for turn in self.turns]
         most = max(LEAST_CHARS, max(map(len, before), default=0) // 2)
         after = [relevant_part(text, question, most) for text in before]

@@ -50,7 +50,7 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of, passages_in
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters
+from legal_rag.retriever.search_box import NO_FILTERS, Inferred, inferred_filters
 from legal_rag.retriever.structured import (
     DocumentOutline,
     StructuredProvider,
@@ -80,17 +80,25 @@ def build_tools(
     read_chars: int = READ_CHARS,
     filters: Filters = NO_FILTERS,
     *,
-    infer: bool = True,
+    infer_filters: bool = True,
     structured: StructuredProvider | None = None,
 ) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
     A search that does not say how many passages it wants gets `search_k`; at most `read_chars` characters of a document
-    are read at once. Searches keep to `filters`, and `infer` more: see `infer_filters`; the first one gives what
-    `structured` finds. Where there is a knowledge graph, a tool asks it; so it is with entities of all documents.
+    are read at once. Searches keep to `filters`, and `infer_filters` reads more from their words; the first one gives
+    what `structured` finds. Where there is a knowledge graph, a tool asks it; so it is with entities of all documents.
     """
-    log = log if log is not None else EventLog()
-    tools = _Tools(corpus, retriever, log, search_k, read_chars, filters, infer=infer, structured=structured)
+    tools = _Tools(
+        corpus,
+        retriever,
+        log if log is not None else EventLog(),
+        search_k,
+        read_chars,
+        filters,
+        infer_filters=infer_filters,
+        structured=structured,
+    )
     has_graph = (corpus.path / GRAPH).is_file()
     return [
         tools.search_legal_docs,
@@ -115,12 +123,12 @@ class _Tools:
         read_chars: int,
         filters: Filters,
         *,
-        infer: bool,
+        infer_filters: bool,
         structured: StructuredProvider | None,
     ) -> None:
         self._structured = structured
         self._corpus, self._retriever, self._log = corpus, retriever, log
-        self._filters, self._infers = filters, infer
+        self._filters, self._infers = filters, infer_filters
         self._search_k, self._read_chars = search_k, read_chars
         self._searched = Counter[str]()  # documents given, by words and filters
         self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
@@ -311,7 +319,7 @@ class _Tools:
         if not self._infers:
             return Inferred(filters)
         with search_errors(NO_SUCH_FILTER):
-            return infer_filters(query.text, self._corpus, filters)
+            return inferred_filters(query.text, self._corpus, filters)
 
     def _show_results(self, results: Sequence[StructuredResult]) -> str:
         """Write spans in their order, each document's together, under their sections and with what entities say."""

@@ -83,6 +83,7 @@ save_options = options(
 @model_options
 @paper_options
 @save_options
+@click.option("--after", metavar="ANSWER_ID", multiple=True, help="A saved answer that the question follows on from.")
 @filter_options
 @inferred_filters_option
 @instructions_option
@@ -108,6 +109,7 @@ def ask_command(
     bibtex: str | None,
     save: bool,
     answers_folder: str | None,
+    after: tuple[str, ...],
     extract: bool | None,
     filters: "Filters",
     **settings: Any,
@@ -126,8 +128,9 @@ def ask_command(
     refuse_unknown_values(library, filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
+    history = [*map(open_store(library, answers_folder).load, after)] if after else []
     agent = _open_agent(library, agent_settings)
-    prediction = _run_agent(agent, question, stream=stream)
+    prediction = _run_agent(agent, question, history, stream=stream)
     print_answer(prediction, as_json=place.as_json)
     if INFERRED in (prediction.notice or ""):
         note(WITHOUT_INFERRED)
@@ -231,10 +234,12 @@ def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | Ev
     return build_agent(library, extra_tools=[deep_read_tool], **settings)
 
 
-def _run_agent(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":
+def _run_agent(
+    agent: "LegalReActAgent | EvidenceAgent", question: str, history: "Sequence[Prediction]", *, stream: bool
+) -> "Prediction":
     if not stream:
-        return agent(question)
-    with agent.stream(question) as answer:
+        return agent(question, history)
+    with agent.stream(question, history) as answer:
         for event in answer:
             note(event_line(event))
         return answer.prediction

@@ -101,6 +101,16 @@ class ExtractionStore:
         with transaction(self._connections.get()) as connection:
             _put_result(connection, text_hash(text), recipe, result)
 
+    def invalidate(self, text: str) -> None:
+        """Delete the results saved for a text, of all recipes, except those that a Library's documents hold."""
+        with transaction(self._connections.get()) as connection:
+            connection.execute(f"DELETE FROM results WHERE text_hash = ? AND {_FREE}", (text_hash(text),))  # noqa: S608
+
+    def clear(self) -> None:
+        """Delete all saved results, except those that a Library's documents hold."""
+        with transaction(self._connections.get()) as connection:
+            connection.execute(f"DELETE FROM results WHERE {_FREE}")  # noqa: S608
+
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
         """Store the complete results of a Library's documents, replacing earlier ones: all rows, or none."""
         with self._writing_words() as connection:
@@ -246,6 +256,7 @@ class ExtractionStore:
 
 
 _RECIPE = ", ".join(Recipe._fields)
+_FREE = "(text_hash, recipe_key) NOT IN (SELECT text_hash, recipe_key FROM held)"
 
 
 def _is_busy(error: BaseException) -> bool:
@@ -269,7 +280,7 @@ def _put_result(connection: sqlite3.Connection, hashed: str, recipe: Recipe, res
     if not result.complete:
         gaps = f"{result.dropped_chunks} dropped chunks, error {result.error}"
         raise ValueError(f"not a complete result: {result.doc_name!r} has {gaps}")
-    value = zlib.compress(json.dumps(vars(result), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    value = zlib.compress(json.dumps({**vars(result), "text": ""}, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     key = recipe.key
     connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *recipe))
     connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (hashed, key, value))
