@@ -20,7 +20,7 @@ from support.headless_browser import HeadlessBrowser
 from support.html_pages import Page
 
 import legal_rag
-from legal_rag.agent import evidence
+from legal_rag.agent import doubt
 from legal_rag.cli import main
 from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import ColbertEncoder, build_encoder, bundled_encoder
@@ -67,14 +67,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def no_question_is_off_topic_to_random_weights() -> Iterator[None]:
     """Let the small encoder answer every question: its random weights tell none from another."""
-    measure = evidence._measure_background
+    measure = doubt._measure_background
 
-    def measured(retriever: Retriever) -> evidence.Background:
+    def measured(retriever: Retriever) -> doubt.Background:
         is_random = retriever.encoder.identity.dim < 128
-        return evidence.Background(-1.0, 1.0) if is_random else measure(retriever)
+        return (
+            doubt.Background(doubt.Signs(-1.0, -1.0, 0.0), doubt.Signs(1.0, 1.0, 1.0))
+            if is_random
+            else measure(retriever)
+        )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence, "_measure_background", measured)
+        patch.setattr(doubt, "_measure_background", measured)
         yield
 
 

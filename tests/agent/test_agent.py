@@ -14,6 +14,7 @@ from legal_rag.agent import (
     instructions_of,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
+from legal_rag.library.filters import Filters
 from legal_rag.report import render_answer
 
 
@@ -276,7 +277,7 @@ def paraphrasing(marked, again=None):
     ids=["the same", "nothing", "an error", "worse"],
 )
 def test_an_answer_in_the_model_s_own_words_is_shown_as_such_after_one_request_for_quotations(ask, marked, again):
-    prediction, server = ask(paraphrasing(marked, again))
+    prediction, server = ask(paraphrasing(marked, again), filters=Filters(doc_ids=(ACCOUNTS,)))
     assert (prediction.mode, prediction.status) == ("agent", "answered")
     assert prediction.answer.startswith(PARAPHRASED)
     assert "[Source non vérifiée: " in prediction.answer
@@ -289,7 +290,8 @@ def test_an_answer_in_the_model_s_own_words_is_shown_as_such_after_one_request_f
 
 
 def test_a_model_that_quotes_when_asked_to_is_taken_at_its_quotation(ask):
-    prediction, _ = ask(paraphrasing("[{}]", lambda prompt: answer(quotation(prompt))))
+    script = paraphrasing("[{}]", lambda prompt: answer(quotation(prompt)))
+    prediction, _ = ask(script, filters=Filters(doc_ids=(ACCOUNTS,)))
     assert (prediction.status, prediction.notice) == ("answered", None)
     assert [citation.status for citation in prediction.citations] == ["verified"]
 

@@ -7,15 +7,9 @@ import pytest
 from support import ROOT
 
 from legal_rag.agent import EvidenceAgent, Usage
+from legal_rag.agent.doubt import Background, Signs
 from legal_rag.agent.event_log import AnswerStream, EventLog
-from legal_rag.agent.evidence import (
-    INSTEAD,
-    INTRODUCTION,
-    NO_PASSAGE,
-    SEE_ALSO,
-    WAY_ON,
-    Background,
-)
+from legal_rag.agent.evidence import COMPARES, INSTEAD, INTRODUCTIONS, NO_PASSAGE, SEE_ALSO, WAY_ON
 from legal_rag.agent.passages import BEST_MATCHED, PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
@@ -40,7 +34,7 @@ def bundled_agent(sample_library, bundled):
 
 def rebuilt(prediction, library):
     """Write down again, from the corpus and the citations alone, what the answer must be."""
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTIONS[prediction.grade]]
     for number, one in enumerate(prediction.citations, start=1):
         parts += [SEE_ALSO] if number == 2 else []
         document = library.document(one.doc_id)
@@ -151,7 +145,7 @@ def test_a_question_that_cannot_be_read_is_refused(agent, question, problem):
 
 def test_what_is_no_nearer_than_questions_of_other_fields_is_not_quoted(tiny_library, tiny_encoder):
     agent = EvidenceAgent(build_retriever(tiny_library, tiny_encoder))
-    agent._background = Background(1.0, 0.1)
+    agent._background = Background(Signs(1.0, 1.0, 0.0), Signs(0.1, 0.1, 1.0))
     prediction = agent(QUESTION)
     assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
     assert (prediction.citations, prediction.documents, prediction.evidence) == ([], [], [])
@@ -203,7 +197,27 @@ def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(b
 
 
 def test_the_fixed_sentences_say_nothing_of_the_law():
-    assert not re.search(r"\d|article|loi|droit", INTRODUCTION + NO_PASSAGE)
+    assert not re.search(r"\d|article|loi|droit", " ".join([*INTRODUCTIONS.values(), NO_PASSAGE]))
+
+
+@pytest.mark.parametrize(
+    ("question", "compares"),
+    [
+        ("Comment la jurisprudence sur le compte de campagne a-t-elle évolué ?", True),
+        ("Quelle différence entre l'inéligibilité et l'incompatibilité ?", True),
+        ("Comparez ces deux décisions.", True),
+        ("Un compte déposé en retard est-il rejeté ?", False),
+    ],
+)
+def test_a_comparison_gets_a_passage_of_each_decision_by_date_and_is_told_what_is_not_done(agent, question, compares):
+    prediction = agent(question)
+    assert (COMPARES in (prediction.notice or "")) is compares
+    dates = [document.decision_date for document in prediction.documents]
+    by_id = {document.doc_id: date for document, date in zip(prediction.documents, dates, strict=True)}
+    cited = [citation.doc_id for citation in prediction.citations]
+    if compares:
+        assert len(cited) == len(set(cited)) > 1
+        assert [by_id[doc_id] for doc_id in cited] == sorted(by_id[doc_id] for doc_id in cited)
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,8 @@ def test_a_long_sentence_is_whole_and_a_longer_one_is_quoted_from_what_it_holds(
 
 
 def test_a_sentence_broken_over_lines_is_one_passage():
-    text = "MOTIFS\n\nL'assureur est tenu de présenter dans un délai\n\nmaximal de huit mois une offre à la victime.\n\nSignée."
+    offer = "MOTIFS\n\nL'assureur est tenu de présenter dans un délai\n\nmaximal de huit mois une offre à la victime."
+    text = f"{offer}\n\nSignée."
     best = best_passage(QUESTION, text, token_vectors(text))
     assert text[best.start : best.end].endswith("un délai\n\nmaximal de huit mois une offre à la victime.")
 

@@ -10,7 +10,17 @@ from typing import Any, TypeVar
 
 from legal_rag.agent.passages import complete_evidence, located, warning_of_censured
 from legal_rag.agent.pieces import Pieces
-from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
+from legal_rag.agent.prediction import (
+    CitedDocument,
+    Event,
+    EventType,
+    Grade,
+    Mode,
+    Passage,
+    Prediction,
+    Status,
+    new_answer_id,
+)
 from legal_rag.agent.tool_outputs import Exchange, Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
@@ -142,6 +152,7 @@ class EventLog:
         mode: Mode,
         status: Status,
         notice: str | None,
+        grade: Grade | None = None,
         usage: Usage | None = None,
         query: EncodedQuery | None = None,
         encoder: Encoder | None = None,
@@ -154,6 +165,7 @@ class EventLog:
             answer=answer.text,
             mode=mode,
             status=status,
+            grade=grade,
             notice=notice,
             documents=[CitedDocument.of(corpus.document(doc_id)) for doc_id in self.documents],
             citations=citations,

@@ -1,22 +1,16 @@
 """Evidence mode: verbatim passages, or abstention when none is relevant."""
 
-import hashlib
-import json
-import logging
+import re
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
+from legal_rag.agent.doubt import Background, Signs, background_of, is_relevant, signs_of
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.passages import WeighedPassage, choose_passages, deviations, is_cut, weigh_documents
-from legal_rag.agent.prediction import Mode, Prediction, Status
+from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
-from legal_rag.base.files import cache_folder, write_whole
-from legal_rag.base.text import read_words
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -39,44 +33,38 @@ from legal_rag.retriever.search_box import (
     require_references,
 )
 
-logger = logging.getLogger(__name__)
-
-OFF_TOPIC = read_words("legal_rag.agent", "abstention.toml")["off_topic"]
-# Deviations above the background. Chosen by benchmarks/abstention.py over several Libraries and encoders; the share of
-# a question's words that the passages hold, plain or weighed by rarity, did not tell more.
-THRESHOLD = 1.15
-
-
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 WAY_ON = (
     "Les passages les plus proches restent visibles, sans garantie, par une recherche (legal-rag search) ; la question"
     " peut aussi être posée autrement."
 )
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
-INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
+INTRODUCTIONS: dict[Grade, str] = {
+    "answers": "Passages qui répondent à la question, cités mot pour mot :",
+    "close": "Passages proches de la question, cités mot pour mot ; ils n'y répondent peut-être pas :",
+    "unsure": "Sans réponse sûre. Passages les plus proches, cités mot pour mot :",
+}
+COMPARES = (
+    "Sans modèle de langage, rien n'est comparé : voici un passage de chaque décision, de la plus ancienne à la plus"
+    " récente."
+)
+_COMPARISON = re.compile(
+    r"\b(?:compar\w+|différences? (?:entre|avec)|évolu\w+|revirements?|distingu\w+ (?:de|du|des|entre)|contrairement"
+    r"|par rapport (?:à|au|aux))\b",
+    re.IGNORECASE,
+)
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
 PASSAGES_QUOTED, QUOTED_CHARS = 4, 1500  # at most, together
 DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
 
 
-class Background(NamedTuple):
-    """Mean MaxSim of questions that the corpus cannot answer with their best passages, by the corpus's own encoder."""
-
-    mean: float
-    deviation: float
-
-    def nearness(self, mean_maxsim: float) -> float:
-        """Return how far a question's mean MaxSim lies above, in standard deviations."""
-        return (mean_maxsim - self.mean) / self.deviation
-
-
 class Findings(NamedTuple):
-    """Hits of a question, with the score that decides on abstention."""
+    """Hits of a question, with what tells how well the first answers."""
 
     hits: list[SearchHit]  # each of another document
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
-    mean_maxsim: float  # see `mean_maxsim`
+    signs: Signs
     named: tuple[str, ...] = ()  # ids of those that the question names
 
 
@@ -120,10 +108,15 @@ class EvidenceAgent(Agent):
         observation = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, observation)
         yield
-        near = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
+        near = bool(findings.hits) and is_relevant(findings.signs, self._background)
         relevant = near or bool(findings.named)
         started = time.perf_counter()
+        grade = self._grade(findings) if relevant else None
         answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
+        if grade and asks_to_compare(query.text):
+            log.remarks |= {COMPARES: None}
+        if grade:
+            answer = answer._replace(text=f"{INTRODUCTIONS[grade]}\n\n{answer.text}")
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
         for hit in [*quoted, *findings.hits] if relevant else []:
@@ -140,6 +133,7 @@ class EvidenceAgent(Agent):
             self._retriever.corpus,
             mode=mode,
             status=status,
+            grade=grade,
             notice=notice,
             usage=usage,
             query=query,
@@ -177,7 +171,7 @@ class EvidenceAgent(Agent):
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        return Findings(hits, read, mean_maxsim(query, hits, read), named)
+        return Findings(hits, read, signs_of(self._retriever, query, hits, read), named)
 
     def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
@@ -189,6 +183,10 @@ class EvidenceAgent(Agent):
         if not self.infers_filters:
             return Inferred(self._filters)
         return inferred_filters(query.text, self._retriever.corpus, self._filters)
+
+    def _grade(self, findings: Findings) -> Grade:
+        grade = self._background.grade(findings.signs)
+        return "close" if findings.named and grade == "unsure" else grade
 
     @cached_property
     def _background(self) -> Background:
@@ -202,8 +200,12 @@ class EvidenceAgent(Agent):
         contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
         chosen = choose_passages(weighed, deviations(hits, self._retriever), PASSAGES_QUOTED, QUOTED_CHARS)
-        chosen = _with_named(chosen, weighed, [hit.doc_id in findings.named for hit in hits])
-        lines, citations, quoted = [INTRODUCTION], [], []
+        named = [hit.doc_id in findings.named for hit in hits]
+        chosen = _with_named(chosen, weighed, named)
+        if asks_to_compare(query.text):
+            compared = _with_named([], weighed, named if sum(named) > 1 else [True] * len(hits))
+            chosen = sorted(compared, key=lambda entry: documents[entry[0]].decision_date)
+        lines, citations, quoted = [], [], []
         for rank, (of, passage) in enumerate(chosen, start=1):
             hit, quote = hits[of], contents[of][passage.start : passage.end]
             lines += [SEE_ALSO] if rank == 2 else []
@@ -220,6 +222,11 @@ class EvidenceAgent(Agent):
             return hit
         located = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
         return located._replace(char_start=chunk.char_start, char_end=chunk.char_end)
+
+
+def asks_to_compare(question: str) -> bool:
+    """Does a question ask to compare decisions, or how they changed?"""
+    return _COMPARISON.search(question) is not None
 
 
 def _with_named(
@@ -250,66 +257,3 @@ def _format_quotation(rank: int, document: Document, passage: WeighedPassage) ->
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
     """Return the answer that nothing was found; `removed` are the citations of an answer that it replaces."""
     return EnrichedResponse(NO_PASSAGE, [], [], list(removed), None, abstained=True)
-
-
-def is_relevant(mean_maxsim: float, background: Background) -> bool:
-    """Return whether passages are relevant enough to quote: nearer to the question than to off-topic ones."""
-    return background.nearness(mean_maxsim) >= THRESHOLD
-
-
-def background_of(retriever: Retriever) -> Background:
-    """Measure a corpus's background, once for each build of a Library: it is kept in the cache folder."""
-    path = _background_file(retriever)
-    try:
-        return Background(*map(float, json.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, ValueError, TypeError):  # none yet, or a damaged one
-        background = _measure_background(retriever)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(background))
-    except OSError as error:
-        logger.warning("%s cannot be written (%s): it is measured again next time", path, error)
-    return background
-
-
-def _background_file(retriever: Retriever) -> Path:
-    corpus = retriever.corpus
-    key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC)
-    return cache_folder() / "abstention" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.json"
-
-
-def _measure_background(retriever: Retriever) -> Background:
-    values, anything = [], None
-    for question in OFF_TOPIC:
-        try:
-            query = retriever.query(question)
-        except ValueError:  # longer than the encoder reads
-            continue
-        if hits := retriever.search(query, 1, mode="bm25") or retriever.search(query, 1):
-            read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-            values.append(mean_maxsim(query, hits, read))
-        else:  # no word in common with any passage
-            if anything is None:
-                anything = retriever.document_tokens(next(iter(retriever.corpus)))
-            values.append(_mean_best_cosine(query, anything.vectors))
-    if not values:
-        return Background(-1.0, 1.0)  # nothing is known: all is quoted
-    return Background(float(np.mean(values)), max(float(np.std(values)), 1e-3))
-
-
-def mean_maxsim(query: EncodedQuery, hits: Sequence[SearchHit], read: Sequence[TokenVectors]) -> float:
-    """Return the mean over a question's tokens of their best cosine in its best passage, -1 to 1; -1 without any.
-
-    The question's own words count, not special tokens and prefixes, which match everything. Of `hits`, best first, and
-    of the token vectors of their documents the first is read.
-    """
-    if not hits:
-        return -1.0
-    starts = read[0].offsets[:, 0]
-    return _mean_best_cosine(query, read[0].vectors[(starts >= hits[0].char_start) & (starts < hits[0].char_end)])
-
-
-def _mean_best_cosine(query: EncodedQuery, passage: np.ndarray) -> float:
-    vectors, offsets = query.tokens
-    own_words = vectors[offsets[:, 0] < offsets[:, 1]]
-    return float((own_words @ passage.T).max(axis=1).mean()) if len(own_words) and len(passage) else -1.0

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Mode = Literal["evidence", "agent", "fallback", "deep_read"]
 # "unverified": a program gave the answer, and not all of it follows from what the corpus functions returned
 Status = Literal["answered", "unverified", "abstained", "exhausted", "model_failed", "internal_error"]
+# How surely quoted passages answer: see `legal_rag.agent.doubt`
+Grade = Literal["answers", "close", "unsure"]
 EventType = Literal["search", "read", "think", "cite", "answer"]
 UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
 PARAPHRASE = "Le modèle a répondu avec ses propres mots : comparez-les à ceux des passages qu'il indique"
@@ -105,6 +107,7 @@ class Prediction:
     answer: str
     mode: Mode  # who answered: passages alone, the model, or passages because the model failed
     status: Status
+    grade: Grade | None = None  # of quoted passages; None of a model's answer, and without any
     notice: str | None = None  # for the reader, in French
     documents: list[CitedDocument] = field(default_factory=list)
     citations: list[Citation] = field(default_factory=list)

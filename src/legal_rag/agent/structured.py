@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.evidence import INTRODUCTION, PASSAGES_QUOTED, SEE_ALSO, EvidenceAgent, Findings
+from legal_rag.agent.evidence import PASSAGES_QUOTED, SEE_ALSO, EvidenceAgent, Findings
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -40,7 +40,7 @@ class StructuredEvidenceAgent(EvidenceAgent):
         corpus = self._retriever.corpus
         named = replace(self._read_filters(query).filters, doc_ids=tuple({rule.doc_id for rule in rules}))
         hits = {hit.doc_id: hit for hit in self._retriever.search(query, len(rules), by_document=True, filters=named)}
-        lines, citations = [INTRODUCTION], []
+        lines, citations = [], []
         for rank, rule in enumerate(rules, start=1):
             lines += [SEE_ALSO] if rank == 2 else []
             where = " › ".join([legal_citation(corpus.document(rule.doc_id)).with_name, *rule.sections])
