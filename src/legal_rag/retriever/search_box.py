@@ -11,7 +11,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
 from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, words_of_value
+from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
 from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
@@ -63,9 +63,7 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     designated = find_decisions_of(text, in_prose=in_prose)
     if not designated or given.juridiction or given.formation or given.date_from or given.date_to:
         return Inferred(given)
-    options = [
-        replace(given, juridiction=one.court or None, date_from=one.first, date_to=one.last) for one in designated
-    ]
+    options = [replace(given, juridiction=_court_of(one), date_from=one.first, date_to=one.last) for one in designated]
     doc_ids = [library.ids(option) for option in options]
     held = [number for number, ids in enumerate(doc_ids) if ids]
     remarks = [
@@ -84,6 +82,12 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     ]
     named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
     return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
+
+
+def _court_of(designated: DecisionsOf) -> str | None:
+    """Return the court's name; a chamber in short, "soc.", is of the Cour de cassation."""
+    is_of_cassation = "cassation" in parse_court(designated.court).types
+    return (f"Cass. {designated.court}" if is_of_cassation else designated.court) or None
 
 
 def _in_french(designated: DecisionsOf) -> str:
