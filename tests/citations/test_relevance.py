@@ -164,6 +164,7 @@ LEASE = (
         ("Une clause ne peut décharger le bailleur de son obligation envers le locataire", True),
         ("Une clause peut décharger le bailleur de son obligation envers le locataire", False),
         ("C'est en premier lieu au bailleur qu'il revient d'entretenir le bien loué", True),
+        ("Deux obligations pèsent sur le bailleur, qui doit entretenir ce que le CPH appelle la chose louée", True),
     ],
 )
 @pytest.mark.parametrize("place", [f", chars 0-{len(LEASE)}", ""])
@@ -180,6 +181,7 @@ def test_a_sentence_in_other_words_than_its_passage_stands_though_it_is_not_conf
         "Le bail a été signé par le bailleur le 4 mars 2015",
         "Selon la cour d'appel de Rennes, le bailleur doit bien entretenir le logement",
         "La caution doit être informée chaque année par la banque",
+        "Oui, en effet",
     ],
 )
 def test_a_sentence_that_states_another_fact_or_speaks_of_something_else_does_not_stand(sentence):

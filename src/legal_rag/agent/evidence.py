@@ -55,8 +55,8 @@ WAY_ON = (
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
-PASSAGES_QUOTED, QUOTED_CHARS = 3, 1500  # at most, together
-DOCUMENTS_WEIGHED = 3
+PASSAGES_QUOTED, QUOTED_CHARS = 4, 1500  # at most, together
+DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
 
 
@@ -112,9 +112,10 @@ class EvidenceAgent(Agent):
 
         With mode 'fallback' a model should have answered: `failure` is the answer's status, `usage` of its calls.
         """
-        asked = {"query": query.text, "k": DOCUMENTS_WEIGHED}
+        searched = self._query_in_context(query, log)
+        asked = {"query": searched.text, "k": DOCUMENTS_WEIGHED}
         with log.record("search", "search_legal_docs", **asked) as ids:
-            findings = self.find(query, log)
+            findings = self.find(searched, log)
             ids += [hit.chunk_id for hit in findings.hits]
         observation = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, observation)
@@ -122,7 +123,7 @@ class EvidenceAgent(Agent):
         near = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
         relevant = near or bool(findings.named)
         started = time.perf_counter()
-        answer, quoted = self._quote(query, findings) if relevant else (abstention(), [])
+        answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
         for hit in [*quoted, *findings.hits] if relevant else []:

@@ -16,6 +16,7 @@ from legal_rag.base.text import Span, read_words, words_of
 from legal_rag.law.outcomes import Operative
 from legal_rag.law.reading import Reading, read
 from legal_rag.law.scanning import Around
+from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
 from legal_rag.law.words import letters_of, phrases, spelt
 
@@ -287,6 +288,11 @@ def read_paragraphs(text: str | Reading, zones: object = None) -> list[Paragraph
     return [stretch._replace(censured=n in censured) for n, stretch in enumerate(stretches)]
 
 
+def is_formula(text: str) -> bool:
+    """Does a passage of a decision consist of formulas, which answer no question: costs, "le moyen n'est pas fondé"?"""
+    return all(_ANSWERS_NOTHING.match(text[start:end].rstrip()) for start, end in split_sentences(text))
+
+
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     """Group paragraphs into main parts, which cover a decision of `length` characters; none for other texts."""
     firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
@@ -294,6 +300,7 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
 
+_ANSWERS_NOTHING = re.compile(rf"\W*{_NUMBER}{cues('formula_leads')}{{0,3}}{cues('formulas')}", re.IGNORECASE)
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
 _RIGHTLY = re.compile(r"\s(?:donc\s)?(?:à\s(?:juste\stitre|bon\sdroit|raison)|justement|exactement|pertinemment)\b")
@@ -435,7 +442,8 @@ class _SpeakerReader:
         self._quoted = self._quoting(words, goes_on)
         if self._quoted:
             return [(self._quoted, len(words))]
-        reported = self._last if self._last in ("party", "lower_court") else None
+        is_broken = not self._ended and words[0].islower()
+        reported = self._last if self._last in ("party", "lower_court") or is_broken else None
         goes_on = goes_on or (reported == "party" and self._part == "statement" and not _REASON.match(words))
         return _merge_short(_speakers_of_clauses(words, self._part, self._expected, reported, goes_on=goes_on))
 
