@@ -97,6 +97,7 @@ def year(first, last=None):
         ("cour de cassation après 2015", "cour de cassation", date(2016, 1, 1), None),
         ("cour de cassation avant 2015", "cour de cassation", None, date(2014, 12, 31)),
         ("soc. 2018 faute", "soc.", *year(2018)),
+        ("ca nimes 2018", "ca nimes", *year(2018)),
         ("chambre sociale 2018 ou 2019", "chambre sociale", *year(2018, 2019)),
         ("cour de cassation de janvier à mars 2008", "cour de cassation", date(2008, 1, 1), date(2008, 3, 31)),
         ("cour de cassation avant mars 2008", "cour de cassation", None, date(2008, 2, 29)),

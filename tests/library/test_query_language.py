@@ -43,6 +43,8 @@ def documents(library, typed):
         ("(grève OU piéton) ET licite", "C"),
         ("grève NON préavis", "C"),
         ("grève SAUF licite", "A"),
+        ("loyer OU zzz", ""),  # "loi" has its stem
+        ("tribunal ET saisi", "E"),
         ("licenci*", "AF"),
         ("indemnis*", "C"),
         ("indemnisa*", "C"),

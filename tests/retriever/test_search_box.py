@@ -106,6 +106,7 @@ def test_a_court_with_a_time_filters_and_says_so(retriever):
     assert ids(results) == ["SOC18"]
     assert results.remarks[0].startswith("Filtre déduit de la demande : chambre sociale, du 1er")
     assert ids(typed(retriever, "cour d'appel d'aix mars 2008")) == ["AIX"]
+    assert ids(typed(retriever, "soc. 2008")) == []
     assert set(ids(typed(retriever, "faute grave chambre sociale en 2018", infer_filters=False))) == {"SOC18", "SOC23"}
 
 

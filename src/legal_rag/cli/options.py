@@ -118,7 +118,7 @@ doc_ids_option = click.option(
 inferred_filters_option = click.option(
     "--inferred-filters/--no-inferred-filters",
     default=True,
-    help="Read a court with a time, and in a search articles and statutes, as filters too.",
+    help="Read a court with a time, an article or a statute as a filter too.",
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 source_option = click.option(

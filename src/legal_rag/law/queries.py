@@ -214,7 +214,8 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     return designated
 
 
-_TOWNS = "|".join(re.sub("-", "[- ]", town) for town in (*TOWNS_OF_APPEAL, "Aix"))
+_AS_TYPED = str.maketrans({"-": "[- ]", "é": "[ée]", "î": "[îi]", "ç": "[çc]"})
+_TOWNS = "|".join(town.translate(_AS_TYPED) for town in (*TOWNS_OF_APPEAL, "Aix"))
 _SMALL_LETTERS = Scan(rf"(?<![\w-])(?:(?P<town>{_TOWNS})|ca(?= (?:d['’]|de )?(?:{_TOWNS}))|cass(?=[. ]))(?!\w)")
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from legal_rag.base.text import PLAIN_CHARS, Span, normalized, without_accents
 from legal_rag.law import Identifier, Statute
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.law.words import MONTHS
-from legal_rag.library.bm25 import POSITION_BITS, Clause, LexicalIndex
+from legal_rag.library.bm25 import POSITION_BITS, SHORTEST_STEM, Clause, LexicalIndex, lexical_words
 from legal_rag.library.store import Contents
 
 MOST_READ = 5_000  # documents whose text is read for one phrase or prefix, the best by BM25
@@ -160,7 +160,7 @@ def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
         else:
             unread += (sign.group() for sign in _FOREIGN.finditer(f" {word}"))
             if plain := _FOREIGN.sub(" ", f" {word}").strip():
-                tokens.append(_Token("", plain, Leaf(plain, (Clause(words=plain),))))
+                tokens.append(_Token("", plain, _word(plain)))
     return tokens, unread
 
 
@@ -273,9 +273,13 @@ def _plain(text: str) -> str:
     return lower
 
 
+def _in_letters(text: str) -> str:
+    return "".join(_LIGATURES.get(letter, letter) for letter in text.lower())
+
+
 def _form_of(text: str) -> str:
     """Return a regular expression of a text, to be searched in plain ones."""
-    form = re.escape(" ".join(_plain("".join(_LIGATURES.get(letter, letter) for letter in text.lower())).split()))
+    form = re.escape(" ".join(_plain(_in_letters(text)).split()))
     for ligature, letters in _LIGATURES.items():
         form = form.replace(letters, f"(?:{letters}|{ligature})")
     return form.replace("\\ ", " +")
@@ -284,6 +288,17 @@ def _form_of(text: str) -> str:
 def _whole(text: str) -> str:
     """Return the form of a text that begins and ends where words do."""
     return (r"(?<!\w)" if text[0].isalnum() else "") + _form_of(text) + (r"(?!\w)" if text[-1].isalnum() else "")
+
+
+def _word(text: str) -> Leaf:
+    """Return a word in any form; where its stem does not begin it ("loyer" has that of "loi"), texts are read too."""
+    forms = []
+    for word in re.findall(r"[^\W_]+", _plain(_in_letters(text))):
+        stem = next(iter(lexical_words(word)), "")
+        if not word.startswith(stem):
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, stem, strict=False)))
+            forms.append(word[: max(shared, SHORTEST_STEM)])
+    return Leaf(text, (Clause(words=text),), rf"(?<!\w){forms[0]}" if len(forms) == 1 else "")
 
 
 def _phrase(text: str) -> Leaf:

@@ -11,8 +11,8 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
 from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, words_of_value
-from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys
+from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
+from legal_rag.law.keys import ParsedQuery, candidate_keys, own_keys, rectification_keys
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.bm25 import lexical_words
@@ -25,6 +25,7 @@ from legal_rag.retriever.retriever import Retriever, SearchHit
 NO_FILTERS = Filters()
 INFERRED = "Filtre déduit de la demande"
 NOTHING_LEFT = "Filtres déduits retirés : ensemble, ils ne laissent rien."
+MOST_CITING = 50  # documents that bear or cite a number, among which rectifications are looked for
 MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
 AROUND_REFERENCES = frozenset(
@@ -63,9 +64,7 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     designated = find_decisions_of(text, in_prose=in_prose)
     if not designated or given.juridiction or given.formation or given.date_from or given.date_to:
         return Inferred(given)
-    options = [
-        replace(given, juridiction=one.court or None, date_from=one.first, date_to=one.last) for one in designated
-    ]
+    options = [replace(given, juridiction=_court_of(one), date_from=one.first, date_to=one.last) for one in designated]
     doc_ids = [library.ids(option) for option in options]
     held = [number for number, ids in enumerate(doc_ids) if ids]
     remarks = [
@@ -84,6 +83,12 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     ]
     named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
     return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
+
+
+def _court_of(designated: DecisionsOf) -> str | None:
+    """Return the court's name; a chamber in short, "soc.", is of the Cour de cassation."""
+    is_of_cassation = "cassation" in parse_court(designated.court).types
+    return (f"Cass. {designated.court}" if is_of_cassation else designated.court) or None
 
 
 def _in_french(designated: DecisionsOf) -> str:
@@ -111,9 +116,22 @@ def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], li
     rectifying = [rectification_keys(keys) for keys in alternatives]
     held = library.ids_named(key for keys in (*alternatives, *rectifying) for key in keys)
     named = [next((held[key] for key in keys if key in held), []) for keys in alternatives]
-    doc_ids = list(dict.fromkeys(doc_id for ids in named for doc_id in ids))
     later = dict.fromkeys(doc_id for keys in rectifying for key in keys for doc_id in held.get(key, []))
-    return doc_ids, [doc_id for doc_id in later if doc_id not in doc_ids]
+    if any(rectifying):
+        several = [*dict.fromkeys(doc_id for ids in named for doc_id in ids), *library.ids_citing(query.text)]
+        later |= dict.fromkeys(_rectifications(several[:MOST_CITING], rectifying, library))
+    doc_ids = dict.fromkeys(doc_id for ids in named for doc_id in ids if doc_id not in later)
+    return list(doc_ids), list(later)
+
+
+def _rectifications(doc_ids: Sequence[str], rectifying: Sequence[Sequence[str]], library: Library) -> list[str]:
+    """Return those of some documents that rectify a decision by their own number, which older Libraries do not hold."""
+    keys = {key: rank for rank, key in enumerate(key for keys in rectifying for key in keys)}
+    ranks: dict[str, int] = {}
+    for doc_id in doc_ids:
+        own = [keys[key] for key in own_keys(library.document(doc_id)) if key in keys]
+        ranks |= {doc_id: min(own)} if own else {}
+    return sorted(ranks, key=lambda doc_id: ranks[doc_id])
 
 
 def search_typed(
