@@ -518,7 +518,9 @@ class StandIn:
         found = self._found[id(query)]
         return found if subsets is None else [np.intersect1d(*pair) for pair in zip(found, subsets, strict=True)]
 
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+    def scores(
+        self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]], window_weight: float = 0.0
+    ) -> list[list[ShardHits]]:
         """Score each place by its number."""
         return [
             [ShardHits(hits.positions, (hits.positions % 97).astype(np.float32) / 9) for hits in own]

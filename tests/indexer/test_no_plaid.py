@@ -11,7 +11,7 @@ from legal_rag.indexer.ray import build_index_on_ray
 from legal_rag.library import Library
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.retriever import Retriever
-from legal_rag.retriever.ranking import idf_weighted_query
+from legal_rag.retriever.ranking import WINDOW_WEIGHT, idf_weighted_query
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 
@@ -47,13 +47,16 @@ def test_reranking_gives_what_the_plaid_index_gives_but_for_its_rounding(retriev
     assert [hit.score for hit in hits] == pytest.approx([scores[hit.chunk_id] for hit in hits], rel=0.2)
 
 
-def test_a_score_is_max_sim_with_the_chunk_as_it_would_be_indexed(retriever, tiny_encoder):
+def test_a_score_is_max_sim_of_the_chunk_as_it_would_be_indexed_and_of_its_best_window(retriever, tiny_encoder):
     hit = next(hit for hit in retriever.search(QUESTION, 10**6) if hit.char_start == 0)
     header = f"Titre: {hit.title} | Date: {hit.decision_date}\n"
     (tokens,) = tiny_encoder.query_tokens([QUESTION])
     query = idf_weighted_query(QUESTION, *tokens, retriever.corpus.lexical_index().rarity)
     (document,) = tiny_encoder.encode_documents([header + hit.text])
-    assert hit.score == pytest.approx((query @ document.T).max(axis=1).sum(), abs=1e-4)
+    similar = query @ document.T
+    windows = [similar[:, start : start + 64].max(axis=1).sum() for start in range(0, len(document) - 32, 32)]
+    expected = (1 - WINDOW_WEIGHT) * similar.max(axis=1).sum() + WINDOW_WEIGHT * max(windows)
+    assert hit.score == pytest.approx(expected, abs=1e-4)
 
 
 def test_documents_come_and_go_and_the_doctor_finds_nothing(retriever, config, tiny_encoder):

@@ -71,15 +71,10 @@ def test_scores_are_those_of_bm25(index, tiny_library, query):
         assert score == pytest.approx(expected[chunk.doc_id, chunk.chunk_index], rel=0.06)  # lengths in one byte
 
 
-def test_the_best_come_first_and_scores_of_places_are_those_of_a_search(index):
+def test_the_best_come_first(index):
     found = index.search("le juge et la décision", 50)
     assert [one[2] for one in found] == sorted((one[2] for one in found), reverse=True)
     assert index.search("le juge et la décision", 7) == found[:7]
-    found = index.search("trouble de voisinage", 10**6)
-    places = [one[:2] for one in found][::-1]
-    assert index.scores("trouble de voisinage", places) == pytest.approx([one[2] for one in found][::-1])
-    assert index.scores("xyzzyx", places).tolist() == [0.0] * len(places)
-    assert index.scores("trouble", []).tolist() == []
 
 
 @pytest.mark.parametrize("query", ["", "?!", "le la les", "xyzzyx", 'zzz AND zzy:* "', "(" * 100, "a" * 5000])

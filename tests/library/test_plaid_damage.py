@@ -7,7 +7,7 @@ import pytest
 from support.plaid_cases import One, random_passages, write
 
 from legal_rag.library.plaid.codec import copy_passages
-from legal_rag.library.plaid.search import MappedShard, ShardHits
+from legal_rag.library.plaid.search import MappedShard, max_sim
 
 LENGTHS = [9] * 20
 QUERY = random_passages([4], seed=1)[0]
@@ -100,9 +100,8 @@ def test_tokens_of_unknown_centroids_are_refused_where_a_search_meets_them(copy,
 
 @pytest.mark.parametrize("position", [-1, 20])
 def test_a_passage_that_is_not_there_is_not_scored(whole, position):
-    hits = ShardHits(np.array([position]), np.zeros(1, dtype=np.float32))
     with pytest.raises(ValueError, match=rf"whole has 20 passages, none at {position}"):
-        MappedShard(whole).scores([QUERY], [hits])
+        max_sim(QUERY, [MappedShard(whole)], [np.array([position])])
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,23 @@ def test_scores_are_max_sim_over_the_decompressed_vectors(shard, n_tokens):
     np.testing.assert_allclose(scores_of(shard, query), expected, rtol=0, atol=ERROR / np.sqrt(shard.dim) * weights)
 
 
+def best_window(query, vectors):
+    starts = range(0, max(len(vectors) - TOKENS, 1), TOKENS)
+    return max(max_sim(query, vectors[start : start + 2 * TOKENS]) for start in starts)
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0])
+def test_the_best_window_has_its_weight_in_a_score(shard, weight):
+    query = weighted(20, shard.dim)
+    vectors = [shard.token_vectors(np.array([p])) for p in EVERY]
+    whole, window = (np.array([score(query, own) for own in vectors]) for score in (max_sim, best_window))
+    (scores,) = cpu.max_sim(query, [shard], [EVERY], weight)
+    expected = whole + weight * (window - whole)
+    bound = ERROR / np.sqrt(shard.dim) * np.linalg.norm(query, axis=1).sum()
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=bound)
+    assert np.argmax(scores < scores_of(shard, query)) == len(EVERY) - 1  # the others fit a window
+
+
 @pytest.mark.skipif(not has_vnni(), reason="one way on this processor")
 @pytest.mark.parametrize("n_tokens", [1, 16, 40, 64])
 def test_scores_are_the_same_to_the_last_bit_with_and_without_vnni(shard, n_tokens):

@@ -57,11 +57,11 @@ class Apart:
             at = end
         return answers
 
-    def scores(self, queries, candidates):
-        return self._gather(lambda place, own: place.scores(queries, own), candidates)
+    def scores(self, queries, candidates, window_weight=0.0):
+        return self._gather(lambda place, own: place.scores(queries, own, window_weight), candidates)
 
-    def best(self, queries, k, subsets):
-        return self._gather(lambda place, own: place.best(queries, k, own), subsets)
+    def best(self, queries, k, subsets, window_weight=0.0):
+        return self._gather(lambda place, own: place.best(queries, k, own, window_weight), subsets)
 
 
 def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries):

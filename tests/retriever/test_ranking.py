@@ -10,7 +10,7 @@ from legal_rag.corpus.chunking import chunk_id
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
 from legal_rag.law.keys import own_keys
 from legal_rag.library import Filters, Library, SearchSettings
-from legal_rag.retriever import Retriever
+from legal_rag.retriever import Retriever, ranking
 from legal_rag.retriever.ranking import (
     FUSED_CHUNKS,
     LENGTH_PRIOR_PER_CHUNK,
@@ -35,7 +35,8 @@ def scores_of(retriever, mode):
     return {hit.chunk_id: hit.score for hit in retriever.search(QUESTION, 10**6, mode=mode)}
 
 
-def test_hybrid_is_the_weighted_sum_of_both_parts(tiny_library, tiny_encoder):
+def test_hybrid_is_the_weighted_sum_of_both_parts(tiny_library, tiny_encoder, monkeypatch):
+    monkeypatch.setattr(ranking, "WINDOW_WEIGHT", 0.0)
     retriever = Retriever(tiny_library, tiny_encoder, SearchSettings(exhaustive=True))
     late, words, both = (scores_of(retriever, mode) for mode in ("colbert", "bm25", "hybrid"))
     assert both.keys() == late.keys()
@@ -43,25 +44,26 @@ def test_hybrid_is_the_weighted_sum_of_both_parts(tiny_library, tiny_encoder):
     late_scores, word_scores = (np.array([some.get(chunk, 0.0) for chunk in chunks]) for some in (late, words))
     best, nothing = np.sort(late_scores)[-FUSED_CHUNKS:], np.zeros(len(chunks))
     first = (late_scores >= best[0]) | ((word_scores > 0) & (word_scores >= np.sort(word_scores)[-FUSED_CHUNKS]))
-    alone = fuse(np.array([late_scores, nothing, nothing, nothing + 1]), first)
+    alone = fuse(np.array([late_scores, nothing, nothing + 1]), first)
     assert alone == pytest.approx(MAXSIM_WEIGHT * (late_scores - best.mean()) / best.std())
     library = retriever.corpus
     places = library.places_in(range(len(library.shard_folders)))
     ids = [chunk_id(one.doc_id, one.chunk_index) for one in library.chunks_at(places)]
     by_id = dict(zip(ids, places, strict=True))
     wholes, n_chunks = library.lexical_index().document_scores(QUESTION, [by_id[chunk] for chunk in chunks])
-    expected = fuse(np.array([late_scores, word_scores, wholes, n_chunks]), first)
+    expected = fuse(np.array([late_scores, wholes, n_chunks]), first)
     assert np.array([both[chunk] for chunk in chunks]) == pytest.approx(expected, abs=5e-3)  # equals at the bound
 
 
 def test_a_document_of_many_chunks_has_to_score_higher_for_its_many_chances():
     scores, nothing, first = np.array([2.0, 2.0, 1.0]), np.zeros(3), np.ones(3, dtype=bool)
-    few, many, worse = fuse(np.array([scores, nothing, nothing, [1, 9, 1]]), first)
+    few, many, worse = fuse(np.array([scores, nothing, [1, 9, 1]]), first)
     assert few - many == pytest.approx(LENGTH_PRIOR_WEIGHT * np.log(1 + 8 * LENGTH_PRIOR_PER_CHUNK))
     assert few - worse == pytest.approx(MAXSIM_WEIGHT / np.std(scores))
 
 
-def test_reranking_orders_what_bm25_found_by_max_sim(retriever):
+def test_reranking_orders_what_bm25_found_by_max_sim(retriever, monkeypatch):
+    monkeypatch.setattr(ranking, "WINDOW_WEIGHT", 0.0)
     late, words, reranked = (scores_of(retriever, mode) for mode in ("colbert", "bm25", "bm25+rerank"))
     assert reranked.keys() == words.keys()
     first = list(reranked)[:RERANKED_CHUNKS]

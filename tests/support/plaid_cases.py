@@ -36,10 +36,7 @@ class One:
         self.shard = engine(folder, excluded, **settings)
         self.sizes, self.dim = [self.shard.size], self.shard.dim
 
-    def scores(self, queries, candidates):
-        return [self.shard.scores(queries, candidates[0])]
-
-    def best(self, queries, k, subsets):
+    def best(self, queries, k, subsets, window_weight=0.0):
         return [self.shard.best(queries, k, subsets[0])]
 
     def search(self, query, k, subset=None):

@@ -87,6 +87,11 @@ save_options = options(
 @filter_options
 @inferred_filters_option
 @instructions_option
+@click.option(
+    "--structured",
+    is_flag=True,
+    help="Begin with rules and other entities; with a model, also with sections that it names in outlines.",
+)
 @click.option("--tools", metavar="NAMES", help="What the model may call beside search and reading, by commas.")
 @run_settings
 @settings_of(TAGS, "single_pass_extraction_enabled", "extraction_confidence_threshold")
@@ -118,6 +123,7 @@ def ask_command(
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     agent_settings |= {"filters": filters, "infer_filters": settings["inferred_filters"]}
+    agent_settings |= {"structured": settings["structured"]}
     library = place.open()
     refuse_unknown_values(library, filters)
     store = open_store(library, answers_folder, to_write=True) if save else None

@@ -164,6 +164,11 @@ class LexicalIndex:
         """The number of indexed chunks, those of later commits included; read from the file's head."""
         return int(self._chunks.num_docs)
 
+    @property
+    def n_documents(self) -> int:
+        """The number of indexed documents, those of later commits included; read from the file's head."""
+        return int(self._documents.num_docs)
+
     def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
         """Rank the `k` best chunks that share words or reference keys with a query; equal scores in order of place.
 
@@ -187,11 +192,6 @@ class LexicalIndex:
         order = np.lexsort((numbers[seen], -scores[seen]))[:k]
         return [(*_decode_place(int(numbers[seen][i])), float(scores[seen][i])) for i in order]
 
-    def scores(self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]) -> np.ndarray:
-        """Return the BM25 score of each place for a query, 0 where they share no word."""
-        numbers = np.array([_encode_place(*place) for place in places], dtype=np.int64)
-        return self._score_places(self._chunks, query, numbers)
-
     def document_scores(
         self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -205,7 +205,10 @@ class LexicalIndex:
             )
         facts = dict(zip(hit_places, zip(firsts, counts, strict=True), strict=True))
         documents, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
-        return self._score_places(self._documents, query, documents), n_chunks
+        compiled = _match_all([_build_query(query), _match_places(np.unique(documents))])
+        hit_documents, hit_scores = self._search_best(compiled, max(len(documents), 1), self._documents)
+        scores = dict(zip(hit_documents.tolist(), hit_scores.tolist(), strict=True))
+        return np.array([scores.get(number, 0.0) for number in documents.tolist()], dtype=np.float32), n_chunks
 
     def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
         """Return the place of the first chunk of each document that has all `lexical_words` of at least one set.
@@ -245,13 +248,7 @@ class LexicalIndex:
     def share_citing(self, name: str) -> float:
         """Return the share of documents, in [0, 1], that cite a key of `reference_keys`."""
         with _report_damage():
-            return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
-
-    def _score_places(self, searcher: tantivy.Searcher, query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
-        compiled = _match_all([_build_query(query), _match_places(np.unique(numbers))])
-        hit_places, scores = self._search_best(compiled, max(len(numbers), 1), searcher)
-        by_place = dict(zip(hit_places.tolist(), scores.tolist(), strict=True))
-        return np.array([by_place.get(number, 0.0) for number in numbers.tolist()], dtype=np.float32)
+            return float(self._documents.doc_freq("cited", name) / max(self.n_documents, 1))
 
     def _search_best(
         self, query: tantivy.Query, limit: int, searcher: tantivy.Searcher | None = None
@@ -319,7 +316,7 @@ def _stems_of(prefix: str) -> str:
 
     "indemnisa*" has the stem "indemnis", "tribunau*" has "tribunal".
     """
-    cut = ""
+    prefix, cut = prefix[:LONGEST_WORD], ""
     for letter in reversed(prefix[SHORTEST_STEM:]):
         cut = f"({letter}{cut})?"
     return f"{prefix}.*|{prefix[:SHORTEST_STEM]}{cut}.{{0,{OTHER_END}}}"

@@ -126,15 +126,17 @@ class RayShards:
         """End the actors, and the cluster if it was started for them."""
         self._stack.close()
 
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+    def scores(
+        self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]], window_weight: float = 0.0
+    ) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
-        return self._gather_by_shard("scores", list(queries), args=candidates)
+        return self._gather_by_shard("scores", list(queries), args=candidates, last=(window_weight,))
 
     def best(
-        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None], window_weight: float = 0.0
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages; see `Shards`."""
-        return self._gather_by_shard("best", list(queries), k, args=subsets)
+        return self._gather_by_shard("best", list(queries), k, args=subsets, last=(window_weight,))
 
     def _start_actor(self, corpus: Library, group: Sequence[int]) -> Any:
         import ray
@@ -151,11 +153,15 @@ class RayShards:
         self._stack.callback(ray.kill, actor)
         return actor
 
-    def _gather_by_shard(self, question: str, *shared: Any, args: Sequence[Any] | None = None) -> list[Any]:
+    def _gather_by_shard(
+        self, question: str, *shared: Any, args: Sequence[Any] | None = None, last: Sequence[Any] = ()
+    ) -> list[Any]:
         """Call a method of `PlaidShards` on all actors, each with its own shards' arguments; merge answers by shard."""
         import ray
 
-        asked = [(*shared, [args[shard] for shard in group]) if args is not None else shared for group in self._groups]
+        asked = [
+            (*shared, [args[shard] for shard in group], *last) if args is not None else shared for group in self._groups
+        ]
         calls = [actor.ask.remote(question, *values) for actor, values in zip(self._actors, asked, strict=True)]
         with ray_errors():
             answered = ray.get(calls)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.1, 0.4
+WINDOW_WEIGHT = 0.5  # of a chunk's best window in its MaxSim, where that is fused or re-ranks
+MAXSIM_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.5
 FUSED_CHUNKS = 128  # candidates of MaxSim and of BM25 in a hybrid ranking, at least
 WORD_CANDIDATES = 256  # of BM25, scored by MaxSim too: a mean vector may hide the sentence asked for
 ALONE = 4  # times as many candidates where words bring none
@@ -32,8 +33,9 @@ RERANKED_CHUNKS = 100  # candidates of BM25 that are re-ranked by MaxSim
 BOOSTED_CHUNKS = 2  # of each document that shares rare entities with the query
 LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of a document's chances
 LENGTH_PRIOR_PER_CHUNK = 0.5  # chances that each further chunk adds to the first one's
-CITING_DOCUMENTS = 200  # best documents that propagate their scores to what they cite
-CITED_WEIGHT = 1.0  # of what a document gets from those that cite it
+CITING_SHARE, CITING_DOCUMENTS = 0.01, (10, 150)  # best documents that propagate their scores: of all; bounds
+SURPLUS_POWER = 2  # of a score above the last of them: the best pass on more than their share
+HALF_WINDOW = 32  # tokens, as in `legal_rag.library.plaid.kernels`
 NOT_SEARCHABLE = "this Library was built without one (n_bits 0): its modes are bm25 and bm25+rerank"
 WORD = re.compile(r"\w+")
 
@@ -122,38 +124,48 @@ class Ranker:
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
         check()
         if mode == "colbert":
-            ranked = self._rank_prefix_stable(questions, k, subsets, ALONE * self._settings.n_candidates)
+            ranked = self._rank_prefix_stable(questions, k, subsets, ALONE * self._settings.n_candidates, 0.0)
             return [hits[:k] for hits in ranked]
         if mode == "bm25":
             return self._by_bm25(questions, k, subsets)
         if mode == "bm25+rerank":
             candidates = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*pair)[:k] for pair in zip(questions, candidates, strict=True)]
-        maxsim = self._rank_prefix_stable(questions, k, subsets, self._settings.n_candidates)
+        maxsim = self._rank_prefix_stable(questions, k, subsets, self._settings.n_candidates, WINDOW_WEIGHT)
         bm25 = self._by_bm25(questions, max(k, WORD_CANDIDATES), subsets)
         return [self._fused(*parts, subsets)[:k] for parts in zip(questions, maxsim, bm25, strict=True)]
 
     def _by_maxsim(
-        self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
+        self,
+        questions: Sequence[QueryFeatures],
+        k: int,
+        subsets: Subsets | None,
+        n_candidates: int,
+        window_weight: float,
     ) -> list[Ranked]:
         queries, shards = [_require_vectors(question) for question in questions], self._open_shards()
         vectors = self._open_vectors()
         if vectors is None:
-            return search_shards(shards, queries, k, subsets)
+            return search_shards(shards, queries, k, subsets, window_weight)
         n = max(n_candidates, CANDIDATES_PER_HIT * k)
-        return [rescore(shards, query, vectors.nearest(query, n, subsets))[:k] for query in queries]
+        return [rescore(shards, query, vectors.nearest(query, n, subsets), window_weight)[:k] for query in queries]
 
     def _rank_prefix_stable(
-        self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
+        self,
+        questions: Sequence[QueryFeatures],
+        k: int,
+        subsets: Subsets | None,
+        n_candidates: int,
+        window_weight: float,
     ) -> list[Ranked]:
         """Rank by MaxSim so that a larger `k` only appends to the ranking of a smaller one."""
         few = max(FUSED_CHUNKS, n_candidates // CANDIDATES_PER_HIT)
         if self._open_vectors() is None:  # all are ranked, whatever `k` is
-            return self._by_maxsim(questions, max(k, few), subsets, n_candidates)
-        first = self._by_maxsim(questions, few, subsets, n_candidates)
+            return self._by_maxsim(questions, max(k, few), subsets, n_candidates, window_weight)
+        first = self._by_maxsim(questions, few, subsets, n_candidates, window_weight)
         if k <= few:
             return first
-        more = self._by_maxsim(questions, k, subsets, n_candidates)
+        more = self._by_maxsim(questions, k, subsets, n_candidates, window_weight)
         return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
@@ -167,48 +179,49 @@ class Ranker:
     def _fused(self, question: QueryFeatures, maxsim: Ranked, bm25: Ranked, subsets: Subsets | None) -> Ranked:
         """Score the union of candidates by both indexes; then add what the best of them cite, with citation gains."""
         first = {hit[:2] for part in (maxsim, bm25) for hit in part[:FUSED_CHUNKS]}
-        known = [{hit[:2]: hit[2] for hit in part} for part in (maxsim, bm25)]
-        if not (places := sorted(known[0].keys() | known[1].keys())):
+        known = {hit[:2]: hit[2] for hit in maxsim}
+        if not (places := sorted(known.keys() | {hit[:2] for hit in bm25})):
             return []
-        parts, top = self._partial_scores(question, places, *known), np.array([place in first for place in places])
+        parts, top = self._partial_scores(question, places, known), np.array([place in first for place in places])
         gains = self._citation_gains(dict(zip(places, fuse(parts, top), strict=True)), first)
         cited = islice((place for place in gains if _is_among(place, subsets)), FUSED_CHUNKS)
         new = sorted(set(cited).difference(places))
         places += new
-        parts = np.hstack([parts, self._partial_scores(question, new, {}, {})])
+        parts = np.hstack([parts, self._partial_scores(question, new, {})])
         scores = fuse(parts, np.append(top, np.zeros(len(new), dtype=bool)))
-        return _ordered(places, scores + np.array([CITED_WEIGHT * gains.get(place, 0.0) for place in places]))
+        return _ordered(places, scores + np.array([gains.get(place, 0.0) for place in places]))
 
     def _partial_scores(
-        self, question: QueryFeatures, places: Sequence[Place], maxsim: dict[Place, float], bm25: dict[Place, float]
+        self, question: QueryFeatures, places: Sequence[Place], maxsim: Mapping[Place, float]
     ) -> np.ndarray:
-        """Return what `fuse` takes, shape (4, n_places); the scores that are not known yet are computed."""
-        no_maxsim, no_bm25 = ([place for place in places if place not in known] for known in (maxsim, bm25))
-        maxsim |= zip(no_maxsim, self._score_places(question, no_maxsim).tolist(), strict=True)
-        bm25 |= zip(no_bm25, self._lexical.scores(question.query, no_bm25).tolist(), strict=True)
-        by_chunk = [[known[place] for place in places] for known in (maxsim, bm25)]
-        return np.array([*by_chunk, *self._lexical.document_scores(question.query, places)])
+        """Return what `fuse` takes, shape (3, n_places); scores by MaxSim that are not known yet are computed."""
+        unknown = [place for place in places if place not in maxsim]
+        by_place = {**maxsim, **dict(zip(unknown, self._score_places(question, unknown).tolist(), strict=True))}
+        scores = [by_place[place] for place in places]
+        return np.array([scores, *self._lexical.document_scores(question.query, places)])
 
     def _citation_gains(self, scores: dict[Place, float], first: Set[Place]) -> dict[Place, float]:
         """Return the citation gains of the chunks of documents that the best ones cite, largest first."""
         links = self._links
         best = _best_by_document(links.documents_at(first), scores)
+        n_citing = int(np.clip(CITING_SHARE * self._lexical.n_documents, *CITING_DOCUMENTS))
         outgoing = links.links_from(best)
         shares = {name: self._lexical.share_citing(name) for name in {link.name for link in outgoing}}
-        gained = propagate_citations(best, outgoing, shares)
+        gained = propagate_citations(best, outgoing, shares, n_citing)
         places = links.places_of(list(gained))
         most = sorted(gained, key=lambda document: (-gained[document], document))
         return {place: gained[document] for document in most for place in places[document]}
 
     def _score_places(self, question: QueryFeatures, places: Sequence[Place]) -> np.ndarray:
-        """Score places by MaxSim, shape (n_places,)."""
+        """Score places by MaxSim, windows weighted in, shape (n_places,)."""
         if not places:
             return np.empty(0, dtype=np.float32)  # shards may be on other machines: no empty calls
         shards = self._open_shards()
         positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
-        ranked = rescore(shards, _require_vectors(question), [np.array(rows, dtype=np.int64) for rows in positions])
+        candidates = [np.array(rows, dtype=np.int64) for rows in positions]
+        ranked = rescore(shards, _require_vectors(question), candidates, WINDOW_WEIGHT)
         scores = {hit[:2]: hit[2] for hit in ranked}
         return np.array([scores[place] for place in places], dtype=np.float32)
 
@@ -221,33 +234,35 @@ def fuse(parts: np.ndarray, top: np.ndarray) -> np.ndarray:
     logarithm of these chances, evens this out.
 
     Args:
-        parts: Shape (4, n): of each chunk its MaxSim and BM25, of its document the BM25 and the number of chunks.
+        parts: Shape (3, n): of each chunk its MaxSim, of its document the BM25 and the number of chunks.
         top: Which chunks are among the `FUSED_CHUNKS` best by MaxSim or by BM25, shape (n,), bool.
 
     Returns:
         Shape (n,), float64; higher is more relevant, comparable within one query only.
     """
     *scores, n_chunks = parts
-    weights = (MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT)
+    weights = (MAXSIM_WEIGHT, DOCUMENT_BM25_WEIGHT)
     fused = np.sum([weight * _z_scores(part, top) for weight, part in zip(weights, scores, strict=True)], axis=0)
     chances = 1 + LENGTH_PRIOR_PER_CHUNK * (n_chunks - 1)
     return np.asarray(fused - LENGTH_PRIOR_WEIGHT * np.log(chances))
 
 
 def propagate_citations(
-    scores: Mapping[int, float], links: Sequence[CitationLink], shares: Mapping[str, float]
+    scores: Mapping[int, float], links: Sequence[CitationLink], shares: Mapping[str, float], n_citing: int
 ) -> dict[int, float]:
     """Propagate scores along citations: one step of a random walk (Page et al., 1999) from the best documents.
 
-    Each of the best `CITING_DOCUMENTS` passes on its score above the last of them, in equal parts to all that it cites.
-    The gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
+    Each of the best `n_citing` passes on its score above the last of them, in equal parts to all that it cites; of the
+    best one's, to the power `SURPLUS_POWER`, so that many that are barely relevant do not outweigh a few that are. The
+    gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
     `scores` are of documents, by key; `shares` say, by link name, what share of all documents cites it.
 
     Returns:
         Positive gains by key, in the unit of the scores.
     """
-    best = sorted(scores, key=lambda key: (-scores[key], key))[:CITING_DOCUMENTS]
-    surplus = {key: scores[key] - scores[best[-1]] for key in best}
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:n_citing]
+    most = scores[best[0]] - scores[best[-1]] or 1.0
+    surplus = {key: most * ((scores[key] - scores[best[-1]]) / most) ** SURPLUS_POWER for key in best}
     gained: dict[int, float] = defaultdict(float)
     expected: dict[int, float] = {}
     for link in links:
@@ -305,8 +320,10 @@ class OnTheFlyReranker:
         settings, limit = chunks_recorded(library.manifest), encoder.identity.document_length
         self._chunker = build_chunker(settings, encoder.count_tokens, limit)
 
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
-        """Encode all candidates, each once, and return their MaxSim scores."""
+    def scores(
+        self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]], window_weight: float = 0.0
+    ) -> list[list[ShardHits]]:
+        """Encode all candidates, each once, and return their scores; see `max_sim` of `legal_rag.library.plaid`."""
         places = sorted(
             {(shard, int(row)) for shard, lists in enumerate(candidates) for hits in lists for row in hits.positions}
         )
@@ -315,7 +332,10 @@ class OnTheFlyReranker:
             [
                 ShardHits(
                     hits.positions,
-                    np.array([_max_sim(query, vectors[shard, int(row)]) for row in hits.positions], dtype=np.float32),
+                    np.array(
+                        [_max_sim(query, vectors[shard, int(row)], window_weight) for row in hits.positions],
+                        dtype=np.float32,
+                    ),
                 )
                 for query, hits in zip(queries, by_query, strict=True)
             ]
@@ -351,8 +371,11 @@ def _best_by_document(documents: Mapping[Place, int], scores: Mapping[Place, flo
     return best
 
 
-def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
-    return float((query @ document.T).max(axis=1).sum())
+def _max_sim(query: np.ndarray, document: np.ndarray, window_weight: float) -> float:
+    halves = np.maximum.reduceat(query @ document.T, np.arange(0, len(document), HALF_WINDOW), axis=1)
+    windows = np.maximum(halves[:, :-1], halves[:, 1:]) if halves.shape[1] > 1 else halves
+    whole, window = halves.max(axis=1).sum(), windows.sum(axis=0).max()
+    return float(whole + window_weight * (window - whole))
 
 
 def _append_new(first: Ranked, more: Ranked) -> Ranked:

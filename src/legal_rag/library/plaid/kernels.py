@@ -76,22 +76,26 @@ def score_passages(
     ends: np.ndarray,
     tables: Tables,
     query: Query,
+    window_weight: float,
     out: np.ndarray,
 ) -> bool:
     """Score passages by MaxSim, straight from packed codes.
 
     Of one part of a shard, `codes` have shape (n_tokens,) and `residuals` (n_tokens, dim * bits / 8), uint8; the tokens
     of passage i are those from `starts[i]` to before `ends[i]`. `query` was made for the codebook `tables`. Its scores
-    fill `out`, shape (n_passages,), float32. Returned is whether all centroids exist.
+    fill `out`, shape (n_passages,), float32; the best window of each, of 2 * TOKENS tokens, one beginning every TOKENS,
+    has `window_weight` in its score. Returned is whether all centroids exist.
     """
     n_query_tokens, words, units, excess, centroid_scores = query
     n_blocks = len(words)
-    best = np.empty(n_blocks * LANES, dtype=np.float32)
+    best, last, previous = np.empty((3, n_blocks * LANES), dtype=np.float32)
     decoded = np.empty((TOKENS, tables.centroids.shape[1]), dtype=tables.zero.dtype)
     decoded[:] = tables.zero[0]
     rows, scales = np.empty(TOKENS, dtype=np.int64), np.empty(TOKENS, dtype=np.float32)
     for passage in range(len(starts)):
         best[:] = -np.inf
+        last[:] = -np.inf
+        best_window = np.float32(-np.inf)
         end = ends[passage]
         for first in range(starts[passage], end, TOKENS):
             n_tokens = -(-min(TOKENS, end - first) // TILE) * TILE
@@ -104,19 +108,28 @@ def score_passages(
                 _decode(residuals[token], tables.table, decoded[t])
             for t in range(n_tokens):  # once all are stored: what was just written byte by byte is slow to read
                 scales[t] = _unit_scale(tables, rows[t], *_dot_products(decoded, t, tables.centroids, rows[t]))
+            previous, last = last, previous
+            last[:] = -np.inf
             for t in range(0, n_tokens, TILE):
                 block = 0
                 while block < n_blocks:
                     left = n_blocks - block
                     if left == 1:
-                        block = _score(1, decoded, t, words, block, units, excess, centroid_scores, rows, scales, best)
+                        block = _score(1, decoded, t, words, block, units, excess, centroid_scores, rows, scales, last)
                     elif left == 2 or left == 4:
-                        block = _score(2, decoded, t, words, block, units, excess, centroid_scores, rows, scales, best)
+                        block = _score(2, decoded, t, words, block, units, excess, centroid_scores, rows, scales, last)
                     else:
-                        block = _score(3, decoded, t, words, block, units, excess, centroid_scores, rows, scales, best)
+                        block = _score(3, decoded, t, words, block, units, excess, centroid_scores, rows, scales, last)
+            window = np.float32(0.0)
+            for q in range(n_query_tokens):
+                best[q] = max(best[q], last[q])
+                window += max(previous[q], last[q])
+            best_window = max(best_window, window)
         total = np.float32(0.0)
         for q in range(n_query_tokens):
             total += best[q]
+        if window_weight:
+            total += np.float32(window_weight) * (best_window - total)
         out[passage] = total
     return True
 

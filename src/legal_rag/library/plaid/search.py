@@ -49,7 +49,8 @@ class ShardSize(NamedTuple):
 class Shards(Protocol):
     """PLAID shards in a fixed order, in this process or in others; queries have shape (n_query_tokens, dim), float32.
 
-    Each method is called once per search, so that an implementation may query all shards in parallel.
+    Each method is called once per search, so that an implementation may query all shards in parallel. For
+    `window_weight`, see `max_sim`.
     """
 
     dim: int
@@ -58,11 +59,13 @@ class Shards(Protocol):
     def sizes(self) -> Sequence[ShardSize]:
         """Return the counts of each shard."""
 
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+    def scores(
+        self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]], window_weight: float = 0.0
+    ) -> list[list[ShardHits]]:
         """Return each shard's own candidates with MaxSim scores; both by shard, then by query."""
 
     def best(
-        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None], window_weight: float = 0.0
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages, by shard, then by query."""
 
@@ -72,12 +75,13 @@ def search_shards(
     queries: Sequence[np.ndarray],
     k: int,
     subsets: Sequence[np.ndarray | None] | None = None,
+    window_weight: float = 0.0,
 ) -> list[list[tuple[int, int, float]]]:
     """Rank the passages of all shards for each query, independently of how shards are spread over processes.
 
     Queries have shape (n_query_tokens, dim); a row's length is the token's weight. `subsets` holds for each shard the
     rising positions to search among, or None for all. Returned are, for each query, the `k` best (shard, position,
-    score), scores falling; equal scores in the order of shard and position.
+    score), scores falling; equal scores in the order of shard and position. For `window_weight`, see `max_sim`.
 
     Raises:
         ValueError: If a query's dim is not the shards', or there are not as many subsets as shards.
@@ -89,11 +93,13 @@ def search_shards(
         raise ValueError(f"{len(subsets)} subsets do not fit {len(shards.sizes)} shards")
     if not queries or not shards.sizes or k < 1:
         return [[] for _ in queries]
-    answers = shards.best(queries, k, subsets)
+    answers = shards.best(queries, k, subsets, window_weight)
     return [_merge_hits([answer[query] for answer in answers], k) for query in range(len(queries))]
 
 
-def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray]) -> list[tuple[int, int, float]]:
+def rescore(
+    shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray], window_weight: float = 0.0
+) -> list[tuple[int, int, float]]:
     """Rank some passages, the rising positions in each shard, by MaxSim for one query; see `search_shards`.
 
     Raises:
@@ -102,7 +108,7 @@ def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray])
     hits = [[ShardHits(np.asarray(subset, np.int64), np.zeros(len(subset), np.float32))] for subset in candidates]
     if not any(len(subset) for subset in candidates):
         return []  # shards may be on other machines: no empty calls
-    answers = shards.scores([_check_query(query, shards.dim)], hits)
+    answers = shards.scores([_check_query(query, shards.dim)], hits, window_weight)
     return _merge_hits([answer[0] for answer in answers], sum(map(len, candidates)))
 
 
@@ -305,18 +311,9 @@ class MappedShard:
         self._codebooks = Codebooks() if codebooks is None else codebooks
         self.codebook: Hashable = self if codebook is None else codebook
 
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
-        """Return each query's candidates with their MaxSim scores.
-
-        Raises:
-            ValueError: If a token's centroid is not one of the shard's, or it has no such passage.
-        """
-        return [
-            ShardHits(hits.positions, max_sim(query, [self], [hits.positions])[0])
-            for query, hits in zip(queries, candidates, strict=True)
-        ]
-
-    def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
+    def best(
+        self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None, window_weight: float = 0.0
+    ) -> list[ShardHits]:
         """Return for each query the `k` best passages by MaxSim, in rising order of position.
 
         Raises:
@@ -325,7 +322,7 @@ class MappedShard:
         scope = in_scope(self._live, subset)
         if scope is None:
             scope = np.arange(self.size.n_passages)
-        return [top(scope, max_sim(query, [self], [scope])[0], k) for query in queries]
+        return [top(scope, max_sim(query, [self], [scope], window_weight)[0], k) for query in queries]
 
     def token_vectors(self, positions: np.ndarray) -> np.ndarray:
         """Decompress passages: shape (their tokens one after the other, dim), float32, unit rows."""
@@ -432,37 +429,37 @@ class PlaidShards:
         """Rank the passages of all shards for one query; see `search_shards`."""
         return search_shards(self, [query], k, subsets)[0]
 
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+    def scores(
+        self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]], window_weight: float = 0.0
+    ) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
         hits_by_query = zip(*candidates, strict=True)
-        by_query = [self._rescore(query, hits) for query, hits in zip(queries, hits_by_query, strict=True)]
+        by_query = [self._rescore(*asked, window_weight) for asked in zip(queries, hits_by_query, strict=True)]
         return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
 
     def best(
-        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None], window_weight: float = 0.0
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages; see `Shards`."""
-        return [self._search_shard(number, queries, k, subset) for number, subset in enumerate(subsets)]
+        return [
+            [NO_HITS for _ in queries]
+            if subset is not None and not len(subset)
+            else self._get_shard(number).best(queries, k, subset, window_weight)
+            for number, subset in enumerate(subsets)
+        ]
 
     def token_vectors(self, place: tuple[int, int]) -> np.ndarray:
         """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows."""
         return self._get_shard(place[0]).token_vectors(np.array([place[1]]))
 
-    def _search_shard(
-        self, number: int, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None
-    ) -> list[ShardHits]:
-        if subset is not None and not len(subset):
-            return [NO_HITS for _ in queries]
-        return self._get_shard(number).best(queries, k, subset)
-
-    def _rescore(self, query: np.ndarray, candidates: Sequence[ShardHits]) -> list[ShardHits]:
+    def _rescore(self, query: np.ndarray, candidates: Sequence[ShardHits], window_weight: float) -> list[ShardHits]:
         """Score candidates by shard, all shards with the same codebook in one go."""
         hits = list(candidates)
         opened = [(number, self._get_shard(number)) for number, hit in enumerate(hits) if len(hit.positions)]
         for _, group in groupby(opened, lambda pair: pair[1].codebook):
             numbers, shards = zip(*group, strict=True)
             positions = [hits[number].positions for number in numbers]
-            for number, scores in zip(numbers, max_sim(query, shards, positions), strict=True):
+            for number, scores in zip(numbers, max_sim(query, shards, positions, window_weight), strict=True):
                 hits[number] = hits[number]._replace(scores=scores)
         return hits
 
@@ -484,11 +481,15 @@ class PlaidShards:
         return shard
 
 
-def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:
+def max_sim(
+    query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray], window_weight: float = 0.0
+) -> list[np.ndarray]:
     """Score passages of several shards with equal codebooks, on all cores.
 
     `query` has shape (n_query_tokens, dim), float32; `wanted` are the rising positions in each shard, and returned are
-    their scores, float32. A score depends on the passage and the query alone.
+    their scores, float32. A score depends on the passage and the query alone: it is the passage's MaxSim, in which the
+    MaxSim of its best window of 64 tokens has a share of `window_weight`, 0 to 1. A window tells a passage that
+    answers in a few sentences from one whose words lie far apart.
 
     Raises:
         ValueError: If a token's centroid does not exist, or a passage.
@@ -506,7 +507,8 @@ def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[n
 
     def work(numbered: tuple[int, Job]) -> None:
         i, job = numbered
-        shards[i].run(kernels.score_passages, wanted[i], job, codebook.tables, prepared, scores[i][job[1] : job[2]])
+        arguments = codebook.tables, prepared, window_weight, scores[i][job[1] : job[2]]
+        shards[i].run(kernels.score_passages, wanted[i], job, *arguments)
 
     _run_jobs(work, jobs)
     return scores
