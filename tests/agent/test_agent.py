@@ -14,7 +14,6 @@ from legal_rag.agent import (
     instructions_of,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
-from legal_rag.library.filters import Filters
 from legal_rag.report import render_answer
 
 
@@ -254,32 +253,34 @@ def test_an_answer_that_is_none_is_asked_for_again_once_in_its_own_words(ask, fi
 
 # --- paraphrases ------------------------------------------------------------------------------------------------------
 
-ACCOUNTS = "FICTIF0111"
-PARAPHRASED = "Un expert-comptable aurait dû viser le compte avant la saisine, fût-elle urgente"
+PARAPHRASED = {  # of decisions of which one is shown
+    "FICTIF0111": "Un expert-comptable aurait dû viser le compte avant la saisine, fût-elle urgente",
+    "FICTIF0109": "Faute de facture, l'achat des affiches n'est pas prouvé par un devis produit après coup",
+}
 
 
 def paraphrasing(marked, again=None):
-    """Answer in the model's own words, pointed at by `marked`, of a piece's name; otherwise if asked `again`."""
+    """Answer in the model's own words, pointed at by `marked`, of document and piece; otherwise if asked `again`."""
 
     def script(prompt, attempt):
         if again and "n'emploie pas les mots" in prompt:
             return again(prompt)
-        name = re.search(rf"Décision {ACCOUNTS} [^\n]*\n\[(P\d+)\]", prompt)[1]
-        return answer(f"{PARAPHRASED} {marked.format(name)}.")
+        shown = re.search(rf"Décision ({'|'.join(PARAPHRASED)}) [^\n]*\n\[(P\d+)\]", prompt)
+        return answer(f"{PARAPHRASED[shown[1]]} {marked.format(doc=shown[1], name=shown[2])}.")
 
     return script
 
 
-@pytest.mark.parametrize("marked", ["[{}]", f"[Source: {ACCOUNTS}, chars 0-1800]", f"[Source: {ACCOUNTS}]"])
+@pytest.mark.parametrize("marked", ["[{name}]", "[Source: {doc}, chars 0-1800]", "[Source: {doc}]"])
 @pytest.mark.parametrize(
     "again",
     [None, lambda prompt: Reply(""), lambda prompt: Reply(status=500, raw_body="{}"), lambda prompt: answer("Oui.")],
     ids=["the same", "nothing", "an error", "worse"],
 )
 def test_an_answer_in_the_model_s_own_words_is_shown_as_such_after_one_request_for_quotations(ask, marked, again):
-    prediction, server = ask(paraphrasing(marked, again), filters=Filters(doc_ids=(ACCOUNTS,)))
+    prediction, server = ask(paraphrasing(marked, again))
     assert (prediction.mode, prediction.status) == ("agent", "answered")
-    assert prediction.answer.startswith(PARAPHRASED)
+    assert prediction.answer.startswith(tuple(PARAPHRASED.values()))
     assert "[Source non vérifiée: " in prediction.answer
     assert prediction.notice.startswith("Le modèle a répondu avec ses propres mots : comparez-les ")
     assert [(citation.status, citation.reworded) for citation in prediction.citations] == [("unverified", True)]
@@ -290,8 +291,7 @@ def test_an_answer_in_the_model_s_own_words_is_shown_as_such_after_one_request_f
 
 
 def test_a_model_that_quotes_when_asked_to_is_taken_at_its_quotation(ask):
-    script = paraphrasing("[{}]", lambda prompt: answer(quotation(prompt)))
-    prediction, _ = ask(script, filters=Filters(doc_ids=(ACCOUNTS,)))
+    prediction, _ = ask(paraphrasing("[{name}]", lambda prompt: answer(quotation(prompt))))
     assert (prediction.status, prediction.notice) == ("answered", None)
     assert [citation.status for citation in prediction.citations] == ["verified"]
 
