@@ -162,6 +162,15 @@ for question in QUESTIONS:
     print("", *filter(None, (predictions[-1].notice, predictions[-1].answer)), sep="\n")
 
 # %% [markdown]
+# Une question peut en suivre une autre : `history` reçoit les réponses d'avant, que le modèle relit. Ce qui ne se
+# comprend pas seul est cherché avec la question précédente.
+
+# %%
+FOLLOW_UP = "Et si le retard n'est que de quelques jours ?"
+following = agent(FOLLOW_UP, history=predictions[:1])
+print(FOLLOW_UP, *filter(None, (following.notice, following.answer)), sep="\n\n")
+
+# %% [markdown]
 # La première réponse en une page : un clic sur une citation mène à son passage, dans la décision ouverte à côté ; un
 # signe et des mots disent ce qui a été contrôlé.
 

@@ -92,6 +92,19 @@ def test_values_are_short_and_show_as_tables(library):
     assert list(checked.to_pandas()["status"]) == [reference.status for reference in checked.references]
 
 
+def test_a_search_reads_what_is_typed_and_says_so(library):
+    hits = lr.search(library, '"licorne volante"')
+    assert (list(hits), list(hits.remarks)) == ([], ['Aucun document ne répond à : "licorne volante".'])
+    assert "Aucun document" in repr(hits)
+    assert "<p>Aucun document" in hits._repr_html_()
+
+
+def test_a_question_takes_the_filters_of_a_search(library):
+    doc_id = next(iter(library))
+    answer = lr.ask(library, "Que décide le juge ?", doc_ids=(doc_id,), infer_filters=False)
+    assert [document.doc_id for document in answer.documents] == [doc_id]
+
+
 def test_text_of_strangers_is_escaped_in_tables():
     shown = Rows([{"title": "<script>alert(1)</script>\x1b[31m"}])._repr_html_()
     assert "<script>" not in shown

@@ -58,6 +58,8 @@ class SearchableLibrary(Library):
         """Return the agent that `ask` asks, made once for the same settings; see `legal_rag.agent.build_agent`."""
         from legal_rag.agent.agent import build_agent
 
+        conditions = {each.name: settings.pop(each.name) for each in fields(Filters) if each.name in settings}
+        settings |= {"filters": Filters(**conditions)} if conditions else {}
         # These may be set later.
         asked = [os.environ.get(f"GENERATOR_{name}") for name in ("MODEL_ID", "API_BASE", "API_KEY")]
         key = repr((model, asked, sorted(settings.items())))
@@ -74,11 +76,25 @@ class SearchableLibrary(Library):
         by_document: bool = False,
         diverse: bool = False,
         filters: Filters | None = None,
+        infer_filters: bool = True,
         **conditions: Any,
     ) -> "Rows[SearchHit]":
-        """Rank the passages that answer a question; see `search`."""
-        conditioned = filters or (Filters(**conditions) if conditions else None)
-        return self.retriever.search(query, k, mode=mode, filters=conditioned, by_document=by_document, diverse=diverse)
+        """Rank the passages that answer what is typed; see `search`."""
+        from legal_rag.retriever.search_box import search_typed
+
+        results = search_typed(
+            self.retriever,
+            query,
+            k,
+            filters=filters or Filters(**conditions),
+            infer_filters=infer_filters,
+            mode=mode,
+            by_document=by_document,
+            diverse=diverse,
+        )
+        hits = Rows(results.hits)
+        hits.remarks = results.remarks
+        return hits
 
     def outline(self, doc_id: str) -> TreeNode:
         """Return the sections of a document; LookupError if there is none."""
@@ -177,14 +193,15 @@ def open(index: str | Path = DEFAULT_INDEX) -> SearchableLibrary:
 
 
 def search(library: Library | str | Path, query: str, k: int = 5, **settings: Any) -> "Rows[SearchHit]":
-    """Rank the passages that answer a question, best first.
+    """Rank the passages that answer what is typed, best first: words, phrases, ET, OU, NON, numbers, articles.
 
     >>> hits = search(library, "clause de non-concurrence", k=3, date_from="1990")
     >>> hits[0].rank
     1
 
     `settings` are `mode` ('hybrid', 'colbert', 'bm25', 'bm25+rerank'), `by_document`, `diverse`, `filters`, or fields
-    of `Filters`: `juridiction`, `date_from`, `article`, …
+    of `Filters`: `juridiction`, `date_from`, `article`, …; with `infer_filters` (the default) a court with a time, an
+    article or a statute is a filter too. `hits.remarks` say in French how the text was read.
 
     Raises:
         ValueError: If the question is empty or too long for the encoder, k is below 1, or a filter is unusable.
@@ -200,7 +217,7 @@ def ask(library: Library | str | Path, question: str, *, model: str | None = Non
     'answered'
 
     Without a model's id, here or in the environment with its key, it answers by passages alone. `settings` are of
-    `legal_rag.agent.build_agent`: `api_key`, `api_base`, `lm`, `budget`, …
+    `legal_rag.agent.build_agent`: `api_key`, `api_base`, `lm`, `budget`, `infer_filters`, …; or fields of `Filters`.
 
     Raises:
         ValueError: If the question is empty or too long, or a model is named and there is nowhere to ask it.

@@ -8,8 +8,10 @@ import pytest
 from support.agent_scripts import QUESTION, SEARCHED, STEPPED, diligent, quotation, sound
 from support.scripted_server import Reply, ScriptedServer, answer, fields, step
 
-from legal_rag.agent import Budget, LegalReActAgent, build_language_model, default_instructions
+from legal_rag.agent import Budget, EvidenceAgent, LegalReActAgent, build_language_model, default_instructions
 from legal_rag.retriever import build_retriever
+
+TOO_LONG = {"error": {"message": "maximum context length is 4096 tokens", "code": "context_length_exceeded"}}
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +23,11 @@ def retriever(tiny_library, tiny_encoder):
 def ask(retriever):
     """Ask the question of a model that follows a script; its server keeps the requests."""
 
-    def asking(script, window=None, budget=None, **settings):
+    def asking(script, window=None, budget=None, asked=QUESTION, history=(), **settings):
         with ScriptedServer(script) as server:
             lm = build_language_model("scripted", api_base=server.api_base, num_retries=0, cache=False, window=window)
             agent = LegalReActAgent(retriever, lm, default_instructions(), budget=budget or Budget(), **settings)
-            return agent(QUESTION), server
+            return agent(asked, history), server
 
     return asking
 
@@ -151,3 +153,53 @@ def test_where_the_context_is_too_small_passages_are_cut_and_the_reader_is_told(
     assert (prediction.status, [citation.status for citation in prediction.citations]) == ("answered", ["verified"])
     assert prediction.notice.startswith("Le contexte du modèle est trop petit pour tout ce qui a été trouvé")
     assert "(observation abrégée : " in server.prompts[-1]
+
+
+# --- questions that follow one another --------------------------------------------------------------------------------
+
+ELLIPTICAL = "Et pour un retard de douze jours ?"
+
+
+def test_a_question_is_asked_after_those_before_and_searched_with_the_last_one_where_it_refers_to_it(ask):
+    script = lambda prompt, attempt: answer(quotation(prompt))  # noqa: E731
+    first, _ = ask(script)
+    prediction, server = ask(script, asked=ELLIPTICAL, history=[("Bonjour ?", "Bonjour."), first])
+    messages = server.requests[0]["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [messages[1]["content"], messages[3]["content"]] == ["Question : Bonjour ?", f"Question : {QUESTION}"]
+    told = json.loads(messages[4]["content"])["answer"]
+    assert told.startswith("Le texte dit : «")
+    assert "[Source" not in told
+    assert messages[5]["content"].endswith(f"Question : {ELLIPTICAL}")
+    assert prediction.question == ELLIPTICAL
+    assert prediction.trajectory["tool_args_0"] == {"query": f"{QUESTION} {ELLIPTICAL}"}
+
+
+def test_a_question_that_stands_by_itself_is_searched_by_its_own_words(ask):
+    own = "Quelle indemnité le salarié licencié sans cause réelle obtient-il ?"
+    prediction, _ = ask(diligent, asked=own, history=[(QUESTION, "Deux mois.")])
+    assert prediction.trajectory["tool_args_0"] == {"query": own}
+
+
+def test_of_a_long_conversation_the_last_exchanges_are_shown_and_none_where_the_context_has_no_room(ask):
+    history = [(f"Question {n} ?", f"Réponse {n}. {'mot ' * 2000}") for n in range(9)]
+    _, server = ask(diligent, history=history)
+    shown = [message["content"] for message in server.requests[0]["messages"][1:-1]]
+    assert shown[::2] == [f"Question : Question {n} ?" for n in (6, 7, 8)]
+    assert all(len(content) < 1600 for content in shown)
+
+    def small(prompt, attempt):
+        too_long = Reply(status=400, raw_body=json.dumps(TOO_LONG))
+        return too_long if "Question 8" in prompt else diligent(prompt, attempt)
+
+    prediction, _ = ask(small, history=history)
+    assert (prediction.mode, prediction.status) == ("agent", "answered")
+
+
+def test_passages_too_are_searched_with_the_question_before(retriever):
+    agent = EvidenceAgent(retriever, match_words=False)
+    follow_up = agent(ELLIPTICAL, history=[agent(QUESTION)])
+    assert follow_up.question == ELLIPTICAL
+    assert follow_up.events[0].input["query"] == f"{QUESTION} {ELLIPTICAL}"
+    long_ago = [("mot " * 400, "Oui.")]  # longer with the question than the encoder reads
+    assert agent(ELLIPTICAL, history=long_ago).events[0].input["query"] == ELLIPTICAL

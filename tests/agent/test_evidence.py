@@ -16,7 +16,7 @@ from legal_rag.agent.evidence import (
     WAY_ON,
     Background,
 )
-from legal_rag.agent.passages import PASSAGE_CHARS, WeighedPassage, is_cut
+from legal_rag.agent.passages import BEST_MATCHED, PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.citation import legal_citation
@@ -59,7 +59,7 @@ def test_an_answer_is_citations_and_verbatim_passages_and_nothing_else(agent, ti
     prediction = agent(QUESTION)
     assert (prediction.mode, prediction.status, prediction.notice) == ("evidence", "answered", None)
     assert prediction.question == QUESTION
-    assert [citation.status for citation in prediction.citations] == ["verified"] * 3
+    assert [citation.status for citation in prediction.citations] == ["verified"] * 4
     assert prediction.answer == rebuilt(prediction, tiny_library)
 
 
@@ -77,9 +77,9 @@ def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sam
 def test_a_run_writes_down_its_search_and_its_answer(agent):
     prediction = agent(QUESTION)
     search, cite, answer = prediction.events
-    assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 3})
+    assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 5})
     assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
-    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": 3, "removed": 0})
+    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": 4, "removed": 0})
     assert (answer.type, answer.tool, answer.input) == ("answer", "evidence", {"question": QUESTION})
     cited = list(dict.fromkeys(citation.doc_id for citation in prediction.citations))
     assert cite.output_ids == answer.output_ids == cited
@@ -115,11 +115,13 @@ def test_passages_alone_are_wholly_grounded_and_cost_no_call(agent):
 
 
 def test_the_evidence_is_shown_with_what_stands_around_it_and_the_words_that_match(agent, tiny_library):
-    for passage in agent(QUESTION).evidence:
+    prediction = agent(QUESTION)
+    for rank, passage in enumerate(prediction.evidence):
         content = tiny_library.document(passage.doc_id).content
         around = passage.before + passage.text + passage.after
         assert around == content[passage.char_start - len(passage.before) :][: len(around)]
-        assert passage.matches or not passage.chunk_id  # quoted across two chunks
+        is_read = rank < BEST_MATCHED or any(map(passage.is_cited_by, prediction.citations))
+        assert bool(passage.matches) == (is_read and bool(passage.chunk_id))  # without: quoted across two chunks
 
 
 def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monkeypatch):
@@ -132,7 +134,7 @@ def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monk
     monkeypatch.setattr(tiny_encoder, "encode_with_offsets", encode_and_note)
     monkeypatch.setattr(tiny_encoder, "query_tokens", lambda texts: pytest.fail("the question is encoded twice"))
     prediction = agent(QUESTION)
-    assert sorted(read) == sorted([QUESTION, *(one.text for one in prediction.evidence if one.chunk_id)])
+    assert sorted(read) == sorted([QUESTION, *(one.text for one in prediction.evidence if one.matches)])
 
 
 def test_passages_can_be_streamed(agent):
@@ -173,7 +175,7 @@ def test_a_text_full_of_marks_is_quoted_as_it_is(tiny_encoder, tmp_path, doc_id)
     build_index(config, tiny_encoder)
     library = open_index(config)
     prediction = EvidenceAgent(build_retriever(library, tiny_encoder))("Que dit le bail ?")
-    (citation,) = prediction.citations
+    citation, *_ = prediction.citations
     content = library.document(doc_id).content
     assert citation[:5] == (doc_id, *citation[1:3], content[citation.char_start : citation.char_end], "verified")
     assert f"« {citation.quote} » {format_marker(*citation[:3])}" in prediction.answer
@@ -210,7 +212,8 @@ def dated_agent(tiny_encoder, tmp_path_factory):
     text = "MOTIFS\nAttendu que la faute grave rend impossible le maintien du salarié, selon l'affaire {}."
     rows = [
         {
-            "id": f"SOC{year}", "content": text.format(year), "number": f"{year % 100}-17.919",
+            "id": f"SOC{year}", "number": f"{year % 100}-17.919",
+            "content": text.format(year) + " Vu l'article 1240 du code civil." * (year == 2017),
             "juridiction": "Cour de cassation", "formation": "Chambre sociale", "decision_date": f"{year}-11-08",
         }
         for year in range(2015, 2024)
@@ -245,9 +248,20 @@ def test_a_court_with_a_time_steers_the_answer_and_its_notice_says_so(dated_agen
     assert "Filtre" not in (released("Qu'a jugé la chambre sociale en 2019 de la faute grave ?").notice or "")
 
 
+def test_an_article_in_the_question_leads_to_what_cites_it(dated_agent):
+    prediction = dated_agent("Que dit 1240 c. civ. de la faute grave ?")
+    assert set(cited(prediction)) == {"SOC2017"}
+    assert prediction.notice == "Filtre déduit de la demande : cite l'article 1240 du code civil."
+
+
 def test_a_time_without_decisions_is_dropped_and_the_notice_says_so(dated_agent):
     prediction = dated_agent("Qu'a jugé la chambre sociale en 1950 de la faute grave ?")
     assert "Filtre déduit retiré, aucune décision n'y répond : chambre sociale" in prediction.notice
+
+
+def test_a_decision_named_beyond_the_given_filters_is_not_quoted(dated_agent):
+    given = EvidenceAgent(dated_agent._retriever, match_words=False, filters=Filters(doc_ids=("SOC2015",)))
+    assert "SOC2016" not in cited(given("Que juge l'arrêt 16-17.919 de la faute grave ?"))
 
 
 def test_filters_that_are_given_restrict_the_answer(dated_agent):

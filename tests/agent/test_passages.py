@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from legal_rag.agent.passages import (
+    LAST,
     PASSAGE_CHARS,
     WeighedPassage,
     choose_passages,
     is_cut,
+    sentence_runs,
     weigh_documents,
 )
 from legal_rag.encoder.encoder import TokenVectors
@@ -99,18 +101,62 @@ def test_a_lower_document_comes_first_where_its_passage_outweighs_its_score(scor
     assert [n for n, _ in chosen] == [first]
 
 
-def test_quashed_reasoning_is_chosen_only_where_there_is_nothing_else():
-    quashed = passage(9.0, censured=True)
-    assert choose_passages([[quashed, passage(1.0, 100)]], [0.0], 3, 600) == [(0, passage(1.0, 100))]
-    assert choose_passages([[quashed]], [0.0], 3, 600) == [(0, quashed)]
+def test_what_answers_nothing_is_chosen_only_where_there_is_nothing_else():
+    assert choose_passages([[passage(1.0), passage(LAST, 100)]], [0.0], 3, 600, margin=500) == [(0, passage(1.0))]
+    assert choose_passages([[passage(LAST)]], [0.0], 3, 600) == [(0, passage(LAST))]
 
 
-def test_the_formula_of_a_quashing_is_worth_less_than_one_with_its_reason():
-    bare = "En statuant ainsi, la cour d'appel a violé le texte susvisé."
-    reasoned = "En statuant ainsi, alors que le bailleur devait réparer la chaudière, la cour d'appel a violé ce texte."
-    text = f"MOTIFS\n\n{bare}\n\n{reasoned}\n\nPAR CES MOTIFS\n\nLA COUR :\n\nCASSE ET ANNULE l'arrêt."
-    weights = {text[one.start : one.end]: one.weight for one in weigh_passages(QUESTION, text, token_vectors(text))}
-    assert weights[reasoned] > weights[bare] + 0.5
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "D'où il suit que le moyen, pris en sa seconde branche, n'est pas fondé ;",
+        "12. La cassation est par conséquent encourue de ce chef du dispositif de l'arrêt.",
+        "En statuant ainsi, la cour d'appel, qui devait vérifier, a violé le texte susvisé.",
+        "Condamne M. [B], ès qualités, et la société Chêne-vert aux dépens ; En application de l'article 700 du code de"
+        " procédure civile, rejette les demandes.",
+        "Portée et conséquences de la cassation sur les autres chefs du dispositif",
+        "Qu'à supposer qu'une faute",
+        "PAR CES MOTIFS, et sans qu'il y ait lieu de statuer sur l'autre moyen, la Cour :",
+    ],
+)
+def test_a_formula_or_a_fragment_is_not_quoted_however_near(formula):
+    reason = "En statuant ainsi, alors que le bailleur devait réparer la chaudière, la cour d'appel a violé ce texte."
+    text = f"MOTIFS\n\n{formula}\n\n{reason}\n\nPAR CES MOTIFS\n\nLA COUR :\n\nCASSE ET ANNULE l'arrêt."
+    best = best_passage(QUESTION, text, token_vectors(text, formula))
+    assert text[best.start : best.end] == reason
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "REJETTE la demande de M. [Z] tendant à la prise en charge des frais de transport exposés le 1er octobre.",
+        "Les dépens comprennent les honoraires de l'expert que le juge a commis, mais non ceux de l'avocat.",
+        "Attendu que le moyen n'est pas fondé, dès lors que le bailleur avait connu le vice avant la vente ;",
+    ],
+)
+def test_what_resembles_a_formula_but_answers_is_quoted(answer):
+    text = f"MOTIFS\n\n{answer}\n\nPAR CES MOTIFS\n\nLA COUR :\n\nCASSE ET ANNULE l'arrêt."
+    best = best_passage(QUESTION, text, token_vectors(text, answer))
+    assert text[best.start : best.end] == answer
+
+
+def test_a_long_sentence_is_whole_and_a_longer_one_is_quoted_from_what_it_holds():
+    account = "Attendu qu'ayant relevé que " + "le preneur avait, en mars, " * 28
+    holding = (
+        "que la clause n'avait pas pour effet de priver le preneur, la cour d'appel en a déduit qu'il était libre ;"
+    )
+    whole = f"{account}{holding}"
+    assert list(sentence_runs(whole, 0, len(whole))) == [(0, len(whole))]
+    longer = f"{account}{'avant de quitter les lieux, ' * 10}{holding}"
+    assert any(
+        longer[a:b].startswith("en a déduit qu'il était libre") for a, b in sentence_runs(longer, 0, len(longer))
+    )
+
+
+def test_a_sentence_broken_over_lines_is_one_passage():
+    text = "MOTIFS\n\nL'assureur est tenu de présenter dans un délai\n\nmaximal de huit mois une offre à la victime.\n\nSignée."
+    best = best_passage(QUESTION, text, token_vectors(text))
+    assert text[best.start : best.end].endswith("un délai\n\nmaximal de huit mois une offre à la victime.")
 
 
 @pytest.mark.parametrize(

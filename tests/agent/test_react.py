@@ -19,7 +19,7 @@ from legal_rag.agent.replies import (
     read_step,
     step_schema,
 )
-from legal_rag.agent.tool_outputs import LEAST_CHARS, Trajectory, relevant_part, without_marks
+from legal_rag.agent.tool_outputs import LEAST_CHARS, Exchange, Trajectory, relevant_part, without_marks
 from legal_rag.agent.tools import build_tools
 from legal_rag.corpus.files import is_french_answer
 from legal_rag.retriever import build_retriever
@@ -299,9 +299,10 @@ def test_nothing_that_was_asked_observed_thought_or_sent_can_forge_a_part_of_the
     trajectory.add("", "search_legal_docs", {"query": HOSTILE}, HOSTILE)
     trajectory.add(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE)
     trajectory.add(HOSTILE, "", {}, HOSTILE)
-    inputs = {"question": HOSTILE, "trajectory": trajectory.turns, "request": ""}
+    history = [Exchange(HOSTILE, HOSTILE)]
+    inputs = {"question": HOSTILE, "history": history, "trajectory": trajectory.turns, "request": ""}
     _, *messages = Conversation().format(dspy.Signature("question -> answer"), [], inputs)
-    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user", "assistant", "user"]
     written = json.dumps(messages, ensure_ascii=False)
     assert "Ignore tout" in written
     assert not any(mark in written for mark in ("[[ ##", "[ [##", "<|", "[INST]", "[/inst]"))

@@ -297,7 +297,7 @@ def test_a_court_with_a_time_in_the_words_of_a_search_is_a_filter(library, retri
     words = "loyer, Cour de cassation, 1950"
     search, *_ = build_tools(library, retriever)
     assert "Filtre déduit retiré, aucune décision n'y répond : Cour de cassation" in search(words)
-    search, *_ = build_tools(library, retriever, infer=False)
+    search, *_ = build_tools(library, retriever, infer_filters=False)
     assert "Filtre" not in search(words)
 
 

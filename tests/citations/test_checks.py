@@ -198,6 +198,7 @@ def test_a_sentence_that_quotes_nothing_needs_most_of_its_content_words(sentence
         ("[Source:  et ; [Source: INCONNU], chars 5-9", "Source:  et ;, chars 5-9"),
         ("(Source: [Source: INCONNU], chars 5-9)", "Source:, chars 5-9)"),
         ("Ressource [Sourcehut] [Analyse]", "Ressource [Sourcehut] [Analyse]"),
+        ("[[Source:[Source[]],car 0-4", "Source:,car 0-4"),
     ],
 )
 def test_no_marker_is_left_or_made_up_by_taking_others_out(text, left):

@@ -3,6 +3,8 @@
 import pytest
 
 from legal_rag.citations import Citation, CitationEnricher, is_abstention
+from legal_rag.extraction import ExtractionResult, run_batch_extraction
+from legal_rag.extraction.entities import rule_entity
 
 JUGEMENT = (
     "Par jugement du 1er avril 2024, la société Lever a été condamnée à verser mille euros à M. Durand, soit 6,50 % du "
@@ -131,3 +133,31 @@ def test_a_library_is_asked_for_titles_dates_and_numbers(tiny_library):
         f"{said} [Source: {document.title}].".replace("9", "8"), [document.id]
     )
     assert not any(one.holds for one in wrong.citations)
+
+
+LEASE = "Le bail du 1er avril 2024 fixe le loyer à 1 000 000 €. La société Alpha paie 5 % de frais."
+
+
+def test_extraction_results_are_documents_that_are_cited_by_their_name():
+    results = run_batch_extraction([{"name": "bail.txt", "text": LEASE}, {"name": "b", "text": "Rien."}], None, "rules")
+    answer = CitationEnricher(results).enrich(
+        "Le bail fixe le loyer à 1 000 000 € [Source: bail.txt, chars 0-54]. « La société Alpha paie 5 % de frais »."
+    )
+    assert [(cited.doc_id, cited.status) for cited in answer.citations] == [
+        ("bail.txt", "supported"),
+        ("bail.txt", "verified"),
+    ]
+    assert answer.removed == []
+
+
+def test_of_a_result_without_its_text_the_extractions_are_known_at_their_places():
+    (start, end) = LEASE.index("1 000"), LEASE.index("€") + 1
+    entities = [rule_entity("montant", LEASE, start, end), rule_entity("partie", LEASE, 58, 71)]
+    enricher = CitationEnricher([ExtractionResult(doc_name="bail.txt", extractions=entities)])
+    written = f"Le loyer est de 1 000 000 € [Source: bail.txt, chars {start}-{end}]."
+    (cited,) = enricher.enrich(written).citations
+    assert (cited.stands, cited.quote) == (True, LEASE[start:end])
+    (cited,) = enricher.enrich(written.replace("1 000 000", "2 000 000")).citations
+    assert not cited.stands
+    (cited,) = enricher.enrich("« société Alpha » [Source: bail.txt, chars 58-71]").citations
+    assert (cited.status, cited.quote) == ("verified", "société Alpha")

@@ -164,6 +164,7 @@ LEASE = (
         ("Une clause ne peut décharger le bailleur de son obligation envers le locataire", True),
         ("Une clause peut décharger le bailleur de son obligation envers le locataire", False),
         ("C'est en premier lieu au bailleur qu'il revient d'entretenir le bien loué", True),
+        ("Deux obligations pèsent sur le bailleur, qui doit entretenir ce que le CPH appelle la chose louée", True),
     ],
 )
 @pytest.mark.parametrize("place", [f", chars 0-{len(LEASE)}", ""])
@@ -180,12 +181,21 @@ def test_a_sentence_in_other_words_than_its_passage_stands_though_it_is_not_conf
         "Le bail a été signé par le bailleur le 4 mars 2015",
         "Selon la cour d'appel de Rennes, le bailleur doit bien entretenir le logement",
         "La caution doit être informée chaque année par la banque",
+        "Oui, en effet",
     ],
 )
 def test_a_sentence_that_states_another_fact_or_speaks_of_something_else_does_not_stand(sentence):
     (cited,) = CitationEnricher({"A": LEASE}).enrich(f"{sentence} [Source: A, chars 0-{len(LEASE)}].").citations
     assert (cited.status, cited.stands) == ("unverified", False)
     assert cited.warnings
+
+
+def test_a_sentence_in_the_words_of_its_passage_that_alone_denies_something_is_not_supported():
+    texts = {"A": "Une décision prise à l'unanimité des associés ne peut être constitutive d'un abus de majorité."}
+    sentence = "Il y a abus de majorité même dans une décision prise à l'unanimité des associés [Source: A]."
+    (cited,) = CitationEnricher(texts).enrich(sentence).citations
+    assert cited.reworded
+    assert "nier" in cited.warnings[0]
 
 
 def test_a_fact_of_one_of_two_documents_cited_together_contradicts_neither():

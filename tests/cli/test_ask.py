@@ -241,6 +241,17 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     assert json.loads(said("answers", "--json", *there)) == []
 
 
+def test_a_question_follows_on_from_a_saved_answer(asked, place, tmp_path, said, refused, capfd):
+    there = ["--answers-folder", str(tmp_path / "runs")]
+    assert main([*asked, "--save"]) == 0
+    answer_id = capfd.readouterr().err.removeprefix("saved as answer ").strip()
+    follow_up = "Et pour un retard de douze jours ?"
+    value = json.loads(said("ask", follow_up, "--after", answer_id, "--json", *there, *place))
+    assert value["question"] == follow_up
+    assert value["events"][0]["input"]["query"] == f"{QUESTION} {follow_up}"
+    assert "no saved answer" in refused("ask", follow_up, "--after", answer_id, *place)
+
+
 def test_saved_answers_lie_in_the_index_unless_another_folder_is_named_and_nothing_is_kept_unasked(
     tiny_library, place, said, capfd
 ):

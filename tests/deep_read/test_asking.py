@@ -94,6 +94,26 @@ def test_a_document_that_does_not_answer_says_so(content):
     assert asked(days, Decisions(a=content)).answers == {"a": NO_ANSWER}
 
 
+NAME = "Martelin Distribution"
+
+
+@pytest.mark.parametrize("reply", [NAME, f"« {NAME} »", f"```\n{NAME}\n```"])
+def test_a_reply_in_words_alone_is_asked_for_again_and_then_is_the_answer(reply):
+    model = Model(lambda prompt: reply)
+    answer = asked(model, Decisions(a=campaign("A..."))).answers["a"]
+    assert answer.splitlines()[0].strip("«» ") == NAME
+    assert answer.endswith(UNVERIFIED)
+    assert len(model.prompts) == 2
+
+
+@pytest.mark.parametrize("reply", ["None", "None.", "N/A", "Aucune réponse", "Le document ne contient pas la réponse."])
+def test_a_reply_that_is_none_in_words_is_none_as_seed_programs_test_it(reply):
+    result = asked(lambda prompt: reply, Decisions(a=campaign("A..."))).answers["a"]
+    assert not (result and result != "None")
+    in_json = finding(answer=reply)
+    assert asked(lambda prompt: in_json, Decisions(a=campaign("A..."))).answers["a"] == "None"
+
+
 def test_a_long_document_is_read_to_its_last_word_and_each_window_answers_in_a_line():
     model = Model(rejected)
     done = asked(model, Decisions(long=LONG), settings=SMALL)

@@ -139,3 +139,12 @@ def test_a_stored_reply_cannot_vouch_for_a_quotation(ask, tiny_library):
             connection.execute("UPDATE replies SET text = ?", (invented,))
         again = ask(server, **by_documents)
     assert (again.answer, again.usage.calls > 0) == (first.answer, True)
+
+
+def test_a_refused_answer_is_not_replayed_but_asked_for_anew(ask):
+    def script(prompt, attempt):
+        return root_model(["FINAL(0)", "FINAL(0)"] if attempt == 0 else ["FINAL(len(list_documents()))"])(prompt, 0)
+
+    with ScriptedServer(script) as server:
+        assert [ask(server).status for _ in range(3)] == ["model_failed", "answered", "answered"]
+        assert len(server.prompts) == 3  # two refused, one that stands and is stored

@@ -36,7 +36,7 @@ print(f"{len(relevant)} documents, {len(in_quarter)} au quatrième trimestre")
 companies = []
 for doc_id in sorted(in_quarter)[:20]:
     result = ask_about_document("Quelle société licencie ? Donnez son seul nom.", doc_id)
-    if not result.startswith("AUCUNE"):
+    if result and result != "None":
         companies.append({"company": result.split(" :")[0], "doc_id": doc_id, "kind": get_doc_meta(doc_id)["doc_type"]})
 FINAL({"companies": sorted({one["company"] for one in companies}), "details": companies})
 """

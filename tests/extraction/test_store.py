@@ -122,6 +122,17 @@ def test_recipes_are_counted_by_documents(store):
     assert list(store.held_ids()) == ["a", "b", "c"]
 
 
+def test_results_of_a_text_or_all_are_forgotten_but_for_those_that_a_document_holds(store):
+    for text in (TEXT, "autre", "tenu"):
+        store.put(text, RECIPE, RESULT)
+    hold(store, "d", text="tenu")
+    store.invalidate(TEXT)
+    store.invalidate("tenu")
+    assert [store.get(text, RECIPE) is not None for text in (TEXT, "autre", "tenu")] == [False, True, True]
+    store.clear()
+    assert [store.get(text, RECIPE) is not None for text in (TEXT, "autre", "tenu")] == [False, False, True]
+
+
 def test_threads_share_a_store(store):
     def work(number):
         for piece in range(20):

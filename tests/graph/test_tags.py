@@ -302,3 +302,16 @@ def test_of_any_fragments_only_tags_in_code_are_left_and_nothing_is_added(before
 @given(st.text(st.sampled_from("<>/vm:entity \n\t\"'=&;xépisodRELATIONSHIP\ud800\x00\ufdd1")) | st.text())
 def test_any_text_is_read_and_no_tag_of_it_is_left(text):
     assert not BEGINNING.search(parse_extraction_tags(text)[1])
+
+
+def test_what_is_parsed_has_names_and_unpacks_as_a_pair():
+    text = 'Oui.<vm:entity name="Lever" type="party"/><vm:relationship from="A" to="B" type="cites"/>'
+    parsed = parse_extraction_tags(f'{text}<vm:episode decision="Lire"/>')
+    extraction, clean = parsed
+    assert parsed.clean_response == clean == "Oui."
+    assert (parsed.entities, parsed.relationships, parsed.episodes) == (
+        extraction.entities,
+        extraction.relationships,
+        extraction.episodes,
+    )
+    assert [len(parsed.entities), len(parsed.relationships), len(parsed.episodes)] == [1, 1, 1]

@@ -53,6 +53,7 @@ def test_a_figure_that_counts_something_is_no_reference(typed):
         ("94-17144", {"pourvoi:94-17144", "rg:94/17144"}),
         ("93-1213", {"number:1993-1213", "cc:1993-1213"}),
         ("07/2373", {"rg:07/2373"}),
+        ("2017-5126/2017-5364", {"cc:2017-5126", "cc:2017-5364"}),
         ("2022004346", {"number:2022004346"}),
     ],
 )
@@ -96,6 +97,11 @@ def year(first, last=None):
         ("cour de cassation après 2015", "cour de cassation", date(2016, 1, 1), None),
         ("cour de cassation avant 2015", "cour de cassation", None, date(2014, 12, 31)),
         ("soc. 2018 faute", "soc.", *year(2018)),
+        ("chambre sociale 2018 ou 2019", "chambre sociale", *year(2018, 2019)),
+        ("cour de cassation de janvier à mars 2008", "cour de cassation", date(2008, 1, 1), date(2008, 3, 31)),
+        ("cour de cassation avant mars 2008", "cour de cassation", None, date(2008, 2, 29)),
+        ("cour de cassation jusqu'en 2008", "cour de cassation", None, date(2008, 12, 31)),
+        ("cour de cassation du 1er mai 2008 au 4 juin 2008", "cour de cassation", date(2008, 5, 1), date(2008, 6, 4)),
         ("civ. 3e, 16 nov. 2023", "civ. 3e", date(2023, 11, 16), date(2023, 11, 16)),
         (
             "Cour d'appel Aix en Provence janvier 2009",
@@ -104,6 +110,7 @@ def year(first, last=None):
             date(2009, 1, 31),
         ),
         ("tribunal judiciaire de nanterre 2022", "tribunal judiciaire de nanterre", *year(2022)),
+        ("CA Paris", "CA Paris", None, None),
         ("arrêt du 25 novembre 2020", "", date(2020, 11, 25), date(2020, 11, 25)),
     ],
 )

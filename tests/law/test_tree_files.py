@@ -42,6 +42,20 @@ def test_the_outlines_of_the_sample_are_read_back_as_they_were(sample_rows):
         assert tree_from_json(tree_to_json(outline, row["id"]), len(row["content"])) == (row["id"], "", outline)
 
 
+def test_sections_have_the_places_of_page_index_and_their_texts_on_request(sample_rows):
+    content = sample_rows[0]["content"]
+    outline = build_tree(content)
+    bare, full = tree_to_json(outline, "D1"), tree_to_json(outline, "D1", content=content)
+    sections = full["structure"]
+    assert sections
+    assert "text" not in bare["structure"][0]
+    while sections:
+        one = sections.pop()
+        assert one["text"] == content[one["start_index"] : one["end_index"]]
+        assert (one["start_index"], one["end_index"]) == (one["start"], one["end"])
+        sections += one["nodes"]
+
+
 def test_a_section_needs_a_title_and_a_span_alone_and_text_between_two_belongs_to_the_first():
     given_ = tree({"title": "A", "start_index": 2, "end_index": 10}, {"title": "B", "start": 10, "end": 30})
     read = tree_from_json(given_, 30).tree

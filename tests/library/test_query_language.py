@@ -9,10 +9,11 @@ from legal_rag.library.query_language import Leaf, Not, find_matches, leaves_of,
 TEXTS = {
     "A": "La période d’essai a été renouvelée.\nLe salarié a été licencié pendant la grève, sans préavis.",
     "B": "La PERIODE D'ESSAI est rompue. Une indemnité de préavis est due.",
-    "C": "La période de prévenance n'est pas un essai. La grève est licite ; l'indemnisation est due.",
+    "C": "La période de prévenance n'est pas un essai. La grève est licite ; l'indemnisation est due. Vu l'article 6.",
     "D": "La loi n° 85-677 du 5 juillet 1985 s'applique au piéton. L'article 1240 du code civil est écarté.",
     "E": "Vu la loi du 5 juillet 1985 ; l'œuvre est protégée. Les tribunaux sont saisis.",
-    "F": "L'accident est du 5 juillet 1985. Son licenciement suit ; la rupture est conventionnelle.",
+    "F": "L'accident est du 5 juillet 1985. Son licenciement suit ; la rupture est conventionnelle."
+    " Vu l'article 6 de la Convention européenne de sauvegarde des droits de l'homme.",
 }
 
 
@@ -51,6 +52,7 @@ def documents(library, typed):
         ("loi Badinter ET piéton", "D"),
         ("loi du 5 juillet 1985 OU zzz", "DE"),
         ("1240 c. civ. ET piéton", "D"),
+        ("article 6 CEDH OU zzz", "F"),
         ('"oeuvre est protegee"', "E"),
         ('"œuvre est protégée"', "E"),
         ('"un essai. La"', "C"),
@@ -76,6 +78,7 @@ def test_operators_select_documents(library, typed, doc_ids):
         ("faute NON (grave OU lourde) ET dol", "faute dol", ()),
         ("CLAUSE DE NON CONCURRENCE", "CLAUSE DE NON CONCURRENCE", ("NON",)),
         ("CSE ET RATP", "CSE RATP", ()),
+        ('"faute grav*" titre:bail', "faute grav bail", ("*", "titre:")),
         ("a-t-il - enfin - commis 3-4 fautes", "a-t-il - enfin - commis 3-4 fautes", ()),
         ("", "", ()),
     ],

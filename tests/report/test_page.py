@@ -12,6 +12,7 @@ from legal_rag.agent import Prediction, Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
 from legal_rag.base.text import printable
 from legal_rag.citations import Citation, format_marker
+from legal_rag.citations.checks import OTHER_FACT, REWORDED
 from legal_rag.report import render_answer, show_answer
 
 LIGHT = ("strong", "em", "br", "span")  # what Markdown may make of an attack
@@ -215,6 +216,16 @@ def test_a_warning_stands_beside_its_citation_with_a_sign_and_in_words():
     assert told in next(attrs["aria-label"] for tag, attrs in Page(answer_of(shown)).tags if tag == "a")
     assert f"⚠ Attention\u00a0: {told}" in page_of(shown).text()
     assert "⚠" not in page_of(prediction(f"Oui {marker(citation())}.", [citation()])).text()
+
+
+def test_a_sentence_in_other_words_than_its_passage_is_said_to_be_one_to_compare():
+    reworded = citation(status="unverified")._replace(warnings=(REWORDED,))
+    contradicted = reworded._replace(warnings=(OTHER_FACT,))
+    for one, words in ((reworded, "reformulée, à comparer"), (contradicted, "non confirmée")):
+        page = render_answer(prediction(f"Le compte est remis {marker(one)}.", [one]))
+        assert f"Source 1, {words} — " in page
+        assert f">{words}</span>" in page
+        assert one.warnings[0] in Page(page).text()
 
 
 def test_a_notice_and_a_claim_name_decisions_and_not_markers():

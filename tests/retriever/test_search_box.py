@@ -92,7 +92,7 @@ def test_an_article_or_a_statute_is_required_and_may_be_released(retriever):
     assert ids(typed(retriever, "1240 c. civ.")) == ["SOC18"]
     assert ids(typed(retriever, "faute grave 1240 cc")) == ["SOC18"]
     assert ids(typed(retriever, "loi Badinter")) == ["AIX"]
-    assert len(ids(typed(retriever, "faute grave 1240 cc", infer=False))) > 1
+    assert len(ids(typed(retriever, "faute grave 1240 cc", infer_filters=False))) > 1
 
 
 def test_a_reference_that_nothing_cites_is_dropped_with_a_word(retriever):
@@ -106,13 +106,24 @@ def test_a_court_with_a_time_filters_and_says_so(retriever):
     assert ids(results) == ["SOC18"]
     assert results.remarks[0].startswith("Filtre déduit de la demande : chambre sociale, du 1er")
     assert ids(typed(retriever, "cour d'appel d'aix mars 2008")) == ["AIX"]
-    assert set(ids(typed(retriever, "faute grave chambre sociale en 2018", infer=False))) == {"SOC18", "SOC23"}
+    assert set(ids(typed(retriever, "faute grave chambre sociale en 2018", infer_filters=False))) == {"SOC18", "SOC23"}
 
 
 def test_an_inferred_filter_that_leaves_nothing_is_dropped_with_a_word(retriever):
     results = typed(retriever, "faute grave chambre sociale en 1950")
     assert set(ids(results)) == {"SOC18", "SOC23"}
     assert results.remarks[0].startswith("Filtre déduit retiré, aucune décision n'y répond : chambre sociale")
+
+
+def test_inferences_that_leave_nothing_together_are_dropped_with_a_word(retriever):
+    results = typed(retriever, "faute grave 1240 cc chambre sociale en 2023")
+    assert results.hits
+    assert results.remarks[0] == "Filtres déduits retirés : ensemble, ils ne laissent rien."
+
+
+def test_what_is_named_is_not_shown_beyond_the_filters_given(retriever):
+    assert typed(retriever, "22-17.919", filters=Filters(doc_ids=("SOC18",))).hits == []
+    assert ids(typed(retriever, "22-17.919", filters=Filters(date_from="2023"))) == ["SOC23"]
 
 
 def test_a_filter_that_is_given_wins(retriever):
@@ -134,6 +145,19 @@ def test_what_no_document_holds_is_said(retriever):
 def test_only_exclusions_are_refused(retriever):
     with pytest.raises(ValueError, match="rien à chercher"):
         typed(retriever, "-faute")
+
+
+@pytest.mark.parametrize("text", ["", " ", "\ud800"])
+def test_what_is_no_text_is_refused(retriever, text):
+    with pytest.raises(ValueError, match="question"):
+        typed(retriever, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 900 + "faute", "grave ET " + "NON " * 200 + "faute", f"{'a' * 300}*", '"faute" ' * 100, "x" * 5000]
+)
+def test_hostile_operators_are_read_in_time_and_without_depth(retriever, text):
+    assert len(typed(retriever, text).hits) <= 5
 
 
 def test_signs_that_are_not_read_are_said(retriever):

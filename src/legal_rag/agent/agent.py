@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.instructions import instructions_of
+from legal_rag.agent.outlines import reasoner_of
 from legal_rag.agent.prediction import (
     NOT_FRENCH,
     PARAPHRASE,
@@ -21,6 +22,7 @@ from legal_rag.agent.prediction import (
     notice_of,
 )
 from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags, without_tags
+from legal_rag.agent.structured import StructuredEvidenceAgent
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.base.text import fold_text
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
@@ -34,6 +36,7 @@ from legal_rag.library.library import Library
 from legal_rag.llm import Budget, BudgetExceededError, Completion, ModelError, UsageTracker, is_asked
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
 from legal_rag.retriever.search_box import NO_FILTERS
+from legal_rag.retriever.structured import StructuredProvider
 
 if TYPE_CHECKING:
     import dspy
@@ -82,6 +85,7 @@ def build_agent(
     tools: Sequence[str] | None = None,
     filters: Filters = NO_FILTERS,
     infer_filters: bool = True,
+    structured: bool = False,
     single_pass_extraction_enabled: bool | None = DEFAULT_TAGS.single_pass_extraction_enabled,
     extraction_confidence_threshold: float = DEFAULT_TAGS.extraction_confidence_threshold,
     **lm_settings: Any,
@@ -103,6 +107,7 @@ def build_agent(
         tools: Names of the tools that the model has beside searching and reading; None is all of them for a context of
             `LARGE_WINDOW` tokens or one of unknown size, and none for a smaller one.
         filters: Restrict all searches to documents that pass them.
+        structured: Begin with `StructuredProvider`: rules, sections that the model names in outlines, passages.
         infer_filters: Read a court with a time in a question as filters too: "la chambre sociale en 2018".
 
     Raises:
@@ -114,7 +119,8 @@ def build_agent(
         extraction_confidence_threshold=extraction_confidence_threshold,
     )
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
-    evidence = EvidenceAgent(retriever, match_words=match_words, filters=filters, infer_filters=infer_filters)
+    evidence_agent = StructuredEvidenceAgent if structured else EvidenceAgent
+    evidence = evidence_agent(retriever, match_words=match_words, filters=filters, infer_filters=infer_filters)
     if lm is None and is_asked(api_key, api_base, model):
         from legal_rag.llm import build_language_model
 
@@ -133,6 +139,7 @@ def build_agent(
         search_k=search_k,
         tools=tools,
         tags=tags,
+        structured=structured,
     )
 
 
@@ -152,11 +159,13 @@ class LegalReActAgent(Agent):
         search_k: int = SEARCH_K,
         tools: Sequence[str] | None = None,
         tags: TagSettings = DEFAULT_TAGS,
+        structured: bool = False,
     ) -> None:
         """Configure an agent over a retriever; `evidence` is the fallback, the rest as for `build_agent`."""
         super().__init__(retriever)
         self.lm, self._instructions, self._budget, self._match_words = lm, instructions, budget, match_words
         self._extra_tools, self._search_k, self._tool_names, self._tags = tuple(extra_tools), search_k, tools, tags
+        self._is_structured = structured
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         self._loops: dict[bool, LegalReAct] = {}  # by whether the context has room for all tools
         known = [tool.__name__ for tool in self._all_tools(EventLog())]
@@ -199,11 +208,13 @@ class LegalReActAgent(Agent):
 
         calls = ModelCalls(self.lm, self._budget)
         react = self.react
-        filters = self._evidence.filters_for(query, log)
-        tools = self._build_tools(log, calls.tracker, filters, is_roomy=react.with_options)
+        searched = self._query_in_context(query, log)
+        filters = self._evidence.filters_for(searched, log)
+        provider = StructuredProvider(self._retriever, reasoner_of(calls)) if self._is_structured else None
+        tools = self._build_tools(log, calls.tracker, filters, provider, is_roomy=react.with_options)
         failure: Status
         try:
-            work = yield from react.steps(query.text, calls, log, tools)
+            work = yield from react.steps(query.text, calls, log, tools, searched=searched.text)
             written = self._write(query.text, react, work, calls, log)
             prediction = yield from self._finish(query, log, calls, work, written)
             return self._record_tags(prediction, written.extraction, log.sources)
@@ -229,12 +240,13 @@ class LegalReActAgent(Agent):
         log: EventLog,
         tracker: UsageTracker | None = None,
         filters: Filters = NO_FILTERS,
+        structured: StructuredProvider | None = None,
         *,
         is_roomy: bool,
     ) -> list[Callable[..., str]]:
         """Return the tools for one answer: searching and reading, and others by name or where there is room."""
         read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
-        tools = self._all_tools(log, tracker, read_chars, filters)
+        tools = self._all_tools(log, tracker, read_chars, filters, structured)
         if self._tool_names is None and is_roomy:
             return tools
         return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
@@ -245,6 +257,7 @@ class LegalReActAgent(Agent):
         tracker: UsageTracker | None = None,
         read_chars: int = READ_CHARS,
         filters: Filters = NO_FILTERS,
+        structured: StructuredProvider | None = None,
     ) -> list[Callable[..., str]]:
         """Return the tools that write to a log; extra ones are charged to its tracker."""
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
@@ -255,7 +268,8 @@ class LegalReActAgent(Agent):
             self._search_k,
             read_chars,
             filters,
-            infer=self._evidence.infers,
+            infer_filters=self._evidence.infers_filters,
+            structured=structured,
         )
         return [*own, *filter(None, extra)]
 

@@ -1,5 +1,6 @@
 """Event log of one answer, the stream of its events, and the base class of agents."""
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -10,9 +11,10 @@ from typing import Any, TypeVar
 from legal_rag.agent.passages import complete_evidence, located, warning_of_censured
 from legal_rag.agent.pieces import Pieces
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
-from legal_rag.agent.tool_outputs import Trajectory
+from legal_rag.agent.tool_outputs import Exchange, Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
+from legal_rag.citations.wording import telling_stems
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.library import Library
@@ -21,6 +23,16 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
 
+MOST_EXCHANGES, EXCHANGE_CHARS = 3, 1500  # before a question, that a model is shown; of each answer
+FEWEST_TELLING = 3  # content words of a question that is searched by itself
+_REFERS = re.compile(
+    r"^\W*(?:et|mais|alors|donc|sinon|dans ce cas)\b|\b(?:cel(?:ui|le)-ci|ce(?:ux|lles)-ci|cela|ça|ce cas"
+    r"|cette (?:décision|règle|hypothèse)|cet arrêt)\b",
+    re.IGNORECASE,
+)
+_MARKER = re.compile(r"\s?\[Source[^\[\]]*\]")
+
+History = Sequence[Prediction | tuple[str, str]]
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
 
@@ -28,14 +40,15 @@ Steps = Generator[None, None, Result]  # yields where events may be shown, and t
 class EventLog:
     """The events, passages and documents of one answer, in the order they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: Sequence[Exchange] = ()) -> None:
+        """Begin a log; the history are the exchanges before this one."""
         self._started = time.perf_counter()
         self._yielded = 0  # events
         self._read: dict[str, None] = {}  # ids of documents, in the order they were read
         self.events: list[Event] = []
         self.passages: dict[str, Passage] = {}
         self.documents: dict[str, CitedDocument] = {}
-        self.trajectory = Trajectory()
+        self.trajectory = Trajectory(history)
         self.pieces = Pieces()  # shown to the model
         self.remarks: dict[str, None] = {}  # in French, on how the question was read: they begin the notice
 
@@ -206,15 +219,41 @@ class Agent(ABC):
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         """Answer a question, recording events in the log."""
 
-    def __call__(self, question: str) -> Prediction:
-        """Answer a question in French."""
-        return self.stream(question).prediction
+    def __call__(self, question: str, history: History = ()) -> Prediction:
+        """Answer a question in French; see `stream`."""
+        return self.stream(question, history).prediction
 
-    def stream(self, question: str) -> AnswerStream:
-        """Answer a question, event by event; nothing happens before the first event is asked for."""
+    def stream(self, question: str, history: History = ()) -> AnswerStream:
+        """Answer a question, event by event; nothing happens before the first event is asked for.
+
+        The history is what was asked and answered before, oldest first: predictions, or pairs of question and answer.
+        The model is shown the last `MOST_EXCHANGES`; a question that says too little by itself ("Et en appel ?") is
+        searched with the one before it.
+        """
         query = self._retriever.query(question)  # checked before a model is asked
-        log = EventLog()
+        log = EventLog(_exchanges(history))
         return AnswerStream(self.steps(query, log), log)
+
+    def _query_in_context(self, query: EncodedQuery, log: EventLog) -> EncodedQuery:
+        """Return what is to be searched: the question, or the one before with it."""
+        history = log.trajectory.history
+        if not history or not _is_elliptical(query.text):
+            return query
+        try:
+            return self._retriever.query(f"{history[-1].question} {query.text}")
+        except ValueError:  # longer together than the encoder reads
+            return query
+
+
+def _exchanges(history: History) -> list[Exchange]:
+    pairs = ((item.question, item.answer) if isinstance(item, Prediction) else item for item in history)
+    kept = list(pairs)[-MOST_EXCHANGES:]
+    return [Exchange(question, _MARKER.sub("", answer)[:EXCHANGE_CHARS]) for question, answer in kept]
+
+
+def _is_elliptical(question: str) -> bool:
+    """Does a question refer to what was said before, or name too little to be searched by itself?"""
+    return bool(_REFERS.search(question)) or len(telling_stems(question)) < FEWEST_TELLING
 
 
 def _shortened(value: Any) -> Any:

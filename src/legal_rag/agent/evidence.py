@@ -5,7 +5,6 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -26,9 +25,19 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.filters import Filters
+from legal_rag.library.query_language import EVERYTHING
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters, named_documents
+from legal_rag.retriever.search_box import (
+    NO_FILTERS,
+    NOTHING_LEFT,
+    Inferred,
+    Required,
+    among,
+    inferred_filters,
+    named_documents,
+    require_references,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +55,8 @@ WAY_ON = (
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
-PASSAGES_QUOTED, QUOTED_CHARS = 3, 1500  # at most, together
-DOCUMENTS_WEIGHED = 3
+PASSAGES_QUOTED, QUOTED_CHARS = 4, 1500  # at most, together
+DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
 
 
@@ -84,10 +93,10 @@ class EvidenceAgent(Agent):
     ) -> None:
         """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search.
 
-        `infer_filters` reads a court with a time in a question as filters too, which the notice says.
+        `inferred_filters` reads a court with a time in a question as filters too, which the notice says.
         """
         super().__init__(retriever)
-        self._filters, self._match_words, self.infers = filters, match_words, infer_filters
+        self._filters, self._match_words, self.infers_filters = filters, match_words, infer_filters
 
     def steps(
         self,
@@ -103,9 +112,10 @@ class EvidenceAgent(Agent):
 
         With mode 'fallback' a model should have answered: `failure` is the answer's status, `usage` of its calls.
         """
-        asked = {"query": query.text, "k": DOCUMENTS_WEIGHED}
+        searched = self._query_in_context(query, log)
+        asked = {"query": searched.text, "k": DOCUMENTS_WEIGHED}
         with log.record("search", "search_legal_docs", **asked) as ids:
-            findings = self.find(query, log)
+            findings = self.find(searched, log)
             ids += [hit.chunk_id for hit in findings.hits]
         observation = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, observation)
@@ -113,7 +123,7 @@ class EvidenceAgent(Agent):
         near = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
         relevant = near or bool(findings.named)
         started = time.perf_counter()
-        answer, quoted = self._quote(query, findings) if relevant else (abstention(), [])
+        answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
         for hit in [*quoted, *findings.hits] if relevant else []:
@@ -148,11 +158,22 @@ class EvidenceAgent(Agent):
         wanted = [*named_documents(query, self._retriever.corpus)[0], *inferred.named]
         hits: list[SearchHit] = []
         if wanted := list(dict.fromkeys(wanted))[:MOST_NAMED]:
-            of_those = replace(self._filters, doc_ids=tuple(wanted))
-            hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those)
+            of_those = among(self._filters, wanted)
+            hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those, condition=EVERYTHING)
         named = tuple(hit.doc_id for hit in hits)
         if len(hits) < DOCUMENTS_WEIGHED:
-            near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=inferred.filters)
+            how = Required(None, inferred.filters)
+            if self.infers_filters and not named:
+                how = require_references(self._retriever, query, None, inferred.filters)
+                if log is not None:
+                    log.remarks |= dict.fromkeys(how.remarks)
+            near = self._retriever.search(
+                query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
+            )
+            if not near and (how.filters, how.condition) != (self._filters, None):
+                near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
+                if log is not None:
+                    log.remarks = {NOTHING_LEFT: None}
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
@@ -165,9 +186,9 @@ class EvidenceAgent(Agent):
         return inferred.filters
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:
-        if not self.infers:
+        if not self.infers_filters:
             return Inferred(self._filters)
-        return infer_filters(query.text, self._retriever.corpus, self._filters)
+        return inferred_filters(query.text, self._retriever.corpus, self._filters)
 
     @cached_property
     def _background(self) -> Background:

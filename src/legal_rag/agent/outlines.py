@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.tool_outputs import block, without_marks
+from legal_rag.corpus_index.summaries import extractive_summary
 from legal_rag.law.tree import TreeNode
 from legal_rag.llm import Budget, BudgetExceededError, ModelError, json_in
 from legal_rag.retriever.structured import ChosenNode, DocumentOutline, Reasoner
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 CHARS_PER_TOKEN = 3  # of French, cautiously: GPT-4o's tokenizer makes 3.3 to 4
 OUTLINE_TOKENS = 4000  # of the outlines in one prompt, whatever the corpus
 TITLE_CHARS, SUMMARY_CHARS = 120, 160
+LEAST_SUMMARY, SUMMARISED_CHARS = 60, 6000  # of a section's own sentences, in an outline; of its text, read for them
 HEADER_CHARS = TITLE_CHARS + SUMMARY_CHARS + 30  # of a document's line
 ID_CHARS = 12  # of a node's id; a section with a longer one is not shown
 MAX_DOCUMENTS = 10  # outlined in one prompt
@@ -36,12 +38,13 @@ class ShownSection:
 
     node: TreeNode
     skipped: int = 0  # siblings behind it that are not shown
+    extract: str = ""  # of its text, where nobody wrote a summary
     children: list["ShownSection"] = field(default_factory=list)
 
     def line(self) -> str:
         """Write its id, title, short summary and how many sections it hides."""
         hidden = self.skipped or (0 if self.children else len(self.node.children))
-        summary = cut_line(self.node.summary, SUMMARY_CHARS)
+        summary = cut_line(self.node.summary or self.extract, SUMMARY_CHARS)
         more = f" : {summary}" if summary else ""
         return f"{self.node.node_id} {cut_line(self.node.title, TITLE_CHARS)}{more}{f' (+{hidden})' if hidden else ''}"
 
@@ -79,7 +82,23 @@ def _fitting_sections(outlines: Sequence[DocumentOutline]) -> list[list[ShownSec
                     section.children = children
                 deeper.append([child for _, children in opened for child in children])
         frontiers, depth = deeper, depth + 1
+    for outline, shown in zip(outlines, sections, strict=True):
+        left -= _summarise_sections(outline.content, shown, left // len(outlines))
     return sections
+
+
+def _summarise_sections(content: str, shown: Sequence[ShownSection], left: int) -> int:
+    """Give the sections without children sentences of their text, the same room each; return the characters used."""
+    lacking = [section for _, section in _walk(shown) if not (section.children or section.node.summary)]
+    most = min(SUMMARY_CHARS, left // len(lacking)) - len(" : ") if content and lacking else 0
+    if most < LEAST_SUMMARY:
+        return 0
+    for section in lacking:
+        node = section.node
+        start = node.heading[1] if node.kind == "heading" else node.char_start  # a number's title is its text
+        extract = extractive_summary(content[start : node.char_end][:SUMMARISED_CHARS], most_chars=most)[:most]
+        section.extract = "" if node.title and extract.startswith(node.title.rstrip("…")) else extract
+    return sum(len(section.extract) + len(" : ") for section in lacking)
 
 
 def _sampled(nodes: Sequence[TreeNode], most: int) -> list[ShownSection]:
@@ -123,6 +142,11 @@ def tree_reasoner(lm: "dspy.BaseLM", budget: Budget = TREE_BUDGET) -> Reasoner:
         return choose_nodes(question, outlines, ModelCalls(lm, budget))
 
     return reason
+
+
+def reasoner_of(calls: "ModelCalls") -> Reasoner:
+    """Return a reasoner whose calls are those of one answer, within its budget."""
+    return lambda question, outlines: choose_nodes(question, outlines, calls)
 
 
 def choose_nodes(question: str, outlines: Sequence[DocumentOutline], calls: "ModelCalls") -> list[ChosenNode]:

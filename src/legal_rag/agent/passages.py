@@ -19,7 +19,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder, TokenVectors
-from legal_rag.law.parts import cues, read_paragraphs
+from legal_rag.law.parts import cues, is_formula, read_paragraphs
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.law.tree import Paragraph, PartKind, Speaker, section_titles
 from legal_rag.library.library import Library
@@ -33,11 +33,12 @@ WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longe
 MAX_WINDOWS = 4  # of one passage: in an imported index, one may be a whole decision
 THREADS = 2  # an encoder reads one text at a time, on one core
 ANSWER_CHARS = 400  # of the court's answer to reasoning that it quashes
-PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
-LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings
+RUN_CHARS, PASSAGE_CHARS = 600, 900  # of a run of sentences; of a sentence or a paragraph that is not cut
+LEAST_CHARS = 60  # of a passage: shorter ones are headings
 # A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
-MARGIN = 1.0
+MARGIN = 2.0
 _ENDS = ".;:!?»)…"  # of a sentence or an item of a list
+_HOLDS_THAT = re.compile(rf"\b{cues('holds_that')}\b", re.IGNORECASE)
 _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 
 # Weights of a passage's features, in standard deviations of its nearness to the question: a logistic regression of
@@ -48,11 +49,7 @@ OF_PART: dict[PartKind | None, float] = {
     "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15, None: 0.0,
 }  # fmt: skip
 STATES_RULE, LATE_IN_REASONS = 0.65, 0.35
-CENSURED, FORMULA = -1.0, -1.0  # not fitted: quashed reasoning and formulas answer nothing
-_FORMULA = re.compile(  # "En statuant ainsi, la cour d'appel a violé le texte susvisé", without a reason
-    r"\W*(?:\d+\s?\.\s)?(?:(?:Qu['’])?en (?:statuant|se déterminant) ainsi(?!.{0,40}(?:alors|sans))|casse et annule)",
-    re.IGNORECASE,
-)
+LAST = -100.0  # not fitted: quashed reasoning, formulas and headings are quoted only where there is nothing else
 
 
 class WeighedPassage(NamedTuple):
@@ -99,8 +96,8 @@ def choose_passages(
 ) -> list[tuple[int, WeighedPassage]]:
     """Choose the passages to quote: the one with the highest weight, then those within `margin` of it.
 
-    A passage's weight is lowered by the gap between its document's score and the best one. Reasoning that the court
-    quashes is not chosen, unless there is nothing else.
+    A passage's weight is lowered by the gap between its document's score and the best one. What answers nothing is not
+    chosen, unless there is nothing else.
 
     Args:
         weighed: The passages of each document, best first.
@@ -114,10 +111,9 @@ def choose_passages(
     best = max(scores, default=0.0)
     ranked = [(passage.weight - best + scores[n], n, passage) for n, group in enumerate(weighed) for passage in group]
     ranked.sort(key=lambda other: (-other[0], other[1], other[2].start))
-    eligible = [entry for entry in ranked if not entry[2].paragraph.censured] or ranked
     chosen: list[tuple[int, WeighedPassage]] = []
-    for worth, n, passage in eligible:
-        is_worth = worth >= eligible[0][0] - margin and passage.end - passage.start >= LEAST_CHARS
+    for worth, n, passage in ranked:
+        is_worth = worth >= ranked[0][0] - margin and worth > LAST / 2
         has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + passage.end - passage.start <= chars
         is_apart = all(n != m or passage.end <= c.start or c.end <= passage.start for m, c in chosen)
         if not chosen or (is_worth and has_room and is_apart):
@@ -140,28 +136,74 @@ def is_cut(content: str, passage: WeighedPassage) -> tuple[bool, bool]:
 
 def _sentence_candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, float]]:
     for _, group in groupby(read_paragraphs(content, zones), key=lambda paragraph: paragraph.part):
-        paragraphs = list(group)
+        paragraphs = list(_unbroken(content, group))
         for number, paragraph in enumerate(paragraphs):
             for span in sentence_runs(content, paragraph.start, paragraph.end):
                 yield span, paragraph, number / len(paragraphs)
 
 
+def _unbroken(content: str, paragraphs: Iterable[Paragraph]) -> Iterator[Paragraph]:
+    """Join the lines of one speaker over which a sentence is broken."""
+    last: Paragraph | None = None
+    for paragraph in paragraphs:
+        if last and last.speaker == paragraph.speaker and _is_broken(content, last.end, paragraph.start):
+            last = last._replace(end=paragraph.end)
+            continue
+        if last:
+            yield last
+        last = paragraph
+    if last:
+        yield last
+
+
+def _is_broken(content: str, end: int, start: int) -> bool:
+    return content[start].islower() and content[end - 1] not in _ENDS
+
+
 def sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
-    """Yield, from each sentence on, the longest run of whole sentences within `PASSAGE_CHARS`, or its pieces."""
+    """Yield, from each sentence on, the longest run of whole sentences within `RUN_CHARS`.
+
+    What has at most `PASSAGE_CHARS` is whole; a longer sentence is cut before the words in which it states its rule.
+    """
     if end - start <= PASSAGE_CHARS:
         yield start, end
         return
     text = content[start:end]
-    sentences = [(start + first, start + last) for first, last in without_blanks(text, split_sentences(text))]
+    sentences: list[Span] = []
+    for first, last in without_blanks(text, split_sentences(text)):
+        is_broken = sentences and _is_broken(text, sentences[-1][1] - start, first)
+        before = sentences.pop()[0] if is_broken else start + first
+        sentences.append((before, start + last))
     ends = [last for _, last in sentences]
     for number, (first, last) in enumerate(sentences):
-        run = bisect_right(ends, first + PASSAGE_CHARS) - 1
+        run = bisect_right(ends, first + RUN_CHARS) - 1
         if run >= number:
             yield first, ends[run]
         else:
-            yield from without_blanks(content, cut_at_blanks(content, first, last, PASSAGE_CHARS))
+            yield from _cut_long(content, first, last)
         if run == len(ends) - 1:
             return
+
+
+def _cut_long(content: str, start: int, end: int) -> Iterator[Span]:
+    """Yield a sentence, or its pieces, and what follows from each place where it says what is held."""
+    spans = []
+    first = start
+    while first < end:
+        spans.append((first, _end_within(content, first, end)))
+        first = spans[-1][1]
+    if len(spans) > 1:
+        held = (match.start() for match in _HOLDS_THAT.finditer(content, start + 1, end))
+        spans += [(first, _end_within(content, first, end)) for first in held]
+    yield from without_blanks(content, spans)
+
+
+def _end_within(content: str, start: int, end: int) -> int:
+    """Return the end of a sentence, or of the last clause or word within `PASSAGE_CHARS`."""
+    most = start + PASSAGE_CHARS
+    if end <= most:
+        return end
+    return content.rfind(",", start + RUN_CHARS, most) + 1 or content.rfind(" ", start + 1, most) + 1 or most
 
 
 def _mean_maxsim(question: TokenVectors, read: TokenVectors, spans: Sequence[Span]) -> np.ndarray:
@@ -182,9 +224,9 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 
 
 def _worth(text: str, paragraph: Paragraph, place: float) -> float:
-    worth = OF_SPEAKER[paragraph.speaker] + OF_PART[paragraph.part]
-    worth += CENSURED * paragraph.censured + STATES_RULE * bool(_RULE.search(text))
-    worth += FORMULA * bool(_FORMULA.match(text))
+    if paragraph.censured or len(text) < LEAST_CHARS or is_formula(text):
+        return LAST
+    worth = OF_SPEAKER[paragraph.speaker] + OF_PART[paragraph.part] + STATES_RULE * bool(_RULE.search(text))
     return worth + (LATE_IN_REASONS * place if paragraph.part == "reasons" else 0.0)
 
 

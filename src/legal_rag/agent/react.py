@@ -99,7 +99,8 @@ class LegalReAct(dspy.ReAct):
         prompt = "\n\n".join([instructions, forms, *([tag_instructions()] if asks_for_tags else [])])
         signature = dspy.Signature({"question": (str, dspy.InputField())}, prompt)
         self.react = dspy.Predict(
-            signature.append("trajectory", dspy.InputField(), type_=list)
+            signature.append("history", dspy.InputField(), type_=list)
+            .append("trajectory", dspy.InputField(), type_=list)
             .append("request", dspy.InputField(), type_=str)
             .append("reply", dspy.OutputField(), type_=str)
         )
@@ -121,11 +122,18 @@ class LegalReAct(dspy.ReAct):
         return dspy.Prediction(trajectory=work.trajectory.as_fields(), answer=clean_answer(answer))
 
     def steps(
-        self, question: str, calls: ModelCalls, log: EventLog, tools: Sequence[Tool] | None = None
+        self,
+        question: str,
+        calls: ModelCalls,
+        log: EventLog,
+        tools: Sequence[Tool] | None = None,
+        *,
+        searched: str = "",
     ) -> Steps[Work]:
         """Search by the question's own words, then take steps until the model answers, is stuck or has none left.
 
-        `tools` replace the loop's own, under the same names: those of one answer write to its log.
+        `searched` takes the place of these words, for a question that needs the one before. `tools` replace the loop's
+        own, under the same names: those of one answer write to its log.
 
         Raises:
             BudgetExceededError: If a limit other than that of steps is reached.
@@ -133,7 +141,7 @@ class LegalReAct(dspy.ReAct):
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
         with calls.tracker.timed():
-            loop.search(question)
+            loop.search(searched or question)
         yield
         while calls.tracker.take_step():
             schema = step_schema(loop.tools, list(log.documents), log.pieces.names, with_options=self.with_options)
@@ -190,7 +198,8 @@ class LegalReAct(dspy.ReAct):
         inputs = {"question": question, "request": request, "config": config}
         for attempt in range(MAX_SHORTENINGS + 1):
             try:
-                return calls.ask(self.react, adapter=Conversation(), trajectory=list(trajectory.turns), **inputs)
+                conversation = {"history": list(trajectory.history), "trajectory": list(trajectory.turns)}
+                return calls.ask(self.react, adapter=Conversation(), **conversation, **inputs)
             except ModelError as error:
                 if error.kind != "context" or attempt == MAX_SHORTENINGS or not trajectory.shorten(question):
                     raise
@@ -208,6 +217,10 @@ class Conversation(dspy.Adapter):
         for demo in demos:
             messages += _turns(demo["question"], demo.get("trajectory") or (), demo.get("request", ""))
             messages.append({"role": "assistant", "content": demo["reply"]})
+        for question, answer in inputs.get("history") or ():
+            messages.append({"role": "user", "content": f"Question : {without_marks(question)}"})
+            content = json.dumps({"answer": without_marks(answer)}, ensure_ascii=False)
+            messages.append({"role": "assistant", "content": content})
         return messages + _turns(inputs["question"], inputs["trajectory"], inputs["request"])
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:

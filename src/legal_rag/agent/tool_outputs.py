@@ -3,13 +3,13 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from legal_rag.agent.pieces import Pieces, without_names
-from legal_rag.base.text import storable
+from legal_rag.base.text import Span, storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import Window
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
@@ -31,6 +31,7 @@ FIELD_CHARS = 250  # shown of a column above passages
 MAX_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
+HEADING_CHARS = 100  # of a line that may be a heading
 MAX_EDGES = 30  # in one list
 CENTRE = "*"  # the node that a list of edges is around
 MAX_THOUGHT_CHARS = 3000  # kept of a thought
@@ -56,10 +57,18 @@ class ToolTurn:
     observation: str
 
 
-class Trajectory:
-    """The steps so far, oldest first."""
+class Exchange(NamedTuple):
+    """A question asked before, and its answer."""
 
-    def __init__(self) -> None:
+    question: str
+    answer: str
+
+
+class Trajectory:
+    """The steps so far, oldest first, and the exchanges before them."""
+
+    def __init__(self, history: Sequence[Exchange] = ()) -> None:
+        self.history = tuple(history)
         self.turns: list[ToolTurn] = []
         self.is_shortened = False
 
@@ -70,7 +79,13 @@ class Trajectory:
         self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self, question: str) -> bool:
-        """Cut observations to half the length of the longest, to what is closest to the question; was any cut?"""
+        """Cut observations to half the length of the longest, to what is closest to the question; was any cut?
+
+        The exchanges before go first.
+        """
+        if self.history:
+            self.history = ()
+            return True
         before = [turn.observation for turn in self.turns]
         most = max(LEAST_CHARS, max(map(len, before), default=0) // 2)
         after = [relevant_part(text, question, most) for text in before]
@@ -181,6 +196,24 @@ def window_text(document: Document, window: Window, pieces: Pieces, spoken: Sequ
             said = next((part.said for part in spoken if part.char_start <= first < part.char_end), None)
             lines.append(pieces.show(document, first, last, speaker_told(said) if said else ""))
     return "\n".join(lines)
+
+
+def paragraphs_in(content: str, start: int, end: int) -> list[Span]:
+    """Return the lines of a span that are not blank, without headings: short ones with neither a stop nor a tab."""
+    lines = without_blanks(content, _lines_in(content, start, end))
+    told = [
+        (first, last)
+        for first, last in lines
+        if last - first > HEADING_CHARS or content[last - 1] in ".;:!?…»)" or "\t" in content[first:last]
+    ]
+    return told or lines
+
+
+def _lines_in(content: str, start: int, end: int) -> Iterator[Span]:
+    while start < end:
+        stop = content.find("\n", start, end) + 1 or end
+        yield start, stop
+        start = stop
 
 
 def speaker_told(paragraph: Paragraph) -> str:

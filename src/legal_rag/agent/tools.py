@@ -33,6 +33,7 @@ from legal_rag.agent.tool_outputs import (
     edges_text,
     entities_text,
     facts_around,
+    paragraphs_in,
     shorten_line,
     speaker_told,
     window_text,
@@ -49,14 +50,22 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of, passages_in
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-from legal_rag.retriever.search_box import NO_FILTERS, Inferred, infer_filters
-from legal_rag.retriever.structured import DocumentOutline
+from legal_rag.retriever.search_box import NO_FILTERS, Inferred, inferred_filters
+from legal_rag.retriever.structured import (
+    DocumentOutline,
+    StructuredProvider,
+    StructuredResult,
+    entity_result,
+    has_entity_words,
+)
 
 MAX_HITS = 50  # passages that one search shows
 SEARCH_K = 5  # passages of a search
 PASSAGE_CHARS = 210  # of a passage on the average; the longest has `passages.PASSAGE_CHARS`
 HEAD_CHARS = 100  # of a decision's citation above its passages
 LEAST_DOCUMENTS = 3  # that a search weighs the passages of: the right one is first among them nearly always
+MAX_FOUND = 10  # entities of all documents that one call shows
+SECTION_CHARS = 300  # of a line on where a span stands and what it says
 NOT_WITH_FILTERS = "Aucun passage ne répond à ces filtres ; voici ce que donne la recherche sans eux."
 NO_SUCH_FILTER = "ce corpus n'a pas de quoi appliquer ces filtres"
 NO_GRAPH = "Ce corpus n'a pas de graphe : cherchez avec query."
@@ -71,16 +80,24 @@ def build_tools(
     read_chars: int = READ_CHARS,
     filters: Filters = NO_FILTERS,
     *,
-    infer: bool = True,
+    infer_filters: bool = True,
+    structured: StructuredProvider | None = None,
 ) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
     A search that does not say how many passages it wants gets `search_k`; at most `read_chars` characters of a document
-    are read at once. Searches keep to `filters`, and `infer` more: see `infer_filters`. Where there is a knowledge
-    graph, a tool asks it.
+    are read at once. Searches keep to `filters`, and `infer_filters` reads more from their words; the first one gives
+    what `structured` finds. Where there is a knowledge graph, a tool asks it; so it is with entities of all documents.
     """
     tools = _Tools(
-        corpus, retriever, log if log is not None else EventLog(), search_k, read_chars, filters, infer=infer
+        corpus,
+        retriever,
+        log if log is not None else EventLog(),
+        search_k,
+        read_chars,
+        filters,
+        infer_filters=infer_filters,
+        structured=structured,
     )
     has_graph = (corpus.path / GRAPH).is_file()
     return [
@@ -90,6 +107,7 @@ def build_tools(
         tools.get_outline,
         tools.read_section,
         *([tools.graph_neighbours] if has_graph else []),
+        *([tools.find_entities] if has_entity_words(corpus) else []),
     ]
 
 
@@ -105,10 +123,12 @@ class _Tools:
         read_chars: int,
         filters: Filters,
         *,
-        infer: bool,
+        infer_filters: bool,
+        structured: StructuredProvider | None,
     ) -> None:
+        self._structured = structured
         self._corpus, self._retriever, self._log = corpus, retriever, log
-        self._filters, self._infers = filters, infer
+        self._filters, self._infers = filters, infer_filters
         self._search_k, self._read_chars = search_k, read_chars
         self._searched = Counter[str]()  # documents given, by words and filters
         self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
@@ -127,6 +147,11 @@ class _Tools:
                 n_passages = whole_number("k", k, self._search_k, 1, MAX_HITS)
                 parsed = self._parse(query)
                 inferred = self._read_filters(parsed, filters_of(asked, self._filters))
+                if self._structured is not None:
+                    results = self._structured.retrieve(parsed.text, n_passages, inferred.filters)
+                    self._structured = None  # the model's own searches are for other words
+                    ids += [result.doc_id for result in results]
+                    return as_data("".join(f"{said}\n" for said in inferred.remarks)) + self._show_results(results)
                 hits = self._search(parsed, n_passages, inferred.filters)
                 is_filtered = inferred.filters != self._filters
                 without = self._search(parsed, n_passages, self._filters, counts=False) if is_filtered else []
@@ -165,6 +190,19 @@ class _Tools:
             self._next_parts[document.id] = number % len(windows) + 1
             where = f"Partie {number} sur {len(windows)}.\n" if len(windows) > 1 else ""
             return where + self._read(document, windows[number - 1])
+
+    @bounded(refused)
+    def find_entities(self, query: str) -> str:
+        """les règles, durées, sommes, parties, articles de tout le corpus qui répondent à ces mots."""
+        with self._log.record("search", "find_entities", query=query) as ids:
+            try:
+                text = self._parse(query).text
+                with search_errors(NO_SUCH_FILTER):
+                    found = self._corpus.entities_like(text, MAX_FOUND, self._filters)
+            except ValueError as error:
+                return f"Recherche impossible : {error}."
+            ids += dict.fromkeys(match.doc_id for match in found)
+        return self._show_results([entity_result(self._corpus, match) for match in found])
 
     @bounded(refused)
     def lookup_entities(self, id: str, classes: str = "") -> str:
@@ -281,7 +319,24 @@ class _Tools:
         if not self._infers:
             return Inferred(filters)
         with search_errors(NO_SUCH_FILTER):
-            return infer_filters(query.text, self._corpus, filters)
+            return inferred_filters(query.text, self._corpus, filters)
+
+    def _show_results(self, results: Sequence[StructuredResult]) -> str:
+        """Write spans in their order, each document's together, under their sections and with what entities say."""
+        if not results:
+            return "Aucun élément trouvé."
+        lines = []
+        for doc_id in dict.fromkeys(result.doc_id for result in results):
+            document = self._corpus.document(doc_id)
+            self._log.read(document)
+            lines.append(_head(document))
+            for result in (result for result in results if result.doc_id == doc_id):
+                lines.append(
+                    without_names(shorten_line(f"{' › '.join(result.sections)} ({result.reason})", SECTION_CHARS))
+                )
+                spans = paragraphs_in(document.content, result.char_start, result.char_end)
+                lines += [self._log.pieces.show(document, *span) for span in spans]
+        return block("\n".join(lines))
 
     def _show(self, query: EncodedQuery, hits: Sequence[SearchHit], n_passages: int) -> str:
         """Write documents, each with those of its passages that are among the best of all and were not shown yet."""

@@ -6,7 +6,7 @@ import html
 import json
 import reprlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -169,7 +169,13 @@ def displayed(cls: type[T]) -> type[T]:
 
 
 class Rows(list[T]):
-    """A list of rows: named tuples, dataclasses or mappings with the same fields."""
+    """A list of rows: named tuples, dataclasses or mappings with the same fields.
+
+    Attributes:
+        remarks: What is to be said of them all, in French, a sentence each.
+    """
+
+    remarks: Sequence[str] = ()
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with a column for each field.
@@ -185,14 +191,15 @@ class Rows(list[T]):
     def __repr__(self) -> str:
         kind = type(self[0]).__name__ if self else "rows"
         first = f"\n[0] {_cut(one_line(repr(self[0])), LINE_CHARS)}" if self else ""
-        return f"{len(self)} {kind}{first}"
+        return "\n".join([*self.remarks, f"{len(self)} {kind}{first}"])
 
     def _repr_html_(self) -> str:
         rows = [row_of(row) for row in islice(self, SHOWN_ROWS)]
         columns = list(dict.fromkeys(name for row in rows for name in row))
         more = len(self) - len(rows)
+        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
         note = f"<p>… et {more} de plus</p>" if more > 0 else ""
-        return _table(columns, ([row.get(name, "") for name in columns] for row in rows)) + note
+        return remarks + _table(columns, ([row.get(name, "") for name in columns] for row in rows)) + note
 
 
 def _table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

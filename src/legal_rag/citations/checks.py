@@ -15,6 +15,7 @@ from legal_rag.citations.relevance import Topic, nearest_sentences
 from legal_rag.citations.sources import SourceText, SourceTexts
 from legal_rag.citations.wording import (
     LEAST_SHARE,
+    TABLES,
     content_stems,
     content_words,
     cues_of,
@@ -295,7 +296,7 @@ def _judge_unquoted(claim: Claim, source: SourceText, span: Span | None, facts: 
 def _judge_reworded(claim: Claim, source: SourceText, span: Span) -> Citation:
     """Cite a claim in other words than its passage: reworded where the passage speaks of it and nothing is wrong."""
     cited = _cite(source, span, "unverified")
-    stated = claim._replace(facts=[fact for fact in claim.facts if fact.kind != "ordinal"])  # "en première instance"
+    stated = claim._replace(facts=[fact for fact in claim.facts if _must_stand(fact, claim)])
     check = SurroundingsCheck(stated, source, [span], span)
     if contradiction := check.contradiction():
         return cited._replace(warnings=(contradiction,))
@@ -305,6 +306,14 @@ def _judge_reworded(claim: Claim, source: SourceText, span: Span) -> Citation:
     nearest = max(sentences, key=lambda sentence: len(telling_stems(claim.text) & telling_stems(sentence)))
     warning = REWORDED if denies_alike(claim.text, nearest) else REWORDED_DENIAL
     return cited._replace(warnings=(warning,))
+
+
+def _must_stand(fact: Fact, claim: Claim) -> bool:
+    """Is a fact one that a paraphrase takes from its passage, and not "en première instance", "deux conditions", "SMIC"?"""
+    written = claim.text[fact.start - claim.start : fact.end - claim.start]
+    if fact.kind == "quantity":
+        return fact.value.unit in TABLES["units"] or any(map(str.isdigit, written))
+    return fact.kind != "ordinal" and not (fact.kind == "name" and written.isupper())
 
 
 def _find_support(
@@ -328,7 +337,9 @@ def _find_support(
         named = _courts_named(text) if courts else []
         if not all(any(court <= name for name in named) for court in courts):
             continue
-        if says_the_same(claim.text, text, known=known, reworded=reworded):
+        if says_the_same(claim.text, text, known=known, reworded=reworded) and (
+            reworded or denies_alike(claim.text, text)
+        ):
             return span
     return None
 

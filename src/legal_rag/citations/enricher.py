@@ -18,7 +18,7 @@ from legal_rag.citations.markers import (
     take_out_markers,
 )
 from legal_rag.citations.plain import read_plain
-from legal_rag.citations.sources import SourceTexts
+from legal_rag.citations.sources import SourceTexts, texts_of
 from legal_rag.citations.wording import content_stems
 
 _ABSTENTION = re.compile(
@@ -244,8 +244,12 @@ class CitationEnricher:
     """Checks the citations of answers; stateless between answers, so threads may share it."""
 
     def __init__(self, documents: Any) -> None:
-        """Take the documents: a Library, another corpus, or any mapping from document id to text."""
-        self._documents = documents
+        """Take the documents: a Library, another corpus, a mapping from document id to text, or extraction results.
+
+        Results are a list, as `run_batch_extraction` gives it. Of one without its text only the extractions are known,
+        each at its place.
+        """
+        self._documents = texts_of(documents) if isinstance(documents, list | tuple) else documents
 
     def enrich(
         self,

@@ -130,14 +130,17 @@ class _MarkerReader:
     def marked_text(self) -> MarkedText:
         plain, markers, removed_at, length = [], [], [], 0
         left = next((at for at in reversed(range(len(self._pieces))) if self._pieces[at] is None), 0)
-        # Without what was removed in it, a marker that is not closed could be completed: its bracket goes too.
-        opened = {at for at in self._opened if at < left}
+        # Without what was removed in it, a marker that is not closed could be completed: its brackets go too.
+        dropped: set[int] = set()
+        for at in reversed(self._opened):
+            if at < left and (at + 1 in dropped or HEAD.match(self._following(at))):
+                dropped.add(at)
         for number, piece in enumerate(self._pieces):
             if piece is None:
                 removed_at.append(length)
             elif not isinstance(piece, str):
                 markers.append(Marker(length, piece))
-            elif number not in opened or not HEAD.match(self._following(number)):
+            elif number not in dropped:
                 plain.append(piece)
                 length += len(piece)
         return MarkedText("".join(plain), markers, self._removed, removed_at)

@@ -104,7 +104,7 @@ class Topic:
         near = _union(sentences[max(first - begin - 1, 0) : last - begin + 1])
         stated = FACT * sum(self._source.states(fact, *place) for fact in self._facts)
         held = _held(weights, content_stems(self._source.content[slice(*place)]), near) + stated
-        return held >= TOUCHED * (sum(weights.values()) + stated)
+        return held >= TOUCHED * (sum(weights.values()) + stated) and held > 0
 
     def _is_shared(self, said: Set[str]) -> bool:
         """Do the quotations hold enough of what is said, or more of it than any other place of the document?"""

@@ -19,7 +19,7 @@ from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stat
 from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import content_stems, cues_of
 from legal_rag.corpus.documents import Document
-from legal_rag.extraction.entities import outcome_of
+from legal_rag.extraction.entities import Entity, ExtractionResult, outcome_of
 from legal_rag.law import read
 from legal_rag.law.courts import find_courts, find_formations, level_of, words_of_value
 from legal_rag.law.outcomes import Outcome
@@ -463,6 +463,19 @@ class SourceTexts:
         document = self._documents.document(doc_id)
         library = self._documents if isinstance(self._documents, Library) else None
         return SourceText(document.id, document.content, document, library)
+
+
+def texts_of(results: Iterable[ExtractionResult]) -> dict[str, str]:
+    """Return the texts of extraction results by name; of one without its text its extractions, amid blanks."""
+    return {result.doc_name: result.text or _extractions_in_place(result.extractions) for result in results}
+
+
+def _extractions_in_place(extractions: Iterable[Entity]) -> str:
+    text = ""
+    for entity in extractions:
+        start, end = entity["char_start"], entity["char_end"]
+        text = f"{text[:start]:{start}}{entity['extraction_text']}{text[end:]}"
+    return text
 
 
 MAX_WORDS = 400  # of a quotation whose nearest passage is looked for

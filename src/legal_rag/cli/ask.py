@@ -83,9 +83,15 @@ save_options = options(
 @model_options
 @paper_options
 @save_options
+@click.option("--after", metavar="ANSWER_ID", multiple=True, help="A saved answer that the question follows on from.")
 @filter_options
 @inferred_filters_option
 @instructions_option
+@click.option(
+    "--structured",
+    is_flag=True,
+    help="Begin with rules and other entities; with a model, also with sections that it names in outlines.",
+)
 @click.option("--tools", metavar="NAMES", help="What the model may call beside search and reading, by commas.")
 @run_settings
 @settings_of(TAGS, "single_pass_extraction_enabled", "extraction_confidence_threshold")
@@ -103,6 +109,7 @@ def ask_command(
     bibtex: str | None,
     save: bool,
     answers_folder: str | None,
+    after: tuple[str, ...],
     extract: bool | None,
     filters: "Filters",
     **settings: Any,
@@ -116,12 +123,14 @@ def ask_command(
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     agent_settings |= {"filters": filters, "infer_filters": settings["inferred_filters"]}
+    agent_settings |= {"structured": settings["structured"]}
     library = place.open()
     refuse_unknown_values(library, filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
+    history = [*map(open_store(library, answers_folder).load, after)] if after else []
     agent = _open_agent(library, agent_settings)
-    prediction = _run_agent(agent, question, stream=stream)
+    prediction = _run_agent(agent, question, history, stream=stream)
     print_answer(prediction, as_json=place.as_json)
     if INFERRED in (prediction.notice or ""):
         note(WITHOUT_INFERRED)
@@ -225,10 +234,12 @@ def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | Ev
     return build_agent(library, extra_tools=[deep_read_tool], **settings)
 
 
-def _run_agent(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":
+def _run_agent(
+    agent: "LegalReActAgent | EvidenceAgent", question: str, history: "Sequence[Prediction]", *, stream: bool
+) -> "Prediction":
     if not stream:
-        return agent(question)
-    with agent.stream(question) as answer:
+        return agent(question, history)
+    with agent.stream(question, history) as answer:
         for event in answer:
             note(event_line(event))
         return answer.prediction

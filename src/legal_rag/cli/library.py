@@ -389,7 +389,7 @@ def rebuild_command(
     parts = _parts_to_rebuild(only, trees_from, extract_only=extract_only, index_only=index_only)
     if summaries and "trees" not in parts:
         raise click.UsageError("--summaries goes with the part trees")
-    settings = extraction_settings(options)
+    settings = extraction_settings(options, place)
     library = place.open()
     model = _build_summary_model(options, checked=not dry_run) if summaries else None
     plan = plan_rebuild(library, parts, settings, force=force)
@@ -470,20 +470,23 @@ def import_pylate_command(folder: str, place: Place, **settings: Any) -> None:
 @place_options
 @click.option("--pylate", metavar="FOLDER", help="An index that PyLate opens, in a new folder.")
 @click.option("--trees", metavar="FOLDER", help="The outlines, a file ID_tree.json each, in a new folder.")
+@click.option("--text", "with_text", is_flag=True, help="With --trees: each section's text too.")
 @doc_ids_option
-def export_command(place: Place, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...]) -> None:
+def export_command(
+    place: Place, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...], *, with_text: bool
+) -> None:
     """Write a Library as an index that PyLate opens, passages under their chunks' ids, or its outlines as JSON."""
     from legal_rag.indexer.pylate import export_pylate
 
     if (pylate is None) == (trees is None):
         raise click.UsageError("give one of --pylate FOLDER and --trees FOLDER")
-    if doc_ids and trees is None:
-        raise click.UsageError("--doc-id goes with --trees")
+    if (doc_ids or with_text) and trees is None:
+        raise click.UsageError(f"{'--doc-id' if doc_ids else '--text'} goes with --trees")
     library = place.open()
     if pylate is None:
         from legal_rag.indexer.trees import export_trees
 
-        written = export_trees(library, str(trees), doc_ids)
+        written = export_trees(library, str(trees), doc_ids, with_text=with_text)
         place.show({"folder": trees, "trees": written}, f"{written} trees: {trees}")
         return
 
@@ -525,7 +528,7 @@ def extract_command(source: str | None, output: str | None, view: bool, place: P
     from legal_rag.indexer.config import IndexConfig
     from legal_rag.indexer.entities import extract_library, extract_source
 
-    settings = extraction_settings(options)
+    settings = extraction_settings(options, place if source is None else None)
     if source is not None:
         cfg = IndexConfig(source=source, **read_options(options))
         report = extract_source(cfg, settings, output or DEFAULT_OUTPUT)

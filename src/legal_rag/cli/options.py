@@ -195,10 +195,12 @@ def budget_of(settings: dict[str, Any]) -> Budget:
 extract_options = options(
     click.option(
         "--extract-model",
-        help=f"'{RULES}', or a model's id; else {DEFAULT_MODEL} where there is a key, {RULES} where there is none.",
+        help=f"'{RULES}', or a model's id; else as before, {DEFAULT_MODEL} with a key, {RULES} with none.",
     ),
     click.option(
-        "--extract-schema", default=EXTRACTION.schema_name, help="What is extracted: 'auto' chooses for each document."
+        "--extract-schema",
+        default=EXTRACTION.schema_name,
+        help="What is extracted: 'auto' is as before, or chooses for each document.",
     ),
     setting("extract_api_base", str),
     setting("extract_passes", int, EXTRACTION.extraction_passes),
@@ -249,8 +251,10 @@ def filter_options(command: Any) -> Any:
     )(filtered)
 
 
-def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
+def extraction_settings(settings: dict[str, Any], place: "Place | None" = None) -> ExtractionSettings:
     """Return the extraction settings of a command, checked before any work is done.
+
+    Without --extract-model, the model is that of the last extraction of the Library at `place`, if it can be asked.
 
     Raises:
         ValueError: If there is no such schema, or a number is out of range.
@@ -264,7 +268,7 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
     key = os.environ.get(KEY_VARIABLE) or None
     return ExtractionSettings(
         schema_name=schema,
-        model_id=settings["extract_model"] or default_model(key),
+        model_id=settings["extract_model"] or _model_of(place, key) or default_model(key),
         api_key=key,
         api_base=settings["extract_api_base"] or None,
         extraction_passes=settings["extract_passes"],
@@ -272,6 +276,12 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
         timeout=settings["extract_timeout"],
         model_options=_json_object("extract_model_options", settings["extract_model_options"]),
     )
+
+
+def _model_of(place: "Place | None", key: str | None) -> str | None:
+    store = place.open().entity_store if place else None
+    model = store.made_by[1] if store and store.made_by else None
+    return model if key or model == RULES else None
 
 
 def request_settings(settings: dict[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,9 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
     from legal_rag.retriever.search_box import outcome_of, relevance, search_typed
 
     ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
-    results = search_typed(retriever, query, k, filters=filters, infer=settings["inferred_filters"], **ranked_by)
+    results = search_typed(
+        retriever, query, k, filters=filters, infer_filters=settings["inferred_filters"], **ranked_by
+    )
     note_remarks(results.remarks)
     rated = list(zip(results.hits, relevance(results.hits), strict=True))
     if place.as_json:
@@ -146,11 +148,11 @@ def _print_structured(
     filters: "Filters",
     settings: dict[str, Any],
 ) -> None:
-    from legal_rag.retriever.search_box import infer_filters
+    from legal_rag.retriever.search_box import inferred_filters
     from legal_rag.retriever.structured import StructuredProvider
 
     if settings["inferred_filters"]:
-        inferred = infer_filters(query, library, filters, in_prose=False)
+        inferred = inferred_filters(query, library, filters, in_prose=False)
         note_remarks(inferred.remarks)
         filters = inferred.filters
     provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])

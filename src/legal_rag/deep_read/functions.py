@@ -422,7 +422,7 @@ class MultiDocREPL:
 
     def ask_about_document(self, question: str, doc_id: str) -> str:
         """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
-        forme : réponse : « citation » [Source: …] ; « AUCUNE RÉPONSE » si le document n'en donne pas.
+        forme : réponse : « citation » [Source: …] ; « None » si le document n'en donne pas.
         """
         sub, asked, named = self._model, question_of(question), self._id(doc_id)
         with self._event("read", "ask_about_document", question=asked) as ids:
@@ -430,7 +430,7 @@ class MultiDocREPL:
 
     def ask_across_documents(self, question: str, doc_ids: Sequence[str]) -> dict[str, str]:
         """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids, avec
-        leurs citations. Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
+        leurs citations. Une réponse peut être « None » ou « Erreur : … ».
         """
         sub, asked, names = self._model, question_of(question), self._ids(doc_ids, keep_unknown=True)
         known = self.library.contents().known(names)

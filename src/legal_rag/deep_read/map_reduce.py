@@ -74,6 +74,7 @@ UNPROVEN = (
 )
 UNREADABLE = ModelError("unreadable").reason
 
+NONE = frozenset("none null n_a aucun aucune rien aucune_reponse sans_reponse".split())  # in place of an answer
 NO = frozenset("non faux false no 0 aucun aucune pas".split())  # in place of false
 MARKS = "«»“”„\"'`" + QUOTED_BLANKS  # around a quotation
 
@@ -128,11 +129,14 @@ class MapReduceSettings:
     findings_chars: int = 48_000  # of findings, when the answer is written
     answer_chars: int = ANSWER_CHARS  # kept of the answer to one window
     answer_form: str = BRIEFLY  # form asked of that answer, in French
+    takes_text: bool = False  # a reply that is not the JSON asked for, twice, is an answer without quotations
 
 
 DEFAULT_SETTINGS = MapReduceSettings()
 # For programs, whose budget counts calls and whose questions ask for lists and tables.
-EACH_SETTINGS = MapReduceSettings(window_chars=40_000, overlap_chars=1000, answer_chars=4000, answer_form=AS_ASKED)
+EACH_SETTINGS = MapReduceSettings(
+    window_chars=40_000, overlap_chars=1000, answer_chars=4000, answer_form=AS_ASKED, takes_text=True
+)
 
 
 class Finding(NamedTuple):
@@ -293,7 +297,7 @@ def _read_window(
     """Read a window, in halves if it is too long for the model; raises as `ask_twice` does."""
     prompt = map_prompt(question, source.document, window, settings.answer_form)
     try:
-        return ask_twice(model, prompt, lambda reply: _judge_reply(reply, source, window, settings.answer_chars))
+        return ask_twice(model, prompt, lambda reply: _judge_reply(reply, source, window, settings))
     except ModelError as error:
         half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
         if error.kind != "context" or half < SHORTEST_WINDOW:
@@ -303,9 +307,12 @@ def _read_window(
     return tuple(finding for part in parts for finding in part)
 
 
-def _judge_reply(reply: str, source: Source, window: Span, answer_chars: int) -> Judged[Findings]:
+def _judge_reply(reply: str, source: Source, window: Span, settings: MapReduceSettings) -> Judged[Findings]:
     """Read a reply and verify its quotations; a reply without one that is in the document has a problem."""
-    reading = read_reply(reply, answer_chars)
+    reading = read_reply(reply, settings.answer_chars)
+    if reading.problem == NO_JSON and settings.takes_text:
+        said = _cut(_plain_answer(clean_answer(reply)), settings.answer_chars)
+        return Judged(() if _is_none(said) else (Finding(source.document.id, said, ()),), NO_JSON)
     if reading.problem:
         return Judged(None, reading.problem)
     if not reading.pertinent:
@@ -370,11 +377,18 @@ def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> WindowReading:
     quotes = tuple(dict.fromkeys(_iter_quotes(fields.get("citations"))))
     answer, flag = _plain_answer(fields.get("reponse")), fields.get("pertinent")
     # "le document ne contient pas …" is no answer, whatever the flag says
-    is_none = not quotes and (is_abstention(answer) if answer else flag is not True)
+    is_none = not quotes and (_is_none(answer) if answer else flag is not True)
     if is_none or flag is False or folded_key(str(flag)).partition("_")[0] in NO:
         return WindowReading()
-    kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
-    return WindowReading(True, kept, quotes[:MAX_QUOTES])
+    return WindowReading(True, _cut(answer, answer_chars), quotes[:MAX_QUOTES])
+
+
+def _is_none(answer: str) -> bool:
+    return folded_key(answer) in NONE or is_abstention(answer)
+
+
+def _cut(answer: str, most: int) -> str:
+    return answer if len(answer) <= most else f"{answer[:most]} […]"
 
 
 def _iter_quotes(value: Any) -> Iterator[str]:

@@ -33,7 +33,7 @@ SHOWN_REPLY = 1500  # characters of a rejected reply, in the second prompt
 
 BRIEFLY = "en trois phrases au plus"
 AS_ASKED = "dans la forme qu'elle demande, sinon brièvement"
-NO_ANSWER = "AUCUNE RÉPONSE"  # of a document that does not answer
+NO_ANSWER = "None"  # of a document that does not answer; programs compare with it
 UNVERIFIED = "[Non vérifié : aucune citation de cette réponse ne se trouve dans le document]"
 WHOLE, PART = "une décision de justice", "une partie d'une décision de justice"
 CONTEXT_OF_DOCUMENTS = """les {n} décisions sur lesquelles porte la question : d'abord EXTRACTION INDEX, les éléments

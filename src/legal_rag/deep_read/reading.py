@@ -311,11 +311,16 @@ def _answer_by_programs(work: ReadingTask) -> Prediction | None:
     seen = _seen(work, env.receipts)
     ended: dict[str, Any] = {"stopped": stopped, "failed": failed, "receipts": env.receipts, "seen": seen}
     if outcome.is_unfounded:
-        return _conclude(work, "", **{**ended, "stopped": (failures or [UNFOUNDED])[-1], "failed": True})
-    if outcome.is_prose:
-        return _conclude(work, outcome.value, **ended)
-    account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
-    return _conclude(work, account.answer, account=account, **ended)
+        prediction = _conclude(work, "", **{**ended, "stopped": (failures or [UNFOUNDED])[-1], "failed": True})
+    elif outcome.is_prose:
+        prediction = _conclude(work, outcome.value, **ended)
+    else:
+        account = env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
+        prediction = _conclude(work, account.answer, account=account, **ended)
+    # A refused answer would be refused again and again; a run that a failing server ended goes on from its replies.
+    if prediction.status == "model_failed" and not isinstance(outcome.error, ModelError):
+        work.root.forget(outcome.asked)
+    return prediction
 
 
 def _seen(work: ReadingTask, receipts: Receipts) -> frozenset[str]:

@@ -134,6 +134,7 @@ class RlmOutcome:
     error: Exception | None = None  # that ended it: BudgetExceededError, ErrorThresholdExceededError, the model's own
     gave_up: bool = False  # the model wrote no program that runs, several times in a row
     is_unfounded: bool = False  # the value is a constant that the model wrote, twice
+    asked: list[Sequence[Message]] = field(default_factory=list)  # of the root model, as their replies are stored
 
 
 def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
@@ -245,6 +246,7 @@ class SandboxedRLM(RLM):
         most = max([len(message["content"]) for message in messages[2:]], default=0)
         while True:
             known_as = [{**message, "content": TURN_NUMBER.sub(r"\1:", message["content"])} for message in messages]
+            self._outcome.asked.append(known_as)
             try:
                 return self._setup.root.chat(messages, known_as)
             except ModelError as error:

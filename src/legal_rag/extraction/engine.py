@@ -60,7 +60,7 @@ def run_extraction(
         ConnectionError: If the model's server does not answer.
     """
     settings = _make_settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
-    result = Extractor(settings, store).extract(text, doc_name)
+    result = replace(Extractor(settings, store).extract(text, doc_name), text=text)
     return result if output is None else _save_results([result], [text], output)[0]
 
 
@@ -89,7 +89,7 @@ def run_batch_extraction(
         name = str(doc.get("name", ""))
         texts.append(doc.get("text", ""))
         try:
-            results.append(extractor.extract(doc["text"], name))
+            results.append(replace(extractor.extract(doc["text"], name), text=doc["text"]))
         # Providers fail in many ways; none should lose the other documents' results.
         except Exception as error:
             if on_error is not None:

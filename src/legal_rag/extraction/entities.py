@@ -43,6 +43,7 @@ class ExtractionResult:
     echoed: int = 0  # dropped: copies of the prompt's examples
     wrong_class: int = 0  # dropped: not a class of the schema, or no passage of that class
     error: str | None = None  # why the extraction failed, if it did
+    text: str = field(default="", repr=False, compare=False)  # the document's, of `run_extraction`; not stored
 
     @property
     def complete(self) -> bool:

@@ -17,6 +17,7 @@ from legal_rag.base.files import cache_folder
 from legal_rag.base.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 from legal_rag.extraction.entities import Entity, ExtractionResult
 from legal_rag.extraction.lookup import search_words_of
+from legal_rag.extraction.schemas import AUTO, RULES, RULES_SCHEMA
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
@@ -29,6 +30,9 @@ _WORDS_SCHEMA = (
     "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, document_key INTEGER NOT NULL,"
     " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # positions in the document's entities
 )
+
+# Optional too.
+_MADE_BY_SCHEMA = "CREATE TABLE IF NOT EXISTS made_by (schema_name TEXT NOT NULL, model_id TEXT NOT NULL)"
 
 
 class Recipe(NamedTuple):
@@ -96,6 +100,16 @@ class ExtractionStore:
         """Save a complete result; ValueError for another."""
         with transaction(self._connections.get()) as connection:
             _put_result(connection, text_hash(text), recipe, result)
+
+    def invalidate(self, text: str) -> None:
+        """Delete the results saved for a text, of all recipes, except those that a Library's documents hold."""
+        with transaction(self._connections.get()) as connection:
+            connection.execute(f"DELETE FROM results WHERE text_hash = ? AND {_FREE}", (text_hash(text),))  # noqa: S608
+
+    def clear(self) -> None:
+        """Delete all saved results, except those that a Library's documents hold."""
+        with transaction(self._connections.get()) as connection:
+            connection.execute(f"DELETE FROM results WHERE {_FREE}")  # noqa: S608
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
         """Store the complete results of a Library's documents, replacing earlier ones: all rows, or none."""
@@ -169,6 +183,24 @@ class ExtractionStore:
         sql = f"SELECT COUNT(*), {_RECIPE} FROM held JOIN recipes USING (recipe_key) GROUP BY recipe_key ORDER BY 1, 2"  # noqa: S608
         return [(Recipe(*row), n_documents) for n_documents, *row in self._query_store(sql)]
 
+    def remember(self, schema_name: str, model_id: str) -> None:
+        """Save the schema and the model that a Library's documents are extracted by."""
+        with transaction(self._connections.get()) as connection:
+            connection.execute(_MADE_BY_SCHEMA)
+            connection.execute("DELETE FROM made_by")
+            connection.execute("INSERT INTO made_by VALUES (?, ?)", (schema_name, model_id))
+
+    @property
+    def made_by(self) -> tuple[str, str] | None:
+        """Schema as named, and model, of the last extraction; in an earlier version's file, those of all documents."""
+        if self._query_store_row("SELECT 1 FROM sqlite_master WHERE name = 'made_by'"):
+            return self._query_store_row("SELECT schema_name, model_id FROM made_by")
+        recipes = [recipe for recipe, _ in self.held_recipes()]
+        by = {(item.schema_name, RULES if item.model_id.startswith(RULES) else item.model_id) for item in recipes}
+        schema_name, model_id = by.pop() if len(by) == 1 else (AUTO, "")
+        is_default = (schema_name, model_id) == (RULES_SCHEMA, RULES)
+        return (AUTO if is_default else schema_name, model_id) if model_id else None
+
     def held_ids(self) -> Iterator[str]:
         """Yield the ids of the extracted documents, sorted."""
         return (doc_id for doc_id, *_ in self.held_keys())
@@ -224,6 +256,7 @@ class ExtractionStore:
 
 
 _RECIPE = ", ".join(Recipe._fields)
+_FREE = "(text_hash, recipe_key) NOT IN (SELECT text_hash, recipe_key FROM held)"
 
 
 def _is_busy(error: BaseException) -> bool:
@@ -247,7 +280,7 @@ def _put_result(connection: sqlite3.Connection, hashed: str, recipe: Recipe, res
     if not result.complete:
         gaps = f"{result.dropped_chunks} dropped chunks, error {result.error}"
         raise ValueError(f"not a complete result: {result.doc_name!r} has {gaps}")
-    value = zlib.compress(json.dumps(vars(result), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    value = zlib.compress(json.dumps({**vars(result), "text": ""}, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     key = recipe.key
     connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *recipe))
     connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (hashed, key, value))

@@ -20,3 +20,4 @@ from .types import ExtractedEntity as ExtractedEntity
 from .types import ExtractedEpisode as ExtractedEpisode
 from .types import ExtractedRelationship as ExtractedRelationship
 from .types import ExtractionResult as ExtractionResult
+from .types import ParsedTags as ParsedTags

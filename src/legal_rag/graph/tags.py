@@ -28,6 +28,7 @@ from legal_rag.graph.types import (
     ExtractedEpisode,
     ExtractedRelationship,
     ExtractionResult,
+    ParsedTags,
 )
 
 logger = logging.getLogger(__name__)
@@ -94,14 +95,14 @@ _ESCAPE = re.compile("|".join(_ESCAPED))
 _NUMBER = re.compile(r"(?ai)([+-]?(?:(?=[.,]?\d)\d{0,20}(?:[.,]\d{0,20})?(?:e[+-]?\d{1,3})?|inf(?:inity)?)) ?(%?)")
 
 
-def parse_extraction_tags(text: str) -> tuple[ExtractionResult, str]:
+def parse_extraction_tags(text: str) -> ParsedTags:
     """Return the parsed tags of an answer and the answer without them, in linear time for any text."""
     if not _TAG.search(text):
-        return ExtractionResult(), text
+        return ParsedTags(ExtractionResult(), text)
     reader = _TagReader(text.replace(MARK, ""))
     # Around a mark, three or more line breaks become two, and joining must not form another tag.
     clean = _RUN.sub(lambda run: "\n\n" if run[0].count("\n") > 2 else run[0], "".join(reader.kept))
-    return _validate_tags(reader.tags), _MADE.sub(r"\1", clean).replace(MARK, "")
+    return ParsedTags(_validate_tags(reader.tags), _MADE.sub(r"\1", clean).replace(MARK, ""))
 
 
 @dataclass(slots=True)

@@ -104,6 +104,28 @@ class ExtractionResult:
         )
 
 
+class ParsedTags(NamedTuple):
+    """An answer's tags, and the answer without them."""
+
+    extraction: ExtractionResult
+    clean_response: str
+
+    @property
+    def entities(self) -> list[ExtractedEntity]:
+        """Entities of the tags."""
+        return self.extraction.entities
+
+    @property
+    def relationships(self) -> list[ExtractedRelationship]:
+        """Relationships of the tags."""
+        return self.extraction.relationships
+
+    @property
+    def episodes(self) -> list[ExtractedEpisode]:
+        """Episodes of the tags."""
+        return self.extraction.episodes
+
+
 class AnswerFacts(NamedTuple):
     """Counts of what the graph recorded from an answer."""
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,8 @@ from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
 from legal_rag.extraction.lookup import terms_of_all
 from legal_rag.extraction.outputs import OUTPUTS, write_outputs
-from legal_rag.extraction.schemas import RULES, ExtractionSettings
+from legal_rag.extraction.rules import classes_found
+from legal_rag.extraction.schemas import AUTO, RULES, SCHEMA_NAMES, ExtractionSettings, get_schema
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_documents, fill_graph
 from legal_rag.indexer.commit import library_locked
@@ -42,13 +43,15 @@ Keep = Literal["none", "models", "all"]
 class EntityWriter:
     """Writes the entities of a Library; close it at the end.
 
-    `keep` is what is not extracted again with other settings: nothing, what a model gave, or all.
+    The schema `AUTO` is the one that was named for the Library's last extraction, if one was. `keep` is what is not
+    extracted again with other settings: nothing, what a model gave, or all.
     """
 
     def __init__(self, library: Library, settings: ExtractionSettings, *, keep: Keep = "none") -> None:
-        self.library, self.settings, self._keep = library, settings, keep
-        self._gaps: dict[str, list[Entity]] = {}  # of incompletely read documents, which are not stored
         self.store = ExtractionStore(library.path / ENTITIES)
+        self.library, self.settings, self._keep = library, _with_schema_of(self.store, settings), keep
+        settings = self.settings
+        self._gaps: dict[str, list[Entity]] = {}  # of incompletely read documents, which are not stored
         self._extractor = Extractor(settings, None if settings.model_id == RULES else self.store)
 
     def close(self) -> None:
@@ -97,6 +100,17 @@ class EntityWriter:
         return held.key == self._extractor.recipe_for(document.content).key
 
 
+def _with_schema_of(store: ExtractionStore, settings: ExtractionSettings) -> ExtractionSettings:
+    made_by = store.made_by if settings.schema_name == AUTO else None
+    if made_by is None or (settings.model_id == RULES and not _rules_find(made_by[0])):
+        return settings
+    return replace(settings, schema_name=made_by[0])
+
+
+def _rules_find(schema_name: str) -> bool:
+    return schema_name in SCHEMA_NAMES and bool(classes_found(get_schema(schema_name)))
+
+
 def _make_row(extractor: Extractor, document: Document, result: ExtractionResult) -> tuple:
     terms = terms_of_all(result.extractions, document.decision_date)
     recipe = extractor.recipe_for(document.content)
@@ -109,6 +123,7 @@ def entity_part(folder: Path, settings: ExtractionSettings) -> Iterator[LibraryP
     extractor = Extractor(settings)
     with closing(connect_to_read(folder / STORE)) as connection, ExtractionStore(folder / ENTITIES) as entities:
         keys = [key for (key,) in connection.execute("SELECT document_key FROM documents ORDER BY document_key")]
+        entities.remember(settings.schema_name, settings.model_id)
         yield LibraryPart(keys, partial(_extract_stored, extractor), entities.hold_many)
 
 
@@ -188,11 +203,12 @@ def extract_library(
         ValueError: If the model cannot be asked, or another process is writing to the Library.
     """
     started, path = time.perf_counter(), library.path
-    report = ExtractReport(settings.model_id, settings.schema)
     with library_locked(path):
         library = library.reload()
         with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
+            report = ExtractReport(settings.model_id, writer.settings.schema)
             writer.store.index_words()
+            writer.store.remember(writer.settings.schema_name, settings.model_id)
             documents, report.documents = library.documents(), library.n_documents
             bar = progress("Extracting", iterable=documents, total=report.documents, unit=" documents")
             writer.extract_missing(bar, report)
@@ -212,9 +228,9 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
         ValueError: If the model cannot be asked.
     """
     started = time.perf_counter()
-    report = ExtractReport(settings.model_id, settings.schema)
     ids = list(dict.fromkeys(doc_ids))
     with closing(EntityWriter(library, settings, keep="all")) as writer:
+        report = ExtractReport(settings.model_id, writer.settings.schema)
         writer.extract_missing(map(library.document, ids), report)
         report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
     if report.extracted and (library.path / GRAPH).is_file():

@@ -35,10 +35,12 @@ MOST_FAILURES = 5  # requests that fail in a row, after which the model is not a
 IMPORTED = "imported"
 
 
-def export_trees(library: Library, folder: str | Path, doc_ids: Collection[str] = ()) -> int:
+def export_trees(
+    library: Library, folder: str | Path, doc_ids: Collection[str] = (), *, with_text: bool = False
+) -> int:
     """Write the outlines of documents, those named or all, as `<id>_tree.json` into a new folder; return how many.
 
-    Sections without a summary get an extractive one.
+    Sections without a summary get an extractive one; `with_text`, all get their text.
 
     Raises:
         ValueError: If the folder exists.
@@ -54,7 +56,8 @@ def export_trees(library: Library, folder: str | Path, doc_ids: Collection[str] 
         for document in progress("Exporting", iterable=documents, total=len(ids) or library.n_documents):
             outline = _load_outline(library, document)
             tree = summarised(outline.tree, document, statistics_of(document))
-            value = tree_to_json(tree, document.id, outline.description or tree.summary)
+            content = document.content if with_text else None
+            value = tree_to_json(tree, document.id, outline.description or tree.summary, content)
             (scratch / file_name(document.id)).write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
     return len(ids) or library.n_documents
 

@@ -16,6 +16,7 @@ from legal_rag.base.text import Span, read_words, words_of
 from legal_rag.law.outcomes import Operative
 from legal_rag.law.reading import Reading, read
 from legal_rag.law.scanning import Around
+from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, Part, PartKind, Speaker
 from legal_rag.law.words import letters_of, phrases, spelt
 
@@ -287,6 +288,11 @@ def read_paragraphs(text: str | Reading, zones: object = None) -> list[Paragraph
     return [stretch._replace(censured=n in censured) for n, stretch in enumerate(stretches)]
 
 
+def is_formula(text: str) -> bool:
+    """Does a passage of a decision consist of formulas, which answer no question: costs, "le moyen n'est pas fondé"?"""
+    return all(_ANSWERS_NOTHING.match(text[start:end].rstrip()) for start, end in split_sentences(text))
+
+
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     """Group paragraphs into main parts, which cover a decision of `length` characters; none for other texts."""
     firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda line: line.part) if kind]
@@ -294,6 +300,7 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
 
+_ANSWERS_NOTHING = re.compile(rf"\W*{_NUMBER}{cues('formula_leads')}{{0,3}}{cues('formulas')}", re.IGNORECASE)
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
 _RIGHTLY = re.compile(r"\s(?:donc\s)?(?:à\s(?:juste\stitre|bon\sdroit|raison)|justement|exactement|pertinemment)\b")
@@ -435,7 +442,8 @@ class _SpeakerReader:
         self._quoted = self._quoting(words, goes_on)
         if self._quoted:
             return [(self._quoted, len(words))]
-        reported = self._last if self._last in ("party", "lower_court") else None
+        is_broken = not self._ended and words[0].islower()
+        reported = self._last if self._last in ("party", "lower_court") or is_broken else None
         goes_on = goes_on or (reported == "party" and self._part == "statement" and not _REASON.match(words))
         return _merge_short(_speakers_of_clauses(words, self._part, self._expected, reported, goes_on=goes_on))
 
@@ -521,7 +529,9 @@ def _speakers_of_clauses(
 
 def _merge_short(clauses: Sequence[Stretch]) -> list[Stretch]:
     """Merge neighbouring clauses by one speaker; what is too short to tell by belongs to what is before it."""
-    runs = [(speaker, sum(chars for _, chars in group)) for speaker, group in groupby(clauses, key=lambda each: each[0])]
+    runs = [
+        (speaker, sum(chars for _, chars in group)) for speaker, group in groupby(clauses, key=lambda each: each[0])
+    ]
     merged: list[Stretch] = []
     for speaker, length in runs:
         before, chars = merged[-1] if merged else (speaker, 0)
@@ -567,7 +577,11 @@ def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
 
 def _is_answered(clause: str, verb: re.Match[str]) -> bool:
     """Is the argument with the verb at `verb` quoted only to be answered, or approved, or not a party's?"""
-    return bool(_ANSWERED.search(clause, 0, verb.start()) or _RIGHTLY.match(clause, verb.end()) or _EXPERT.search(clause, max(0, verb.start() - _NEAR), verb.start()))
+    return bool(
+        _ANSWERED.search(clause, 0, verb.start())
+        or _RIGHTLY.match(clause, verb.end())
+        or _EXPERT.search(clause, max(0, verb.start() - _NEAR), verb.start())
+    )
 
 
 def _censured(text: str, stretches: list[Paragraph]) -> set[int]:

@@ -3,7 +3,7 @@
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
@@ -85,7 +85,8 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
 
     Numbers of decisions are read without sign or court too; one that may be of two kinds of courts gives both.
     """
-    names = find_identifiers(text)
+    # "2017-5126/2017-5364": two numbers, each with its year.
+    names = find_identifiers(re.sub(r"/(?=(?:19|20)\d\d-)", " ", text))
     if len(text) > _LONGEST:
         return names
     articles = {start: Identifier("article", *article) for start, article in find_typed_articles(text).items()}
@@ -146,14 +147,21 @@ class DecisionsOf(NamedTuple):
     end: int
 
 
-_YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d|[-/.]\d)"
-_MONTH = rf"(?P<month>{'|'.join(sorted(FRENCH_MONTHS, key=len, reverse=True))})\.? "
+_MONTH = rf"(?:{'|'.join(sorted(FRENCH_MONTHS, key=len, reverse=True))})(?!\w)\.?"
+
+
+def _month_of_year(number: int) -> str:
+    return rf"(?:l['’]année |(?P<month{number}>{_MONTH}) )?(?P<year{number}>(?:19|20)\d\d)(?!\d)"
+
+
 _TIMES = (
-    r"(?:entre|de) (?P<from>(?:19|20)\d\d) (?:et|à) (?P<to>(?:19|20)\d\d)(?!\d)",
-    rf"(?P<from>(?:19|20)\d\d)_{DASH}_(?P<to>(?:19|20)\d\d)(?!\d)",
-    rf"(?:depuis|à partir de|dès|après) (?:l['’]année )?(?:{_MONTH})?(?P<since>(?:19|20)\d\d)(?!\d)",
-    r"(?:avant|jusqu['’]en) (?:l['’]année )?(?P<before>(?:19|20)\d\d)(?!\d)",
-    rf"(?:en |au cours de |de |d['’]|courant )?(?:l['’]année )?(?:{_MONTH})?{_YEAR}",
+    rf"(?:entre |de |d['’]|en )?(?:(?P<month1>{_MONTH})(?: (?P<year1>(?:19|20)\d\d))?|(?P<year>(?:19|20)\d\d))"
+    rf"(?:_(?:,|/|{DASH})_| (?:et|ou|à) (?:en )?){_month_of_year(2)}(?!-\d)",
+    rf"(?P<since>depuis|à partir de|à compter de|dès) {_month_of_year(1)}",
+    rf"(?P<after>après) {_month_of_year(1)}",
+    rf"(?P<before>avant) {_month_of_year(1)}",
+    rf"(?P<until>jusqu['’]en|jusqu['’]à) {_month_of_year(1)}",
+    rf"(?:en |au cours de |de |d['’]|courant )?{_month_of_year(1)}(?![-/.]\d)",
 )
 
 
@@ -162,8 +170,9 @@ def _times() -> list[re.Pattern[str]]:
     return [re.compile(spaced(pattern), re.IGNORECASE) for pattern in _TIMES]
 
 
-_DECIDED = Scan(r"\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?) (?:rendue?s? )?(?:du|le) ")
-_BETWEEN = Scan(r"[\s,(:]*(?:(?:rendue?s? |datée?s? |en date )?(?:du|le|en date du)\s+)?")
+_DECIDED = Scan(r"\b(?:arr[êe]ts?|d[ée]cisions?|jugements?) (?:rendue?s? )?(?:du|le) ")
+_BETWEEN = Scan(r"[\s,(:]*(?:(?:rendue?s? |datée?s? |en date )?(?:du|le|en date du|entre le)\s+)?")
+_UNTIL = Scan(r"_(?:au|à|et|-)_(?:le )?")
 _TIME_FIRST = Scan(r"[\s,):]*(?:(?:de la|de l['’]|du|la|le|par la|par le)\s+)?")
 # In prose a court has an article before it, and may be what a party went to: "saisi le conseil de prud'hommes en 2018".
 _ARTICLE_BEFORE = Scan(r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|au|aux|une?|cette|ce|dite)\s*\Z")
@@ -181,7 +190,7 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     """Find the courts that a text names beside a time, where both designate decisions to look for.
 
     In prose a court with an article counts only after words that designate decisions: "qu'a jugé la chambre sociale en
-    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too.
+    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too. A court typed alone has none.
     """
     if len(text) > _LONGEST:
         return []
@@ -190,6 +199,8 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     designated: list[DecisionsOf] = []
     if not in_prose:
         decided = [match.end() for match in _DECIDED.pattern.finditer(text)]
+        alone = [span for span in courts if not (text[: span[0]] + text[span[1] :]).strip(" ,;:.()")]
+        designated += (DecisionsOf(text[start:end], None, None, start, end) for start, end in alone)
         designated += (DecisionsOf("", *days[end][:2], end, days[end][2]) for end in decided if end in days)
     for start, end in courts:
         if in_prose and not _designates(text, start):
@@ -257,7 +268,10 @@ Time = tuple[date | None, date | None, int]  # first and last day, and where it 
 
 def _time_at(text: str, at: int, days: dict[int, Time]) -> Time | None:
     if at in days:
-        return days[at]
+        first, _, end = days[at]
+        until = _UNTIL.pattern.match(text, end)
+        last = days.get(until.end()) if until else None
+        return (first, *last[1:]) if last else days[at]
     for pattern in _times():
         if match := pattern.match(text, at):
             return (*_bounds(match), match.end())
@@ -277,14 +291,18 @@ def _time_before(text: str, start: int, days: dict[int, Time], *, in_prose: bool
 
 def _bounds(match: re.Match[str]) -> tuple[date | None, date | None]:
     groups = match.groupdict()
-    if groups.get("from"):
-        return date(int(groups["from"]), 1, 1), date(int(groups["to"]), 12, 31)
-    if since := groups.get("since"):
-        first = FRENCH_MONTHS.get((groups.get("month") or "").lower(), 1)
-        return date(int(since) + match.group().lower().startswith("après"), first, 1), None
-    if before := groups.get("before"):
-        return None, date(int(before) - match.group().lower().startswith("avant"), 12, 31)
-    year, month = int(groups["year"]), FRENCH_MONTHS.get((groups.get("month") or "").lower())
-    if month is None:
-        return date(year, 1, 1), date(year, 12, 31)
-    return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+    month1, month2 = (FRENCH_MONTHS.get((groups.get(name) or "").lower().rstrip(".")) for name in ("month1", "month2"))
+    year2 = groups.get("year2")
+    year1 = int(groups.get("year1") or groups.get("year") or year2 or 0)
+    first, last = date(year1, month1 or 1, 1), _last_day(year1, month1)
+    if year2:
+        return first, _last_day(int(year2), month2)
+    if groups.get("since") or groups.get("after"):
+        return (first if groups.get("since") else last + timedelta(days=1)), None
+    if groups.get("before") or groups.get("until"):
+        return None, first - timedelta(days=1) if groups.get("before") else last
+    return first, last
+
+
+def _last_day(year: int, month: int | None) -> date:
+    return date(year, month, monthrange(year, month)[1]) if month else date(year, 12, 31)

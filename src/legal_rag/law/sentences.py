@@ -49,7 +49,7 @@ def _is_boundary(text: str, pause: re.Match[str]) -> bool:
     if not mark or "\n" in pause.group() or mark[0] in ";!?":
         return True
     following = text[pause.end() : pause.end() + 1]
-    if following.islower():
+    if following.islower() or following in ",;:)]":
         return False
     before = LAST_WORD.search(text, max(0, pause.start() - 40), pause.start())
     word = before.group() if before else ""

@@ -138,12 +138,17 @@ class TreeFile(NamedTuple):
     tree: TreeNode
 
 
-def tree_to_json(tree: TreeNode, doc_name: str, description: str = "") -> dict[str, Any]:
-    """Return an outline as JSON values; `tree_from_json` reads them."""
-    return {"doc_name": doc_name, "doc_description": description, "structure": list(map(_json_of, tree.children))}
+def tree_to_json(tree: TreeNode, doc_name: str, description: str = "", content: str | None = None) -> dict[str, Any]:
+    """Return an outline as JSON values; `tree_from_json` reads them.
+
+    With the document's `content`, each section has its `text`, that of the sections below it included.
+    """
+    structure = [_json_of(child, content) for child in tree.children]
+    return {"doc_name": doc_name, "doc_description": description, "structure": structure}
 
 
-def _json_of(node: TreeNode) -> dict[str, Any]:
+def _json_of(node: TreeNode, content: str | None) -> dict[str, Any]:
+    text = {} if content is None else {"text": content[node.char_start : node.char_end]}
     return {
         "title": node.title,
         "node_id": node.node_id,
@@ -151,8 +156,11 @@ def _json_of(node: TreeNode) -> dict[str, Any]:
         "summary": node.summary,
         "start": node.char_start,
         "end": node.char_end,
+        "start_index": node.char_start,  # as PageIndex names them
+        "end_index": node.char_end,
         "heading_end": node.heading[1],
-        "nodes": [_json_of(child) for child in node.children],
+        **text,
+        "nodes": [_json_of(child, content) for child in node.children],
     }
 
 

@@ -316,7 +316,7 @@ def _stems_of(prefix: str) -> str:
 
     "indemnisa*" has the stem "indemnis", "tribunau*" has "tribunal".
     """
-    cut = ""
+    prefix, cut = prefix[:LONGEST_WORD], ""
     for letter in reversed(prefix[SHORTEST_STEM:]):
         cut = f"({letter}{cut})?"
     return f"{prefix}.*|{prefix[:SHORTEST_STEM]}{cut}.{{0,{OTHER_END}}}"

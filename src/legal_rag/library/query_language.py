@@ -18,6 +18,8 @@ from legal_rag.library.store import Contents
 
 MOST_READ = 5_000  # documents whose text is read for one phrase or prefix, the best by BM25
 LONGEST_ACRONYM = 5  # letters: "CSE ET RATP" has an operator, "CLAUSE DE NON CONCURRENCE" has none
+LONGEST_TYPED = 1000  # characters
+MOST_NESTED = 20  # brackets, one within the other
 FROM_LAW_TO_DATE = 80  # characters
 
 
@@ -35,10 +37,10 @@ class Leaf:
         """The compiled form, for plain texts."""
         return re.compile(self.form) if self.form else None
 
-    def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
+    def spans(self, text: str) -> Iterator[Span]:
         """Yield where a text holds it, of a leaf with a form."""
         plain = _plain(text)
-        for match in self.pattern.finditer(plain, start, len(text) if end is None else end) if self.pattern else ():
+        for match in self.pattern.finditer(plain) if self.pattern else ():
             lead = plain[max(match.start() - FROM_LAW_TO_DATE, 0) : match.start()]
             if not self.before or match.lastgroup != "dated" or re.search(self.before, lead):
                 yield match.span()
@@ -81,8 +83,11 @@ def parse(text: str) -> TypedQuery:
     """Parse what is typed into a search box.
 
     A phrase, "mot*" and "-mot" are conditions; words beside them only rank. Where ET, OU or NON is, in capitals in a
-    text that is not, every word is a condition; ET, also between words without operator, binds more closely than OU.
+    text that is not, every word is a condition; ET, also between words without operator, binds more closely than OU. A
+    longer text than `LONGEST_TYPED` is not typed: it has no operators.
     """
+    if len(text) > LONGEST_TYPED:
+        return TypedQuery(text)
     tokens, unread = _read_tokens(normalized(text))
     has_operators = any(token.kind in ("ET", "OU", "NON") for token in tokens)
     words = " ".join(token.text for token in _without_excluded(tokens))
@@ -118,9 +123,10 @@ _TOKEN = re.compile(
     r"(?P<minus>(?<![^\s(])[-−](?=[^\s\d-]))|(?P<quoted>«[^«»]*»|“[^“”]*”|\"[^\"]*\")|(?P<bracket>[()])"
     r"|(?P<prefix>[^\W_](?:[\w'’-]*\w)?)\*(?!\w)|(?P<word>[^\s()\"«»“”]+)|(?P<sign>[\"«»“”])"
 )
-# What other search languages have: proximity, weights, signs within words.
+# What other search languages have: proximity, weights, signs within words, fields.
 _FOREIGN = re.compile(
-    r"[&|]+|\+(?=\w)|[~^][\d.]*|[*?$](?=\w)|(?<=\w)\*+|\b(?:PROX|PRES|NEAR|ADJ)(?:/?\d+)?\b|(?<=\s)/\d+\b"
+    r"[&|]+|\+(?=\w)|[~^][\d.]*|[*?$](?=\w)|(?<=\w)\*+|\b(?:PROX|PRES|NEAR|ADJ)(?:/?\d+)?\b|(?<=\s)[Ww]?/\d+\b"
+    r"|\b(?:titre|title|texte|text|juridiction|formation|date|num[ée]ro|solution):(?=\w)"
 )
 
 
@@ -137,7 +143,9 @@ def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
             at = reference.end
             tokens.append(_Token("", text[reference.start : at], reference.node))
         elif match["quoted"]:
-            if phrase := match["quoted"][1:-1].strip():
+            phrase, n = re.subn(r"[*?]+(?!\w)", "", match["quoted"][1:-1].strip())
+            unread += ["*"] if n else []
+            if phrase:
                 tokens.append(_Token("", phrase, _phrase(phrase), is_marked=True))
         elif match["prefix"]:
             tokens.append(_Token("", match["prefix"], _prefix(match["prefix"]), is_marked=True))
@@ -217,14 +225,23 @@ class _Parser:
         return _joined(All, nodes)
 
     def _single(self) -> Node | None:
+        is_excluded = False
+        while self._kind in ("NON", "-"):
+            is_excluded = not is_excluded
+            sign = self._kind
+            self._at += 1
+            if self._kind in ("ET", "OU", ")", None):
+                self.unread.append(sign)
+                return None
+        node = self._plain()
+        return Not(node) if node and is_excluded else node
+
+    def _plain(self) -> Node | None:
         token = self._tokens[self._at]
         self._at += 1
-        if token.kind in ("NON", "-"):
-            if self._kind in ("ET", "OU", ")", None):
-                self.unread.append(token.kind)
-                return None
-            node = self._single()
-            return Not(node) if node else None
+        if token.kind == "(" and self._open == MOST_NESTED:
+            self.unread.append("(")
+            return None
         if token.kind == "(":
             self._open += 1
             node = self._one_of()
@@ -300,9 +317,9 @@ def references_in(text: str) -> list[Reference]:
     statutes: dict[Span, list[Statute]] = {}
     for statute in query.statutes:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
-    shown = {(name.start, name.end): _shown(name, text) for name in query.identifiers}
+    names = {(name.start, name.end): name for name in query.identifiers}
     references = [
-        Reference(*span, shown[span], _named_by(text[slice(*span)], shown[span], of)) for span, of in keys.items()
+        Reference(*span, _shown(names[span], text), _named_by(names[span], text, of)) for span, of in keys.items()
     ]
     references += (
         Reference(*span, text[slice(*span)], _statute(text[slice(*span)], of)) for span, of in statutes.items()
@@ -310,15 +327,21 @@ def references_in(text: str) -> list[Reference]:
     return sorted(references, key=lambda reference: reference.start)
 
 
-def _named_by(typed: str, shown: str, keys: Sequence[str]) -> Node:
+def _named_by(name: Identifier, text: str, keys: Sequence[str]) -> Node:
+    typed, shown = text[name.start : name.end], _shown(name, text)
     named = Leaf(shown, tuple(Clause(names=(key,)) for key in keys))
-    # "85-677" has the form of a decision's number, and may be a statute's.
-    return OneOf((named, _phrase(typed))) if any(key.startswith("cc:") for key in keys) else named
+    if any(key.startswith("cc:") for key in keys):  # "85-677" is the number of a decision, or of a statute
+        return OneOf((named, _phrase(typed)))
+    if name.code and not name.code.startswith("code"):  # the index has the codes of articles alone
+        return All((named, Leaf(name.code, (Clause(words=name.code), Clause(words=re.sub(r"[\W\d]+", " ", typed))))))
+    return named
 
 
 def _shown(name: Identifier, text: str) -> str:
-    written = text[name.start : name.end]
-    return f"l'article {name.value}{f' du {name.code}' if name.code else ''}" if name.kind == "article" else written
+    if name.kind != "article":
+        return text[name.start : name.end]
+    code = f" du {name.code}" if name.code.startswith("code") else f", {name.code}" if name.code else ""
+    return f"l'article {name.value}{code}"
 
 
 def _statute(typed: str, statutes: Sequence[Statute]) -> Leaf:

@@ -5,7 +5,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, TypeVar
@@ -350,6 +350,12 @@ class ChatModel:
         """Return the reply to a conversation; see `ask`."""
         limits: dict[str, Any] = {"within": self.within, "reply_tokens": self.reply_tokens}
         return ask(self.model, messages, tracker=self.tracker, known_as=known_as, **limits)
+
+    def forget(self, conversations: Iterable[Sequence[Message]]) -> None:
+        """Delete the stored replies to conversations, by what they are `known_as`."""
+        sent = _capped(self.model, self.reply_tokens)
+        if keys := [request_key(sent, messages) for messages in conversations]:
+            store.forget(keys)
 
 
 def _retrying(model: Endpoint, tracker: UsageTracker, throttle: "Throttle | None") -> Retrying:

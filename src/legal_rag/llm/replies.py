@@ -71,6 +71,15 @@ class ReplyStore:
         """Store the reply to a request."""
         self._try(lambda db: self._insert_row(db, (key, time.time(), reply.text, reply.cut_off)))
 
+    def forget(self, keys: Sequence[str]) -> None:
+        """Delete the replies to requests."""
+        self._try(lambda db: self._delete_rows(db, keys))
+
+    def _delete_rows(self, connection: sqlite3.Connection, keys: Sequence[str]) -> None:
+        connection.execute(SCHEMA)
+        with transaction(connection):
+            connection.executemany("DELETE FROM replies WHERE key = ?", [(key,) for key in keys])
+
     def _insert_row(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
         connection.execute(SCHEMA)
         with transaction(connection):

@@ -14,7 +14,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.scanning import NO_BREAK
 from legal_rag.library.library import Library
-from legal_rag.report.lines import STATUS_WORDS, marker_of, printable_lines
+from legal_rag.report.lines import marker_of, printable_lines, status_words
 
 QUOTE_CHARS = 1500  # of a passage in the table of sources
 KEY_CHARS = 60  # of a BibTeX key, without its number
@@ -41,7 +41,7 @@ class _NumberedSource:
         """The result of its check, in French, with the speaker and the warnings."""
         place = f"caractères {french_number(self.citation.char_start)} à {french_number(self.citation.char_end)}"
         details = (self.citation.said_by, place, *self.citation.warnings)
-        return " ; ".join(filter(None, (STATUS_WORDS[self.citation.status], *details)))
+        return " ; ".join(filter(None, (status_words(self.citation), *details)))
 
 
 def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
@@ -159,7 +159,7 @@ class _BodyWriter:
         paragraph.add_run(" (")
         _add_cited(paragraph, source.cited)
         if source.citation.status not in QUOTED:
-            paragraph.add_run(f" – {STATUS_WORDS[source.citation.status]}").bold = True
+            paragraph.add_run(f" – {status_words(source.citation)}").bold = True
         paragraph.add_run(")")
         paragraph.add_run(str(source.number)).font.superscript = True
 
@@ -210,7 +210,7 @@ def _add_table(document: Any, sources: Iterable[_NumberedSource]) -> None:
 
 def _bibtex_entry(key: str, sources: list[_NumberedSource]) -> str:
     cited = sources[0].cited
-    checks = dict.fromkeys(STATUS_WORDS[source.citation.status] for source in sources)
+    checks = dict.fromkeys(status_words(source.citation) for source in sources)
     fields = {
         "title": f"{{{_escape_latex(cited.with_name)}}}",
         "date": cited.date,

@@ -21,6 +21,7 @@ PLURALS: Mapping[str, str] = {
     "relocated": "textes conformes, places rectifiées",
     "unverified": "non confirmées",
 }
+REWORDED = "reformulée, à comparer"
 VERBATIM_MODES = frozenset({"evidence", "fallback"})  # answers made of verbatim passages
 
 
@@ -41,6 +42,11 @@ def citations_in_french(counts: Mapping[str, int], *, verbatim: bool = False) ->
         return f"{_pluralize(total, 'passage')} {'cités tels quels' if total > 1 else 'cité tel quel'}" if shown else ""
     parts = [counted_status(status, n) if total > 1 else STATUS_WORDS[status] for status, n in shown.items()]
     return f"{_pluralize(total, 'citation')} : {' ; '.join(parts)}"
+
+
+def status_words(citation: Citation) -> str:
+    """Say what became of a citation: « texte conforme »."""
+    return REWORDED if citation.reworded else STATUS_WORDS[citation.status]
 
 
 def counted_status(status: str, n: int) -> str:

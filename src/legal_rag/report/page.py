@@ -31,7 +31,7 @@ from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, whole_outline_of
-from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status, marker_of
+from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status, marker_of, status_words
 from legal_rag.report.outline import (
     HEATS,
     VOICES_IN_FRENCH,
@@ -93,7 +93,7 @@ class Note(NamedTuple):
     @property
     def label(self) -> str:
         """Accessible name of its marker: number, status, warnings, document."""
-        parts = [f"Source {self.number}, {STATUS_WORDS[self.citation.status]}", *self.citation.warnings, self.title]
+        parts = [f"Source {self.number}, {status_words(self.citation)}", *self.citation.warnings, self.title]
         return " — ".join(filter(None, parts))
 
 
@@ -179,6 +179,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
         "most": MAX_SHOWN,
         "signs": SIGNS,
         "words": STATUS_WORDS,
+        "status_words": status_words,
         "counted": counted_status,
         "marker": marker_link,
         "receipts": _receipt_rows(prediction),

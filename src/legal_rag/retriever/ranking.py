@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-WINDOW_WEIGHT = 0.75  # of a chunk's best window in its MaxSim, where that is fused or re-ranks
-MAXSIM_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.7, 0.3
+WINDOW_WEIGHT = 0.5  # of a chunk's best window in its MaxSim, where that is fused or re-ranks
+MAXSIM_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.5
 FUSED_CHUNKS = 128  # candidates of MaxSim and of BM25 in a hybrid ranking, at least
 WORD_CANDIDATES = 256  # of BM25, scored by MaxSim too: a mean vector may hide the sentence asked for
 ALONE = 4  # times as many candidates where words bring none

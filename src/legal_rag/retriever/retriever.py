@@ -248,7 +248,7 @@ class Retriever:
         mode = self._ranker.checked(mode)
         questions = self._questions(queries, mode)
         subsets: Subsets | None = self.corpus.positions(filters) if filters else None
-        if condition == EVERYTHING or (filters and filters.doc_ids is not None):  # those that share no word come last
+        if condition == EVERYTHING:  # those that share no word come last
             questions = [question._replace(tiers=[*question.tiers, subsets or []]) for question in questions]
         if condition not in (None, EVERYTHING):
             n_shards, matches = len(self.corpus.manifest["shards"]), self.matches(condition)

@@ -4,10 +4,11 @@ import math
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
+from legal_rag.encoder.encoder import check_text
 from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, words_of_value
@@ -23,11 +24,13 @@ from legal_rag.retriever.retriever import Retriever, SearchHit
 
 NO_FILTERS = Filters()
 INFERRED = "Filtre déduit de la demande"
+NOTHING_LEFT = "Filtres déduits retirés : ensemble, ils ne laissent rien."
 MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
 AROUND_REFERENCES = frozenset(
-    "no nos numero numeros pourvoi pourvois arret arrets decision decisions jugement ordonnance affaire aff requete req"
-    " rg ecli article articles art du de des la le les en date et suivants rendu rendue par code".split()
+    "no nos numero numeros pourvoi pourvois arret arrets decision decisions rectification rectificative jugement"
+    " ordonnance affaire aff requete req rg ecli article articles art du de des la le les en date et suivants rendu"
+    " rendue par code".split()
 )
 SENTENCE_CHARS, LEAST_CHARS = 400, 60  # shown of a passage at most, and rather than less
 
@@ -51,7 +54,7 @@ class SearchResults(NamedTuple):
     condition: Node | None  # on their documents
 
 
-def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, in_prose: bool = True) -> Inferred:
+def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, in_prose: bool = True) -> Inferred:
     """Read a court with a time as filters: "chambre sociale en 2018", "Cour d'appel d'Aix, mars 2008".
 
     Of several such designations any counts. Filters that no document meets are left out, as the remark says; where a
@@ -76,13 +79,17 @@ def infer_filters(text: str, library: Library, given: Filters = NO_FILTERS, *, i
     shown = " ; ".join(_in_french(designated[number]) for number in held)
     one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
     remarks.insert(0, f"{INFERRED} : {shown}.")
-    days = [number for number in held if options[number].date_from == options[number].date_to]
+    days = [
+        number for number in held if designated[number].first and designated[number].first == designated[number].last
+    ]
     named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
     return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
 
 
 def _in_french(designated: DecisionsOf) -> str:
     first, last = (day and legal_date(day.isoformat()) for day in (designated.first, designated.last))
+    if not first and not last:
+        return designated.court.rstrip(".")
     if first == last:
         time = f"le {first}"
     elif first and last:
@@ -90,6 +97,12 @@ def _in_french(designated: DecisionsOf) -> str:
     else:
         time = f"depuis le {first}" if first else f"jusqu'au {last}"
     return f"{designated.court or 'décisions'}, {time}"
+
+
+def among(filters: Filters, doc_ids: Sequence[str]) -> Filters:
+    """Return filters that some documents pass alone, if they pass those given."""
+    given = filters.doc_ids
+    return replace(filters, doc_ids=tuple(doc_id for doc_id in doc_ids if given is None or doc_id in given))
 
 
 def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], list[str]]:
@@ -109,7 +122,7 @@ def search_typed(
     k: int = 5,
     *,
     filters: Filters = NO_FILTERS,
-    infer: bool = True,
+    infer_filters: bool = True,
     mode: Mode | None = None,
     by_document: bool = False,
     diverse: bool = False,
@@ -121,7 +134,7 @@ def search_typed(
         text: As typed; see `legal_rag.library.query_language` for its operators.
         k: How many hits at most.
         filters: Restrict the search to documents that pass them.
-        infer: Read a court with a time, an article or a statute as a filter too.
+        infer_filters: Read a court with a time, an article or a statute as a filter too.
         mode: As for `Retriever.search`, like the rest.
         by_document: Count documents.
         diverse: Leave out near-duplicates.
@@ -129,6 +142,7 @@ def search_typed(
     Raises:
         ValueError: As `Retriever.search`; if only exclusions are typed.
     """
+    check_text(text)
     library, query = retriever.corpus, ParsedQuery(text)
     if (doc_id := text.strip()) in library:
         return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
@@ -137,9 +151,9 @@ def search_typed(
     if named and is_alone:
         return _show_named(retriever, query, k, filters, mode, [named, rectifying])
     typed = parse(text)
-    if text.strip() and not typed.words.strip():
+    if not typed.words.strip():
         raise ValueError(f"rien à chercher dans {text!r:.200} : il n'y a que des exclusions")
-    inferred = infer_filters(typed.words, library, filters, in_prose=False) if infer else Inferred(filters)
+    inferred = inferred_filters(typed.words, library, filters, in_prose=False) if infer_filters else Inferred(filters)
     remarks = [*inferred.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
@@ -149,8 +163,8 @@ def search_typed(
     if is_filter_alone:  # a court and a time alone: all its decisions, each once
         words, by_document = typed.words, True
     words = words or typed.words
-    if infer and not named:
-        asked = _require_references(retriever, ParsedQuery(words), condition, filters)
+    if infer_filters and not named:
+        asked = require_references(retriever, ParsedQuery(words), condition, filters)
         condition, filters = asked.condition, asked.filters
         remarks += asked.remarks
         if is_alone and asked.found_none:
@@ -164,6 +178,10 @@ def search_typed(
     hits = retriever.search(
         words, k, mode=mode, filters=filters, condition=wanted, by_document=by_document, diverse=diverse
     )
+    if not hits and (filters, condition) != (given, typed.condition):
+        how: Any = {"mode": mode, "by_document": by_document and not is_filter_alone, "diverse": diverse}
+        plain = search_typed(retriever, text, k, filters=given, infer_filters=False, **how)
+        return plain._replace(remarks=(NOTHING_LEFT, *plain.remarks))
     return SearchResults(hits, tuple(remarks), filters, ParsedQuery(words), condition)
 
 
@@ -200,12 +218,13 @@ def _show_named(
     is_article = query.identifiers and all(name.kind == "article" for name in query.identifiers)
     kind = "article" if is_article else "décision"
     for doc_ids, singular in zip(named, (kind, "rectification"), strict=True):
-        within = replace(filters, doc_ids=tuple(doc_ids))
+        within = among(filters, doc_ids)
         n = len(retriever.corpus.ids(within)) if doc_ids else 0
         if not n:
             continue
         counts.append(f"{n} {singular}{'s' * (n > 1)}")
-        found = retriever.search(query.text, k, mode=mode, filters=within, by_document=True)
+        how: Any = {"mode": mode, "filters": within, "condition": EVERYTHING, "by_document": True}
+        found = retriever.search(query.text, k, **how)
         found.sort(key=lambda hit: doc_ids.index(hit.doc_id))
         best = next((hit.score for hit in (*hits, *found)), 0.0)
         hits += [
@@ -216,21 +235,21 @@ def _show_named(
     return SearchResults(hits[:k], (remark,), filters, query, None)
 
 
-class _Required(NamedTuple):
+class Required(NamedTuple):
+    """What references add to a search, and what is said of it in French."""
+
     condition: Node | None
     filters: Filters
     remarks: tuple[str, ...] = ()
     found_none: bool = False
 
 
-def _require_references(
-    retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters
-) -> _Required:
+def require_references(retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters) -> Required:
     """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
     asked = {leaf.shown for leaf in leaves_of(condition)}
     references = [reference for reference in references_in(query.text) if reference.shown not in asked]
     if not references:
-        return _Required(condition, filters)
+        return Required(condition, filters)
     shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
     wanted = next((node for node in (All(nodes), OneOf(nodes)) if retriever.matches(node).documents), None)
     articles = [name for name in query.identifiers if name.kind == "article" and name.code]
@@ -239,10 +258,10 @@ def _require_references(
         if retriever.corpus.ids(exact):
             filters = exact
     if wanted is None:
-        return _Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
+        return Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
     node = wanted if condition is None else All((condition, wanted))
     remark = f"{INFERRED} : cite {shown}."
-    return _Required(node, filters, (remark,))
+    return Required(node, filters, (remark,))
 
 
 def relevance(hits: Sequence[SearchHit]) -> list[int]:
@@ -269,7 +288,7 @@ def best_sentence(text: str, spans: Sequence[Span], query: ParsedQuery, conditio
 
     Phrases, beginnings of words and statutes count before words; a longer sentence is cut to `SENTENCE_CHARS`.
     """
-    leaves = [leaf for leaf in leaves_of(condition) if leaf.form]
+    held_spans = [list(leaf.spans(text)) for leaf in leaves_of(condition) if leaf.form]
     references = [(name.start, name.end) for name in query.identifiers]
     terms, keys = set(lexical_words(_without(query.text, references))), set(query.keys)
     best, most = (0, 0), (-1, -1, -1)
@@ -277,19 +296,23 @@ def best_sentence(text: str, spans: Sequence[Span], query: ParsedQuery, conditio
         piece = text[first:last]
         for sentence in split_sentences(piece):
             for start, end in cut_at_blanks(piece, *sentence, SENTENCE_CHARS):
-                held = sum(any(leaf.spans(text, first + start, first + end)) for leaf in leaves)
+                held = sum(bool(_within(of, first + start, first + end)) for of in held_spans)
                 held += len(_named(piece[start:end], keys))
                 shared = len(terms.intersection(lexical_words(piece[start:end])))
                 score = held, shared, min(end - start, LEAST_CHARS)  # "Le Conseil constitutionnel," tells nothing
                 if score > most:
                     best, most = (first + start, first + end), score
     start, end = best
-    matched = [span for leaf in leaves for span in leaf.spans(text, start, end)]
+    matched = [span for of in held_spans for span in _within(of, start, end)]
     matched += [(start + first, start + last) for first, last in _named(text[start:end], keys)]
     matched += [
         word.span() for word in _WORD.finditer(text, start, end) if terms.intersection(lexical_words(word.group()))
     ]
     return Excerpt(start, end, tuple(_joined(matched)))
+
+
+def _within(spans: Iterable[Span], start: int, end: int) -> list[Span]:
+    return [span for span in spans if start <= span[0] and span[1] <= end]
 
 
 def _named(text: str, keys: Set[str]) -> list[Span]:

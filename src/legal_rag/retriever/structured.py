@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
+from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import TreeNode, section_titles, walk
 from legal_rag.library.filters import Filters
@@ -22,6 +23,7 @@ OUTLINED = 8  # documents whose outlines the model is shown: those of the best c
 MAX_NAMED = 50  # chunks of documents that the question names, looked at
 RESULT_CHARS = 3000  # of a section; of a longer one its best chunk, else its beginning
 OPENING_CHARS = 300  # of a document without an official summary, shown with its outline
+UNSAID = ("section", "mechanism")  # attributes that a result's sections and text show
 SENTENCE_CHARS = 500  # on either side of an entity, of the sentence it is shown in
 # Scores of what each part finds first; below them an entity's follows its likeness, the others their rank.
 BEST: dict[Source, float] = {"tree": 0.95, "entity": 0.9, "chunk": 0.8}
@@ -38,6 +40,7 @@ class DocumentOutline(NamedTuple):
     title: str
     tree: TreeNode
     opening: str = ""  # its official summary, or how its text begins
+    content: str = ""  # its text, of which sections without a summary are summarised
 
 
 class ChosenNode(NamedTuple):
@@ -122,7 +125,7 @@ class StructuredProvider:
         """Report which parts are present; nothing is loaded, and no model is called."""
         library = self.corpus
         return Health(
-            entities=_has_entity_words(library),
+            entities=has_entity_words(library),
             outlines=count_outlines(library.path, library.path / STORE) > 0,
             chunks=bool(library.manifest["shards"]),
             model=self.reasoner is not None,
@@ -165,12 +168,11 @@ class StructuredProvider:
     def _by_entities(self, question: str, most: int, filters: Filters | None) -> list[_Candidate]:
         candidates = []
         for match in self.corpus.entities_like(question, most, filters):
-            content, entity = self.corpus.document(match.doc_id).content, match.entity
-            span = _sentence_around(content, entity["char_start"], entity["char_end"])
+            found = entity_result(self.corpus, match)
+            span = found.char_start, found.char_end
             if self._passes(match.doc_id, span, filters):
-                attributes = ", ".join(f"{name} : {value}" for name, value in entity["attributes"].items())
-                reason = f"{entity['extraction_class']}{f' ({attributes})' if attributes else ''}"
-                candidates.append(_Candidate(match.doc_id, span, "entity", BEST["entity"] * match.score, [reason]))
+                score = BEST["entity"] * match.score
+                candidates.append(_Candidate(match.doc_id, span, "entity", score, [found.reason]))
         return candidates
 
     def _by_outlines(
@@ -217,12 +219,32 @@ class StructuredProvider:
         )
 
 
+def entity_result(library: Library, match: FoundEntity) -> StructuredResult:
+    """Return the sentence that an entity stands in, with the entity's class and attributes as its reason."""
+    document, entity = library.document(match.doc_id), match.entity
+    start, end = _sentence_around(document.content, entity["char_start"], entity["char_end"])
+    said = {name: value for name, value in entity["attributes"].items() if name not in UNSAID}
+    attributes = ", ".join(f"{name} : {value}" for name, value in said.items())
+    return StructuredResult(
+        doc_id=match.doc_id,
+        char_start=start,
+        char_end=end,
+        text=document.content[start:end],
+        score=match.score,
+        source="entity",
+        title=document.title,
+        sections=section_titles(outline_of(library, match.doc_id), start),
+        reason=f"{entity['extraction_class']}{f' ({attributes})' if attributes else ''}",
+    )
+
+
 def _describe_outline(document: Document, tree: TreeNode) -> DocumentOutline:
     opening = document.summary or document.content[:OPENING_CHARS]
-    return DocumentOutline(document.id, document.title, tree, opening)
+    return DocumentOutline(document.id, document.title, tree, opening, document.content)
 
 
-def _has_entity_words(library: Library) -> bool:
+def has_entity_words(library: Library) -> bool:
+    """Whether a Library's entities can be found by words."""
     try:
         return library.entity_store is not None and library.entity_store.has_words
     except (sqlite3.DatabaseError, ValueError):  # damaged, or a later version's
