@@ -2,16 +2,18 @@
 
 Run: python benchmarks/freeze.py --data FOLDER [--check] [--only PART]... [--libraries FOLDER]
 
-FOLDER holds the decisions, the Code du travail and the questions on them. Two Libraries are built first, by the
-commands of the README, unless they lie in --libraries already (`decisions`, `travail`). Without --check the figures of
-all parts are written to `frozen.json` beside this file. With it they are compared with that file: figures of quality
-must be equal to the last digit, else the status is 1; times are shown as ratios, and decide nothing.
+FOLDER holds the decisions, the Code du travail and the questions on them. Four Libraries are built first, by the
+commands of the README, unless they lie in --libraries already: `decisions`, `travail`, and of 1,200 and 3,000 articles
+drawn from the code `travail-1200` and `travail-3000`. Without --check the figures of all parts are written to
+`frozen.json` beside this file. With it they are compared with that file: figures of quality must be equal to the last
+digit, else the status is 1; times are shown as ratios, and decide nothing.
 """
 
 import argparse
 import gzip
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -29,19 +31,24 @@ from deep_read_questions import QUESTIONS
 from false_answers import HALVES, Decisions, make_cases
 from synthetic_answers import make_answers
 
+from legal_rag.corpus import read_documents
 from legal_rag.library import Library
 
 FROZEN = Path(__file__).with_name("frozen.json")
 COMMAND = Path(sys.executable).with_name("legal-rag")
 TESTS = Path(__file__).parent.parent / "tests"
-LIBRARIES = {  # options before and after the command
-    "decisions": ([], "decisions.jsonl.gz"),
-    "travail": (["--config", str(Path(__file__).with_name("data") / "travail.toml")], "code-du-travail.jsonl.gz"),
+CODE = ["--config", str(Path(__file__).with_name("data") / "travail.toml")]
+LIBRARIES = {  # options before the command; source; how many of its documents are drawn, None: all are taken
+    "decisions": ([], "decisions.jsonl.gz", None),
+    "travail": (CODE, "code-du-travail.jsonl.gz", None),
+    "travail-1200": (CODE, "code-du-travail.jsonl.gz", 1200),
+    "travail-3000": (CODE, "code-du-travail.jsonl.gz", 3000),
 }
-COLLECTIONS = {
-    "questions-dev": ("decisions", "questions-dev.jsonl", None),
-    "travail-dev": ("travail", "travail-dev.queries.jsonl", "travail-dev.qrels.txt"),
-    "service-public-dev": ("travail", "service-public-dev.queries.jsonl", "service-public-dev.qrels.txt"),
+COLLECTIONS = {"questions-dev": ("decisions", "questions-dev.jsonl", None)} | {
+    f"{questions}{library.removeprefix('travail')}": (library, f"{questions}.queries.jsonl", f"{questions}.qrels.txt")
+    for library in LIBRARIES
+    if library != "decisions"
+    for questions in ("travail-dev", "service-public-dev")
 }
 CASES, ANSWERS, SEED = 12, 300, 0  # of each kind of false and honest answers; of several sentences
 SECONDS = "seconds"  # in the name of a figure that is a time
@@ -75,11 +82,17 @@ def main() -> int:
 
 
 def build_libraries(data: Path, folder: Path) -> dict[str, Library]:
-    """Open the two Libraries, built first where they are not there."""
-    for name, (settings, source) in LIBRARIES.items():
+    """Open the Libraries, built first where they are not there."""
+    for name, (settings, source, n_drawn) in LIBRARIES.items():
         if not (folder / name / "manifest.json").is_file():
             place = ["--index-folder", str(folder.absolute()), "--index-name", name, "--encoder", "bundled"]
-            subprocess.run([COMMAND, *settings, "index", "--source", source, *place], cwd=data, check=True)  # noqa: S603
+            if n_drawn is not None:
+                ids = [document.id for document in read_documents(data / source)]
+                drawn = folder.absolute() / f"{name}.ids.txt"
+                drawn.write_text("\n".join(random.Random(SEED).sample(ids, n_drawn)), encoding="utf-8")
+                place += ["--ids-file", str(drawn), "--limit", str(n_drawn)]
+            command = [COMMAND, *settings, "index", "--source", source, *place]
+            subprocess.run(command, cwd=data, check=True)  # noqa: S603
     return {name: Library.open(folder, name) for name in LIBRARIES}
 
 
@@ -136,7 +149,6 @@ def overhead_figures(data: Path, libraries: dict[str, Library]) -> Figures:
 def citation_figures(data: Path, libraries: dict[str, Library]) -> Figures:
     """What is vouched for though it is false, what is not confirmed though it is true."""
     from legal_rag.citations import CitationEnricher
-    from legal_rag.corpus import read_documents
 
     decisions = list(read_documents(data / "decisions.jsonl.gz"))
     texts = {one.id: one.content for one in decisions}
@@ -154,14 +166,16 @@ def citation_figures(data: Path, libraries: dict[str, Library]) -> Figures:
 
 
 def retrieval_figures(data: Path, libraries: dict[str, Library]) -> Figures:
-    """Three collections, every mode."""
+    """Seven collections, every mode."""
+    from retrieval import judged_in
+
     from legal_rag.evaluation import batch_query, evaluate_run, read_qrels, read_queries
     from legal_rag.retriever import MODES, build_retriever
 
     retrievers = {name: build_retriever(library) for name, library in libraries.items()}
     for name, (library, queries_file, qrels_file) in COLLECTIONS.items():
         queries, qrels = read_queries(data / queries_file)
-        qrels = read_qrels(data / qrels_file) if qrels_file else qrels
+        queries, qrels = judged_in(libraries[library], queries, read_qrels(data / qrels_file) if qrels_file else qrels)
         for mode in MODES:
             run = batch_query(retrievers[library], queries, 100, mode=mode)
             for one in evaluate_run(qrels, run).figures:

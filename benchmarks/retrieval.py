@@ -2,9 +2,10 @@
 
 Run: python benchmarks/retrieval.py --index-name NAME --queries FILE [--qrels FILE] [--lucene PYTHON] [--runs FOLDER]
 
-The Library must be built. bm25s has its defaults and Snowball's French stemmer, over the same documents, whole, title
-first. Lucene is Anserini's, over the same chunks: see `lucene.py` for the environment of PYTHON. Figures are by
-document, from ir_measures. With `--runs`, each run is written there, in the form that trec_eval reads.
+The Library must be built; judgements on documents that it lacks are left out. bm25s has its defaults and Snowball's
+French stemmer, over the same documents, whole, title first. Lucene is Anserini's, over the same chunks: see `lucene.py`
+for the environment of PYTHON. Figures are by document, from ir_measures. With `--runs`, each run is written there, in
+the form that trec_eval reads.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def main() -> None:
 
     library = Library.open(arguments.index_folder, arguments.index_name)
     queries, qrels = read_queries(arguments.queries)
-    qrels = read_qrels(arguments.qrels) if arguments.qrels else qrels
+    queries, qrels = judged_in(library, queries, read_qrels(arguments.qrels) if arguments.qrels else qrels)
     retriever = build_retriever(library)
     ways: dict[str, Callable[[list[Query]], Run]] = {"bm25s, whole documents": _bm25s(library)}
     if arguments.lucene:
@@ -60,6 +61,14 @@ def main() -> None:
     for name in ("colbert", "bm25"):
         for one in compare_runs(measured["hybrid"], measured[name]):
             print(f"hybrid - {name:8} {one.measure:8} {one.difference:+.4f} p = {one.p_value:.4f}")
+
+
+def judged_in(library: Library, queries: list[Query], qrels: Qrels) -> tuple[list[Query], Qrels]:
+    """Restrict judgements to a Library's documents, and queries to those with any: what it lacks cannot be found."""
+    ids = set(library)  # type: ignore[call-overload]
+    held = {qid: {doc_id: n for doc_id, n in judged.items() if doc_id in ids} for qid, judged in qrels.items()}
+    held = {qid: judged for qid, judged in held.items() if judged}
+    return [query for query in queries if query.qid in held], held
 
 
 def _print_row(

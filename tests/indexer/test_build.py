@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from legal_rag.corpus import SourceOptions, read_documents
-from legal_rag.encoder import EncoderConfig
+from legal_rag.encoder import EncoderConfig, build_encoder
 from legal_rag.indexer import IndexConfig, build_index, open_index, preprocess
 from legal_rag.library import Library, PlaidShards
 from legal_rag.library.bm25 import LEXICAL_FOLDER
@@ -58,6 +58,22 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert set(report.overlapping()) == {"read", "chunk", "encode", "train", "write_plaid"}
     assert list(report.stages()) == ["open", "shards", "parts", "other"]
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
+
+
+def test_builds_are_equal_byte_for_byte_whatever_the_number_of_threads(
+    config, tiny_model_folder, monkeypatch, tmp_path
+):
+    config, built = change(config, limit=None, shard_chunks=150), []
+    for n_threads in (1, 3):
+        monkeypatch.setenv("OMP_NUM_THREADS", str(n_threads))
+        folder = change(config, index_folder=str(tmp_path / str(n_threads)))
+        build_index(folder, build_encoder(str(tiny_model_folder)))
+        built.append(open_index(folder))
+    first, second = built
+    assert len(first.shard_folders) > 1
+    assert files_of(first) == files_of(second)
+    ranked = [library.lexical_index().search("le juge et la décision", 100) for library in built]
+    assert ranked[0] == ranked[1]
 
 
 def test_an_index_finds_a_passage_by_its_own_words_and_no_chunk_is_longer_than_the_encoder_reads(
