@@ -164,7 +164,8 @@ def test_the_tools_are_what_an_agent_needs(library, retriever):
         "graph_neighbours": ["name", "type"],
     }
     search, document, *_ = build_tools(library, retriever)
-    assert re.search(r"^Décision 2001-25 : .*\n\[P\d+\] Le second texte", search("vote des électeurs"), re.MULTILINE)
+    found = search("vote des électeurs", k=50)
+    assert re.search(r"^Décision 2001-25 : .*\n\[P\d+\] Le second texte", found, re.MULTILINE)
     shown = f"<extrait>\nDécision : 2001\nTitre : Titre 2001\n[P1] {ROWS['2001']}\n</extrait>"
     search, document, *_ = build_tools(library, retriever)
     assert document("2001-0") == document("2001") == shown

@@ -149,7 +149,7 @@ def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
             ["party", "court"],
         ),
         (
-            "Attendu que, pour rejeter la demande, l'arrêt retient que le bail était échu et que le congé était valable ; "
+            "Attendu que, pour rejeter la demande, l'arrêt retient que le bail était échu et le congé valable ; "
             "|Qu'en statuant ainsi, alors que le bail courait encore, la cour d'appel a violé l'article 9 du code ;",
             ["lower_court!", "court"],
         ),

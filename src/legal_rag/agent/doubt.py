@@ -22,7 +22,7 @@ OFF_TOPIC = read_words("legal_rag.agent", "abstention.toml")["off_topic"]
 # Deviations above the background, chosen by benchmarks/abstention.py over several Libraries; the share of a question's
 # words that the passages hold, plain or weighed by rarity, did not tell more.
 THRESHOLD = 1.15  # of nearness: below, and below `CLOSE`, nothing is quoted
-CLOSE, SURE = 1.6, 2.25  # of surety: see `Background.grade`
+CLOSE, SURE = 1.6, 2.3  # of surety: see `Background.grade`
 SCORE_WEIGHT, MOST_SCORE = 0.3, 4.0  # a name in a question makes its score as high as one likes
 
 

@@ -21,7 +21,9 @@ ENOUGH = 0.6  # share of what a sentence says, by weight, that its quotation mus
 NEAREST, BY = 0.45, 0.1  # enough where no other place of the document holds as much, by this much more
 IN_NEIGHBOUR = 0.5  # what a word counts that only a sentence next to the quotation has
 UNKNOWN = 0.75  # weight of a word that the document does not have: perhaps a synonym of one
-TOUCHED = 0.15  # of a paraphrase, that its passage must have: 94 of 100 honest ones have it, 8 of 100 beside other decisions
+TOUCHED = (
+    0.15  # of a paraphrase, that its passage must have: 94 of 100 honest ones have it, 8 of 100 beside other decisions
+)
 FACT = 2.0  # weight of a date, a sum, a number… that the quotation states too; others are checked as such
 FEWEST_LEADING = 3  # words that lead into a quotation and say something: fewer name a subject, "Sur le bail, « … »"
 ROOT = 6  # letters by which words are compared there
