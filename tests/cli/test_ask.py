@@ -82,7 +82,7 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     described = {
         *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation")
     }
-    assert [set(one) for one in value["documents"]] == [described] * 3
+    assert [set(one) for one in value["documents"]] == [described] * 5
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     cited = {*("doc_id", "char_start", "char_end", "quote", "status", "speaker", "censured", "section", "warnings")}

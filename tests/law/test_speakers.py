@@ -149,8 +149,14 @@ def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
             ["party", "court"],
         ),
         (
-            "Attendu que, pour rejeter la demande, l'arrêt retient que le bail était échu et que le congé était valable ; "
+            "Attendu que, pour rejeter la demande, l'arrêt retient que le bail était échu et le congé valable ; "
             "|Qu'en statuant ainsi, alors que le bail courait encore, la cour d'appel a violé l'article 9 du code ;",
+            ["lower_court!", "court"],
+        ),
+        (
+            "Attendu que, pour annuler le contrôle, l'arrêt retient que son report n'a pas donné lieu "
+            "à un avis régulier ; qu'il résulte d'un message que la société en avait été prévenue ; "
+            "|Qu'en statuant ainsi, alors que l'avis avait été délivré, la cour d'appel a violé l'article 9 du code ;",
             ["lower_court!", "court"],
         ),
         (
