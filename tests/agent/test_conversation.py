@@ -146,7 +146,7 @@ def test_where_the_context_is_too_small_passages_are_cut_and_the_reader_is_told(
     refusal = {"error": {"message": "This model's maximum context length is 3000 tokens.", "type": "x", "code": 400}}
 
     def script(prompt, attempt):
-        is_long = len(prompt.rpartition("<extrait>")[2]) > 900
+        is_long = len(prompt.rpartition("<extrait>")[2]) > 1300
         return Reply(status=400, raw_body=json.dumps(refusal)) if is_long else answer(quotation(prompt))
 
     prediction, server = ask(script)

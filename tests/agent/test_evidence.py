@@ -40,8 +40,11 @@ def rebuilt(prediction, library):
         document = library.document(one.doc_id)
         quote = document.content[one.char_start : one.char_end]
         marker = format_marker(one.doc_id, one.char_start, one.char_end)
-        (around,) = [p for p in read_paragraphs(document.content) if p.start <= one.char_start < p.end]
-        said = ", ".join(filter(None, [f"{number}. {legal_citation(document).with_name}", around.in_french]))
+        inside = [p for p in read_paragraphs(document.content) if p.start < one.char_end and one.char_start < p.end]
+        around = max(inside, key=lambda p: p.end - p.start)._replace(start=inside[0].start, end=inside[-1].end)
+        ended = f" ({document.solution[0].lower()}{document.solution[1:]})"
+        named = f"{number}. {legal_citation(document).with_name}{ended}"
+        said = ", ".join(filter(None, [named, around.in_french]))
         passage = WeighedPassage(one.char_start, one.char_end, around, 0.0)
         begun, ended = is_cut(document.content, passage)
         before, after = "[…] " * begun, " […]" * ended
@@ -53,7 +56,7 @@ def test_an_answer_is_citations_and_verbatim_passages_and_nothing_else(agent, ti
     prediction = agent(QUESTION)
     assert (prediction.mode, prediction.status, prediction.notice) == ("evidence", "answered", None)
     assert prediction.question == QUESTION
-    assert [citation.status for citation in prediction.citations] == ["verified"] * 4
+    assert [citation.status for citation in prediction.citations] == ["verified"] * 3
     assert prediction.answer == rebuilt(prediction, tiny_library)
 
 
@@ -73,7 +76,7 @@ def test_a_run_writes_down_its_search_and_its_answer(agent):
     search, cite, answer = prediction.events
     assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 5})
     assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
-    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": 4, "removed": 0})
+    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": 3, "removed": 0})
     assert (answer.type, answer.tool, answer.input) == ("answer", "evidence", {"question": QUESTION})
     cited = list(dict.fromkeys(citation.doc_id for citation in prediction.citations))
     assert cite.output_ids == answer.output_ids == cited

@@ -77,20 +77,21 @@ def test_passages_are_whole_sentences_within_a_length():
 def test_others_are_quoted_only_if_they_are_worth_nearly_as_much_and_do_not_overlap():
     near = "Le preneur doit réparer la chaudière de la maison louée, a dit la cour d'appel de Lyon."
     other = "Le bailleur reste tenu de réparer la chaudière, sauf faute du preneur, retient la cour."
-    texts = [f"MOTIFS\n\n{near}\n\n{other}\n\nPAR CES MOTIFS\n\nConfirme.", f"MOTIFS\n\n{near}", "Un bail."]
+    both = f"{near}\n\nSur la chaudière, encore :\n\n{other}"
+    texts = [f"MOTIFS\n\n{both}\n\nPAR CES MOTIFS\n\nConfirme.", f"MOTIFS\n\n{near}", "Un bail."]
     read = [token_vectors(texts[0], near), token_vectors(texts[1], near), token_vectors(texts[2])]
     scores = [1.0, -1.0, -2.0]
     chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), scores, 3, 1500)
     assert [(n, texts[n][one.start : one.end]) for n, one in chosen] == [(0, near)]
-    read[0] = token_vectors(texts[0], f"{near}\n\n{other}")
+    read[0] = token_vectors(texts[0], both)
     chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), scores, 3, 1500)
     assert {texts[n][one.start : one.end] for n, one in chosen} == {near, other}
     assert len(choose_passages(weigh_documents(QUESTION, [(texts[0], read[0])]), [0.0], 3, 100)) == 1
     assert choose_passages(weigh_documents(QUESTION, []), [], 3, 1500) == []
 
 
-def passage(weight, start=0, *, censured=False):
-    return WeighedPassage(start, start + 80, Paragraph(start, start + 80, "reasons", "court", censured), weight)
+def passage(weight, start=0, speaker="court", chars=80):
+    return WeighedPassage(start, start + chars, Paragraph(start, start + chars, "reasons", speaker, False), weight)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +100,22 @@ def passage(weight, start=0, *, censured=False):
 def test_a_lower_document_comes_first_where_its_passage_outweighs_its_score(scores, first):
     chosen = choose_passages([[passage(1.0)], [passage(2.0)]], scores, 1, 600)
     assert [n for n, _ in chosen] == [first]
+
+
+@pytest.mark.parametrize(
+    ("other", "span"),
+    [
+        (passage(1.0, 82), (0, 162)),
+        (passage(1.0, 82, "text"), (0, 162)),
+        (passage(1.0, 82, "party"), (0, 80)),
+        (passage(-2.0, 82), (0, 80)),  # worth too little
+        (passage(1.0, 120), (0, 80)),  # a heading stands between
+        (passage(1.0, 82, chars=PASSAGE_CHARS), (0, 80)),
+    ],
+)
+def test_the_first_passage_is_quoted_with_the_courts_paragraph_next_to_it(other, span):
+    ((_, first), *_) = choose_passages([[passage(2.0), other]], [0.0], 1, 1500)
+    assert (first.start, first.end) == (first.paragraph.start, first.paragraph.end) == span
 
 
 def test_what_answers_nothing_is_chosen_only_where_there_is_nothing_else():
@@ -154,10 +171,10 @@ def test_a_long_sentence_is_whole_and_a_longer_one_is_quoted_from_what_it_holds(
 
 
 def test_a_sentence_broken_over_lines_is_one_passage():
-    offer = "MOTIFS\n\nL'assureur est tenu de présenter dans un délai\n\nmaximal de huit mois une offre à la victime."
-    text = f"{offer}\n\nSignée."
+    sentence = "L'assureur est tenu de présenter dans un délai\n\nmaximal de huit mois une offre à la victime."
+    text = f"MOTIFS\n\n{sentence}\n\nSignée."
     best = best_passage(QUESTION, text, token_vectors(text))
-    assert text[best.start : best.end].endswith("un délai\n\nmaximal de huit mois une offre à la victime.")
+    assert text[best.start : best.end] == sentence
 
 
 @pytest.mark.parametrize(

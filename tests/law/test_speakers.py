@@ -154,6 +154,12 @@ def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
             ["lower_court!", "court"],
         ),
         (
+            "Attendu que, pour annuler le contrôle, l'arrêt retient que son report n'a pas donné lieu "
+            "à un avis régulier ; qu'il résulte d'un message que la société en avait été prévenue ; "
+            "|Qu'en statuant ainsi, alors que l'avis avait été délivré, la cour d'appel a violé l'article 9 du code ;",
+            ["lower_court!", "court"],
+        ),
+        (
             "Attendu que, pour imputer la faute à M. Charme, le tribunal a retenu qu'il roulait sans lumière ; "
             "|Mais attendu que la Cour ne saurait retenir une faute dont la preuve n'est pas rapportée aux débats ;",
             ["lower_court", "court"],

@@ -17,7 +17,13 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
+from legal_rag.extraction.entities import outcome_of
+from legal_rag.graph.graph import KnowledgeGraph
+from legal_rag.graph.names import DOCUMENT
+from legal_rag.graph.page import name_of
+from legal_rag.graph.rulings import OVERRULES
 from legal_rag.law.citation import legal_citation
+from legal_rag.law.courts import level_of
 from legal_rag.library.filters import Filters
 from legal_rag.library.query_language import EVERYTHING
 from legal_rag.llm import Usage
@@ -209,10 +215,28 @@ class EvidenceAgent(Agent):
         for rank, (of, passage) in enumerate(chosen, start=1):
             hit, quote = hits[of], contents[of][passage.start : passage.end]
             lines += [SEE_ALSO] if rank == 2 else []
-            lines.append(_format_quotation(rank, documents[of], passage))
+            lines.append(_format_quotation(rank, documents[of], passage, self._fate(documents[of])))
             citations.append(Citation(hit.doc_id, passage.start, passage.end, quote, "verified"))
             quoted.append(self._hit_around(hit, passage.start))
         return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
+
+    def _fate(self, document: Document) -> str:
+        """Return in French how a decision ended and which later ones quashed it: "rejet"; '' where nothing is known."""
+        level = level_of(document.juridiction, document.formation, document.title)
+        is_decision = bool(document.solution or level)
+        ended = outcome_of(document.solution, level, document.content, None).words if is_decision else ""
+        fate = [ended if ended[:2].isupper() else ended[:1].lower() + ended[1:]] if ended else []
+        if graph := self._graph:
+            later = (edge for edge in graph.rulings(DOCUMENT + document.id) if edge.type == OVERRULES)
+            fate += [f"{edge.treatment} {name_of(graph, edge.source)}" for edge in later]
+        return " ; ".join(fate)
+
+    @cached_property
+    def _graph(self) -> KnowledgeGraph | None:
+        try:
+            return KnowledgeGraph(self._retriever.corpus)
+        except FileNotFoundError:
+            return None
 
     def _hit_around(self, hit: SearchHit, start: int) -> SearchHit:
         """Move a hit to the chunk of its document in which a passage begins."""
@@ -243,15 +267,15 @@ def _with_named(
     return [*first, *rest][:most] if first else chosen
 
 
-def _format_quotation(rank: int, document: Document, passage: WeighedPassage) -> str:
-    """Format a passage under its document's citation and speaker; "[…]" marks a paragraph that is cut."""
+def _format_quotation(rank: int, document: Document, passage: WeighedPassage, fate: str) -> str:
+    """Format a passage under its document's citation, fate and speaker; "[…]" marks a paragraph that is cut."""
     start, end, paragraph, _ = passage
     content = document.content
     speaker = f", {paragraph.in_french}" if paragraph.in_french else ""
     before, after = (CUT * cut for cut in is_cut(content, passage))
     marker = format_marker(document.id, start, end)
     quote = " ".join(filter(None, [before, f"« {content[start:end]} »", marker, after]))
-    return f"{rank}. {legal_citation(document).with_name}{speaker}\n{quote}"
+    return f"{rank}. {legal_citation(document).with_name}{f' ({fate})' if fate else ''}{speaker}\n{quote}"
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:

@@ -34,6 +34,7 @@ MAX_WINDOWS = 4  # of one passage: in an imported index, one may be a whole deci
 THREADS = 2  # an encoder reads one text at a time, on one core
 ANSWER_CHARS = 400  # of the court's answer to reasoning that it quashes
 RUN_CHARS, PASSAGE_CHARS = 600, 900  # of a run of sentences; of a sentence or a paragraph that is not cut
+BETWEEN_CHARS = 5  # blank lines, at most, between neighbours
 LEAST_CHARS = 60  # of a passage: shorter ones are headings
 # A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
 MARGIN = 2.0
@@ -44,6 +45,7 @@ _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 # Weights of a passage's features, in standard deviations of its nearness to the question: a logistic regression of
 # whether a passage overlaps the expected answer, fitted by benchmarks/passages.py.
 NEARNESS = 1.0
+OF_SCORE = 0.7  # of a document's score, in standard deviations; chosen by benchmarks/answers.py
 OF_SPEAKER: dict[Speaker | None, float] = {"court": 1.0, "party": -0.65, "lower_court": -0.3, "text": 0.2, None: -0.3}
 OF_PART: dict[PartKind | None, float] = {
     "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15, None: 0.0,
@@ -96,8 +98,9 @@ def choose_passages(
 ) -> list[tuple[int, WeighedPassage]]:
     """Choose the passages to quote: the one with the highest weight, then those within `margin` of it.
 
-    A passage's weight is lowered by the gap between its document's score and the best one. What answers nothing is not
-    chosen, unless there is nothing else.
+    A passage's weight is lowered by the gap between its document's score and the best one. The first is quoted with the
+    neighbouring paragraph of the court's that is worth most, such as the rule that it applies. What answers nothing is
+    not chosen, unless there is nothing else.
 
     Args:
         weighed: The passages of each document, best first.
@@ -109,16 +112,41 @@ def choose_passages(
         Passages with the numbers of their documents, from 0; those of one document do not overlap.
     """
     best = max(scores, default=0.0)
-    ranked = [(passage.weight - best + scores[n], n, passage) for n, group in enumerate(weighed) for passage in group]
+    ranked = [
+        (passage.weight - OF_SCORE * (best - scores[n]), n, passage)
+        for n, group in enumerate(weighed)
+        for passage in group
+    ]
     ranked.sort(key=lambda other: (-other[0], other[1], other[2].start))
     chosen: list[tuple[int, WeighedPassage]] = []
     for worth, n, passage in ranked:
         is_worth = worth >= ranked[0][0] - margin and worth > LAST / 2
         has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + passage.end - passage.start <= chars
         is_apart = all(n != m or passage.end <= c.start or c.end <= passage.start for m, c in chosen)
-        if not chosen or (is_worth and has_room and is_apart):
+        if not chosen:
+            joined = _with_neighbour(passage, weighed[n])
+            chosen.append((n, joined if joined.end - joined.start <= chars else passage))
+        elif is_worth and has_room and is_apart:
             chosen.append((n, passage))
     return chosen
+
+
+def _with_neighbour(passage: WeighedPassage, others: Iterable[WeighedPassage]) -> WeighedPassage:
+    """Join a passage with the one next to it that is worth most and nearly as much: a rule with its application."""
+    near = [other for other in others if other.weight >= passage.weight - MARGIN and _are_neighbours(passage, other)]
+    if not near:
+        return passage
+    first, last = sorted((passage, max(near, key=lambda other: other.weight)))
+    longest = max(first, last, key=lambda one: one.end - one.start).paragraph
+    around = longest._replace(start=first.paragraph.start, end=last.paragraph.end)
+    return WeighedPassage(first.start, last.end, around, passage.weight)
+
+
+def _are_neighbours(passage: WeighedPassage, other: WeighedPassage) -> bool:
+    first, last = sorted((passage, other))
+    is_next = 0 <= last.start - first.end <= BETWEEN_CHARS and last.end - first.start <= PASSAGE_CHARS
+    is_one_part = passage.paragraph.part == other.paragraph.part
+    return is_next and is_one_part and all(one.paragraph.speaker in ("court", "text") for one in (passage, other))
 
 
 def deviations(hits: Sequence[SearchHit], retriever: Retriever) -> list[float]:
@@ -146,7 +174,7 @@ def _unbroken(content: str, paragraphs: Iterable[Paragraph]) -> Iterator[Paragra
     """Join the lines of one speaker over which a sentence is broken."""
     last: Paragraph | None = None
     for paragraph in paragraphs:
-        if last and last.speaker == paragraph.speaker and _is_broken(content, last.end, paragraph.start):
+        if last and last[2:] == paragraph[2:] and _is_broken(content, last.end, paragraph.start):
             last = last._replace(end=paragraph.end)
             continue
         if last:
@@ -186,15 +214,12 @@ def sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _cut_long(content: str, start: int, end: int) -> Iterator[Span]:
-    """Yield a sentence, or its pieces, and what follows from each place where it says what is held."""
-    spans = []
-    first = start
-    while first < end:
+    """Yield a sentence; if it is too long, what follows from where it says what is held, or else its pieces."""
+    held = [start, *(match.start() for match in _HOLDS_THAT.finditer(content, start + 1, end))]
+    spans = [(first, end) for first in held if end - first <= PASSAGE_CHARS]
+    while not spans or spans[-1][1] < end:
+        first = spans[-1][1] if spans else start
         spans.append((first, _end_within(content, first, end)))
-        first = spans[-1][1]
-    if len(spans) > 1:
-        held = (match.start() for match in _HOLDS_THAT.finditer(content, start + 1, end))
-        spans += [(first, _end_within(content, first, end)) for first in held]
     yield from without_blanks(content, spans)
 
 
@@ -210,10 +235,13 @@ def _mean_maxsim(question: TokenVectors, read: TokenVectors, spans: Sequence[Spa
     """Return for each span the mean over the question's tokens of the best cosine in it; NaN without tokens."""
     asked = question.vectors[question.offsets[:, 0] < question.offsets[:, 1]]
     in_text = read.offsets[:, 0] < read.offsets[:, 1]
-    offsets, cosines = read.offsets[in_text], asked @ read.vectors[in_text].T
-    first = np.searchsorted(offsets[:, 0], [start for start, _ in spans])
-    last = np.searchsorted(offsets[:, 0], [end for _, end in spans])
-    return np.array([cosines[:, a:b].max(axis=1).mean() if a < b else np.nan for a, b in zip(first, last, strict=True)])
+    offsets, cosines = read.offsets[in_text], read.vectors[in_text] @ asked.T
+    bounds = np.searchsorted(offsets[:, 0], np.array(spans, dtype=np.int64).reshape(-1, 2))
+    if not len(bounds):
+        return np.empty(0)
+    none = np.full((1, len(asked)), -np.inf, dtype=cosines.dtype)  # a span may end with the last token
+    best = np.maximum.reduceat(np.concatenate([cosines, none]), bounds.ravel(), axis=0)[::2]
+    return np.where(bounds[:, 0] < bounds[:, 1], best.mean(axis=1), np.nan)
 
 
 def _standardised(values: np.ndarray) -> np.ndarray:

@@ -321,7 +321,10 @@ _HOLDS = re.compile(
 _TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
     rf"\W*{_NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
 )
-_BUT_WHEREAS = re.compile(r"\W*mais\s(?:attendu|considérant)\b", re.IGNORECASE)
+_ENDS_REPORT = re.compile(
+    rf"\W*{_NUMBER}(?:mais\s(?:attendu|considérant)|(?:qu['’])?en\s(?:statuant|se\sdéterminant|décidant|jugeant))\b",
+    re.IGNORECASE,
+)
 _ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
 _WHEREAS = re.compile(
     r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
@@ -520,8 +523,8 @@ def _speakers_of_clauses(
             if part == "reasons" and voice == "party" and ended and not _CONDITIONAL.search(clause[:_NEAR]):
                 voice = expected
             ended = clause.rstrip().endswith(".")
-            reports = reports and not (_QUASHES.search(clause) or _BUT_WHEREAS.match(clause))
-            voice = "lower_court" if reports else _voice(clause, voice, part, reported)
+            reports = reports and not _ENDS_REPORT.match(clause)
+            voice = "lower_court" if reports and not _QUASHES.search(clause) else _voice(clause, voice, part, reported)
             reported = voice if voice in ("party", "lower_court") else reported
             spoken.append((voice, len(clause)))
     return spoken

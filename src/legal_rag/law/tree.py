@@ -53,7 +53,7 @@ _NAME_CHARS = 180  # of a file's name, without its suffix
 
 
 class Paragraph(NamedTuple):
-    """A line that is not blank, or a reason of a decision that lost its line breaks."""
+    """What one speaker says in a line that is not blank, or in a reason of a decision that lost its line breaks."""
 
     start: int  # characters, white space at the ends left out
     end: int
