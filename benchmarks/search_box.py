@@ -5,11 +5,13 @@ Run: python benchmarks/search_box.py DECISIONS TRAVAIL [--searches FILE] [--mode
 DECISIONS and TRAVAIL are the folders of two Libraries: the decisions, and the Code du travail. FILE lists the searches
 (benchmarks/data/search_box.toml says how); what is right is computed from the documents' columns and texts, never from
 what the engine finds. A search is right where documents are found, those expected come first, and all of the five
-shown are right. The table counts them by kind; each that is wrong is printed with what it gave. Status 1 where more
-than a tenth is wrong.
+shown are right. FILE may also be JSON lines, as client_questions/searches.jsonl is: `first`, ids of which one must come
+first; `all_hits` and `none`, what the columns and the text of each hit must match, and may not. The table counts them
+by kind; each that is wrong is printed with what it gave. Status 1 where more than a tenth is wrong.
 """
 
 import argparse
+import json
 import re
 import sys
 import time
@@ -38,7 +40,7 @@ def main() -> int:
     arguments = parser.parse_args()
     retrievers = {name: Retriever(Library(getattr(arguments, name))) for name in ("decisions", "travail")}
     documents = {name: {one.id: one for one in made.corpus.documents()} for name, made in retrievers.items()}
-    searches = tomllib.loads(arguments.searches.read_text("utf-8"))["searches"]
+    searches = read_searches(arguments.searches)
     tried, right, seconds = Counter[str](), Counter[str](), []
     for search in searches:
         started = time.perf_counter()
@@ -57,6 +59,17 @@ def main() -> int:
     return int(right.total() < 0.9 * tried.total())
 
 
+def read_searches(path: Path) -> list[dict[str, Any]]:
+    """Read searches in either form; the names of the other form are those of this one, but for `none`."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".jsonl":
+        return tomllib.loads(text)["searches"]
+    rows = map(json.loads, text.splitlines())
+    return [
+        {**row, "typed": row["search"], "library": "decisions", "none": None, "no_hit": row["none"]} for row in rows
+    ]
+
+
 def _problems(search: dict[str, Any], results: SearchResults, documents: dict[str, Document]) -> Iterator[str]:
     shown = list(dict.fromkeys(hit.doc_id for hit in results.hits))
     if "says" in search and search["says"] not in " ".join(results.remarks):
@@ -68,6 +81,8 @@ def _problems(search: dict[str, Any], results: SearchResults, documents: dict[st
     if not shown:
         yield "shows nothing"
         return
+    if search.get("first") and shown[0] not in search["first"]:
+        yield f"{shown[0]} comes first"
     wanted = [number for number in (search.get("number"), *search.get("then", ())) if number]
     bearing = [[doc_id for doc_id, one in documents.items() if _bears(number, one)] for number in wanted]
     if not all(bearing):
@@ -94,11 +109,14 @@ def _bears(number: str, document: Document) -> bool:
 
 def _is_right(search: dict[str, Any], document: Document) -> bool:
     text = document.content.translate(PLAIN_CHARS).lower()
+    columns = "\n".join(str(value or "") for value in document.row().values())
     names = set(words_of(f"{document.juridiction} {document.formation} {document.title}"))
     return (
         all(re.search(pattern, text) for pattern in search.get("holds", ()))
         and not any(re.search(pattern, text) for pattern in search.get("lacks", ()))
         and set(search.get("court", "").split()) <= names
+        and re.search(search.get("all_hits") or "", columns, re.IGNORECASE)
+        and not (search.get("no_hit") and re.search(search["no_hit"], columns, re.IGNORECASE))
         and str(search.get("from", "")) <= document.decision_date <= str(search.get("to", "9999"))
     )
 

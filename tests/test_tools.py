@@ -164,8 +164,9 @@ def test_the_tools_are_what_an_agent_needs(library, retriever):
         "graph_neighbours": ["name", "type"],
     }
     search, document, *_ = build_tools(library, retriever)
-    found = search("vote des électeurs", k=50)
-    assert re.search(r"^Décision 2001-25 : .*\n\[P\d+\] Le second texte", found, re.MULTILINE)
+    found = search("vote des électeurs")
+    assert re.search(r"^Décision LONG : Titre LONG\n\[P\d+\] Chaque phrase", found, re.MULTILINE)
+    assert "\nDécision 2001-25 : Titre 2001-25\n" in found  # too short to be quoted before what is longer
     shown = f"<extrait>\nDécision : 2001\nTitre : Titre 2001\n[P1] {ROWS['2001']}\n</extrait>"
     search, document, *_ = build_tools(library, retriever)
     assert document("2001-0") == document("2001") == shown
