@@ -301,7 +301,7 @@ def test_a_model_that_quotes_when_asked_to_is_taken_at_its_quotation(ask):
     [
         "Le candidat a remis son compte de campagne à la préfecture le 3 mars 1961",
         "Le compte de campagne est déposé dans les 47 jours",
-        "Le locataire répond des dégradations du logement",
+        "La tonte des moutons commence au printemps",
     ],
 )
 def test_an_answer_of_which_every_sentence_is_contradicted_or_beside_the_point_is_replaced(ask, wrong):

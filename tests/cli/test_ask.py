@@ -74,7 +74,7 @@ def test_a_model_that_is_named_needs_the_extra_of_agents(place, refused, monkeyp
 def test_ask_answers_with_checked_citations(place, tiny_library, said):
     value = json.loads(said("ask", QUESTION, "--json", *place))
     assert set(value) == {
-        *("question", "mode", "status", "notice", "answer", "documents", "citations", "citation_counts"),
+        *("question", "mode", "status", "grade", "notice", "answer", "documents", "citations", "citation_counts"),
         *("ungrounded_claims", "grounding_rate", "events", "usage", "seconds", "answer_id", "extraction", "graph"),
     }
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")

@@ -46,7 +46,7 @@ WAY_ON = (
 )
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTIONS: dict[Grade, str] = {
-    "answers": "Passages qui répondent à la question, cités mot pour mot :",
+    "answers": "Passages qui semblent répondre à la question, cités mot pour mot :",
     "close": "Passages proches de la question, cités mot pour mot ; ils n'y répondent peut-être pas :",
     "unsure": "Sans réponse sûre. Passages les plus proches, cités mot pour mot :",
 }

@@ -38,6 +38,7 @@ BETWEEN_CHARS = 5  # blank lines, at most, between neighbours
 LEAST_CHARS = 60  # of a passage: shorter ones are headings
 # A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
 MARGIN = 2.0
+ELSEWHERE = 1.0  # how much nearer the first one a passage of another document must be
 _ENDS = ".;:!?»)…"  # of a sentence or an item of a list
 _HOLDS_THAT = re.compile(rf"\b{cues('holds_that')}\b", re.IGNORECASE)
 _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
@@ -45,7 +46,6 @@ _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 # Weights of a passage's features, in standard deviations of its nearness to the question: a logistic regression of
 # whether a passage overlaps the expected answer, fitted by benchmarks/passages.py.
 NEARNESS = 1.0
-OF_SCORE = 0.7  # of a document's score, in standard deviations; chosen by benchmarks/answers.py
 OF_SPEAKER: dict[Speaker | None, float] = {"court": 1.0, "party": -0.65, "lower_court": -0.3, "text": 0.2, None: -0.3}
 OF_PART: dict[PartKind | None, float] = {
     "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15, None: 0.0,
@@ -112,15 +112,11 @@ def choose_passages(
         Passages with the numbers of their documents, from 0; those of one document do not overlap.
     """
     best = max(scores, default=0.0)
-    ranked = [
-        (passage.weight - OF_SCORE * (best - scores[n]), n, passage)
-        for n, group in enumerate(weighed)
-        for passage in group
-    ]
+    ranked = [(passage.weight - best + scores[n], n, passage) for n, group in enumerate(weighed) for passage in group]
     ranked.sort(key=lambda other: (-other[0], other[1], other[2].start))
     chosen: list[tuple[int, WeighedPassage]] = []
     for worth, n, passage in ranked:
-        is_worth = worth >= ranked[0][0] - margin and worth > LAST / 2
+        is_worth = worth >= ranked[0][0] - margin + ELSEWHERE * (n != ranked[0][1]) and worth > LAST / 2
         has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + passage.end - passage.start <= chars
         is_apart = all(n != m or passage.end <= c.start or c.end <= passage.start for m, c in chosen)
         if not chosen:
