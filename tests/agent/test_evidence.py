@@ -76,7 +76,8 @@ def test_a_run_writes_down_its_search_and_its_answer(agent):
     search, cite, answer = prediction.events
     assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 5})
     assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
-    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": len(prediction.citations), "removed": 0})
+    verified = {"verified": len(prediction.citations), "removed": 0}
+    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", verified)
     assert (answer.type, answer.tool, answer.input) == ("answer", "evidence", {"question": QUESTION})
     cited = list(dict.fromkeys(citation.doc_id for citation in prediction.citations))
     assert cite.output_ids == answer.output_ids == cited
