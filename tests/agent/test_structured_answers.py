@@ -63,7 +63,7 @@ def name_section(prompt, title):
 )
 def test_without_a_model_the_rule_that_answers_is_quoted_whole_with_its_sections(library, bundled, question, rule):
     prediction = build_agent(library, encoder=bundled, structured=True)(question)
-    assert (prediction.mode, prediction.status) == ("evidence", "answered")
+    assert (prediction.mode, prediction.status, prediction.grade) == ("evidence", "answered", "answers")
     first = prediction.citations[0]
     assert (first.quote, first.status) == (rule, "verified")
     assert library.document(first.doc_id).content[first.char_start : first.char_end] == rule

@@ -117,7 +117,7 @@ class EvidenceAgent(Agent):
         near = bool(findings.hits) and is_relevant(findings.signs, self._background)
         relevant = near or bool(findings.named)
         started = time.perf_counter()
-        grade = self._grade(findings) if relevant else None
+        grade = self._grade(searched, findings) if relevant else None
         answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
         if grade and asks_to_compare(query.text):
             log.remarks |= {COMPARES: None}
@@ -190,7 +190,7 @@ class EvidenceAgent(Agent):
             return Inferred(self._filters)
         return inferred_filters(query.text, self._retriever.corpus, self._filters)
 
-    def _grade(self, findings: Findings) -> Grade:
+    def _grade(self, query: EncodedQuery, findings: Findings) -> Grade:
         grade = self._background.grade(findings.signs)
         return "close" if findings.named and grade == "unsure" else grade
 

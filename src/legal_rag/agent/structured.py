@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import PASSAGES_QUOTED, SEE_ALSO, EvidenceAgent, Findings
+from legal_rag.agent.prediction import Grade
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -32,6 +33,9 @@ class StructuredEvidenceAgent(EvidenceAgent):
             return []
         least = NEARLY * results[0].score
         return [result for result in results if result.source == "entity" and result.score >= least]
+
+    def _grade(self, query: EncodedQuery, findings: Findings) -> Grade:
+        return "answers" if self._rules(query) else super()._grade(query, findings)
 
     def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
         rules = self._rules(query)
