@@ -211,6 +211,8 @@ def test_the_fixed_sentences_say_nothing_of_the_law():
         ("Quelle différence entre l'inéligibilité et l'incompatibilité ?", True),
         ("Comparez ces deux décisions.", True),
         ("Un compte déposé en retard est-il rejeté ?", False),
+        ("Le candidat qui refuse de comparaître perd-il son compte par rapport à un autre ?", False),
+        ("L'évolution de carrière d'un candidat compte-t-elle ?", False),
     ],
 )
 def test_a_comparison_gets_a_passage_of_each_decision_by_date_and_is_told_what_is_not_done(agent, question, compares):

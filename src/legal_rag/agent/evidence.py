@@ -54,9 +54,10 @@ COMPARES = (
     "Sans modèle de langage, rien n'est comparé : voici un passage de chaque décision, de la plus ancienne à la plus"
     " récente."
 )
+_LAW_THAT_MOVES = r"(?:jurisprudence|droit|position|règles?|solutions?|décisions?|arrêts?)"
 _COMPARISON = re.compile(
-    r"\b(?:compar\w+|différences? (?:entre|avec)|évolu\w+|revirements?|distingu\w+ (?:de|du|des|entre)|contrairement"
-    r"|par rapport (?:à|au|aux))\b",
+    r"\b(?:compar(?:er|ez|ons|aisons?)|différences? entre|revirements?"
+    rf"|{_LAW_THAT_MOVES}\b[^.?!]{{0,80}}\bévolu\w+|évolu\w+[^.?!]{{0,30}}\b{_LAW_THAT_MOVES})\b",
     re.IGNORECASE,
 )
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
