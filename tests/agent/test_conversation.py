@@ -175,8 +175,15 @@ def test_a_question_is_asked_after_those_before_and_searched_with_the_last_one_w
     assert prediction.trajectory["tool_args_0"] == {"query": f"{QUESTION} {ELLIPTICAL}"}
 
 
-def test_a_question_that_stands_by_itself_is_searched_by_its_own_words(ask):
-    own = "Quelle indemnité le salarié licencié sans cause réelle obtient-il ?"
+@pytest.mark.parametrize(
+    "own",
+    [
+        "Quelle indemnité le salarié licencié sans cause réelle obtient-il ?",
+        "Mon voisin fait du bruit la nuit, cela est-il un trouble anormal de voisinage ?",
+        "Quel est le délai d'appel ?",
+    ],
+)
+def test_a_question_that_stands_by_itself_is_searched_by_its_own_words(ask, own):
     prediction, _ = ask(diligent, asked=own, history=[(QUESTION, "Deux mois.")])
     assert prediction.trajectory["tool_args_0"] == {"query": own}
 

@@ -226,6 +226,18 @@ def test_a_comparison_gets_a_passage_of_each_decision_by_date_and_is_told_what_i
         assert [by_id[doc_id] for doc_id in cited] == sorted(by_id[doc_id] for doc_id in cited)
 
 
+def test_a_court_with_its_time_makes_no_question_an_answered_one(bundled_agent):
+    question = "Comment cloner un mouton, selon les décisions du Conseil constitutionnel de novembre 2002 ?"
+    prediction = bundled_agent(question)
+    assert (prediction.status, prediction.grade) == ("abstained", None)
+
+
+def test_what_is_shown_in_place_of_a_decision_that_is_not_there_is_graded_unsure(agent):
+    prediction = agent("Que dit la décision n° 99-12.345 ?")
+    assert "Aucun document ne cite : 99-12.345." in prediction.notice
+    assert (prediction.status, prediction.grade) == ("answered", "unsure")
+
+
 @pytest.fixture(scope="module")
 def dated_agent(tiny_encoder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dated")

@@ -289,7 +289,7 @@ class LegalReActAgent(Agent):
                 raise
             usage = written.draft.usage.plus(again.draft.usage)
             seconds = written.draft.seconds + again.draft.seconds
-            if request == QUOTE_IT and _request_for(again, question):
+            if request == QUOTE_IT and not again.answer.holds:
                 return written._replace(draft=written.draft._replace(usage=usage, seconds=seconds))
             written = again._replace(draft=again.draft._replace(usage=usage, seconds=seconds))
         if request == WRITE_AGAIN and work.last_thought:

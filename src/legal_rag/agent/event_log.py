@@ -34,9 +34,11 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
 
 MOST_EXCHANGES, EXCHANGE_CHARS = 3, 1500  # before a question, that a model is shown; of each answer
-FEWEST_TELLING = 3  # content words of a question that is searched by itself
+# Content words of a question that is searched by itself; of one that refers to what was said before.
+FEWEST_TELLING, FEWEST_REFERRING = 2, 5
+_GOES_ON = re.compile(r"\W*(?:et|mais|alors|donc|sinon|dans ce cas)\b", re.IGNORECASE)
 _REFERS = re.compile(
-    r"^\W*(?:et|mais|alors|donc|sinon|dans ce cas)\b|\b(?:cel(?:ui|le)-ci|ce(?:ux|lles)-ci|cela|ça|ce cas"
+    r"\b(?:cel(?:ui|le)-ci|ce(?:ux|lles)-ci|cela|ça|ce cas"
     r"|cette (?:décision|règle|hypothèse)|cet arrêt)\b",
     re.IGNORECASE,
 )
@@ -265,7 +267,8 @@ def _exchanges(history: History) -> list[Exchange]:
 
 def _is_elliptical(question: str) -> bool:
     """Does a question refer to what was said before, or name too little to be searched by itself?"""
-    return bool(_REFERS.search(question)) or len(telling_stems(question)) < FEWEST_TELLING
+    fewest = FEWEST_REFERRING if _REFERS.search(question) else FEWEST_TELLING
+    return bool(_GOES_ON.match(question)) or len(telling_stems(question)) < fewest
 
 
 def _shortened(value: Any) -> Any:

@@ -11,6 +11,7 @@ from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.passages import WeighedPassage, choose_passages, deviations, is_cut, weigh_documents
 from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
+from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -37,6 +38,7 @@ from legal_rag.retriever.search_box import (
     inferred_filters,
     named_documents,
     require_references,
+    without_spans,
 )
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
@@ -73,6 +75,7 @@ class Findings(NamedTuple):
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
     signs: Signs
     named: tuple[str, ...] = ()  # ids of those that the question names
+    lacks: bool = False  # whether no document is or cites what it names
 
 
 class EvidenceAgent(Agent):
@@ -162,8 +165,8 @@ class EvidenceAgent(Agent):
             of_those = among(self._filters, wanted)
             hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those, condition=EVERYTHING)
         named = tuple(hit.doc_id for hit in hits)
+        how = Required(None, inferred.filters)
         if len(hits) < DOCUMENTS_WEIGHED:
-            how = Required(None, inferred.filters)
             if self.infers_filters and not named:
                 how = require_references(self._retriever, query, None, inferred.filters)
                 if log is not None:
@@ -178,7 +181,15 @@ class EvidenceAgent(Agent):
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        return Findings(hits, read, signs_of(self._retriever, query, hits, read), named)
+        signs = signs_of(self._retriever, self._without(query, inferred.spans), hits, read)
+        if named or (how.filters, how.condition) != (NO_FILTERS, None):  # scores compare in a search of all documents
+            signs = signs._replace(score=self._background.mean.score)
+        return Findings(hits, read, signs, named, lacks=how.found_none and not named)
+
+    def _without(self, query: EncodedQuery, spans: Sequence[Span]) -> EncodedQuery:
+        """Return a question without a court and its time, which are near to decisions whatever is asked."""
+        words = without_spans(query.text, spans).strip()
+        return self._retriever.query(words) if spans and words else query
 
     def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
@@ -193,6 +204,8 @@ class EvidenceAgent(Agent):
 
     def _grade(self, query: EncodedQuery, findings: Findings) -> Grade:
         grade = self._background.grade(findings.signs)
+        if findings.lacks:
+            return "unsure"
         return "close" if findings.named and grade == "unsure" else grade
 
     @cached_property

@@ -175,7 +175,7 @@ def search_typed(
     remarks = [*inferred.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
-    words = _without(typed.words, inferred.spans).strip(" ,;:.")
+    words = without_spans(typed.words, inferred.spans).strip(" ,;:.")
     condition, given, filters = typed.condition, filters, inferred.filters
     is_filter_alone = not words and filters != given
     if is_filter_alone:  # a court and a time alone: all its decisions, each once
@@ -203,7 +203,7 @@ def search_typed(
     return SearchResults(hits, tuple(remarks), filters, ParsedQuery(words), condition)
 
 
-def _without(text: str, spans: Iterable[Span]) -> str:
+def without_spans(text: str, spans: Iterable[Span]) -> str:
     """Return a text without some spans; its length stays."""
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
@@ -217,7 +217,7 @@ def _is_reference_alone(query: ParsedQuery) -> bool:
         return False
     dates = [(day.start, day.end) for day in find_dates(query.text)]
     spans = [*((one.start, one.end) for one in references), *dates, *find_cited_courts(query.text)]
-    left = {word for word in words_of(_without(query.text, spans)) if len(word) > 1} - AROUND_REFERENCES
+    left = {word for word in words_of(without_spans(query.text, spans)) if len(word) > 1} - AROUND_REFERENCES
     codes = {word for name in query.identifiers for word in words_of(name.code)}
     return not words_of_value(" ".join(left - codes)) - COURT_WORDS - CHAMBER_WORDS
 
@@ -308,7 +308,7 @@ def best_sentence(text: str, spans: Sequence[Span], query: ParsedQuery, conditio
     """
     held_spans = [list(leaf.spans(text)) for leaf in leaves_of(condition) if leaf.form]
     references = [(name.start, name.end) for name in query.identifiers]
-    terms, keys = set(lexical_words(_without(query.text, references))), set(query.keys)
+    terms, keys = set(lexical_words(without_spans(query.text, references))), set(query.keys)
     best, most = (0, 0), (-1, -1, -1)
     for first, last in spans:
         piece = text[first:last]
