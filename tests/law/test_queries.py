@@ -36,7 +36,17 @@ def test_an_article_without_its_letter_may_be_of_any_part_of_a_code():
 
 
 @pytest.mark.parametrize(
-    "typed", ["en 12/2018", "12 CP de congés", "réforme en 2008 code du travail", "150000 euros", "1 200 000 €"]
+    "typed",
+    [
+        "en 12/2018",
+        "12 CP de congés",
+        "réforme en 2008 code du travail",
+        "150000 euros",
+        "1 200 000 €",
+        "on m'a versé 100000",
+        "facture 1234567 impayée",
+        "virement 1234567890",
+    ],
 )
 def test_a_figure_that_counts_something_is_no_reference(typed):
     assert find_typed_identifiers(typed) == []
@@ -55,6 +65,7 @@ def test_a_figure_that_counts_something_is_no_reference(typed):
         ("07/2373", {"rg:07/2373"}),
         ("2017-5126/2017-5364", {"cc:2017-5126", "cc:2017-5364"}),
         ("2022004346", {"number:2022004346"}),
+        ("le pourvoi 2217919 est-il fondé", {"pourvoi:22-17919"}),
     ],
 )
 def test_a_decision_is_read_by_any_form_of_its_number(typed, keys):

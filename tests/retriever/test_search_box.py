@@ -101,6 +101,13 @@ def test_a_reference_that_nothing_cites_is_dropped_with_a_word(retriever):
     assert results.remarks == ("Aucun document ne cite : l'article 9 du code civil.",)
 
 
+@pytest.mark.parametrize("text", ["L'article 1240 de mon contrat : faute grave", "Article 1240 du règlement : faute"])
+def test_an_article_of_no_code_is_not_required(retriever, text):
+    results = typed(retriever, text)
+    assert set(ids(results)) == {"SOC18", "SOC23"}
+    assert results.remarks == ()
+
+
 def test_a_court_with_a_time_filters_and_says_so(retriever):
     results = typed(retriever, "faute grave chambre sociale en 2018")
     assert ids(results) == ["SOC18"]

@@ -54,6 +54,8 @@ _BARE_NUMBER = Scan(
     rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d{_SEPARATOR}\d\d{_SEPARATOR}\d{{3}})"
     rf"|(?P<request>\d{{6}}|\d{{10}})|(?P<role>\d\d/(?!(?:19|20)\d\d(?!\d))\d{{3,6}})){NO_MORE}{_UNIT}"
 )
+# Bare figures may count or number anything: "m'a versé 100000", "facture 1234567".
+_LED_TO = Scan(r"(?:\bn[°ºo]s?|\b(?:num[ée]ros?|pourvois?|requ[êe]tes?|RG))[\s.:]*\Z")
 _ARTICLE_ALONE = re.compile(r"\s*(?:art(?:icle|\.)? ?)?(\d{3,4}(?:-\d{1,3})+)\s*", re.IGNORECASE)
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
@@ -83,7 +85,8 @@ def _code_of(match: re.Match[str]) -> str:
 def find_typed_identifiers(text: str) -> list[Identifier]:
     """Find the decisions and articles that a question or search names, in text order, whatever form they have.
 
-    Numbers of decisions are read without sign or court too; one that may be of two kinds of courts gives both.
+    Numbers of decisions are read without sign or court too, bare figures only if they are all or "n°" leads to them;
+    one that may be of two kinds of courts gives both.
     """
     # "2017-5126/2017-5364": two numbers, each with its year.
     names = find_identifiers(re.sub(r"/(?=(?:19|20)\d\d-)", " ", text))
@@ -100,7 +103,9 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
         if name.kind == "pourvoi" and _DASHED.fullmatch(text, name.start, name.end):  # "94-17144" of a court of appeal
             names.append(name._replace(kind="rg", value=_role(name.value)))
     for match in _BARE_NUMBER.finditer(text):
-        if not any(taken[match.start() : match.end()]):
+        is_read = not match.group().isdecimal() or match.group() == text.strip()
+        is_read = is_read or bool(_LED_TO.pattern.search(text, 0, match.start()))
+        if is_read and not any(taken[match.start() : match.end()]):
             names += (Identifier(kind, value, *match.span()) for kind, value in _kinds_of(match))
     return sorted(names, key=lambda name: name.start)
 

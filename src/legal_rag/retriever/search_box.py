@@ -263,9 +263,23 @@ class Required(NamedTuple):
 
 
 def require_references(retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters) -> Required:
-    """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
+    """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any.
+
+    "Article 12" of no code, beside words, is not required.
+    """
     asked = {leaf.shown for leaf in leaves_of(condition)}
-    references = [reference for reference in references_in(query.text) if reference.shown not in asked]
+    # "L'article 12 de mon contrat": of no code, it is cited by whatever has an article 12, and ranks alone.
+    unsaid = [] if query.statutes or _is_reference_alone(query) else query.identifiers
+    vague = {
+        name.end
+        for name in unsaid
+        if name.kind == "article" and not name.code and name.value.replace("-", "").isdecimal()
+    }
+    references = [
+        reference
+        for reference in references_in(query.text)
+        if reference.shown not in asked and reference.end not in vague
+    ]
     if not references:
         return Required(condition, filters)
     shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
