@@ -123,11 +123,20 @@ def year(first, last=None):
         ),
         ("tribunal judiciaire de nanterre 2022", "tribunal judiciaire de nanterre", *year(2022)),
         ("CA Paris", "CA Paris", None, None),
+        ("cour d'appel depuis 2005", "cour d'appel", date(2005, 1, 1), None),
+        ("cour d'appel avant 2006", "cour d'appel", None, date(2005, 12, 31)),
+        ("cour d'appel de 2005", "cour d'appel", *year(2005)),
+        ("tribunal judiciaire Nanterre 2022", "tribunal judiciaire Nanterre", *year(2022)),
         ("arrêt du 25 novembre 2020", "", date(2020, 11, 25), date(2020, 11, 25)),
     ],
 )
 def test_a_court_with_a_time_designates_its_decisions_where_it_is_typed(typed, court, first, last):
     assert [one[:3] for one in find_decisions_of(typed, in_prose=False)] == [(court, first, last)]
+
+
+@pytest.mark.parametrize("typed", ["cour d'appel harcèlement 2005 preuve", "conseil de prud'hommes faute 2005"])
+def test_a_word_behind_a_court_is_no_town(typed):
+    assert find_decisions_of(typed, in_prose=False) == []
 
 
 @pytest.mark.parametrize(

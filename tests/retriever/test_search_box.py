@@ -129,6 +129,17 @@ def test_inferences_that_leave_nothing_together_are_dropped_with_a_word(retrieve
     assert results.remarks[0] == "Filtres déduits retirés : ensemble, ils ne laissent rien."
 
 
+def test_a_phrase_wins_over_a_reference_that_no_document_has_beside_it(retriever):
+    results = typed(retriever, '"compte de campagne" 1240 code civil')
+    assert ids(results) == ["CC"]
+    assert results.remarks[0] == "Filtres déduits retirés : ensemble, ils ne laissent rien."
+
+
+def test_a_designation_that_filters_nothing_still_ranks(retriever):
+    results = typed(retriever, "faute grave chambre sociale en 1950")
+    assert results.query.text == "faute grave chambre sociale en 1950"
+
+
 def test_what_is_named_is_not_shown_beyond_the_filters_given(retriever):
     assert typed(retriever, "22-17.919", filters=Filters(doc_ids=("SOC18",))).hits == []
     assert ids(typed(retriever, "22-17.919", filters=Filters(date_from="2023"))) == ["SOC23"]
@@ -151,8 +162,14 @@ def test_what_no_document_holds_is_said(retriever):
 
 
 def test_only_exclusions_are_refused(retriever):
-    with pytest.raises(ValueError, match="rien à chercher"):
+    with pytest.raises(ValueError, match="rien à chercher dans '-faute' : il n'y a que des exclusions"):
         typed(retriever, "-faute")
+
+
+@pytest.mark.parametrize("text", ['"', '""', "OU"])
+def test_operators_of_nothing_are_refused(retriever, text):
+    with pytest.raises(ValueError, match=f"rien à chercher dans '{text}'$"):
+        typed(retriever, text)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\ud800"])

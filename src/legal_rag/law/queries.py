@@ -235,14 +235,22 @@ def _with_capitals(text: str) -> str:
     return _SMALL_LETTERS.pattern.sub(capital, text)
 
 
-_ITS_TOWN = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS}|(?!{_MONTH}|en )[^\W\d_]{{2,}}(?:-\w+)*)(?!\w)")
+# The seats of courts of appeal are known; those of others have a capital, or "de" before them.
+_SEAT = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS})(?!\w)")
+_NO_TIME = rf"(?!{_MONTH}|(?:en|de|depuis|avant|après|dès|jusqu|entre)(?!\w))"
+_ITS_TOWN = Scan(
+    rf" (?:(?:(?:de la|de|du) |d['’]_)?{_NO_TIME}(?-i:[A-ZÀ-Ý])|(?:de |d['’]_){_NO_TIME}[^\W\d_])"
+    r"[^\W\d_]+(?:-\w+)*(?!\w)"
+)
 
 
 def _typed_courts(text: str) -> list[Span]:
     text = _with_capitals(text)
     names = [(span, parse_court(text[slice(*span)])) for span in find_named_courts(text)]
-    townless = [span for span, name in names if name.types - UNIQUE_COURTS and not name.town]
-    towns = ((start, _ITS_TOWN.pattern.match(text, end)) for start, end in townless)
+    townless = [(span, name.types) for span, name in names if name.types - UNIQUE_COURTS and not name.town]
+    towns = (
+        (start, (_SEAT if "appel" in types else _ITS_TOWN).pattern.match(text, end)) for (start, end), types in townless
+    )
     with_towns = [(start, town.end()) for start, town in towns if town]
     return _whole_courts(text, [*find_chambers(text), *with_towns])
 
