@@ -54,6 +54,8 @@ def documents(library, typed):
         ("rupture ET -(rompue OU piéton)", "F"),
         ("faute -article 1240 du code civil", "ABCEF"),
         ("faute -art. 1240 c. civ. grave", "ABCEF"),
+        ("bail -loi Badinter", "ABCF"),
+        ("bail -L. 1233-4", "ABCDEF"),
         ('NON "période d\'essai" ET grève', "C"),
         ("loi Badinter ET piéton", "D"),
         ("loi du 5 juillet 1985 OU zzz", "DE"),

@@ -166,6 +166,12 @@ def test_only_exclusions_are_refused(retriever):
         typed(retriever, "-faute")
 
 
+def test_an_excluded_article_is_not_shown(retriever):
+    assert "SOC18" not in ids(typed(retriever, "faute grave -article 1240 du code civil"))
+    with pytest.raises(ValueError, match="exclusions"):
+        typed(retriever, "-article 1240 du code civil")
+
+
 @pytest.mark.parametrize("text", ['"', '""', "OU"])
 def test_operators_of_nothing_are_refused(retriever, text):
     with pytest.raises(ValueError, match=f"rien à chercher dans '{text}'$"):

@@ -183,8 +183,13 @@ _TO_DAY = Scan(
 )
 _UNTIL = Scan(r"_(?:au|à|et|-)_(?:le )?")
 _TIME_FIRST = Scan(r"[\s,):]*(?:(?:de la|de l['’]|du|la|le|par la|par le)\s+)?")
-# In prose a court has an article before it, and may be what a party went to: "saisi le conseil de prud'hommes en 2018".
-_ARTICLE_BEFORE = Scan(r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|de|d['’]|au|aux|par|une?|cette|ce|dite)\s*\Z")
+_DECISIONS = r"(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis)"
+# In prose a court has such a noun or an article before it, and may be what a party went to: "saisi le conseil de
+# prud'hommes en 2018".
+_ARTICLE_BEFORE = Scan(
+    r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|de|d['’]|au|aux|par|une?|cette|ce|dite"
+    rf"|{_DECISIONS})\s*\Z"
+)
 # What asks for decisions: "que disent les arrêts rendus par la", "la jurisprudence de la", "qu'a jugé la", "selon la";
 # not "un arrêt de la", which may be the asker's.
 _THE = r"(?:\s+(?:la|le|l['’]))?"
@@ -195,10 +200,10 @@ _VERB = (
 )
 _DESIGNATES = Scan(
     rf"(?:\b(?:jurisprudences?|positions?|solutions?){_OF_THE}"
-    rf"|(?:{_VERB}|\bquel(?:le)?s?(?: est| sont)?"
+    rf"|(?:{_VERB}|\bquel(?:le)?s?(?: est| sont)?|\b(?:selon|d['’]apr[èe]s)(?= les )"
     r"|\b(?:cite|donne|liste|trouve|cherche|montre|résume)[rsz]?(?:-(?:moi|nous))?)"
     r"(?:\s+(?:la|les|des|ces|principa\w+|derni[èe]re?s))*\s+(?:l['’])?"
-    rf"(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis){_OF_THE}"
+    rf"{_DECISIONS}(?:{_OF_THE})?"
     rf"|{_VERB}{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
 )
 _NOT_THEIRS = Scan(r"\b(?:cass[ée]e?s?|annul[ée]e?s?|infirm[ée]e?s?|cit[ée]e?s?|vis[ée]e?s?|attaqu[ée]e?s?)\s+par\b")

@@ -116,8 +116,10 @@ class _Token(NamedTuple):
 
 
 _OPERATORS = {"ET": "ET", "AND": "ET", "OU": "OU", "OR": "OU", "NON": "NON", "NOT": "NON", "SAUF": "NON"}
+_MINUS = re.compile(r"(?<![^\s(])[-−](?=[^\s\d-])")
 _TOKEN = re.compile(
-    r"(?P<minus>(?<![^\s(])[-−](?=[^\s\d-]))|(?P<quoted>«[^«»]*»|“[^“”]*”|\"[^\"]*\")|(?P<bracket>[()])"
+    rf"(?P<minus>{_MINUS.pattern})|"
+    r"(?P<quoted>«[^«»]*»|“[^“”]*”|\"[^\"]*\")|(?P<bracket>[()])"
     r"|(?P<prefix>[^\W_](?:[\w'’-]*\w)?)\*(?!\w)|(?P<word>[^\s()\"«»“”]+)|(?P<sign>[\"«»“”])"
 )
 # What other search languages have: proximity, weights, signs within words, fields.
@@ -141,7 +143,7 @@ def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
     tokens: list[_Token] = []
     unread: list[str] = []
     is_shouted = text.isupper() and any(len(word) > LONGEST_ACRONYM for word in re.findall(r"[^\W\d_]+", text))
-    references = references_in(text)
+    references = references_in(_MINUS.sub(" ", text))
     at = 0
     while match := _TOKEN.search(text, at):
         reference = next((one for one in references if one.start <= match.start() < one.end), None)

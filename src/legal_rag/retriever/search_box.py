@@ -164,14 +164,14 @@ def search_typed(
     library, query = retriever.corpus, ParsedQuery(text)
     if (doc_id := text.strip()) in library:
         return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
-    named, rectifying = named_documents(query, library)
-    is_alone = _is_reference_alone(query)
-    if named and is_alone:
-        return _show_named(retriever, query, k, filters, mode, [named, rectifying])
     typed = parse(text)
     if not typed.words.strip():
         because = " : il n'y a que des exclusions" if typed.condition else ""
         raise ValueError(f"rien à chercher dans {text!r:.200}{because}")
+    named, rectifying = named_documents(query, library)
+    is_alone = _is_reference_alone(query)
+    if named and is_alone:
+        return _show_named(retriever, query, k, filters, mode, [named, rectifying])
     inferred = inferred_filters(typed.words, library, filters, in_prose=False) if infer_filters else Inferred(filters)
     remarks = [*inferred.remarks]
     if typed.unread:
