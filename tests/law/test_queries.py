@@ -65,6 +65,7 @@ def test_a_figure_that_counts_something_is_no_reference(typed):
         ("07/2373", {"rg:07/2373"}),
         ("2017-5126/2017-5364", {"cc:2017-5126", "cc:2017-5364"}),
         ("2022004346", {"number:2022004346"}),
+        ("que juge l'arrêt 2217919 ?", {"pourvoi:22-17919"}),
         ("le pourvoi 2217919 est-il fondé", {"pourvoi:22-17919"}),
     ],
 )

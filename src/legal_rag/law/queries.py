@@ -55,7 +55,7 @@ _BARE_NUMBER = Scan(
     rf"|(?P<request>\d{{6}}|\d{{10}})|(?P<role>\d\d/(?!(?:19|20)\d\d(?!\d))\d{{3,6}})){NO_MORE}{_UNIT}"
 )
 # Bare figures may count or number anything: "m'a versé 100000", "facture 1234567".
-_LED_TO = Scan(r"(?:\bn[°ºo]s?|\b(?:num[ée]ros?|pourvois?|requ[êe]tes?|RG))[\s.:]*\Z")
+_LED_TO = Scan(r"(?:\bn[°ºo]s?|\b(?:num[ée]ros?|pourvois?|requ[êe]tes?|arr[êe]ts?|d[ée]cisions?|RG))[\s.:]*\Z")
 _ARTICLE_ALONE = re.compile(r"\s*(?:art(?:icle|\.)? ?)?(\d{3,4}(?:-\d{1,3})+)\s*", re.IGNORECASE)
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
@@ -85,7 +85,7 @@ def _code_of(match: re.Match[str]) -> str:
 def find_typed_identifiers(text: str) -> list[Identifier]:
     """Find the decisions and articles that a question or search names, in text order, whatever form they have.
 
-    Numbers of decisions are read without sign or court too, bare figures only if they are all or "n°" leads to them;
+    Numbers of decisions are read without sign or court too, bare figures only if alone or after "n°", "arrêt";
     one that may be of two kinds of courts gives both.
     """
     # "2017-5126/2017-5364": two numbers, each with its year.
