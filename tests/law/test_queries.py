@@ -36,7 +36,17 @@ def test_an_article_without_its_letter_may_be_of_any_part_of_a_code():
 
 
 @pytest.mark.parametrize(
-    "typed", ["en 12/2018", "12 CP de congés", "réforme en 2008 code du travail", "150000 euros", "1 200 000 €"]
+    "typed",
+    [
+        "en 12/2018",
+        "12 CP de congés",
+        "réforme en 2008 code du travail",
+        "150000 euros",
+        "1 200 000 €",
+        "on m'a versé 100000",
+        "facture 1234567 impayée",
+        "virement 1234567890",
+    ],
 )
 def test_a_figure_that_counts_something_is_no_reference(typed):
     assert find_typed_identifiers(typed) == []
@@ -55,6 +65,8 @@ def test_a_figure_that_counts_something_is_no_reference(typed):
         ("07/2373", {"rg:07/2373"}),
         ("2017-5126/2017-5364", {"cc:2017-5126", "cc:2017-5364"}),
         ("2022004346", {"number:2022004346"}),
+        ("que juge l'arrêt 2217919 ?", {"pourvoi:22-17919"}),
+        ("le pourvoi 2217919 est-il fondé", {"pourvoi:22-17919"}),
     ],
 )
 def test_a_decision_is_read_by_any_form_of_its_number(typed, keys):
@@ -112,11 +124,27 @@ def year(first, last=None):
         ),
         ("tribunal judiciaire de nanterre 2022", "tribunal judiciaire de nanterre", *year(2022)),
         ("CA Paris", "CA Paris", None, None),
+        ("avant le 1er mars 2010 Cour de cassation", "Cour de cassation", None, date(2010, 2, 28)),
+        ("Cour de cassation après le 1er mars 2010", "Cour de cassation", date(2010, 3, 2), None),
+        ("Cour de cassation depuis le 1er mars 2010", "Cour de cassation", date(2010, 3, 1), None),
+        ("Cour de cassation jusqu'au 1er mars 2010", "Cour de cassation", None, date(2010, 3, 1)),
+        ("cour de cassation de novembre à janvier 2008", "cour de cassation", date(2007, 11, 1), date(2008, 1, 31)),
+        ("Cour de cassation de 2015 à 2010", "Cour de cassation", *year(2010, 2015)),
+        ("cour de cassation du 4 juin 2008 au 1er mai 2008", "cour de cassation", date(2008, 5, 1), date(2008, 6, 4)),
+        ("cour d'appel depuis 2005", "cour d'appel", date(2005, 1, 1), None),
+        ("cour d'appel avant 2006", "cour d'appel", None, date(2005, 12, 31)),
+        ("cour d'appel de 2005", "cour d'appel", *year(2005)),
+        ("tribunal judiciaire Nanterre 2022", "tribunal judiciaire Nanterre", *year(2022)),
         ("arrêt du 25 novembre 2020", "", date(2020, 11, 25), date(2020, 11, 25)),
     ],
 )
 def test_a_court_with_a_time_designates_its_decisions_where_it_is_typed(typed, court, first, last):
     assert [one[:3] for one in find_decisions_of(typed, in_prose=False)] == [(court, first, last)]
+
+
+@pytest.mark.parametrize("typed", ["cour d'appel harcèlement 2005 preuve", "conseil de prud'hommes faute 2005"])
+def test_a_word_behind_a_court_is_no_town(typed):
+    assert find_decisions_of(typed, in_prose=False) == []
 
 
 @pytest.mark.parametrize(
@@ -126,6 +154,10 @@ def test_a_court_with_a_time_designates_its_decisions_where_it_is_typed(typed, c
         "Que disent les arrêts rendus par la chambre sociale en 2018 ?",
         "Selon la chambre sociale en 2018, que vaut ce reçu ?",
         "Faute grave, chambre sociale, 2018 : quelle preuve ?",
+        "D'après les arrêts de la chambre sociale en 2018, que vaut ce reçu ?",
+        "Quels arrêts de la chambre sociale en 2018 portent sur la faute grave ?",
+        "Cite-moi les décisions rendues par la chambre sociale en 2018.",
+        "Quelle est la jurisprudence de la chambre sociale en 2018 ?",
     ],
 )
 def test_a_question_designates_the_decisions_it_asks_about(question):
@@ -140,6 +172,12 @@ def test_a_question_designates_the_decisions_it_asks_about(question):
         "Que vaut l'arrêt du 3 mars 2021 cité par la Cour de cassation en 2022 ?",
         "Condamné par la cour d'appel d'Aix en 2008, puis-je me pourvoir ?",
         "Le tribunal de commerce de Lyon a ouvert la procédure en 2018 : qui paie ?",
+        "Décision de la cour d'appel en 2007 non signifiée, est-elle exécutoire ?",
+        "Un arrêt de la cour d'appel de 2007 m'a débouté, que faire ?",
+        "Jugement tribunal judiciaire de Lyon 2022 : comment faire appel ?",
+        "Un arrêt de cour d'appel de 2007 m'a débouté, que faire ?",
+        "Les ordonnances de la cour d'appel en 2008 sont-elles susceptibles de recours ?",
+        "Quel recours contre un jugement du tribunal judiciaire de Lyon en 2022 ?",
         "La Cour de cassation admet-elle la preuve déloyale ?",
     ],
 )

@@ -50,6 +50,12 @@ def documents(library, typed):
         ("indemnisa*", "C"),
         ("tribunau*", "E"),
         ("rupture -conventionnelle", "ABCDE"),
+        ("rupture -(période essai)", "DEF"),
+        ("rupture ET -(rompue OU piéton)", "F"),
+        ("faute -article 1240 du code civil", "ABCEF"),
+        ("faute -art. 1240 c. civ. grave", "ABCEF"),
+        ("bail -loi Badinter", "ABCF"),
+        ("bail -L. 1233-4", "ABCDEF"),
         ('NON "période d\'essai" ET grève', "C"),
         ("loi Badinter ET piéton", "D"),
         ("loi du 5 juillet 1985 OU zzz", "DE"),
@@ -83,6 +89,9 @@ def test_operators_select_documents(library, typed, doc_ids):
         ('"faute grav*" titre:bail', "faute grav bail", ("*", "titre:")),
         ("a-t-il - enfin - commis 3-4 fautes", "a-t-il - enfin - commis 3-4 fautes", ()),
         ("", "", ()),
+        ("mon voisin -un retraité- fait du bruit", "mon voisin un retraité- fait du bruit", ("-",)),
+        ("salarié -en CDI", "salarié en CDI", ("-",)),
+        ("rupture -même protégé-, indemnité", "rupture même protégé-, indemnité", ("-",)),
     ],
 )
 def test_what_ranks_and_what_is_not_read_are_told(typed, words, unread):

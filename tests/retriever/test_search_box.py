@@ -101,6 +101,13 @@ def test_a_reference_that_nothing_cites_is_dropped_with_a_word(retriever):
     assert results.remarks == ("Aucun document ne cite : l'article 9 du code civil.",)
 
 
+@pytest.mark.parametrize("text", ["L'article 1240 de mon contrat : faute grave", "Article 1240 du règlement : faute"])
+def test_an_article_of_no_code_is_not_required(retriever, text):
+    results = typed(retriever, text)
+    assert set(ids(results)) == {"SOC18", "SOC23"}
+    assert results.remarks == ()
+
+
 def test_a_court_with_a_time_filters_and_says_so(retriever):
     results = typed(retriever, "faute grave chambre sociale en 2018")
     assert ids(results) == ["SOC18"]
@@ -120,6 +127,17 @@ def test_inferences_that_leave_nothing_together_are_dropped_with_a_word(retrieve
     results = typed(retriever, "faute grave 1240 cc chambre sociale en 2023")
     assert results.hits
     assert results.remarks[0] == "Filtres déduits retirés : ensemble, ils ne laissent rien."
+
+
+def test_a_phrase_wins_over_a_reference_that_no_document_has_beside_it(retriever):
+    results = typed(retriever, '"compte de campagne" 1240 code civil')
+    assert ids(results) == ["CC"]
+    assert results.remarks[0] == "Filtres déduits retirés : ensemble, ils ne laissent rien."
+
+
+def test_a_designation_that_filters_nothing_still_ranks(retriever):
+    results = typed(retriever, "faute grave chambre sociale en 1950")
+    assert results.query.text == "faute grave chambre sociale en 1950"
 
 
 def test_what_is_named_is_not_shown_beyond_the_filters_given(retriever):
@@ -144,8 +162,20 @@ def test_what_no_document_holds_is_said(retriever):
 
 
 def test_only_exclusions_are_refused(retriever):
-    with pytest.raises(ValueError, match="rien à chercher"):
+    with pytest.raises(ValueError, match="rien à chercher dans '-faute' : il n'y a que des exclusions"):
         typed(retriever, "-faute")
+
+
+def test_an_excluded_article_is_not_shown(retriever):
+    assert "SOC18" not in ids(typed(retriever, "faute grave -article 1240 du code civil"))
+    with pytest.raises(ValueError, match="exclusions"):
+        typed(retriever, "-article 1240 du code civil")
+
+
+@pytest.mark.parametrize("text", ['"', '""', "OU"])
+def test_operators_of_nothing_are_refused(retriever, text):
+    with pytest.raises(ValueError, match=f"rien à chercher dans '{text}'$"):
+        typed(retriever, text)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\ud800"])

@@ -54,6 +54,8 @@ _BARE_NUMBER = Scan(
     rf"(?<![\w/.,-])(?:[A-Z]{BLANK}?)?(?:(?P<pourvoi>\d\d{_SEPARATOR}\d\d{_SEPARATOR}\d{{3}})"
     rf"|(?P<request>\d{{6}}|\d{{10}})|(?P<role>\d\d/(?!(?:19|20)\d\d(?!\d))\d{{3,6}})){NO_MORE}{_UNIT}"
 )
+# Bare figures may count or number anything: "m'a versé 100000", "facture 1234567".
+_LED_TO = Scan(r"(?:\bn[°ºo]s?|\b(?:num[ée]ros?|pourvois?|requ[êe]tes?|arr[êe]ts?|d[ée]cisions?|RG))[\s.:]*\Z")
 _ARTICLE_ALONE = re.compile(r"\s*(?:art(?:icle|\.)? ?)?(\d{3,4}(?:-\d{1,3})+)\s*", re.IGNORECASE)
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
@@ -83,7 +85,8 @@ def _code_of(match: re.Match[str]) -> str:
 def find_typed_identifiers(text: str) -> list[Identifier]:
     """Find the decisions and articles that a question or search names, in text order, whatever form they have.
 
-    Numbers of decisions are read without sign or court too; one that may be of two kinds of courts gives both.
+    Numbers of decisions are read without sign or court too, bare figures only if alone or after "n°", "arrêt";
+    one that may be of two kinds of courts gives both.
     """
     # "2017-5126/2017-5364": two numbers, each with its year.
     names = find_identifiers(re.sub(r"/(?=(?:19|20)\d\d-)", " ", text))
@@ -100,7 +103,9 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
         if name.kind == "pourvoi" and _DASHED.fullmatch(text, name.start, name.end):  # "94-17144" of a court of appeal
             names.append(name._replace(kind="rg", value=_role(name.value)))
     for match in _BARE_NUMBER.finditer(text):
-        if not any(taken[match.start() : match.end()]):
+        is_read = not match.group().isdecimal() or match.group() == text.strip()
+        is_read = is_read or bool(_LED_TO.pattern.search(text, 0, match.start()))
+        if is_read and not any(taken[match.start() : match.end()]):
             names += (Identifier(kind, value, *match.span()) for kind, value in _kinds_of(match))
     return sorted(names, key=lambda name: name.start)
 
@@ -172,16 +177,34 @@ def _times() -> list[re.Pattern[str]]:
 
 _DECIDED = Scan(r"\b(?:arr[êe]ts?|d[ée]cisions?|jugements?) (?:rendue?s? )?(?:du|le) ")
 _BETWEEN = Scan(r"[\s,(:]*(?:(?:rendue?s? |datée?s? |en date )?(?:du|le|en date du|entre le)\s+)?")
+_TO_DAY = Scan(
+    r"(?:(?P<since>depuis|à partir du|à compter du|dès)|(?P<after>après)|(?P<before>avant)|(?P<until>jusqu['’]au))"
+    r"_(?:le )?"
+)
 _UNTIL = Scan(r"_(?:au|à|et|-)_(?:le )?")
 _TIME_FIRST = Scan(r"[\s,):]*(?:(?:de la|de l['’]|du|la|le|par la|par le)\s+)?")
-# In prose a court has an article before it, and may be what a party went to: "saisi le conseil de prud'hommes en 2018".
-_ARTICLE_BEFORE = Scan(r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|au|aux|une?|cette|ce|dite)\s*\Z")
-# What designates decisions: "les arrêts rendus par la", "la jurisprudence de la", "qu'a jugé la", "selon la".
+_DECISIONS = r"(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis)"
+# In prose a court has such a noun or an article before it, and may be what a party went to: "saisi le conseil de
+# prud'hommes en 2018".
+_ARTICLE_BEFORE = Scan(
+    r"(?:^|[\s,;:('’])(?:la|le|les|l['’]|du|des|de|d['’]|au|aux|par|une?|cette|ce|dite"
+    rf"|{_DECISIONS})\s*\Z"
+)
+# What asks for decisions: "que disent les arrêts rendus par la", "la jurisprudence de la", "qu'a jugé la", "selon la";
+# not "un arrêt de la", which may be the asker's.
 _THE = r"(?:\s+(?:la|le|l['’]))?"
+_OF_THE = rf"(?:\s+[\w’'-]+){{0,3}}?\s+(?:par|de|du|devant|d['’]){_THE}"
+_VERB = (
+    r"\b(?:jug(?!ement)|dit\b|dis(?:ent|ait)|d[ée]cid|admet|admis|retien|retenu|consid[èe]r|estim|statu|pens|r[ée]pond"
+    r"|affirm|exig|tranch)\w*"
+)
 _DESIGNATES = Scan(
-    r"(?:\b(?:arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|jurisprudences?|avis|positions?|solutions?)"
-    rf"(?:\s+[\w’'-]+){{0,3}}?\s+(?:par|de|du|devant){_THE}|\b(?:jug|dit|d[ée]cid|admet|admis|retien|retenu|consid[èe]r"
-    rf"|estim|statu|pens|r[ée]pond|affirm|exig|tranch)\w*{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
+    rf"(?:\b(?:jurisprudences?|positions?|solutions?){_OF_THE}"
+    rf"|(?:{_VERB}|\bquel(?:le)?s?(?: est| sont)?|\b(?:selon|d['’]apr[èe]s)(?= les )"
+    r"|\b(?:cite|donne|liste|trouve|cherche|montre|résume)[rsz]?(?:-(?:moi|nous))?)"
+    r"(?:\s+(?:la|les|des|ces|principa\w+|derni[èe]re?s))*\s+(?:l['’])?"
+    rf"{_DECISIONS}(?:{_OF_THE})?"
+    rf"|{_VERB}{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
 )
 _NOT_THEIRS = Scan(r"\b(?:cass[ée]e?s?|annul[ée]e?s?|infirm[ée]e?s?|cit[ée]e?s?|vis[ée]e?s?|attaqu[ée]e?s?)\s+par\b")
 
@@ -194,7 +217,7 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     """
     if len(text) > _LONGEST:
         return []
-    days: dict[int, Time] = {day.start: (day.value, day.value, day.end) for day in find_dates(text)}
+    days: dict[int, Day] = {day.start: (day.value, day.value, day.end) for day in find_dates(text)}
     courts = _whole_courts(text) if in_prose else _typed_courts(text)
     designated: list[DecisionsOf] = []
     if not in_prose:
@@ -230,14 +253,22 @@ def _with_capitals(text: str) -> str:
     return _SMALL_LETTERS.pattern.sub(capital, text)
 
 
-_ITS_TOWN = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS}|(?!{_MONTH}|en )[^\W\d_]{{2,}}(?:-\w+)*)(?!\w)")
+# The seats of courts of appeal are known; those of others have a capital, or "de" before them.
+_SEAT = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS})(?!\w)")
+_NO_TIME = rf"(?!{_MONTH}|(?:en|de|depuis|avant|après|dès|jusqu|entre)(?!\w))"
+_ITS_TOWN = Scan(
+    rf" (?:(?:(?:de la|de|du) |d['’]_)?{_NO_TIME}(?-i:[A-ZÀ-Ý])|(?:de |d['’]_){_NO_TIME}[^\W\d_])"
+    r"[^\W\d_]+(?:-\w+)*(?!\w)"
+)
 
 
 def _typed_courts(text: str) -> list[Span]:
     text = _with_capitals(text)
     names = [(span, parse_court(text[slice(*span)])) for span in find_named_courts(text)]
-    townless = [span for span, name in names if name.types - UNIQUE_COURTS and not name.town]
-    towns = ((start, _ITS_TOWN.pattern.match(text, end)) for start, end in townless)
+    townless = [(span, name.types) for span, name in names if name.types - UNIQUE_COURTS and not name.town]
+    towns = (
+        (start, (_SEAT if "appel" in types else _ITS_TOWN).pattern.match(text, end)) for (start, end), types in townless
+    )
     with_towns = [(start, town.end()) for start, town in towns if town]
     return _whole_courts(text, [*find_chambers(text), *with_towns])
 
@@ -264,22 +295,26 @@ def _blanks(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip(" ,:("))
 
 
+Day = tuple[date, date, int]  # the day twice, and where it ends in the text
 Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
 
 
-def _time_at(text: str, at: int, days: dict[int, Time]) -> Time | None:
+def _time_at(text: str, at: int, days: dict[int, Day]) -> Time | None:
     if at in days:
         first, _, end = days[at]
         until = _UNTIL.pattern.match(text, end)
         last = days.get(until.end()) if until else None
-        return (first, *last[1:]) if last else days[at]
+        return (min(first, last[0]), max(first, last[0]), last[2]) if last else days[at]
+    if (led := _TO_DAY.pattern.match(text, at)) and led.end() in days:
+        first, _, end = days[led.end()]
+        return (*_opened(led, first, first), end)
     for pattern in _times():
         if match := pattern.match(text, at):
             return (*_bounds(match), match.end())
     return None
 
 
-def _time_before(text: str, start: int, days: dict[int, Time], *, in_prose: bool) -> Time | None:
+def _time_before(text: str, start: int, days: dict[int, Day], *, in_prose: bool) -> Time | None:
     """Return the time that ends where a court begins, and where the time begins."""
     for at in range(max(start - 60, 0), start):
         if at and text[at - 1].isalnum():
@@ -295,9 +330,19 @@ def _bounds(match: re.Match[str]) -> tuple[date | None, date | None]:
     month1, month2 = (FRENCH_MONTHS.get((groups.get(name) or "").lower().rstrip(".")) for name in ("month1", "month2"))
     year2 = groups.get("year2")
     year1 = int(groups.get("year1") or groups.get("year") or year2 or 0)
-    first, last = date(year1, month1 or 1, 1), _last_day(year1, month1)
     if year2:
-        return first, _last_day(int(year2), month2)
+        if not (groups.get("year1") or groups.get("year")) and (month1 or 0) > (month2 or 0):
+            year1 -= 1  # "de novembre à janvier 2008"
+        (year1, month1), (to_year, month2) = sorted(
+            ((year1, month1), (int(year2), month2)), key=lambda of: (of[0], of[1] or 0)
+        )
+        return date(year1, month1 or 1, 1), _last_day(to_year, month2)
+    return _opened(match, date(year1, month1 or 1, 1), _last_day(year1, month1))
+
+
+def _opened(match: re.Match[str], first: date, last: date) -> tuple[date | None, date | None]:
+    """Return the bounds of a time after "depuis", "après", "avant" or "jusqu'à", or of that time itself."""
+    groups = match.groupdict()
     if groups.get("since") or groups.get("after"):
         return (first if groups.get("since") else last + timedelta(days=1)), None
     if groups.get("before") or groups.get("until"):

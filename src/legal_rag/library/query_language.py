@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -90,13 +90,10 @@ def parse(text: str) -> TypedQuery:
         return TypedQuery(text)
     tokens, unread = _read_tokens(normalized(text))
     has_operators = any(token.kind in ("ET", "OU", "NON") for token in tokens)
-    words = " ".join(token.text for token in _without_excluded(tokens))
+    excluded = list(_excluded(tokens))
+    words = " ".join(token.text for token, is_out in zip(tokens, excluded, strict=True) if token.text and not is_out)
     if not has_operators:
-        tokens = [
-            token
-            for before, token in pairwise([_Token("("), *tokens])
-            if token.kind == "-" or token.is_marked or (token.leaf and before.kind == "-")
-        ]
+        tokens = [token for token, is_out in zip(tokens, excluded, strict=True) if is_out or token.is_marked]
     parser = _Parser(tokens)
     condition = parser.parse()
     return TypedQuery(words, condition, tuple(dict.fromkeys([*unread, *parser.unread])))
@@ -119,8 +116,10 @@ class _Token(NamedTuple):
 
 
 _OPERATORS = {"ET": "ET", "AND": "ET", "OU": "OU", "OR": "OU", "NON": "NON", "NOT": "NON", "SAUF": "NON"}
+_MINUS = re.compile(r"(?<![^\s(])[-−](?=[^\s\d-])")
 _TOKEN = re.compile(
-    r"(?P<minus>(?<![^\s(])[-−](?=[^\s\d-]))|(?P<quoted>«[^«»]*»|“[^“”]*”|\"[^\"]*\")|(?P<bracket>[()])"
+    rf"(?P<minus>{_MINUS.pattern})|"
+    r"(?P<quoted>«[^«»]*»|“[^“”]*”|\"[^\"]*\")|(?P<bracket>[()])"
     r"|(?P<prefix>[^\W_](?:[\w'’-]*\w)?)\*(?!\w)|(?P<word>[^\s()\"«»“”]+)|(?P<sign>[\"«»“”])"
 )
 # What other search languages have: proximity, weights, signs within words, fields.
@@ -130,16 +129,28 @@ _FOREIGN = re.compile(
 )
 
 
+_PAIRED = re.compile(r"[^()\"«»“”]*?\w[-−](?=[\s.,;:!?)]|$)")  # "-un retraité-"
+_NEXT_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+def _excludes(text: str, at: int) -> bool:
+    """Does the dash before some place exclude? One of a pair does not, nor one before "en" or "un"."""
+    word = _NEXT_WORD.match(text, at)
+    return not _PAIRED.match(text, at) and (not word or bool(lexical_words(word.group())))
+
+
 def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
     tokens: list[_Token] = []
     unread: list[str] = []
     is_shouted = text.isupper() and any(len(word) > LONGEST_ACRONYM for word in re.findall(r"[^\W\d_]+", text))
-    references = references_in(text)
+    references = references_in(_MINUS.sub(" ", text))
     at = 0
     while match := _TOKEN.search(text, at):
         reference = next((one for one in references if one.start <= match.start() < one.end), None)
         at = match.end()
-        if reference and not match["minus"] and not match["quoted"]:
+        if match["minus"] and not _excludes(text, at) and not any(one.start == at for one in references):
+            unread.append("-")
+        elif reference and not match["minus"] and not match["quoted"]:
             at = reference.end
             tokens.append(_Token("", text[reference.start : at], reference.node))
         elif match["quoted"]:
@@ -164,22 +175,18 @@ def _read_tokens(text: str) -> tuple[list[_Token], list[str]]:
     return tokens, unread
 
 
-def _without_excluded(tokens: Sequence[_Token]) -> Iterator[_Token]:
-    depth = excluded = 0  # of brackets; those within an excluded pair
+def _excluded(tokens: Sequence[_Token]) -> Iterator[bool]:
+    """Tell of each token whether it is a sign of exclusion, or what one excludes."""
+    depth = group = 0  # of brackets; that of the pair excluded
     is_next = False
     for token in tokens:
         depth += (token.kind == "(") - (token.kind == ")")
-        if token.kind in ("-", "NON"):
-            is_next = True
-        elif token.kind == "(":
-            excluded = depth if is_next and not excluded else excluded
-            is_next = False
-        elif token.kind == ")":
-            excluded = 0 if depth < excluded else excluded
-        elif token.text and not is_next and not excluded:
-            yield token
-        else:
-            is_next = is_next and token.kind != ""
+        if token.kind == "(" and is_next and not group:
+            group = depth
+        is_sign = token.kind in ("-", "NON")
+        yield is_sign or bool(group) or (is_next and not token.kind)
+        group = 0 if depth < group else group
+        is_next = is_sign
 
 
 class _Parser:
@@ -334,12 +341,22 @@ def references_in(text: str) -> list[Reference]:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
     names = {(name.start, name.end): name for name in query.identifiers}
     references = [
-        Reference(*span, _shown(names[span], text), _named_by(names[span], text, of)) for span, of in keys.items()
+        Reference(_from_article(text, span[0]), span[1], _shown(names[span], text), _named_by(names[span], text, of))
+        for span, of in keys.items()
     ]
     references += (
         Reference(*span, text[slice(*span)], _statute(text[slice(*span)], of)) for span, of in statutes.items()
     )
     return sorted(references, key=lambda reference: reference.start)
+
+
+_LED = re.compile(r"\b(?:articles?|art\.?)\s*\Z", re.IGNORECASE)
+
+
+def _from_article(text: str, start: int) -> int:
+    """Return where "article" before a number begins, so that "-article 1240" excludes the number too."""
+    led = _LED.search(text, max(start - 12, 0), start)
+    return led.start() if led else start
 
 
 def _named_by(name: Identifier, text: str, keys: Sequence[str]) -> Node:

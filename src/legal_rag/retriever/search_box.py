@@ -41,7 +41,7 @@ class Inferred(NamedTuple):
 
     filters: Filters
     remarks: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()  # of the text, by which the filters were understood
+    spans: tuple[Span, ...] = ()  # of the text, which the filters say
     named: tuple[str, ...] = ()  # ids of the decisions of a court on a day, where they are few
 
 
@@ -72,9 +72,9 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
         for one, ids in zip(designated, doc_ids, strict=True)
         if not ids
     ]
-    spans = tuple((one.start, one.end) for one in designated)
     if not held:
-        return Inferred(given, tuple(remarks), spans)
+        return Inferred(given, tuple(remarks))
+    spans = tuple((designated[number].start, designated[number].end) for number in held)
     shown = " ; ".join(_in_french(designated[number]) for number in held)
     one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
     remarks.insert(0, f"{INFERRED} : {shown}.")
@@ -158,19 +158,20 @@ def search_typed(
         diverse: Leave out near-duplicates.
 
     Raises:
-        ValueError: As `Retriever.search`; if only exclusions are typed.
+        ValueError: As `Retriever.search`; if nothing but exclusions or operators is typed.
     """
     check_text(text)
     library, query = retriever.corpus, ParsedQuery(text)
     if (doc_id := text.strip()) in library:
         return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
+    typed = parse(text)
+    if not typed.words.strip():
+        because = " : il n'y a que des exclusions" if typed.condition else ""
+        raise ValueError(f"rien à chercher dans {text!r:.200}{because}")
     named, rectifying = named_documents(query, library)
     is_alone = _is_reference_alone(query)
     if named and is_alone:
         return _show_named(retriever, query, k, filters, mode, [named, rectifying])
-    typed = parse(text)
-    if not typed.words.strip():
-        raise ValueError(f"rien à chercher dans {text!r:.200} : il n'y a que des exclusions")
     inferred = inferred_filters(typed.words, library, filters, in_prose=False) if infer_filters else Inferred(filters)
     remarks = [*inferred.remarks]
     if typed.unread:
@@ -187,10 +188,11 @@ def search_typed(
         remarks += asked.remarks
         if is_alone and asked.found_none:
             return SearchResults([], tuple(remarks), filters, query, condition)
-    if condition is not None and not (matches := retriever.matches(condition)).documents:
+    matches = None if condition is None else retriever.matches(condition)
+    if matches and not matches.documents and condition == typed.condition:
         remarks.append(f"Aucun document ne répond à : {text.strip()}.")
         return SearchResults([], tuple(remarks), filters, query, condition)
-    if condition is not None and not matches.is_complete:
+    if matches and not matches.is_complete:
         remarks.append("Les textes les plus proches ont été lus, pas tous : d'autres peuvent répondre.")
     wanted = EVERYTHING if is_filter_alone and condition is None else condition
     hits = retriever.search(
@@ -263,9 +265,23 @@ class Required(NamedTuple):
 
 
 def require_references(retriever: Retriever, query: ParsedQuery, condition: Node | None, filters: Filters) -> Required:
-    """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any."""
+    """Require the articles, decisions and statutes that are typed to be cited, unless no document cites any.
+
+    "Article 12" of no code, beside words, is not required.
+    """
     asked = {leaf.shown for leaf in leaves_of(condition)}
-    references = [reference for reference in references_in(query.text) if reference.shown not in asked]
+    # "L'article 12 de mon contrat": of no code, it is cited by whatever has an article 12, and ranks alone.
+    unsaid = [] if query.statutes or _is_reference_alone(query) else query.identifiers
+    vague = {
+        name.end
+        for name in unsaid
+        if name.kind == "article" and not name.code and name.value.replace("-", "").isdecimal()
+    }
+    references = [
+        reference
+        for reference in references_in(query.text)
+        if reference.shown not in asked and reference.end not in vague
+    ]
     if not references:
         return Required(condition, filters)
     shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
