@@ -1,6 +1,7 @@
 """The agent, against a scripted model behind a real server."""
 
 import re
+import shutil
 
 import dspy
 import pytest
@@ -26,12 +27,10 @@ def calls_of(prediction, *types):
 def ask(tiny_library, tiny_encoder):
     """Ask the question of a model that follows a script."""
 
-    def asking(script, **settings):
+    def asking(script, library=tiny_library, **settings):
         settings = {"timeout": 30, "num_retries": 0, "cache": False} | settings
         with ScriptedServer(script) as server:
-            agent = build_agent(
-                tiny_library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **settings
-            )
+            agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **settings)
             return agent(QUESTION), server
 
     return asking
@@ -310,14 +309,15 @@ def test_an_answer_of_which_every_sentence_is_contradicted_or_beside_the_point_i
     assert wrong not in prediction.answer
 
 
-def test_tags_after_an_answer_do_not_make_it_another_language(ask):
+def test_tags_after_an_answer_do_not_make_it_another_language(ask, tiny_library, tmp_path):
+    library = Library(shutil.copytree(tiny_library.path, tmp_path / "index" / tiny_library.path.name))
     tags = '<vm:entity name="court" type="court">the supreme court of the country ruled on it</vm:entity>' * 3
 
     def script(prompt, attempt):
         return answer(f"{quotation(prompt)}\n{tags}")
 
     for is_asked in (True, False):
-        prediction, _ = ask(script, single_pass_extraction_enabled=is_asked)
+        prediction, _ = ask(script, library, single_pass_extraction_enabled=is_asked)
         assert (prediction.mode, prediction.status) == ("agent", "answered")
 
 
