@@ -15,6 +15,7 @@ from legal_rag.agent import (
     instructions_of,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
+from legal_rag.library import Library
 from legal_rag.report import render_answer
 
 
