@@ -40,6 +40,7 @@ from legal_rag.retriever.search_box import (
     require_references,
     without_spans,
 )
+from legal_rag.retriever.structured import StructuredResult
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 WAY_ON = (
@@ -76,6 +77,8 @@ class Findings(NamedTuple):
     signs: Signs
     named: tuple[str, ...] = ()  # ids of those that the question names
     lacks: bool = False  # whether no document is or cites what it names
+    filters: Filters = NO_FILTERS  # given and inferred
+    rules: tuple[StructuredResult, ...] = ()  # that answer by themselves; see `legal_rag.agent.structured`
 
 
 class EvidenceAgent(Agent):
@@ -121,11 +124,10 @@ class EvidenceAgent(Agent):
         near = bool(findings.hits) and is_relevant(findings.signs, self._background)
         relevant = near or bool(findings.named)
         started = time.perf_counter()
-        grade = self._grade(searched, findings) if relevant else None
+        grade = self._grade(findings) if relevant else None
         answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
-        if grade and asks_to_compare(query.text):
-            log.remarks |= {COMPARES: None}
         if grade:
+            log.remarks |= {COMPARES: None} if asks_to_compare(query.text) else {}
             answer = answer._replace(text=f"{INTRODUCTIONS[grade]}\n\n{answer.text}")
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
@@ -184,7 +186,7 @@ class EvidenceAgent(Agent):
         signs = signs_of(self._retriever, self._without(query, inferred.spans), hits, read)
         if named or (how.filters, how.condition) != (NO_FILTERS, None):  # scores compare in a search of all documents
             signs = signs._replace(score=self._background.mean.score)
-        return Findings(hits, read, signs, named, lacks=how.found_none and not named)
+        return Findings(hits, read, signs, named, lacks=how.found_none and not named, filters=inferred.filters)
 
     def _without(self, query: EncodedQuery, spans: Sequence[Span]) -> EncodedQuery:
         """Return a question without a court and its time, which are near to decisions whatever is asked."""
@@ -202,7 +204,7 @@ class EvidenceAgent(Agent):
             return Inferred(self._filters)
         return inferred_filters(query.text, self._retriever.corpus, self._filters)
 
-    def _grade(self, query: EncodedQuery, findings: Findings) -> Grade:
+    def _grade(self, findings: Findings) -> Grade:
         grade = self._background.grade(findings.signs)
         if findings.lacks:
             return "unsure"

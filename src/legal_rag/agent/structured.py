@@ -9,6 +9,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
 from legal_rag.law.citation import legal_citation
+from legal_rag.library.filters import Filters
 from legal_rag.retriever.retriever import EncodedQuery, SearchHit
 from legal_rag.retriever.structured import StructuredProvider, StructuredResult
 
@@ -22,27 +23,26 @@ class StructuredEvidenceAgent(EvidenceAgent):
     def find(self, question: str | EncodedQuery, log: EventLog | None = None) -> Findings:
         """Search as evidence mode does; a document with a rule that answers counts as one that the question names."""
         findings = super().find(question, log)
-        rules = self._rules(self._retriever.query(question))
+        rules = self._rules(self._retriever.query(question), findings.filters)
         hits = [hit for hit in findings.hits if hit.doc_id in {rule.doc_id for rule in rules}]
-        return findings._replace(named=(*findings.named, *(hit.doc_id for hit in hits)))
+        return findings._replace(named=(*findings.named, *(hit.doc_id for hit in hits)), rules=rules)
 
-    def _rules(self, query: EncodedQuery) -> list[StructuredResult]:
-        filters = self._read_filters(query).filters
+    def _rules(self, query: EncodedQuery, filters: Filters) -> tuple[StructuredResult, ...]:
         results = StructuredProvider(self._retriever).retrieve(query.text, PASSAGES_QUOTED, filters)
         if not results or results[0].source != "entity" or results[0].score < SURE:
-            return []
+            return ()
         least = NEARLY * results[0].score
-        return [result for result in results if result.source == "entity" and result.score >= least]
+        return tuple(result for result in results if result.source == "entity" and result.score >= least)
 
-    def _grade(self, query: EncodedQuery, findings: Findings) -> Grade:
-        return "answers" if self._rules(query) else super()._grade(query, findings)
+    def _grade(self, findings: Findings) -> Grade:
+        return "answers" if findings.rules else super()._grade(findings)
 
     def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
-        rules = self._rules(query)
+        rules = findings.rules
         if not rules:
             return super()._quote(query, findings)
         corpus = self._retriever.corpus
-        named = replace(self._read_filters(query).filters, doc_ids=tuple({rule.doc_id for rule in rules}))
+        named = replace(findings.filters, doc_ids=tuple({rule.doc_id for rule in rules}))
         hits = {hit.doc_id: hit for hit in self._retriever.search(query, len(rules), by_document=True, filters=named)}
         lines, citations = [], []
         for rank, rule in enumerate(rules, start=1):
