@@ -8,7 +8,7 @@ from legal_rag.library import Library
 from legal_rag.library.filters import Filters
 from legal_rag.library.query_language import parse
 from legal_rag.retriever import Retriever
-from legal_rag.retriever.search_box import best_sentence, outcome_of, relevance, search_typed
+from legal_rag.retriever.search_box import best_sentence, outcome_in_words, relevance, search_typed
 
 
 def decision(doc_id, text, **columns):
@@ -213,5 +213,5 @@ def test_the_best_sentence_holds_the_phrase_and_names_what_matched():
 
 
 def test_an_outcome_is_the_sources_or_read_in_the_operative_part(retriever):
-    assert outcome_of(retriever.corpus.document("SOC23")) == "Cassation"
-    assert outcome_of(retriever.corpus.document("AIX")) == ""
+    assert outcome_in_words(retriever.corpus.document("SOC23")) == "Cassation"
+    assert outcome_in_words(retriever.corpus.document("AIX")) == ""

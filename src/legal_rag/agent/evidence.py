@@ -18,13 +18,11 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
-from legal_rag.extraction.entities import outcome_of
 from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.graph.names import DOCUMENT
 from legal_rag.graph.page import name_of
 from legal_rag.graph.rulings import OVERRULES
 from legal_rag.law.citation import legal_citation
-from legal_rag.law.courts import level_of
 from legal_rag.library.filters import Filters
 from legal_rag.library.query_language import EVERYTHING
 from legal_rag.llm import Usage
@@ -37,6 +35,7 @@ from legal_rag.retriever.search_box import (
     among,
     inferred_filters,
     named_documents,
+    outcome_in_words,
     require_references,
     without_spans,
 )
@@ -94,7 +93,7 @@ class EvidenceAgent(Agent):
     ) -> None:
         """Configure an agent; `match_words` fills in the passages' `matches`, `filters` restrict the search.
 
-        `inferred_filters` reads a court with a time in a question as filters too, which the notice says.
+        `infer_filters` reads a court with a time in a question as filters too, which the notice says.
         """
         super().__init__(retriever)
         self._filters, self._match_words, self.infers_filters = filters, match_words, infer_filters
@@ -238,9 +237,7 @@ class EvidenceAgent(Agent):
 
     def _fate(self, document: Document) -> str:
         """Return in French how a decision ended and which later ones quashed it: "rejet"; '' where nothing is known."""
-        level = level_of(document.juridiction, document.formation, document.title)
-        is_decision = bool(document.solution or level)
-        ended = outcome_of(document.solution, level, document.content, None).words if is_decision else ""
+        ended = outcome_in_words(document)
         fate = [ended if ended[:2].isupper() else ended[:1].lower() + ended[1:]] if ended else []
         if graph := self._graph:
             later = (edge for edge in graph.rulings(DOCUMENT + document.id) if edge.type == OVERRULES)

@@ -83,7 +83,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
     if structured:
         _print_structured(place, library, retriever, query, k, filters, settings)
         return
-    from legal_rag.retriever.search_box import outcome_of, relevance, search_typed
+    from legal_rag.retriever.search_box import outcome_in_words, relevance, search_typed
 
     ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
     results = search_typed(
@@ -98,7 +98,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
         note(f"no passage found{filter_at_fault(library, results.filters)}")
     for hit, rating in rated:
         document = library.document(hit.doc_id)
-        named = ", ".join(filter(None, [legal_citation(document).plain, outcome_of(document)]))
+        named = ", ".join(filter(None, [legal_citation(document).plain, outcome_in_words(document)]))
         click.echo(f"{hit.rank}. {hit.chunk_id}  {rating}  {named}")
         _print_excerpt(library, hit, results)
     if results.hits:
@@ -106,14 +106,14 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
 
 
 def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "SearchResults") -> dict[str, Any]:
-    from legal_rag.retriever.search_box import outcome_of
+    from legal_rag.retriever.search_box import outcome_in_words
 
     document, passages = library.document(hit.doc_id), _hit_passages(library, hit, results.filters)
     excerpt, passage = _excerpt_of(hit, passages, results)
     return {
         **hit._asdict(),
         "relevance": rating,
-        "outcome": outcome_of(document),
+        "outcome": outcome_in_words(document),
         "excerpt": {
             "text": hit.text[excerpt.start : excerpt.end],
             "char_start": hit.char_start + excerpt.start,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
+from legal_rag.extraction.entities import outcome_of
 from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
@@ -368,13 +369,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def outcome_of(document: Document) -> str:
+def outcome_in_words(document: Document) -> str:
     """Return a decision's outcome, as its source says it, else as its operative part is read; empty if unknown."""
-    if document.solution:
-        return document.solution
-    from legal_rag.law.outcomes import kinds_of_case
-
-    reading = document.reading
-    words = (reading.text[start:end] for start, end in reading.outcomes)
     level = level_of(document.juridiction, document.formation, document.title)
-    return ", ".join(sorted(kinds_of_case(words, level)))
+    return outcome_of(document.solution, level, document.content, None).words if document.solution or level else ""
