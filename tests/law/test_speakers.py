@@ -170,9 +170,9 @@ def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
             ["lower_court"],
         ),
         (
-            "Attendu que Mme Saule, qui marchait sur le même trottoir, a déclaré aux enquêteurs le soir des faits : "
-            "|« Je marchais sur le trottoir avec mon frère lorsque j'ai entendu un grand bruit. Je me suis retournée et "
-            "j'ai vu le camion. Il convient de dire que la rue était noire et que nul ne le voyait venir. » ;",
+            "Attendu que Mme Saule, qui marchait sur le même trottoir, a déclaré le soir des faits : "
+            "|« Je marchais sur le trottoir avec mon frère lorsque j'ai entendu un grand bruit. Je me suis retournée "
+            "et j'ai vu le camion. Il convient de dire que la rue était noire et que nul ne le voyait venir. » ;",
             ["court", "None"],
         ),
         (
@@ -235,7 +235,7 @@ def test_a_ground_opens_the_reasons_and_is_its_partys_from_its_first_line():
 def test_an_answer_that_begins_in_the_line_of_the_ground_is_the_courts():
     text = (
         "COUR DE CASSATION\nFaits et procédure\n1. Mme Saule a formé un pourvoi.\nExamen du moyen\nEnoncé du moyen\n"
-        "2. Mme Saule fait grief à l'arrêt de rejeter sa demande, alors « que le juge doit statuer. » Réponse de la Cour\n"
+        "2. Mme Saule fait grief à l'arrêt de rejeter la demande, alors « que le juge statue. » Réponse de la Cour\n"
         "3. Le constat vaut preuve dès lors qu'il est discuté.\nPAR CES MOTIFS\nREJETTE le pourvoi ;"
     )
     assert _read(text)[5:8] == [("reasons", "party"), ("reasons", None), ("reasons", "court")]

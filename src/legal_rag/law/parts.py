@@ -369,9 +369,8 @@ _TELLS_ON = re.compile(
     re.IGNORECASE,
 )
 _OPINES = re.compile(r"(?:estim|considèr|rappell|expliqu|expos)")  # verbs of judges as of parties
-_CONDITIONAL = re.compile(
-    r"(?:(?!\bn(?:e\s|['’])).)*?\b(?!saur|pourr|devr)\w{2,}rai(?:en)?t\b"
-)  # "Il en résulterait une atteinte": an argument goes on
+# "Il en résulterait une atteinte": an argument goes on; not "n'établit pas qu'il occuperait", "ne saurait".
+_CONDITIONAL = re.compile(r"(?:(?!\bn(?:e\s|['’])).)*?\b(?!saur|pourr|devr)\w{2,}rai(?:en)?t\b")
 _THEN_WHEREAS = re.compile(
     r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
 )
@@ -552,11 +551,11 @@ def _without_quotations(words: str) -> str:
 
 
 def _before_testimony(clause: str, voice: Speaker) -> list[Stretch]:
-    """Cut a quotation of at least `_TESTIMONY_CHARS` off a clause's end: what the court quotes, a text or others say."""
+    """Cut a quotation of at least `_TESTIMONY_CHARS` off a clause's end: others say it, or a text."""
     quoted = _TESTIMONY.search(clause) if voice == "court" else None
     if quoted is None:
         return [(voice, len(clause))]
-    by = "text" if _LEADS_TO_TEXT.search(clause, 0, quoted.start()) else None
+    by: Speaker | None = "text" if _LEADS_TO_TEXT.search(clause, 0, quoted.start()) else None
     return [(voice, quoted.start()), (by, len(clause) - quoted.start())]
 
 
