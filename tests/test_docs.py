@@ -111,6 +111,13 @@ def test_the_links_of_a_page_lead_somewhere(page):
     assert [one for one in addresses(page) if not one.startswith("http") and is_broken(one, page)] == []
 
 
+@pytest.mark.parametrize("page", [page for page in GUIDE if code_blocks(page, "toml")], ids=name_of)
+def test_the_settings_of_a_page_are_read(page, tmp_path):
+    for block in code_blocks(page, "toml"):
+        (tmp_path / "legal-rag.toml").write_text(block, "utf-8")
+        assert main(["--config", str(tmp_path / "legal-rag.toml"), "info", "--settings"]) == 0
+
+
 def test_each_page_is_in_the_navigation_of_the_site():
     project = tomllib.loads((ROOT / "docs" / "zensical.toml").read_text("utf-8"))["project"]
     names = re.findall(r"[\w-]+\.md", str(project["nav"]))
