@@ -196,7 +196,7 @@ def open_store(library: Any, answers_folder: str | None, *, to_write: bool = Fal
 def keep_answer(prediction: "Prediction", store: "SavedAnswers | None") -> None:
     """Save an answer, where that is asked for."""
     if store:
-        note(f"saved as answer {store.save(prediction)}")
+        note(f"enregistrée : {store.save(prediction)}")
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -408,7 +408,7 @@ def answers_command(
     store = open_store(library, answers_folder)
     if remove:
         store.remove(remove, index=library.path if library else place.path)
-        place.show({"removed": remove}, f"removed answer {remove}")
+        place.show({"removed": remove}, f"réponse retirée : {remove}")
     elif answer_id:
         papers = [page_to_write(files[option]) for option in ("html", "docx", "bibtex")]
         prediction = store.load(answer_id)
@@ -424,7 +424,7 @@ def answers_command(
 
 def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
     if not answers:
-        note("no saved answers ('legal-rag ask --save' keeps one)")
+        note("aucune réponse enregistrée ('legal-rag ask --save' en garde une)")
     for row in answers:
         click.echo(f"{row.answer_id}  {in_one_line(row.question, QUESTION_CHARS)}")
         counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
@@ -462,5 +462,5 @@ def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx:
 
         comments = [(reference.start, reference.end, comment_of(reference)) for reference in verification.references]
         annotate_docx(file, commented, comments)
-        note(f"written: {commented}")
+        note(f"écrit : {commented}")
     return verification.status

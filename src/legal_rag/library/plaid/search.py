@@ -19,6 +19,8 @@ from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_tabl
 if TYPE_CHECKING:
     from legal_rag.library.plaid.kernels import Query
 
+HALF_WINDOW = 32  # tokens; a passage's windows are of twice as many, one beginning every so many
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
