@@ -10,7 +10,7 @@ from legal_rag.agent import EvidenceAgent, Usage
 from legal_rag.agent.doubt import Background, Signs
 from legal_rag.agent.event_log import AnswerStream, EventLog
 from legal_rag.agent.evidence import ABSENT, COMPARES, INSTEAD, INTRODUCTIONS, NO_PASSAGE, SEE_ALSO, WAY_ON
-from legal_rag.agent.passages import BEST_MATCHED, PASSAGE_CHARS, WeighedPassage, is_cut
+from legal_rag.agent.passages import BEST_MATCHED, JOINED_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.citation import legal_citation
@@ -65,7 +65,7 @@ def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sam
         prediction = agent(question["question"])
         assert sum(len(one.quote) for one in prediction.citations) <= 1500
         for one in prediction.citations:
-            assert 0 < len(one.quote) <= PASSAGE_CHARS
+            assert 0 < len(one.quote) <= JOINED_CHARS
             assert one.quote == one.quote.strip()
             around = [passage for passage in prediction.evidence if passage.doc_id == one.doc_id]
             assert any(p.char_start <= one.char_start < one.char_end <= p.char_end for p in around)

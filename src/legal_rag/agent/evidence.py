@@ -15,6 +15,7 @@ from legal_rag.agent.passages import (
     deviations,
     is_cut,
     weigh_documents,
+    word_coverage,
 )
 from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
@@ -30,6 +31,7 @@ from legal_rag.graph.names import DOCUMENT
 from legal_rag.graph.page import name_of
 from legal_rag.graph.rulings import OVERRULES
 from legal_rag.law.citation import legal_citation
+from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
 from legal_rag.library.query_language import EVERYTHING
 from legal_rag.llm import Usage
@@ -238,7 +240,14 @@ class EvidenceAgent(Agent):
         documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
         contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
-        chosen = choose_passages(weighed, deviations(hits, self._retriever), PASSAGES_QUOTED, QUOTED_CHARS)
+        share = word_coverage(query.text, self._lexical)
+        chosen = choose_passages(
+            weighed,
+            deviations(hits, self._retriever),
+            PASSAGES_QUOTED,
+            QUOTED_CHARS,
+            lambda of, passage: share(contents[of][passage.start : passage.end]),
+        )
         named = [hit.doc_id in findings.named for hit in hits]
         chosen = _with_named(chosen, weighed, named)
         if asks_to_compare(query.text):
@@ -261,6 +270,10 @@ class EvidenceAgent(Agent):
             later = (edge for edge in graph.rulings(DOCUMENT + document.id) if edge.type == OVERRULES)
             fate += [f"{edge.treatment} {name_of(graph, edge.source)}" for edge in later]
         return " ; ".join(fate)
+
+    @cached_property
+    def _lexical(self) -> LexicalIndex:
+        return self._retriever.corpus.lexical_index()
 
     @cached_property
     def _graph(self) -> KnowledgeGraph | None:
