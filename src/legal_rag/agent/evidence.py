@@ -199,7 +199,8 @@ class EvidenceAgent(Agent):
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        signs = signs_of(self._retriever, self._without(query, inferred.spans), hits, read)
+        kept = len(named) or len(hits)
+        signs = signs_of(self._retriever, self._without(query, inferred.spans), hits[:kept], read[:kept])
         if named or (how.filters, how.condition) != (NO_FILTERS, None):  # scores compare in a search of all documents
             signs = signs._replace(score=self._background.mean.score)
         absent = (*absent_decisions(query, self._retriever.corpus), *inferred.absent)
