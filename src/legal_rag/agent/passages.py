@@ -42,7 +42,7 @@ LEAST_CHARS = 60  # of a passage: shorter ones are headings
 # one's document, if its score is `AHEAD` of all others; else. The share of the question's words that it holds adds to
 # the last three. Chosen on passages of the client's questions in view, as a reader marked them.
 MARGIN = 2.0
-ADJOINING, FROM_FIRST, ELSEWHERE = 1.5, 0.5, -1.5
+ADJOINING, FROM_FIRST, ELSEWHERE = 1.5, 1.0, -1.5
 AHEAD, OF_WORDS = 0.6, 12.0
 _ENDS = ".;:!?»)…"  # of a sentence or an item of a list
 _HOLDS_THAT = re.compile(rf"\b{cues('holds_that')}\b", re.IGNORECASE)
