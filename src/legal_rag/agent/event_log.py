@@ -24,6 +24,7 @@ from legal_rag.agent.prediction import (
 from legal_rag.agent.tool_outputs import Exchange, Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
+from legal_rag.citations.markers import without_markers
 from legal_rag.citations.wording import telling_stems
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
@@ -42,7 +43,6 @@ _REFERS = re.compile(
     r"|cette (?:décision|règle|hypothèse)|cet arrêt)\b",
     re.IGNORECASE,
 )
-_MARKER = re.compile(r"\s?\[Source[^\[\]]*\]")
 
 History = Sequence[Prediction | tuple[str, str]]
 Result = TypeVar("Result")
@@ -262,7 +262,7 @@ class Agent(ABC):
 def _exchanges(history: History) -> list[Exchange]:
     pairs = ((item.question, item.answer) if isinstance(item, Prediction) else item for item in history)
     kept = list(pairs)[-MOST_EXCHANGES:]
-    return [Exchange(question, _MARKER.sub("", answer)[:EXCHANGE_CHARS]) for question, answer in kept]
+    return [Exchange(question, without_markers(answer)[:EXCHANGE_CHARS]) for question, answer in kept]
 
 
 def _is_elliptical(question: str) -> bool:
