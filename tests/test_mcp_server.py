@@ -186,6 +186,26 @@ def test_an_answer_quotes_word_for_word_and_verify_confirms_it(call, tiny_librar
     assert not counts["wrong"] + counts["absent"]
 
 
+def test_calls_at_once_give_what_they_give_one_after_another(tools):
+    calls = [("search", {"query": word}) for word in ("préavis", "compte de campagne", "crédit", "bail")] * 2
+    calls += [("verify", {"text": "CA Bordeaux, 15 mai 2012, n° 10/06731"}), ("graph", {"name": "FICTIF0306"})]
+
+    async def both(client):
+        one_by_one = [(await client.call_tool(*call)).structured_content for call in calls]
+        at_once = [None] * len(calls)
+
+        async def ask(number):
+            at_once[number] = (await client.call_tool(*calls[number])).structured_content
+
+        async with anyio.create_task_group() as group:
+            for number in range(len(calls)):
+                group.start_soon(ask, number)
+        return one_by_one, at_once
+
+    one_by_one, at_once = with_client(LegalServer(tools), both)
+    assert at_once == one_by_one
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
@@ -433,7 +453,7 @@ def test_read_only_offers_no_tool_that_asks_a_model(place, monkeypatch):
     from legal_rag.cli import main
 
     served = []
-    monkeypatch.setattr(mcp_server, "serve", lambda tools, port, on_start: served.append(tools.has_model))
+    monkeypatch.setattr(mcp_server, "serve", lambda tools, port, on_start: served.append(tools.open_model is not None))
     model = ["--model", "m", "--api-base", "http://127.0.0.1:9/v1"]
     assert main(["mcp", *place, *model]) == 0
     assert main(["mcp", *place, *model, "--read-only"]) == 0
