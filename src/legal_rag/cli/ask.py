@@ -329,7 +329,7 @@ def deep_read_command(
     flag_value=8765,
     type=click.IntRange(0, 65535),
     metavar="[PORT]",
-    help="On 127.0.0.1, behind a bearer token: that of LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
+    help="On 127.0.0.1 (8765), behind a bearer token: LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that asks a model: no deep_read.")
 @model_options
