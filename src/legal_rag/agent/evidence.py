@@ -11,6 +11,7 @@ from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.passages import WeighedPassage, choose_passages, deviations, is_cut, weigh_documents
 from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
@@ -68,6 +69,7 @@ DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
 
 
+@displayed
 class Findings(NamedTuple):
     """Hits of a question, with what tells how well the first answers."""
 

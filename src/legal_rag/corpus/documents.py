@@ -87,6 +87,7 @@ class Document:
         return {**self.extra, **row, "applied_laws": list(self.applied_laws), "config": self.config}
 
 
+@displayed
 class SourceOptions(NamedTuple):
     """How to read a source."""
 

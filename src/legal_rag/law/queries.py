@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.articles import (
     ARTICLE_NUMBER,
@@ -142,6 +143,7 @@ def find_typed_statutes(text: str) -> list[Statute]:
     return statutes
 
 
+@displayed
 class DecisionsOf(NamedTuple):
     """A court with the time of its decisions, as a text designates them: "chambre sociale en 2018"."""
 
