@@ -15,8 +15,10 @@ import legal_rag as lr
 from legal_rag.base.html import LINE_CHARS, Rows, row_of, table_of
 from legal_rag.base.text import fields_of
 from legal_rag.evaluation import compare_runs, hardest
+from legal_rag.extraction import ExtractionSettings
 from legal_rag.law import find_mentions, read
 from legal_rag.library import Library
+from legal_rag.llm import endpoint_of
 from legal_rag.report import SavedAnswers
 from legal_rag.retriever import search_typed
 
@@ -130,10 +132,17 @@ def test_values_made_of_the_sample_are_short_and_show_as_tables(sample_values):
 
 
 def test_a_key_is_shown_by_no_value():
-    from legal_rag.llm import endpoint_of
+    keyed = [
+        endpoint_of("gpt-5", api_base="http://127.0.0.1:1/v1", api_key="sk-secret"),
+        ExtractionSettings(api_key="sk-secret"),
+    ]
+    for value in keyed:
+        assert "sk-secret" not in repr(value) + value._repr_html_()
 
-    endpoint = endpoint_of("gpt-5", api_base="http://127.0.0.1:1/v1", api_key="sk-secret")
-    assert "sk-secret" not in repr(endpoint) + endpoint._repr_html_()
+
+def test_no_record_that_holds_a_key_shows_it():
+    fields = [field for cls in RECORDS if dataclasses.is_dataclass(cls) for field in dataclasses.fields(cls)]
+    assert [field.name for field in fields if field.name == "api_key" and field.repr] == []
 
 
 @pytest.mark.parametrize("room", EXPORTING)

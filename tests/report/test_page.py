@@ -514,7 +514,8 @@ def test_beside_the_answer_stands_the_first_passage_cited(browser, opened):
 
 
 def test_a_page_opens_at_its_first_citation_far_into_a_long_decision(browser, opened, tmp_path):
-    parts = [f"Attendu que la société {n} soutient que le compte est tardif. " * 40 for n in range(200)]
+    said = ("Attendu que la société soutient que le compte est tardif. ", "Mais le compte est à temps. ")
+    parts = [sentence * 40 for sentence in said] * 100
     rows = [{"id": "LONG", "content": "\n\n".join([*parts, SECOND, *parts]), "title": "Un long arrêt"}]
     library = lr.build(rows, tmp_path / "long", n_bits=0, corpus_index=False, entities=False)
     start = rows[0]["content"].index(SECOND)
@@ -522,7 +523,6 @@ def test_a_page_opens_at_its_first_citation_far_into_a_long_decision(browser, op
     opened(prediction(f"Un « {SECOND} » {marker(cited)}.", [cited], evidence=[]), library)
     browser.wait_for(IN_SIGHT.format("#place-1"))
     assert browser.run("document.querySelector('mark').textContent") == SECOND
-    assert browser.run("document.querySelectorAll('.stretch').length") > 1
 
 
 def test_a_click_leads_to_the_passage_in_its_decision_and_escape_goes_back(browser, opened):

@@ -85,7 +85,7 @@ class ExtractionSettings:
 
     schema_name: str = AUTO  # or a name that `get_schema` knows
     model_id: str = RULES
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     api_base: str | None = None  # of an OpenAI-compatible server, or Ollama's
     max_char_buffer: int = 2000  # characters per prompt; the rules read whole documents
     extraction_passes: int = 2  # 1 to 5; the rules make one
