@@ -134,6 +134,9 @@ def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, sai
         "solution": "Non-conformité totale - effet différé",
         "applied_laws": list(document.applied_laws),
         "citation": "[Décision fictive] Cons.\u00a0const., 14\u00a0oct.\u00a02016, n°\u00a02016-9561 QPC",
+        "publication": "",
+        "ecli": "ECLI:FR:FICTIF:2016:2016.9561.QPC",
+        "link": "",
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)

@@ -40,8 +40,11 @@ from legal_rag.cli.settings import setting, settings_of
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, WORKERS, DeepReadSettings
 from legal_rag.llm import Budget
 from legal_rag.report.lines import (
+    MODES_IN_FRENCH,
+    STATES_IN_FRENCH,
     VERBATIM_MODES,
     citations_in_french,
+    document_line,
     event_line,
     french_seconds,
     graph_line,
@@ -165,7 +168,7 @@ def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
     if prediction.documents:
         click.echo("\nDécisions consultées :")
     for document in prediction.documents:
-        click.echo(in_one_line(f"- {document.doc_id} : {document.citation or document.title}", 1000))
+        click.echo(f"- {document_line(document)}")
     if prediction.ungrounded_claims:
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
@@ -430,7 +433,8 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
         counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
         cost = "" if not row.cost else f", {row.cost:.4f} $"
         calls = f", {row.model_calls} appel{'s' if row.model_calls > 1 else ''} du modèle" if row.model_calls else ""
-        click.echo(f"   {row.mode}, {row.status}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
+        how = f"{MODES_IN_FRENCH[row.mode]}, {STATES_IN_FRENCH[row.status].lower()}"
+        click.echo(f"   {how}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
 
 
 @click.command("verify")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.articles import (
     ARTICLE_NUMBER,
@@ -173,6 +174,7 @@ Day = tuple[date, date, int]  # the day twice, and where it ends in the text
 Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
 
 
+@displayed
 class DecisionsOf(NamedTuple):
     """A court with the time of its decisions, as a text designates them: "chambre sociale en 2018"."""
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import reprlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from legal_rag.base.files import beside
+from legal_rag.base.html import displayed, table_of
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
 from legal_rag.extraction.entities import ENTITIES, Entity
@@ -94,6 +96,7 @@ def locked_answers(library: Path) -> Iterator[None]:
         raise OSError(f"another process has been writing there for {LOCK_SECONDS:.0f} seconds") from error
 
 
+@displayed
 class IdentifierMatches(NamedTuple):
     """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
 
@@ -146,6 +149,13 @@ class Library:
         """Return the shards' folders, in their order."""
         _ = self._connection  # opened before the folders, so that texts and shards are of one build
         return [self.path / shard["path"] for shard in self.manifest["shards"]]
+
+    def __repr__(self) -> str:
+        counts = self.manifest["counts"]
+        return f"Library({reprlib.repr(str(self.path))}, {counts['documents']} documents, {counts['chunks']} chunks)"
+
+    def _repr_html_(self) -> str:
+        return table_of({"path": str(self.path), **self.manifest["counts"]})
 
     def __len__(self) -> int:
         return self.n_documents
