@@ -54,12 +54,12 @@ def model(no_endpoint, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("command", ["ask", "deep-read", "questions"])
-def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told(
-    place, refused, tmp_path, monkeypatch, command, model, key
+def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told_before_the_index_is_opened(
+    refused, tmp_path, monkeypatch, command, model, key
 ):
     monkeypatch.delenv(key, raising=False)
     arguments = ["--output", tmp_path / "set"] if command == "questions" else [QUESTION]
-    told = refused(command, *arguments, "--model", model, *place)
+    told = refused(command, *arguments, "--model", model, "--index-folder", tmp_path / "nowhere")
     assert told == f"no endpoint to ask {model!r} at (expected one of --api-base, GENERATOR_API_KEY, {key})"
 
 
