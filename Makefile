@@ -15,7 +15,7 @@ WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-r
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start many programs: each would compile the package anew
 
-.PHONY: demo test slow attack fuzz lint measure freeze frozen notebooks trec real-model clean
+.PHONY: demo test slow attack fuzz lint docs pictures measure freeze frozen notebooks trec real-model clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -44,11 +44,17 @@ attack: $(INSTALLED)  ## programs, servers, files and decisions that mean harm, 
 fuzz: $(INSTALLED)  ## what strangers' bytes come in by, for an hour; FUZZ="--seconds 60 --seed 7" for less, or otherwise
 	PYTHONPATH=tests $(BIN)/python -W ignore -m attacks.fuzz $(FUZZ)
 
-lint: $(INSTALLED)
+lint: docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+
+docs: $(INSTALLED)  ## the documentation as a site, build/docs/site; a broken link fails
+	$(BIN)/python docs/make_site.py
+
+pictures: $(INSTALLED)  ## README's pictures anew, by Chromium
+	$(BIN)/python docs/take_pictures.py
 
 measure: $(INSTALLED)  ## size and shape of the code, seconds of --help
 	$(BIN)/python benchmarks/measure.py

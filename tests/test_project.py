@@ -17,3 +17,10 @@ def test_requirements_are_the_core_and_extras_and_every_optional_package_belongs
     for module, extra in EXTRAS.items():
         names = [re.split(r"[\[<>=]", one)[0] for one in optional[extra]]
         assert {"rlm": "rlms", "litellm": "dspy", "Stemmer": "PyStemmer"}.get(module, module.replace("_", "-")) in names
+
+
+def test_the_citation_file_names_the_version_and_the_licence():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8").splitlines()
+    assert f"version: {project['version']}" in citation
+    assert f"license: {project['license']}" in citation

@@ -89,7 +89,9 @@ def test_a_phrase_that_a_line_or_a_page_cuts_is_joined(lines, joined):
         ("- Cass. soc., 12 mars 2019, n° 17-31.442\n- CE, 3 juin 2021", None),
         ("1. Le bail\n2. La vente", None),
         ("| Cour | Date |\n|---|---|\n| CE | 3 juin 2021 |", "Cour\tDate\nCE\t3 juin 2021"),
-        ("# Moyens\nLe bail.", "Moyens\n\nLe bail."),
+        ("# Moyens\nLe bail.", "# Moyens\n\nLe bail."),  # an outline is made of its sign
+        ("## Moyens ##\nLe bail.", "## Moyens\n\nLe bail."),
+        ("Moyens\n======\n\nCongés\n------\nLe bail.", "# Moyens\n\n## Congés\n\nLe bail."),
         ("n° 17-31.442\nCass. com., 3 mai 2019, n° 18-10.001\nCE, 3 juin 2021, n° 498765", None),
     ],
 )

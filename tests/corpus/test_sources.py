@@ -185,7 +185,7 @@ def test_a_folder_gives_one_document_a_file_named_by_its_path(tmp_path):
     documents, bad = read(tmp_path)
     assert {item.id: (item.title, item.content) for item in documents} == {
         "a.txt": ("a", "a < b & c <d"),
-        "b.md": ("b", "Titre\n\nTexte"),
+        "b.md": ("b", "# Titre\n\nTexte"),
         "c.html": ("c", "Œuvre\u00a0!\nFin"),
         "d.pdf": ("d", "Décision rendue"),
         "sous/dossier/e.docx": ("e", "Contrat de prêt\n\nMontant\t3 000 €\n\nFait à Brest"),

@@ -142,8 +142,34 @@ def test_a_court_with_a_time_designates_its_decisions_where_it_is_typed(typed, c
     assert [one[:3] for one in find_decisions_of(typed, in_prose=False)] == [(court, first, last)]
 
 
-@pytest.mark.parametrize("typed", ["cour d'appel harcèlement 2005 preuve", "conseil de prud'hommes faute 2005"])
-def test_a_word_behind_a_court_is_no_town(typed):
+@pytest.mark.parametrize(
+    ("typed", "court"),
+    [
+        ("cour d'appel harcèlement 2005 preuve", "cour d'appel"),
+        ("conseil de prud'hommes faute 2005", "conseil de prud'hommes"),
+        ("tribunal de commerce Procédure 2005", "tribunal de commerce"),
+        ("tribunal de commerce nanterre clause 2005", "tribunal de commerce nanterre"),
+        ("Conseil constitutionnel élections législatives 2005", "Conseil constitutionnel"),
+    ],
+)
+def test_a_word_behind_a_court_is_no_town_and_the_only_year_is_its_decisions(typed, court):
+    assert [one[:3] for one in find_decisions_of(typed, in_prose=False)] == [(court, *year(2005))]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "sécurité sociale 2019",
+        "responsabilité civile 2018",
+        "mamoudzou 2008 accident",
+        "Conseil constitutionnel élections de 1993",
+        "Conseil constitutionnel loi 83-520 de 1983",
+        "Conseil constitutionnel article 1993",
+        "CA Lyon accident 2004 jugement 2006",
+        "CC 1988 tract",
+    ],
+)
+def test_a_year_of_something_else_designates_no_decisions(typed):
     assert find_decisions_of(typed, in_prose=False) == []
 
 

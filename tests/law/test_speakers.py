@@ -101,6 +101,18 @@ def test_a_statement_tells_claims_and_orders_over_several_paragraphs(account, sp
         ("Considérant que, s'il affirme avoir voté, M. Charme n'en apporte pas la preuve ;", "court"),
         ("Le rejet du premier moyen rend sans portée la critique de la seconde branche.", "court"),
         ("La Commission nationale des comptes a rejeté son compte au motif qu'il était tardif.", "lower_court"),
+        ("Attendu que l'État français demande d'imputer sa créance sur ce poste de préjudice ;", "party"),
+        ("Par requête, le syndicat a saisi le tribunal de Limoges afin qu'il constate la fraude.", "court"),
+        ("Considérant que la plainte vise le parti qui soutenait la candidature de Mme Saule ;", "court"),
+        ("Considérant qu'il ne résulte pas de l'instruction, comme il le soutient, que le vote fut faussé ;", "court"),
+        ("Attendu, selon le premier de ces textes, que tout jugement doit être motivé ;", "text"),
+        ("L'article 9 du code fait obligation au syndicat de choisir un candidat.", "text"),
+        (
+            "Aux termes de l'article 9 du code : « Il convient de rejeter, dès lors qu'elles sont tardives, les "
+            "requêtes des électeurs. »",
+            "text",
+        ),
+        ("Attendu, dès lors, que le moyen par lequel il est fait grief à l'arrêt de se taire est inopérant ;", "court"),
         ("Vu l'ordonnance de radiation du 11 décembre 2006 ;", None),
         ("Vu les conclusions déposées le 8 mars 2005 par Mme Saule ;", None),
         ("Sur le remboursement des salaires de la société C.M.I.D.", None),
@@ -143,6 +155,27 @@ def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
             ["text", "court"],
         ),
         (
+            "L'article 9 du code dispose que le candidat qui n'a pas déposé son compte est inéligible. "
+            "|Le dépôt tardif d'un compte constitue, en principe, un manquement de nature à justifier cette sanction.",
+            ["text", "court"],
+        ),
+        (
+            "Considérant que M. Aulne fait grief à Mme Saule d'avoir fait pression sur les locataires de l'office ; "
+            "|que, toutefois, il ne ressort pas des pièces du dossier que ses propos aient pesé sur leur vote ;",
+            ["party", "court"],
+        ),
+        (
+            "L'arrêt ajoute que l'employeur pouvait prendre des mesures pour préserver les passagers. "
+            "Il considère qu'en l'absence d'essai, l'employeur n'a pas pris les précautions qui s'imposaient.|",
+            ["lower_court"],
+        ),
+        (
+            "Attendu que Mme Saule, qui marchait sur le même trottoir, a déclaré le soir des faits : "
+            "|« Je marchais sur le trottoir avec mon frère lorsque j'ai entendu un grand bruit. Je me suis retournée "
+            "et j'ai vu le camion. Il convient de dire que la rue était noire et que nul ne le voyait venir. » ;",
+            ["court", "None"],
+        ),
+        (
             "M. Aulne soutient que des tracts ont été distribués la veille du scrutin dans les boîtes aux lettres. "
             "Il en résulterait une atteinte à la sincérité du scrutin. "
             "|Toutefois, eu égard au nombre de voix qui séparent les candidats, cette distribution est sans effet.",
@@ -169,7 +202,7 @@ def test_a_text_is_given_even_where_it_speaks_of_one_who_claims():
 def test_a_paragraph_is_cut_where_another_begins_to_speak(paragraph, stretches):
     text = HEAD + "EXPOSÉ DU LITIGE\nUn fait.\nMOTIFS\n" + paragraph.replace("|", "") + TAIL
     read = read_paragraphs(text)[4:-2]
-    assert [text[one.start : one.end] for one in read] == [words.strip() for words in paragraph.split("|")]
+    assert [text[one.start : one.end] for one in read] == [words.strip() for words in paragraph.split("|") if words]
     assert [f"{one.speaker}{'!' * one.censured}" for one in read] == stretches
 
 
@@ -185,6 +218,27 @@ def test_grounds_and_the_reasons_they_quote_are_set_out_line_by_line():
         *(None, "party", "lower_court", "lower_court", "party", "court"),
         *(None, "court", None, "lower_court", "lower_court", "party"),
     ]
+
+
+def test_a_ground_opens_the_reasons_and_is_its_partys_from_its_first_line():
+    text = (
+        "COUR DE CASSATION\nAttendu qu'il résulte de l'arrêt attaqué que M. Charme a acquis une officine ;\n"
+        "Sur le premier moyen de cassation, pris de la violation des articles 6 de la Convention européenne et 593 du "
+        "code de procédure pénale, défaut de motifs, manque de base légale ;\n"
+        "\"en ce que la chambre de l'instruction a confirmé l'ordonnance ;\n"
+        '"alors que l\'arrêt ne fait pas la preuve de sa régularité" ;\n'
+        "Attendu que la Cour de cassation est en mesure de s'en assurer ;\nPAR CES MOTIFS\nREJETTE le pourvoi ;"
+    )
+    assert _read(text)[1:-2] == [("statement", "court"), *[("reasons", "party")] * 3, ("reasons", "court")]
+
+
+def test_an_answer_that_begins_in_the_line_of_the_ground_is_the_courts():
+    text = (
+        "COUR DE CASSATION\nFaits et procédure\n1. Mme Saule a formé un pourvoi.\nExamen du moyen\nEnoncé du moyen\n"
+        "2. Mme Saule fait grief à l'arrêt de rejeter la demande, alors « que le juge statue. » Réponse de la Cour\n"
+        "3. Le constat vaut preuve dès lors qu'il est discuté.\nPAR CES MOTIFS\nREJETTE le pourvoi ;"
+    )
+    assert _read(text)[5:8] == [("reasons", "party"), ("reasons", None), ("reasons", "court")]
 
 
 def test_each_sentence_under_a_partys_heading_is_the_partys():

@@ -51,7 +51,7 @@ def test_a_law_named_without_its_date_has_that_of_the_table():
 @pytest.mark.parametrize("row", read_table("laws.toml")["laws"], ids=lambda row: f"{row['name']} {row['number']}")
 def test_a_usual_name_is_read_with_number_and_date(row):
     for written in (row["name"], row["name"].upper()):
-        found = find_statutes(f"Selon la loi {written}, le bail", [])
+        found = find_statutes(f"Selon la {row.get('nature', 'loi')} {written}, le bail", [])
         assert (row["number"], row["date"]) in [(statute.number, statute.date) for statute in found]
     year = row["number"].partition("-")[0]
     assert str(row["date"].year).endswith(year)

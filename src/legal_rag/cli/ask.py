@@ -1,6 +1,8 @@
 """Commands that answer a question or read deeply, show answers and traces, and check any text against a Library."""
 
 import dataclasses
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,7 @@ from legal_rag.cli.options import (
     print_json,
     refuse_unknown_values,
     run_settings,
+    served_options,
     write_page,
 )
 from legal_rag.cli.settings import setting, settings_of
@@ -316,6 +319,43 @@ def deep_read_command(
     print_answer(prediction, as_json=place.as_json)
     write_papers(prediction, [page], library)
     keep_answer(prediction, store)
+
+
+@click.command("mcp")
+@served_options
+@click.option(
+    "--http",
+    is_flag=False,
+    flag_value=8765,
+    type=click.IntRange(0, 65535),
+    metavar="[PORT]",
+    help="On 127.0.0.1, behind a bearer token: that of LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
+)
+@click.option("--read-only", is_flag=True, help="Offer no tool that asks a model: no deep_read.")
+@model_options
+@budget_options(DEEP_READ_BUDGET)
+def mcp_command(places: "Sequence[Place]", http: int | None, *, read_only: bool, **options: Any) -> None:
+    """Serve Libraries to a client of the Model Context Protocol, over standard input and output.
+
+    All tools read an index; where a model is named, deep_read asks it, within the budget each time.
+    """
+    from legal_rag.base.extras import require
+    from legal_rag.llm import is_asked
+
+    require("mcp")
+    from legal_rag.mcp_server import LegalTools, serve
+
+    asks = is_asked(None, options["api_base"], options["model"]) and not read_only
+    if asks:
+        require("rlm")
+    libraries = [place.open() for place in places]
+    tools = LegalTools(libraries, (lambda: language_model(options)) if asks else None, budget_of(options))
+
+    def announce(address: str, token: str) -> None:
+        note(f"{address}{f'  Authorization: Bearer {token}' * bool(token)}")
+
+    with redirect_stdout(getattr(sys.stdout, "raw", sys.stdout)):  # the protocol's own bytes, as they are
+        serve(tools, http, announce)
 
 
 @click.command("trace")

@@ -38,7 +38,8 @@ _SENDER = re.compile(r"[>\s*_]*(?:De|From)[*_]*\s?:", re.IGNORECASE)
 _REPLY = re.compile(r"\b(?:a écrit|wrote)\s?:\s*$|^-{2,}\s?(?:Message d'origine|Message transféré|Original Message)")
 _TWO_MARKS = re.compile(r"\s*>\s?>")
 _MARKS = re.compile(r"\s{0,3}(?:>[ \t]?)+")
-_TITLE = re.compile(r"#{1,6}\s+(?=\S)")
+_TITLE = re.compile(r"(#{1,6}\s+\S.*?)(?:\s+#+)?")
+_UNDERLINED = re.compile(r"(?<![^\n]\n)^(?=[^\W_])([^\n|]{2,80}[^\n|.;,:])\n(?:(=)=+|-{3,})[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"\s*(?:(?:[-*_=]\s*){3,}|(?:```|~~~)\w*)\s*$")
 _ROW_RULE = re.compile(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?\s*$")
 _DEFINITION = re.compile(r"\[\^([^\]\s]{1,20})\]:\s*")
@@ -85,6 +86,7 @@ def paper_of_text(text: str) -> Paper:
     text = displayed(text.translate(_LINE_ENDS))
     text = _ESCAPE.sub(r"\1", _EMPHASIS.sub(lambda match: match["strong"] or match["star"] or match["bar"], text))
     is_mail = _is_mail(text.split("\n"))
+    text = _UNDERLINED.sub(lambda match: f"{'#' if match[2] else '##'} {match[1]}", text)
     raw, margins = _without_margins(text)
     writer = PaperWriter(vocabulary_of(text))
     notes: dict[str, list[Line]] = {}
@@ -266,10 +268,10 @@ def _lines(raw: list[_Raw], *, is_mail: bool, notes: dict[str, list[Line]], has_
         is_cut = bool(before) and before[-1] not in ".!?;:" and is_unfinished(before, text)
         if deeper != depth and gap == "line" and not is_cut:  # a mail program may cut a line without its mark
             gap = "block"
-        title = _TITLE.match(text)
+        title = _TITLE.fullmatch(text)
         is_row = len(text) > 1 and text[0] == text[-1] == "|"
         is_field = is_mail and bool(_MAIL_FIELD.match(text))
-        text = text[title.end() :] if title else text
+        text = title[1] if title else text  # its sign stays: outlines are made of it
         if is_row:
             text = "\t".join(cell.strip() for cell in text[1:-1].split("|"))
         text, calls = _without_calls(re.sub(r" {2,}", " ", text))

@@ -251,7 +251,7 @@ _CHAMBERS_AFTER = Scan(rf"(?:_[,(–-]?_(?:{_AFTER_COURT})(?!\w))+")
 _CHAMBER_BEFORE = Scan(rf"(?<![\w/.-])(?:{_RANK}_{_CH}|{_CH})_(?:{_MATTER}_)?(?:(?:de la|du|de l['’])_)?\Z")
 _JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
 # "Paris, 4 mars 2020, n° 17/08123": in reviews the town stands for its court of appeal.
-TOWNS_OF_APPEAL = _TABLES["towns_of_appeal"].split()
+TOWNS_OF_APPEAL, TOWNS_OF_TRIBUNALS = _TABLES["towns_of_appeal"].split(), _TABLES["towns_of_tribunals"].split()
 _TOWN_ALONE = Led(
     rf"(?<![\w’'-])(?-i:{'|'.join(TOWNS_OF_APPEAL)})(?=(?:_,_[^,;\n]{{1,25}})?_,_\d{{1,2}}(?:er)?{_A_DAY}[^,;\n]{{0,20}},_"
     rf"(?:RG_)?(?:{NUMBER_SIGN}_)?(?:RG_)?\d\d[/-]\d{{3,6}}(?!\d))",

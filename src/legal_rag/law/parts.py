@@ -75,8 +75,9 @@ _CAPITAL = re.compile(r"[A-ZÀ-Þ](?<=[\s.;:,)»*\]_-].)")
 _INLINE = re.compile(
     rf"(?<=[\s.;:,)»*_-]){_WITHIN}(?![\w'’])"
     rf"|(?<=[.;:,*\])»]\s){_AFTER_SENTENCE}(?![\w'’]|\s(?:PROPRES|ADOPT|QU))"
-    r"|(?:(?<=[.;])|(?<=[.;]\s)|(?<=[.;]\s\s))(?<!\d\.)(?<!\d\.\s)(?<!\d\.\s\s)"
+    r"|(?:(?<=[.;])|(?<=[.;]\s)|(?<=[.;]\s\s)|(?<=[.;][\"»]\s))(?<!\d\.)(?<!\d\.\s)(?<!\d\.\s\s)"
     r"(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu|CONSID[EÉ]RANT|Considérant)\s"
+    rf"|(?<=[»\"]\s)(?i:{spelt(phrases(section='step'))})\s?:?\Z"
 )
 _STATEMENT, _CLAIMS, _REASONS = _Opening("statement"), _Opening("claims"), _Opening("reasons")
 _SEIZES = re.compile(cues("seizes"))
@@ -300,15 +301,25 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
 
+_NEAR = 120  # characters from a clause's beginning, or before its verb
 _ANSWERS_NOTHING = re.compile(rf"\W*{_NUMBER}{cues('formula_leads')}{{0,3}}{cues('formulas')}", re.IGNORECASE)
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
 _RIGHTLY = re.compile(r"\s(?:donc\s)?(?:à\s(?:juste\stitre|bon\sdroit|raison)|justement|exactement|pertinemment)\b")
 _EXPERT = re.compile(cues("experts"), re.IGNORECASE)
+_QUOTED = re.compile(r"«[^«»]{40,}»|“[^“”]{40,}”|\"(?!\s*[;,.)»])[^\"«»]*\"")
+_QUOTED_IN_PART = re.compile(r"«[^«»]{40,}»|“[^“”]{40,}”|(?<![^\s(:])\"(?=\S)[^\"]{40,}(?<=\S)\"")
+_TESTIMONY_CHARS = 160
+_LEADS_TO_TEXT = re.compile(rf"\b{cues('sources')}[^;]{{0,{_NEAR}}}\Z", re.IGNORECASE)
+_TESTIMONY = re.compile(rf"[^\w·]·{{{_TESTIMONY_CHARS},}}[^\w·][\s;.,)]*\Z")
 _CHARGES = _around("charges", 60, 60)
+_DISPOSES = re.compile(
+    r"\bmoyens?\b[^;]*?\b(?:est|sont|ne|n['’]est|manquent?|doi(?:ven)?t)\s[^;]{0,40}?"
+    r"\b(?:inopérant|fondé|i?r?recevable|accueilli|écarté|en\sfait)s?\W*\Z"
+)
 _JUDGES = rf"(?i:\b{cues('judges')}\b)"
 _RETAINS = re.compile(
-    rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
+    rf"{_JUDGES}(?:(?!\s(?:afin|pour)\squ)[^;]){{0,90}}?\s{cues('retains')}"
     r"|\bpar\s(?:un\s)?(?:jugement|arrêt|ordonnance)\b[^;]{0,200}?\sa\s(?:notamment\s)?"
     r"(?:condamné|débouté|déclaré|dit|fixé|ordonné|rejeté|alloué|mis)"
     r"|\b[Ll]a\sCommission\snationale\b[^;]{0,150}?\sa\srejeté\s[^;]{0,150}?\bmotifs?\b"
@@ -328,14 +339,15 @@ _ENDS_REPORT = re.compile(
 _ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
 _WHEREAS = re.compile(
     r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
+    r"|\W*[\"«“]\s*en\sce\squ|(?:(?:Mais|Et)\s)?Sur\s[^\n;:.]{0,120}\bmoyens?\b[^\n]{0,120}\bpris\sd"
 )
 _APPROVES = re.compile(cues("approves"), re.IGNORECASE)
 _COURT_HOLDS = _around("court_holds", 40, 250, flags=0)
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
-_GOES_ON = re.compile(rf"\W*{_NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
-_APPLIES = re.compile(cues("applies"), re.IGNORECASE)
+_GOES_ON = re.compile(rf"\W*{_NUMBER}(?:mais|et|or)?\s?(?:que,?\s)?{cues('goes_on')}", re.IGNORECASE)
+_APPLIES, _QUALIFIES = (re.compile(cues(name), re.IGNORECASE) for name in ("applies", "qualifies"))
 _STATES = re.compile(  # a legal text is reported
-    rf"\W*{_NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
+    rf"\W*{_NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:(?:que|qu['’])\s?,?\s?)?|(?:que|qu['’])\s?)?"
     rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?\b{cues('sources')}"
     rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
     rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
@@ -356,7 +368,9 @@ _TELLS_ON = re.compile(
     rf"{cues('tells_on')}",
     re.IGNORECASE,
 )
-_CONDITIONAL = re.compile(r"\w{2}rai(?:en)?t\b")  # "Il en résulterait une atteinte": an argument goes on
+_OPINES = re.compile(r"(?:estim|considèr|rappell|expliqu|expos)")  # verbs of judges as of parties
+# "Il en résulterait une atteinte": an argument goes on; not "n'établit pas qu'il occuperait", "ne saurait".
+_CONDITIONAL = re.compile(r"(?:(?!\bn(?:e\s|['’])).)*?\b(?!saur|pourr|devr)\w{2,}rai(?:en)?t\b")
 _THEN_WHEREAS = re.compile(
     r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
 )
@@ -370,6 +384,7 @@ _GROUND_TITLE = re.compile(
     r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
 )
 _OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # of any length
+_PLEADED = re.compile(r"\b(?:ils?|elles?)\s(?:soutien|font\svaloir|fait\svaloir|demand|conclu)")
 _VERB = re.compile(
     r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
     r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
@@ -383,7 +398,6 @@ _BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
 _TITLE_CHARS = 160
 _ITEM_CHARS = 60  # of a list item at least, else it is a heading
 _FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
-_NEAR = 120  # characters from a clause's beginning, or before its verb
 _CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
 _STRETCH_CHARS = 60  # of the clauses by one speaker at least
 _LOOK_BACK = 6  # stretches before the one that quashes
@@ -458,7 +472,7 @@ class _SpeakerReader:
             whereas = _THEN_WHEREAS.search(words)
             return "party" if whereas and 2 * whereas.start() < len(words) else "lower_court"
         branch = self._last == "party" and _BRANCH.match(words)
-        if branch or _WHEREAS.match(words) or _CHARGES.search(words[:_CHARGED_CHARS]):
+        if branch or _WHEREAS.match(words) or _charges(words):
             return "party"
         return self._quoted if goes_on or self._part == "annex" else None
 
@@ -495,7 +509,7 @@ def _speaker_of_heading(words: str, part: PartKind) -> Speaker | Literal[""] | N
     if len(words) >= _ITEM_CHARS and (_ITEM.match(words) or words[0].isdigit()) and not _GROUND_TITLE.match(words):
         return None
     names = words[-1] not in ".;," and not _VERB.search(words) and not _ARGUES.search(words)
-    if not (words.isupper() or names or _GROUND_TITLE.match(words)):
+    if not (words.isupper() or names or (_GROUND_TITLE.match(words) and not _PLEADED.search(words))):
         return None
     return "party" if part in ("claims", "annex") else ""
 
@@ -512,22 +526,42 @@ def _speakers_of_clauses(
         return [("text", len(words))]
     if _is_formal(words, part):
         return [(None, len(words))]
-    if _CHARGES.search(words[:_CHARGED_CHARS]) or _WHEREAS.match(words):
+    if _charges(words) or _WHEREAS.match(words):
         return [("party", len(words))]
     reports = part == "reasons" and _TO_DECIDE.match(words) is not None
     spoken: list[Stretch] = []
     voice: Speaker = reported if reported and goes_on else expected
     ended = False  # the clause before ended a sentence
-    for match in _CLAUSE.finditer(words):
+    for match in _CLAUSE.finditer(_without_quotations(words)):
         if clause := match.group():
-            if part == "reasons" and voice == "party" and ended and not _CONDITIONAL.search(clause[:_NEAR]):
+            if part == "reasons" and voice == "party" and ended and not _CONDITIONAL.match(clause[:_NEAR]):
                 voice = expected
             ended = clause.rstrip().endswith(".")
             reports = reports and not _ENDS_REPORT.match(clause)
             voice = "lower_court" if reports and not _QUASHES.search(clause) else _voice(clause, voice, part, reported)
             reported = voice if voice in ("party", "lower_court") else reported
-            spoken.append((voice, len(clause)))
+            spoken += _before_testimony(clause, voice)
     return spoken
+
+
+def _without_quotations(words: str) -> str:
+    """Return a paragraph whose quotations are dots, so that their words tell nothing of who quotes them."""
+    quoted = _QUOTED if words.count('"') % 2 == 0 else _QUOTED_IN_PART
+    return quoted.sub(lambda match: f"{match[0][0]}{'·' * (len(match[0]) - 2)}{match[0][-1]}", words)
+
+
+def _before_testimony(clause: str, voice: Speaker) -> list[Stretch]:
+    """Cut a quotation of at least `_TESTIMONY_CHARS` off a clause's end: others say it, or a text."""
+    quoted = _TESTIMONY.search(clause) if voice == "court" else None
+    if quoted is None:
+        return [(voice, len(clause))]
+    by: Speaker | None = "text" if _LEADS_TO_TEXT.search(clause, 0, quoted.start()) else None
+    return [(voice, quoted.start()), (by, len(clause) - quoted.start())]
+
+
+def _charges(words: str) -> bool:
+    """Does a paragraph set out a ground, rather than answer it: "le moyen qui fait grief à… est inopérant"?"""
+    return _CHARGES.search(words[:_CHARGED_CHARS]) is not None and not _DISPOSES.search(words)
 
 
 def _merge_short(clauses: Sequence[Stretch]) -> list[Stretch]:
@@ -547,7 +581,7 @@ def _merge_short(clauses: Sequence[Stretch]) -> list[Stretch]:
 
 def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | None) -> Speaker:
     """Return the speaker of a clause that follows one by `before`."""
-    if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
+    if _COURT_HOLDS.search(clause) or (part == "reasons" and (_QUASHES.search(clause) or _DISPOSES.search(clause))):
         return "court"
     if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
         return "lower_court"
@@ -559,6 +593,8 @@ def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | Non
         if _STATES.match(clause) and not _APPLIES.search(clause):
             return "text"
     argues, retains = _ARGUES.search(clause), _RETAINS.search(clause)
+    if before == "lower_court" and argues and _OPINES.match(argues.group()) and _TELLS_ON.match(clause):
+        return before  # "L'arrêt ajoute que… Il considère que…"
     until = min(_NEAR, argues.start() if argues else _NEAR)
     if retains and retains.start() < until and not _COURT_ANSWERS.match(clause):
         return "court" if _APPROVES.search(clause) else "lower_court"
@@ -568,7 +604,9 @@ def _voice(clause: str, before: Speaker, part: PartKind, reported: Speaker | Non
         return reported
     if part in ("statement", "claims"):
         return _in_account(clause, before, part)
-    return "court" if _GOES_ON.match(clause) or (before == "text" and _APPLIES.search(clause)) else before
+    comments = before == "text" and (_APPLIES.search(clause) or _QUALIFIES.search(clause))
+    argued = before == "party" and _CONDITIONAL.match(clause[:_NEAR])
+    return "court" if (_GOES_ON.match(clause) and not argued) or comments else before
 
 
 def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:

@@ -20,6 +20,7 @@ from legal_rag.law.articles import (
 )
 from legal_rag.law.courts import (
     TOWNS_OF_APPEAL,
+    TOWNS_OF_TRIBUNALS,
     UNIQUE_COURTS,
     find_chambers,
     find_cited_courts,
@@ -42,9 +43,12 @@ _OF = r"_,?_(?:(?:du|de la|de l['’])_)?(?:(?:anc(?:ien|\.)?|nouveau)_)?"
 _CODE = rf"(?:(?P<name>{CODE_NAME})|{SHORT_CODE.replace('(?-i:', '(?:')}|(?P<typed>{'|'.join(_TYPED_CODES)})(?!\w))"
 _BEFORE_CODE = Scan(rf"(?<![\w/.-]){_ARTICLE}{_AND_MORE}{_OF}{_CODE}")
 _AFTER_CODE = Scan(rf"(?<![\w.]){_CODE}_,?_{_ARTICLE}(?![\w/])")
-# "en 2008, code du travail": a year. Two letters stand for many things: "12 CP" are days of leave.
+# "en 2008, code du travail": a year. Two letters stand for many things: "12 CP" is leave, "CC 1988" no article.
+_YEAR = re.compile(r"19[5-9]\d|20[0-4]\d")
 _YEAR_BEFORE = Scan(rf"\b(?:en|depuis|dès|année|{'|'.join(FRENCH_MONTHS)})\.?\s*\Z")
 _SHORTEST_WITH_LETTERS = 3  # digits
+_PARAGRAPH_BEFORE = Scan(r"\b(?:al(?:inéa|\.)?|§)_\Z")  # "1384 al. 1er C. civ."
+_JOINED_BEFORE = Scan(rf"(?<![\w/.-])(?P<number>{ARTICLE_NUMBER})_(?:et|ou|,)_(?:art(?:icle|\.)?_)?\Z")
 
 # A pourvoi without its dash, "2217919", "22.17.919", "H2217919"; a request of as many figures; a court's own long
 # number. Not a sum, nor a part of another number.
@@ -57,6 +61,8 @@ _BARE_NUMBER = Scan(
 # Bare figures may count or number anything: "m'a versé 100000", "facture 1234567".
 _LED_TO = Scan(r"(?:\bn[°ºo]s?|\b(?:num[ée]ros?|pourvois?|requ[êe]tes?|arr[êe]ts?|d[ée]cisions?|RG))[\s.:]*\Z")
 _ARTICLE_ALONE = re.compile(r"\s*(?:art(?:icle|\.)? ?)?(\d{3,4}(?:-\d{1,3})+)\s*", re.IGNORECASE)
+_DASHES = re.compile(r"\d{3,4}(?:-\d{1,3})+")
+_WITHOUT_LETTERS = {"code civil", "code de procédure civile", "code pénal", "code de procédure pénale"}
 _DASHED = re.compile(rf"\d\d{DASH}\d{{4,6}}")
 
 
@@ -70,9 +76,16 @@ def find_typed_articles(text: str) -> dict[int, ArticleNumber]:
         for match in pattern.pattern.finditer(text):
             letters = match["typed"] or match["code"] or ""
             is_short = len(letters) == 2 and sum(map(str.isdecimal, match["number"])) < _SHORTEST_WITH_LETTERS
-            if not is_short and not _YEAR_BEFORE.pattern.search(text, 0, match.start()):
+            is_year = len(letters) == 2 and _YEAR.fullmatch(match["number"]) and "art" not in match.group().lower()
+            if not is_short and not is_year and not _YEAR_BEFORE.pattern.search(text, 0, match.start()):
                 article = ArticleNumber(article_value(match["number"]), *match.span(), _code_of(match))
                 found[match.start("number")] = article
+    found = {start: one for start, one in found.items() if not _PARAGRAPH_BEFORE.pattern.search(text, 0, start)}
+    for article in list(found.values()):  # "1382 et 1383 code civil"
+        joined = article
+        while before := _JOINED_BEFORE.pattern.search(text, 0, joined.start):
+            joined = ArticleNumber(article_value(before["number"]), *before.span("number"), article.code)
+            found.setdefault(joined.start, joined)
     return found
 
 
@@ -96,7 +109,8 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
     names = [articles.pop(name.start, name) if name.kind == "article" else name for name in names]
     names += articles.values()
     if alone := _ARTICLE_ALONE.fullmatch(text):  # "1233-4" is L. 1233-4, R. 1233-4 or D. 1233-4
-        names += (Identifier("article", f"{letter}{alone[1]}", *alone.span(1)) for letter in "LRD")
+        names.append(Identifier("article", alone[1], *alone.span(1), "code"))
+    names = [with_letter for name in names for with_letter in _with_letters(name)]
     taken = bytearray(len(text))
     for name in names:
         taken[name.start : name.end] = b"\1" * (name.end - name.start)
@@ -108,6 +122,15 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
         if is_read and not any(taken[match.start() : match.end()]):
             names += (Identifier(kind, value, *match.span()) for kind, value in _kinds_of(match))
     return sorted(names, key=lambda name: name.start)
+
+
+def _with_letters(name: Identifier) -> list[Identifier]:
+    """Return an article with the letters left out of it: "1233-4 code du travail"."""
+    if name.kind != "article" or not name.code.startswith("code") or name.code in _WITHOUT_LETTERS:
+        return [name]
+    code = name.code if name.code != "code" else ""
+    is_bare = _DASHES.fullmatch(name.value) is not None
+    return [name._replace(value=f"{letter}{name.value}", code=code) for letter in "LRD"] if is_bare else [name]
 
 
 def _role(pourvoi: str) -> str:
@@ -126,7 +149,11 @@ def _kinds_of(match: re.Match[str]) -> Iterator[tuple[str, str]]:
         yield "number", digits
 
 
-_NO_OF = Scan(rf"\b(?P<nature>lois?|ordonnances?|décrets?) (?=\d{{1,2}}(?:er)?(?: (?:{'|'.join(FRENCH_MONTHS)})\b|/))")
+_NATURES = {"ord.": "ordonnance", "décr.": "décret"}
+_NO_OF = Scan(
+    r"\b(?P<nature>lois?|ordonnances?|décrets?|(?:ord|décr)\.) "
+    rf"(?=\d{{1,2}}(?:er)?(?: (?:{'|'.join(FRENCH_MONTHS)})\b|/))"
+)
 
 
 def find_typed_statutes(text: str) -> list[Statute]:
@@ -137,9 +164,14 @@ def find_typed_statutes(text: str) -> list[Statute]:
     for match in _NO_OF.finditer(text):
         day = next((day for day in dates if day.start == match.end()), None)
         if day and not any(statute.start <= match.start() < statute.end for statute in statutes):
-            nature = match["nature"].lower().removesuffix("s")
+            nature = match["nature"].lower()
+            nature = _NATURES.get(nature, nature.removesuffix("s"))
             statutes.append(Statute(nature, "", day.value, match.start(), day.end))
     return statutes
+
+
+Day = tuple[date, date, int]  # the day twice, and where it ends in the text
+Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
 
 
 class DecisionsOf(NamedTuple):
@@ -221,10 +253,12 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     courts = _whole_courts(text) if in_prose else _typed_courts(text)
     designated: list[DecisionsOf] = []
     if not in_prose:
-        decided = [match.end() for match in _DECIDED.pattern.finditer(text)]
+        decided = {match.end(): match.start() for match in _DECIDED.pattern.finditer(text)}
         alone = [span for span in courts if not (text[: span[0]] + text[span[1] :]).strip(" ,;:.()")]
         designated += (DecisionsOf(text[start:end], None, None, start, end) for start, end in alone)
-        designated += (DecisionsOf("", *days[end][:2], end, days[end][2]) for end in decided if end in days)
+        designated += (
+            DecisionsOf("", *days[end][:2], start, days[end][2]) for end, start in decided.items() if end in days
+        )
     for start, end in courts:
         if in_prose and not _designates(text, start):
             continue
@@ -234,11 +268,44 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
             designated.append(DecisionsOf(text[start:end], time[0], time[1], start, time[2]))
         elif before := _time_before(text, start, days, in_prose=in_prose):
             designated.append(DecisionsOf(text[start:end], *before[:2], before[2], end))
+    if not in_prose and not designated and len(courts) == 1 and (time := _year_apart(text, days)):
+        designated.append(DecisionsOf(text[slice(*courts[0])], *time[:2], *courts[0]))
     return designated
 
 
-_AS_TYPED = str.maketrans({"-": "[- ]", "é": "[ée]", "î": "[îi]", "ç": "[çc]"})
+# "Conseil constitutionnel élections législatives 1993"; not "l'accident de 1993", "loi n° 83-520 de 1983".
+_OF_ANOTHER = Scan(r"(?:\b(?:de|des|du|d['’]|depuis|n[°ºo]|lois?|articles?|art\.)|[\d'’(/.-])\s*\Z")
+
+
+def _year_apart(text: str, days: dict[int, Day]) -> Time | None:
+    """Return the only time in a text, unless it is one of something that is named: then it is no decision's."""
+    names: list[Identifier | Statute] = [*find_typed_identifiers(text), *find_typed_statutes(text)]
+    times: list[Time] = []
+    for word in _WORD_START.finditer(text):
+        at, done = word.start(), times[-1][2] if times else 0
+        if at < done or any(name.start <= at < name.end for name in names) or not (time := _time_at(text, at, days)):
+            continue
+        if _OF_ANOTHER.pattern.search(text, 0, at) or text.lower().startswith(("de ", "d'", "d’"), at):
+            return None
+        times.append(time)
+    return times[0] if len(times) == 1 else None
+
+
+_AS_TYPED = str.maketrans(
+    {
+        "-": "[- ]",
+        "'": "['’]",
+        "é": "[ée]",
+        "É": "[ÉE]",
+        "è": "[èe]",
+        "ê": "[êe]",
+        "î": "[îi]",
+        "ô": "[ôo]",
+        "ç": "[çc]",
+    }
+)
 _TOWNS = "|".join(town.translate(_AS_TYPED) for town in (*TOWNS_OF_APPEAL, "Aix"))
+_SEATS = "|".join(town.translate(_AS_TYPED) for town in TOWNS_OF_TRIBUNALS)
 _SMALL_LETTERS = Scan(rf"(?<![\w-])(?:(?P<town>{_TOWNS})|ca(?= (?:d['’]|de )?(?:{_TOWNS}))|cass(?=[. ]))(?!\w)")
 
 
@@ -253,12 +320,12 @@ def _with_capitals(text: str) -> str:
     return _SMALL_LETTERS.pattern.sub(capital, text)
 
 
-# The seats of courts of appeal are known; those of others have a capital, or "de" before them.
+_WORD_START = re.compile(r"\b\w")
+# The seats of courts of appeal and of tribunals are known; others need "de": "tribunal de commerce Procédure 2009".
 _SEAT = Scan(rf" (?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS})(?!\w)")
 _NO_TIME = rf"(?!{_MONTH}|(?:en|de|depuis|avant|après|dès|jusqu|entre)(?!\w))"
 _ITS_TOWN = Scan(
-    rf" (?:(?:(?:de la|de|du) |d['’]_)?{_NO_TIME}(?-i:[A-ZÀ-Ý])|(?:de |d['’]_){_NO_TIME}[^\W\d_])"
-    r"[^\W\d_]+(?:-\w+)*(?!\w)"
+    rf" (?:(?:(?:de la|de|du) |d['’]_)?(?:{_TOWNS}|{_SEATS})|(?:de |d['’]_){_NO_TIME}[^\W\d_]+(?:-\w+)*)(?!\w)"
 )
 
 
@@ -270,7 +337,16 @@ def _typed_courts(text: str) -> list[Span]:
         (start, (_SEAT if "appel" in types else _ITS_TOWN).pattern.match(text, end)) for (start, end), types in townless
     )
     with_towns = [(start, town.end()) for start, town in towns if town]
-    return _whole_courts(text, [*find_chambers(text), *with_towns])
+    chambers = [span for span in find_chambers(text) if not _is_adjective(text, span)]
+    return _whole_courts(text, [*chambers, *with_towns])
+
+
+_ADJECTIVES = ("sociale", "civile", "commerciale", "criminelle")
+
+
+def _is_adjective(text: str, span: Span) -> bool:
+    """Is what may be a chamber of the word before it: "sécurité sociale 2019", "responsabilité civile 2018"?"""
+    return text[slice(*span)].lower() in _ADJECTIVES and bool(re.search(r"\w\s*\Z", text[: span[0]]))
 
 
 def _whole_courts(text: str, chambers: Sequence[Span] = ()) -> list[Span]:
@@ -293,10 +369,6 @@ def _designates(text: str, start: int) -> bool:
 
 def _blanks(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip(" ,:("))
-
-
-Day = tuple[date, date, int]  # the day twice, and where it ends in the text
-Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
 
 
 def _time_at(text: str, at: int, days: dict[int, Day]) -> Time | None:

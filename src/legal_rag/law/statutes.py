@@ -27,15 +27,18 @@ class Statute(NamedTuple):
 
 
 _LAWS = read_table("laws.toml")["laws"]
-_BY_KEY: dict[str, list[tuple[str, date]]] = {}  # numbers and dates by name and by number
+_BY_KEY: dict[str, list[tuple[str, date]]] = {}  # numbers and dates by nature and name, and by number
 for _row in _LAWS:
-    for _key in (key_of(_row["name"]), _row["number"]):
+    for _key in (f"{_row.get('nature', 'loi')} {key_of(_row['name'])}", _row["number"]):
         _law = (_row["number"], _row["date"])
         if _law not in _BY_KEY.setdefault(_key, []):
             _BY_KEY[_key].append(_law)
 _ACCENTED = str.maketrans({"é": "[ée]", "É": "[ÉE]", "è": "[èe]", "â": "[âa]", "'": "['’]", "-": DASH})
 _NAMES = "|".join(sorted({row["name"].translate(_ACCENTED) for row in _LAWS}, key=len, reverse=True))
-_BY_NAME = Led(rf"(?<![\w-])lois? (?:dite )?[«\"“]?_(?P<name>{_NAMES})(?![\w-])(?:_[»\"”])?", ["loi"])
+_BY_NAME = Led(
+    rf"(?<![\w-])(?P<nature>loi|ordonnance)s? (?:dites? )?[«\"“]?_(?P<name>{_NAMES})(?![\w-])(?:_[»\"”])?",
+    ["loi", "ordonnance"],
+)
 _NATURE = re.compile(rf"\w+(?:{DASH}lois?)?")
 _NUMBER = re.compile(
     rf"(?<![\w-])(?:\d{{2,4}}(?:{DASH}|/)\d{{1,5}}(?:{DASH}\d{{1,3}})?|(?<=[°º] )\d{{1,4}}|(?<=[°º])\d{{1,4}})"
@@ -43,7 +46,7 @@ _NUMBER = re.compile(
 
 
 def find_statutes(text: str, dates: Sequence[LegalDate], texts: Sequence[LegalText] | None = None) -> list[Statute]:
-    """Find the statutes that a text names, in text order: by number, by date, and laws by usual name ("loi Badinter").
+    """Find the statutes that a text names, in text order: by number, by date, or by usual name ("loi Badinter").
 
     A name of several laws ("loi Lang") gives one `Statute` for each, with the same span. `dates` and `texts` are the
     text's `find_dates` and `find_texts`.
@@ -53,8 +56,9 @@ def find_statutes(text: str, dates: Sequence[LegalDate], texts: Sequence[LegalTe
     taken = {statute.start for statute in statutes}
     for match in _BY_NAME.finditer(text):
         if match.start() not in taken:
-            laws = _BY_KEY[key_of(match["name"])]
-            statutes += (Statute("loi", number, day, *match.span()) for number, day in laws)
+            nature = match["nature"].lower()
+            laws = _BY_KEY.get(f"{nature} {key_of(match['name'])}", [])
+            statutes += (Statute(nature, number, day, *match.span()) for number, day in laws)
     return sorted(statutes, key=lambda statute: statute.start)
 
 

@@ -108,6 +108,11 @@ def leaves_of(node: Node | None) -> Iterator[Leaf]:
             yield from leaves_of(part)
 
 
+def excludes(node: Node | None) -> bool:
+    """Does a condition exclude anything?"""
+    return isinstance(node, Not) or (isinstance(node, All | OneOf) and any(map(excludes, node.nodes)))
+
+
 class _Token(NamedTuple):
     kind: str  # "ET", "OU", "NON", "-", "(", ")", or "" for a leaf
     text: str = ""
@@ -341,7 +346,7 @@ def references_in(text: str) -> list[Reference]:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
     names = {(name.start, name.end): name for name in query.identifiers}
     references = [
-        Reference(_from_article(text, span[0]), span[1], _shown(names[span], text), _named_by(names[span], text, of))
+        Reference(_from_noun(text, span[0]), span[1], _shown(names[span], text), _named_by(names[span], text, of))
         for span, of in keys.items()
     ]
     references += (
@@ -350,13 +355,15 @@ def references_in(text: str) -> list[Reference]:
     return sorted(references, key=lambda reference: reference.start)
 
 
-_LED = re.compile(r"\b(?:articles?|art\.?)\s*\Z", re.IGNORECASE)
+_LED = re.compile(
+    r"\b(?:articles?|art\.?|(?:pourvoi|arr[êe]t|d[ée]cision|requ[êe]te|affaire|RG)s?|n[°ºo]s?)\s*\Z", re.IGNORECASE
+)
 
 
-def _from_article(text: str, start: int) -> int:
-    """Return where "article" before a number begins, so that "-article 1240" excludes the number too."""
+def _from_noun(text: str, start: int) -> int:
+    """Return where "article" or "pourvoi n°" before a number begins: "-article 1240" excludes the number too."""
     led = _LED.search(text, max(start - 12, 0), start)
-    return led.start() if led else start
+    return _from_noun(text, led.start()) if led else start
 
 
 def _named_by(name: Identifier, text: str, keys: Sequence[str]) -> Node:

@@ -19,7 +19,7 @@ from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
-from legal_rag.library.query_language import EVERYTHING, All, Node, OneOf, leaves_of, parse, references_in
+from legal_rag.library.query_language import EVERYTHING, All, Node, OneOf, excludes, leaves_of, parse, references_in
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
@@ -162,48 +162,64 @@ def search_typed(
         ValueError: As `Retriever.search`; if nothing but exclusions or operators is typed.
     """
     check_text(text)
-    library, query = retriever.corpus, ParsedQuery(text)
-    if (doc_id := text.strip()) in library:
-        return _show_named(retriever, query, k, filters, mode, [[doc_id], []])
+    if (doc_id := text.strip()) in retriever.corpus:
+        return _show_named(retriever, ParsedQuery(text), k, filters, mode, [[doc_id], []], EVERYTHING)
     typed = parse(text)
     if not typed.words.strip():
         because = " : il n'y a que des exclusions" if typed.condition else ""
         raise ValueError(f"rien à chercher dans {text!r:.200}{because}")
-    named, rectifying = named_documents(query, library)
-    is_alone = _is_reference_alone(query)
-    if named and is_alone:
-        return _show_named(retriever, query, k, filters, mode, [named, rectifying])
-    inferred = inferred_filters(typed.words, library, filters, in_prose=False) if infer_filters else Inferred(filters)
-    remarks = [*inferred.remarks]
+    query = ParsedQuery(typed.words)
+    named = named_documents(query, retriever.corpus)
+    is_alone = _is_reference_alone(query) and (typed.condition is None or excludes(typed.condition))
+    if named[0] and is_alone:
+        return _show_named(retriever, query, k, filters, mode, named, typed.condition or EVERYTHING)
+    plain = _Asked(typed.words, filters, typed.condition)
+    asked = _implied(retriever, plain, requires=not named[0]) if infer_filters else plain
+    remarks = [*asked.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
-    words = without_spans(typed.words, inferred.spans).strip(" ,;:.")
-    condition, given, filters = typed.condition, filters, inferred.filters
-    is_filter_alone = not words and filters != given
-    if is_filter_alone:  # a court and a time alone: all its decisions, each once
-        words, by_document = typed.words, True
-    words = words or typed.words
-    if infer_filters and not named:
-        asked = require_references(retriever, ParsedQuery(words), condition, filters)
-        condition, filters = asked.condition, asked.filters
-        remarks += asked.remarks
-        if is_alone and asked.found_none:
-            return SearchResults([], tuple(remarks), filters, query, condition)
-    matches = None if condition is None else retriever.matches(condition)
-    if matches and not matches.documents and condition == typed.condition:
+    matches = None if asked.condition is None else retriever.matches(asked.condition)
+    is_unmet = matches is not None and not matches.documents and asked.condition == typed.condition
+    if is_unmet:
         remarks.append(f"Aucun document ne répond à : {text.strip()}.")
-        return SearchResults([], tuple(remarks), filters, query, condition)
-    if matches and not matches.is_complete:
+    elif matches and not matches.is_complete:
         remarks.append("Les textes les plus proches ont été lus, pas tous : d'autres peuvent répondre.")
-    wanted = EVERYTHING if is_filter_alone and condition is None else condition
-    hits = retriever.search(
-        words, k, mode=mode, filters=filters, condition=wanted, by_document=by_document, diverse=diverse
-    )
-    if not hits and (filters, condition) != (given, typed.condition):
-        how: Any = {"mode": mode, "by_document": by_document and not is_filter_alone, "diverse": diverse}
-        plain = search_typed(retriever, text, k, filters=given, infer_filters=False, **how)
-        return plain._replace(remarks=(NOTHING_LEFT, *plain.remarks))
-    return SearchResults(hits, tuple(remarks), filters, ParsedQuery(words), condition)
+    hits: list[SearchHit] = []
+    if not is_unmet and not (is_alone and asked.found_none):
+        how: Any = {"mode": mode, "diverse": diverse, "by_document": by_document or asked.is_filter_alone}
+        hits = retriever.search(asked.words, k, **how, filters=asked.filters, condition=asked.condition)
+        if not hits and (asked.filters, asked.condition) != (filters, typed.condition):
+            how["by_document"] = by_document
+            found = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
+            return found._replace(remarks=(NOTHING_LEFT, *found.remarks))
+    return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
+
+
+class _Asked(NamedTuple):
+    """What is searched for, and what is said of it in French."""
+
+    words: str
+    filters: Filters
+    condition: Node | None
+    remarks: tuple[str, ...] = ()
+    is_filter_alone: bool = False  # a court and a time alone: all its decisions, each once
+    found_none: bool = False  # no document cites what is typed
+
+
+def _implied(retriever: Retriever, plain: _Asked, *, requires: bool) -> _Asked:
+    """Return what is typed with the filters that it implies; `requires`: references are to be cited."""
+    inferred = inferred_filters(plain.words, retriever.corpus, plain.filters, in_prose=False)
+    words = without_spans(plain.words, inferred.spans).strip(" ,;:.")
+    is_alone = not words and inferred.filters != plain.filters
+    words, condition = words or plain.words, plain.condition
+    asked = _Asked(words, inferred.filters, condition, inferred.remarks, is_alone)
+    if requires:
+        required = require_references(retriever, ParsedQuery(words), condition, asked.filters)
+        remarks = (*asked.remarks, *required.remarks)
+        asked = _Asked(words, required.filters, required.condition, remarks, is_alone, required.found_none)
+    if is_alone and asked.condition is None:
+        asked = asked._replace(condition=EVERYTHING)
+    return asked
 
 
 def without_spans(text: str, spans: Iterable[Span]) -> str:
@@ -232,6 +248,7 @@ def _show_named(
     filters: Filters,
     mode: Mode | None,
     named: Sequence[Sequence[str]],
+    condition: Node,
 ) -> SearchResults:
     """Give what the text names alone, each document once, those that rectify it last."""
     hits: list[SearchHit] = []
@@ -241,18 +258,18 @@ def _show_named(
     for doc_ids, singular in zip(named, (kind, "rectification"), strict=True):
         within = among(filters, doc_ids)
         n = len(retriever.corpus.ids(within)) if doc_ids else 0
-        if not n:
+        how: Any = {"mode": mode, "filters": within, "condition": condition, "by_document": True}
+        found = retriever.search(query.text, k, **how) if n else []
+        if not found:
             continue
         counts.append(f"{n} {singular}{'s' * (n > 1)}")
-        how: Any = {"mode": mode, "filters": within, "condition": EVERYTHING, "by_document": True}
-        found = retriever.search(query.text, k, **how)
         found.sort(key=lambda hit: doc_ids.index(hit.doc_id))
         best = next((hit.score for hit in (*hits, *found)), 0.0)
         hits += [
             hit._replace(rank=len(hits) + place, score=best - len(hits) - place + 1)
             for place, hit in enumerate(found, start=1)
         ]
-    remark = f"{' et '.join(counts)}." if counts else "Les filtres excluent ce qui est nommé."
+    remark = f"{' et '.join(counts)}." if counts else "Ce qui est nommé est exclu."
     return SearchResults(hits[:k], (remark,), filters, query, None)
 
 
