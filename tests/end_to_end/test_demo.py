@@ -17,6 +17,9 @@ from support.notebooks import clean, read_script, run, texts
 from support.rlm_scripts import root_model
 from support.scripted_server import Reply, ScriptedServer
 
+from legal_rag.indexer import export_pylate
+from legal_rag.library import Library
+
 STORY = (  # in its order
     "demo",
     "notebooks/generer_des_questions",
@@ -185,6 +188,19 @@ def test_demo_shows_what_a_model_did_over_an_index_of_ones_own(tmp_path, monkeyp
     assert printed.count("tool_name_1    search_legal_docs") == 3
     assert printed.count("tool_name_2    lookup_legal_doc") == 3
     assert re.search(r"^Décision : FICTIF\d+\nCitation : .*\nJuridiction : ", printed, re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_endpoint")
+def test_demo_makes_a_library_of_an_index_of_pylate_and_the_texts_of_a_dataset(
+    tmp_path, tiny_library, tiny_model_folder, sample_file
+):
+    export_pylate(tiny_library, tmp_path / "exported")
+    form = {"INDEX": str(tmp_path / "exported"), "DATASET": str(sample_file), "ENCODER": str(tiny_model_folder)}
+    _, printed = run_notebook(tmp_path, **form)
+    assert "Index fourni" in printed
+    assert ": verified, True" in printed
+    assert len(Library(tmp_path / "demo_output" / "pylate")) == len(tiny_library)
 
 
 @pytest.mark.slow

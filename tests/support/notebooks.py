@@ -65,7 +65,7 @@ def clean(notebook: NotebookNode, folder: Path) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [output for output in (_clean(each, folder) for each in cell.outputs) if output]
+            cell.outputs = _joined([output for output in (_clean(each, folder) for each in cell.outputs) if output])
 
 
 def _clean(output: NotebookNode, folder: Path) -> NotebookNode | None:
@@ -81,6 +81,17 @@ def _clean(output: NotebookNode, folder: Path) -> NotebookNode | None:
     if data.get("text/html") == "":
         del data["text/html"]
     return output
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Return outputs with what was printed in a row in one piece; where it is cut is a matter of time."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        if joined and output.output_type == joined[-1].output_type == "stream":
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _masked(text: str) -> str:
