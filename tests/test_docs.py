@@ -22,7 +22,7 @@ from legal_rag.corpus import read_documents
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDE, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "src").rglob("README.md"))]
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-COMPILED_ONLY = ("model=", "RayRetriever")  # Python blocks that ask a model or a cluster
+COMPILED_ONLY = ('model="', "RayRetriever", "StdioServer")  # names in blocks that ask a model, a cluster, a server
 
 SEEDS = (ROOT / "docs" / "seeds.md").read_text("utf-8")
 ROWS = re.findall(r"^\| \d.*", SEEDS, re.MULTILINE)
@@ -111,6 +111,13 @@ def test_the_links_of_a_page_lead_somewhere(page):
     assert [one for one in addresses(page) if not one.startswith("http") and is_broken(one, page)] == []
 
 
+@pytest.mark.parametrize("page", [page for page in GUIDE if code_blocks(page, "toml")], ids=name_of)
+def test_the_settings_of_a_page_are_read(page, tmp_path):
+    for block in code_blocks(page, "toml"):
+        (tmp_path / "legal-rag.toml").write_text(block, "utf-8")
+        assert main(["--config", str(tmp_path / "legal-rag.toml"), "info", "--settings"]) == 0
+
+
 def test_each_page_is_in_the_navigation_of_the_site():
     project = tomllib.loads((ROOT / "docs" / "zensical.toml").read_text("utf-8"))["project"]
     names = re.findall(r"[\w-]+\.md", str(project["nav"]))
@@ -137,8 +144,7 @@ PROGRAMS = [page for page in GUIDE if page.stem != "seeds" and code_blocks(page,
 def workplace(tiny_library, tmp_path_factory):
     """Make a folder with what the pages name: indexes and a brief; no model is there to be asked."""
     folder = tmp_path_factory.mktemp("workplace")
-    for place in ("index/legal_french_index", "index/decisions", "index/travail", "demo_output/sample"):
-        shutil.copytree(tiny_library.path, folder / place)
+    index = shutil.copytree(tiny_library.path, folder / "index" / "legal_french_index")
     brief = WordDocument()
     brief.add_paragraph("Cass. soc., 9 janv. 2018, n° 16-99.999, l'aurait jugé.")
     brief.save(str(folder / "conclusions.docx"))
@@ -149,6 +155,8 @@ def workplace(tiny_library, tmp_path_factory):
         for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "LANGEXTRACT_API_KEY"):
             patch.delenv(name, raising=False)
         assert main(["extract"]) == 0
+        for place in ("index/decisions", "index/travail", "demo_output/sample"):
+            shutil.copytree(index, folder / place)
         yield folder
 
 

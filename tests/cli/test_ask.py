@@ -54,12 +54,12 @@ def model(no_endpoint, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("command", ["ask", "deep-read", "questions"])
-def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told(
-    place, refused, tmp_path, monkeypatch, command, model, key
+def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told_before_the_index_is_opened(
+    refused, tmp_path, monkeypatch, command, model, key
 ):
     monkeypatch.delenv(key, raising=False)
     arguments = ["--output", tmp_path / "set"] if command == "questions" else [QUESTION]
-    told = refused(command, *arguments, "--model", model, *place)
+    told = refused(command, *arguments, "--model", model, "--index-folder", tmp_path / "nowhere")
     assert told == f"no endpoint to ask {model!r} at (expected one of --api-base, GENERATOR_API_KEY, {key})"
 
 
@@ -80,12 +80,14 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
     assert value["notice"] is None
     described = {
-        *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation")
+        *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation"),
+        *("publication", "ecli", "link"),
     }
     assert [set(one) for one in value["documents"]] == [described] * 5
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     cited = {*("doc_id", "char_start", "char_end", "quote", "status", "speaker", "censured", "section", "warnings")}
+    cited.add("reason")
     for one in value["citations"]:
         assert set(one) == cited
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
@@ -109,7 +111,9 @@ def test_an_abstention_is_printed_after_the_way_on_and_an_answer_with_how_its_ci
     assert main(asked) == 0
     out, err = capfd.readouterr()
     n = len(value["citations"])
-    lines = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
+    named = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
+    ends = [f" · {one['solution'].lower()}" if one["solution"] else "" for one in value["documents"]]
+    lines = [f"{line}{end}" for line, end in zip(named, ends, strict=True)]
     counts = f"{n} passages cités tels quels." if n > 1 else "1 passage cité tel quel."
     assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
     assert err == ""
@@ -232,7 +236,7 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     assert json.loads(said("answers", run_id, "--json", *there)) == json.loads(out)
     listed = said("answers", *there).splitlines()
     assert listed[0] == f"{run_id}  {QUESTION}"
-    assert re.fullmatch(r"   evidence, answered, \d passages? cités? tels? quels?, \d+,\d s", listed[1])
+    assert re.fullmatch(r"   passages, réponse, \d passages? cités? tels? quels?, \d+,\d s", listed[1])
     plain = said("answers", run_id, *there)
     assert plain.startswith(f"Question : {QUESTION}\n\n{json.loads(out)['answer']}\n\n")
     said("answers", run_id, "--html", tmp_path / "a.html", *there)

@@ -134,6 +134,9 @@ def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, sai
         "solution": "Non-conformité totale - effet différé",
         "applied_laws": list(document.applied_laws),
         "citation": "[Décision fictive] Cons.\u00a0const., 14\u00a0oct.\u00a02016, n°\u00a02016-9561 QPC",
+        "publication": "",
+        "ecli": "ECLI:FR:FICTIF:2016:2016.9561.QPC",
+        "link": "",
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
@@ -323,14 +326,9 @@ def test_an_empty_source_is_told_in_one_line(tmp_path, refused):
     assert "no document in " in refused(*argv)
 
 
-def test_the_default_encoder_is_named_on_stderr_before_the_work_begins(tmp_path, capfd):
-    argv = ["index", "--source", str(tmp_path / "nowhere.jsonl"), "--index-folder", str(tmp_path)]
-    assert main(argv) == 1
-    out, err = capfd.readouterr()
-    talk, error = err.splitlines()
-    assert talk.startswith("encoder: ")
-    assert error.startswith("legal-rag: no such file or folder: ")
-    assert out == ""
+@pytest.mark.parametrize("source", [["--source", "nowhere.jsonl"], []])
+def test_a_source_that_cannot_be_read_is_one_line(tmp_path, refused, source):
+    assert refused("index", *source, "--index-folder", tmp_path).startswith("no such file or folder")
 
 
 @pytest.fixture

@@ -190,9 +190,18 @@ def test_a_question_designates_the_decisions_it_asks_about(question):
     assert [one[1:3] for one in find_decisions_of(question)] == [year(2018)]
 
 
+def test_the_decision_of_a_court_on_a_day_is_designated_without_a_verb():
+    question = "L'arrêt de la chambre sociale du 8 novembre 2016 et l'arrêt de la chambre sociale du 8 novembre 2022 ?"
+    assert [(one.first, one.last) for one in find_decisions_of(question)] == [
+        (date(2016, 11, 8), date(2016, 11, 8)),
+        (date(2022, 11, 8), date(2022, 11, 8)),
+    ]
+
+
 @pytest.mark.parametrize(
     "question",
     [
+        "L'arrêt de la cour d'appel de Lyon du 3 mars 2019 m'a débouté, que faire ?",
         "Licencié en mars 2018, puis-je saisir le conseil de prud'hommes ?",
         "J'ai saisi le conseil de prud'hommes de Lyon en mars 2018, que faire ?",
         "Que vaut l'arrêt du 3 mars 2021 cité par la Cour de cassation en 2022 ?",

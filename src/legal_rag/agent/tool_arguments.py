@@ -18,7 +18,7 @@ from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
-from legal_rag.law.tree import TreeNode, walk
+from legal_rag.law.tree import PART_TITLES, TreeNode, walk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
 from legal_rag.library.store import StoredChunk
@@ -208,13 +208,14 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     nodes = (
         [node for node in walk(tree) if node.node_id == node_id]
         or [node for node in walk(tree) if fold_text(node.title).strip(AROUND) == title]
+        or [node for node in walk(tree) if fold_text(PART_TITLES.get(node.kind, "")) == title]
         or [node for node in walk(tree) if len(title) > 2 and title in fold_text(node.title)]
     )
     if len(nodes) == 1:
         return nodes[0]
     known = nodes or list(walk(tree))[1:]
     listed = ", ".join(f"{node.node_id} « {printed(node.title[:SHOWN_CHARS])} »" for node in known[:MAX_SHOWN])
-    more = ", etc." if len(known) > MAX_SHOWN else ""
+    more = ", etc" if len(known) > MAX_SHOWN else ""
     problem = "Plusieurs sections répondent" if nodes else "Aucune section ne répond"
     hint = f" {'Ce sont' if nodes else 'Il y a'} : {listed}{more}." if known else " Ce texte n'a pas de sections."
     raise LookupError(f"{problem} à « {printed(sent[:SHOWN_CHARS])} ».{hint}")

@@ -16,6 +16,7 @@ EXTRAS = {
     "langextract": "langextract",
     "litellm": "agent",
     "matplotlib": "eval",
+    "mcp": "mcp",
     "pandas": "datasets",
     "pyarrow": "datasets",
     "pylate": "colbert",

@@ -42,6 +42,7 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "ask": ("ask", "Answer a question with checked citations.", "--html reponse.html 'Que doit le bailleur ?'"),
     "verify": ("ask", "Check decisions, articles and quotations of any text.", "--html page.html conclusions.docx"),
     "deep-read": ("ask", "Answer a question over many decisions, or whole ones.", "--model MODEL 'Combien cassent ?'"),
+    "mcp": ("ask", "Serve Libraries to a client of the Model Context Protocol.", "--index-name decisions"),
     "trace": ("ask", "Show a deep read turn by turn.", "trace.jsonl --html trace.html"),
     "graph": ("search", "Show, search and export the graph of decisions, articles and parties.", "show 'article 1240'"),
     "answers": ("ask", "List, show or delete saved answers.", ""),

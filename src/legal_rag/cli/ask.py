@@ -1,6 +1,8 @@
 """Commands that answer a question or read deeply, show answers and traces, and check any text against a Library."""
 
 import dataclasses
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,15 +33,18 @@ from legal_rag.cli.options import (
     print_json,
     refuse_unknown_values,
     run_settings,
-    sampling_settings,
+    served_options,
     write_page,
 )
 from legal_rag.cli.settings import setting, settings_of
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, WORKERS, DeepReadSettings
 from legal_rag.llm import Budget
 from legal_rag.report.lines import (
+    MODES_IN_FRENCH,
+    STATES_IN_FRENCH,
     VERBATIM_MODES,
     citations_in_french,
+    document_line,
     event_line,
     french_seconds,
     graph_line,
@@ -50,6 +55,8 @@ from legal_rag.report.lines import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import dspy
 
     from legal_rag.agent.agent import LegalReActAgent
     from legal_rag.agent.evidence import EvidenceAgent
@@ -124,12 +131,13 @@ def ask_command(
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     agent_settings |= {"filters": filters, "infer_filters": settings["inferred_filters"]}
     agent_settings |= {"structured": settings["structured"]}
+    lm = language_model(settings, seed=settings["seed"], cache=settings["cache"])
     library = place.open()
     refuse_unknown_values(library, filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
     history = [*map(open_store(library, answers_folder).load, after)] if after else []
-    agent = _open_agent(library, agent_settings)
+    agent = _open_agent(library, lm, agent_settings)
     prediction = _run_agent(agent, question, history, stream=stream)
     print_answer(prediction, as_json=place.as_json)
     if INFERRED in (prediction.notice or ""):
@@ -160,7 +168,7 @@ def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
     if prediction.documents:
         click.echo("\nDécisions consultées :")
     for document in prediction.documents:
-        click.echo(in_one_line(f"- {document.doc_id} : {document.citation or document.title}", 1000))
+        click.echo(f"- {document_line(document)}")
     if prediction.ungrounded_claims:
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
@@ -196,12 +204,12 @@ def keep_answer(prediction: "Prediction", store: "SavedAnswers | None") -> None:
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     named = settings["instructions"]
-    return {name: settings[name] for name in ("model", "api_base", "seed", "cache", "trust_remote_code")} | {
+    return {
+        "trust_remote_code": settings["trust_remote_code"],
         "budget": budget_of(settings),
         **{name: settings[name] for name in vars(TAGS)},
         "tools": None if settings.get("tools") is None else [name.strip() for name in settings["tools"].split(",")],
         "instructions": None if named is None else instructions_text(named),
-        **sampling_settings(settings),
     }
 
 
@@ -223,15 +231,16 @@ def instructions_text(named: str) -> str:
     return text
 
 
-def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
+def _open_agent(
+    library: "Library", lm: "dspy.LM | None", settings: dict[str, Any]
+) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent.agent import build_agent
-    from legal_rag.llm import is_asked
 
-    if not is_asked(None, settings["api_base"], settings["model"]):
+    if lm is None:
         return build_agent(library, **settings)
     from legal_rag.deep_read.reading import deep_read_tool
 
-    return build_agent(library, extra_tools=[deep_read_tool], **settings)
+    return build_agent(library, lm=lm, extra_tools=[deep_read_tool], **settings)
 
 
 def _run_agent(
@@ -282,11 +291,11 @@ def deep_read_command(
     instructions = "" if named is None else instructions_text(named)
     chosen = {name: options[name] for name in SETTINGS}
     settings = DeepReadSettings(instructions=instructions, workers=options["workers"] or WORKERS, **chosen)
+    how = {name: options[name] for name in ("seed", "cache")}
+    lm = language_model(options, **how)
     library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
-    how = {name: options[name] for name in ("seed", "cache")}
-    lm = language_model(options, **how)
     if extract or (extract is None and doc_ids and lm):
         from legal_rag.cli.library import extract_missing
 
@@ -313,6 +322,43 @@ def deep_read_command(
     print_answer(prediction, as_json=place.as_json)
     write_papers(prediction, [page], library)
     keep_answer(prediction, store)
+
+
+@click.command("mcp")
+@served_options
+@click.option(
+    "--http",
+    is_flag=False,
+    flag_value=8765,
+    type=click.IntRange(0, 65535),
+    metavar="[PORT]",
+    help="On 127.0.0.1 (8765), behind a bearer token: LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
+)
+@click.option("--read-only", is_flag=True, help="Offer no tool that asks a model: no deep_read.")
+@model_options
+@budget_options(DEEP_READ_BUDGET)
+def mcp_command(places: "Sequence[Place]", http: int | None, *, read_only: bool, **options: Any) -> None:
+    """Serve Libraries to a client of the Model Context Protocol, over standard input and output.
+
+    All tools read an index; where a model is named, deep_read asks it, within the budget each time.
+    """
+    from legal_rag.base.extras import require
+    from legal_rag.llm import is_asked
+
+    require("mcp")
+    from legal_rag.mcp_server import LegalTools, serve
+
+    asks = is_asked(None, options["api_base"], options["model"]) and not read_only
+    if asks:
+        require("rlm")
+    libraries = [place.open() for place in places]
+    tools = LegalTools(libraries, (lambda: language_model(options)) if asks else None, budget_of(options))
+
+    def announce(address: str, token: str) -> None:
+        note(f"{address}{f'  Authorization: Bearer {token}' * bool(token)}")
+
+    with redirect_stdout(getattr(sys.stdout, "raw", sys.stdout)):  # the protocol's own bytes, as they are
+        serve(tools, http, announce)
 
 
 @click.command("trace")
@@ -387,7 +433,8 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
         counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
         cost = "" if not row.cost else f", {row.cost:.4f} $"
         calls = f", {row.model_calls} appel{'s' if row.model_calls > 1 else ''} du modèle" if row.model_calls else ""
-        click.echo(f"   {row.mode}, {row.status}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
+        how = f"{MODES_IN_FRENCH[row.mode]}, {STATES_IN_FRENCH[row.status].lower()}"
+        click.echo(f"   {how}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
 
 
 @click.command("verify")

@@ -227,7 +227,9 @@ def _print_question_report(place: Place, report: "QuestionReport") -> None:
         click.echo(f"  {n:6} {reason}") if n else None
     if report.model.startswith(NO_MODEL):
         note("official summaries are enough to try an evaluation, not to judge a search engine")
-    if not report.accepted:
-        note("no question was made: name a --model, or documents with an official 'summary'")
+        if not report.accepted:
+            note("no question was made: name a --model, or documents with an official 'summary'")
+    elif report.accepted:
+        note("the checks compare words: none reads whether an answer answers its question; read a sample of them")
     if report.failed:
         click.echo("the same command tries the failed ones again")

@@ -86,19 +86,24 @@ def place_options(command: Any) -> Any:
     def placed(*arguments: Any, places: list[Place], **settings: Any) -> Any:
         return command(*arguments, place=places[0], **settings)
 
-    return _at_places(placed, click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name."))
+    name_option = click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name.")
+    return _at_places(placed, name_option, json_option)
 
 
 def places_options(command: Any) -> Any:
     """Add the options of a command on several Libraries of one folder; the command gets them as `places`."""
-    several = "A Library's own folder name; may be repeated."
-    return _at_places(command, click.option("--index-name", multiple=True, default=[DEFAULT_NAME], help=several))
+    return _at_places(command, index_names_option, json_option)
 
 
-def _at_places(command: Any, name_option: Any) -> Any:
+def served_options(command: Any) -> Any:
+    """Add the same options, but for `--json`: to a command that prints no result."""
+    return _at_places(command, index_names_option)
+
+
+def _at_places(command: Any, *further: Any) -> Any:
     @wraps(command)
     def placed(
-        *arguments: Any, index_folder: str, index_name: str | tuple[str, ...], as_json: bool, **settings: Any
+        *arguments: Any, index_folder: str, index_name: str | tuple[str, ...], as_json: bool = False, **settings: Any
     ) -> Any:
         names = [index_name] if isinstance(index_name, str) else dict.fromkeys(index_name)
         places = [Place(index_folder, name, as_json) for name in names]
@@ -106,9 +111,12 @@ def _at_places(command: Any, name_option: Any) -> Any:
         return command(*arguments, places=places, **settings)
 
     folder_option = click.option("--index-folder", default=DEFAULT_FOLDER, help="The folder Libraries lie in.")
-    return options(folder_option, name_option, json_option)(placed)
+    return options(folder_option, *further)(placed)
 
 
+index_names_option = click.option(
+    "--index-name", multiple=True, default=[DEFAULT_NAME], help="A Library's own folder name; may be repeated."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
 html_option = click.option("--html", metavar="PAGE", help="Write the same as one page, beside the texts it rests on.")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, words_of
 from legal_rag.law.courts import APPEAL, SUPREME, Level
 from legal_rag.law.scanning import BLANK, SPACE, Around, read_table
@@ -225,6 +226,7 @@ _ARTICLE_HEAD = re.compile(
 )
 
 
+@displayed
 class Operative(NamedTuple):
     """The operative part of a decision."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.articles import (
     ARTICLE_NUMBER,
@@ -173,6 +174,7 @@ Day = tuple[date, date, int]  # the day twice, and where it ends in the text
 Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
 
 
+@displayed
 class DecisionsOf(NamedTuple):
     """A court with the time of its decisions, as a text designates them: "chambre sociale en 2018"."""
 
@@ -232,6 +234,9 @@ _DESIGNATES = Scan(
     rf"{_DECISIONS}(?:{_OF_THE})?"
     rf"|{_VERB}{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
 )
+# "L'arrêt de la chambre sociale du 25 novembre 2020", by its day; not one that was against who asks.
+_THE_DECISION = Scan(rf"\b(?:l['’]|(?:la|les|cette|cet|ces)\s+){_DECISIONS}{_OF_THE}\s*\Z")
+_AGAINST_ME = Scan(r",?\s+(?:qui\s+)?(?:ne\s+)?(?:m['’]|(?:me|nous)\b)")
 _NOT_THEIRS = Scan(r"\b(?:cass[ée]e?s?|annul[ée]e?s?|infirm[ée]e?s?|cit[ée]e?s?|vis[ée]e?s?|attaqu[ée]e?s?)\s+par\b")
 
 
@@ -239,7 +244,8 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     """Find the courts that a text names beside a time, where both designate decisions to look for.
 
     In prose a court with an article counts only after words that designate decisions: "qu'a jugé la chambre sociale en
-    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too. A court typed alone has none.
+    2018", "l'arrêt de la chambre sociale du 8 novembre 2018", not "il a saisi le conseil de prud'hommes en 2018". A day
+    counts as a time too. A court typed alone has none.
     """
     if len(text) > _LONGEST:
         return []
@@ -254,10 +260,10 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
             DecisionsOf("", *days[end][:2], start, days[end][2]) for end, start in decided.items() if end in days
         )
     for start, end in courts:
-        if in_prose and not _designates(text, start):
-            continue
         between = _BETWEEN.pattern.match(text, end)
         time = _time_at(text, between.end() if between else end, days) or _time_at(text, end + _blanks(text, end), days)
+        if in_prose and not _designates(text, start) and not (time and _is_the_decision(text, start, time)):
+            continue
         if time:
             designated.append(DecisionsOf(text[start:end], time[0], time[1], start, time[2]))
         elif before := _time_before(text, start, days, in_prose=in_prose):
@@ -362,6 +368,13 @@ def _designates(text: str, start: int) -> bool:
 
 def _blanks(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip(" ,:("))
+
+
+def _is_the_decision(text: str, start: int, time: Time) -> bool:
+    """Is a court with a day that of one decision, which did not go against who asks?"""
+    first, last, end = time
+    is_day = first is not None and first == last
+    return is_day and bool(_THE_DECISION.pattern.search(text, 0, start)) and not _AGAINST_ME.pattern.match(text, end)
 
 
 def _time_at(text: str, at: int, days: dict[int, Day]) -> Time | None:
