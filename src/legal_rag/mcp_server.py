@@ -43,6 +43,7 @@ from legal_rag.extraction.lookup import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.page import name_of, other_end, quote, says, treatment_in_french, view_node
 from legal_rag.law.citation import legal_citation
+from legal_rag.law.scanning import NO_BREAK
 from legal_rag.law.sentences import without_blanks
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
@@ -237,8 +238,8 @@ class LegalTools:
         """Serve some Libraries, the first by default; `open_model` is asked by deep reads, within `budget` each."""
         self.libraries = {library.path.name: library for library in libraries}
         self.open_model, self._budget = open_model, budget
-        loading = ThreadPoolExecutor(1, "encoder")
-        self._retrievers = {name: loading.submit(_warmed, library) for name, library in self.libraries.items()}
+        loading, loaded = ThreadPoolExecutor(1, "encoder"), list[Retriever]()
+        self._retrievers = {name: loading.submit(_load, library, loaded) for name, library in self.libraries.items()}
         loading.shutdown(wait=False)
 
     def search(
@@ -333,7 +334,7 @@ class LegalTools:
         edges, more = facts_around(node, graph, arguments.edge_type_of(type))
         fate = treatment_in_french(node, view_node(graph, node).rulings)
         lines = [_link(edge, node, graph) for edge in edges]
-        return Lines(_data(name_of(graph, node)), node.doc_id, fate, lines, not more)
+        return Lines(_name(name_of(graph, node)), node.doc_id, fate, lines, not more)
 
     def verify(self, text: Annotated[str, Field(max_length=VERIFIED_CHARS)]) -> Verdicts:
         """Contrôle chaque décision, article et citation qu'un texte nomme, dans tous les index.
@@ -434,11 +435,13 @@ def _found(named: str, library: Library) -> tuple[Library, Document, str]:
     return library, arguments.find_document(resolved, library), resolved
 
 
-def _warmed(library: Library) -> Retriever:
-    """Load what answers need: the encoder, the index, and how near to it questions on other matters are."""
-    retriever = Retriever(library)
-    EvidenceAgent(retriever, match_words=False)("Quel est le délai de préavis ?")
-    return retriever
+def _load(library: Library, loaded: list[Retriever]) -> Retriever:
+    """Load what answers need: the encoder, unless it is there; the index; how near to it off-topic questions are."""
+    made_by = library.manifest["encoder"]
+    encoder = next((other.encoder for other in loaded if other.corpus.manifest["encoder"] == made_by), None)
+    loaded.append(Retriever(library, encoder))
+    EvidenceAgent(loaded[-1], match_words=False)("Quel est le délai de préavis ?")
+    return loaded[-1]
 
 
 def _filters(given: SearchFilters, library: Library) -> Filters:
@@ -457,12 +460,17 @@ def _data(text: str) -> str:
     return as_data(printable(text))
 
 
+def _name(text: str) -> str:
+    """Write a citation with ordinary blanks: a no-break one costs a model tokens."""
+    return _data(text.replace(NO_BREAK, " "))
+
+
 def _decision(document: Document, library: Library) -> Decision:
     cited = legal_citation(document)
     return Decision(
         index=library.path.name,
         doc_id=document.id,
-        citation=_data(cited.plain),
+        citation=_name(cited.with_name),
         court=_data(", ".join(filter(None, (document.juridiction, document.formation)))),
         date=document.decision_date,
         outcome=_data(outcome_in_words(document)),
@@ -484,8 +492,9 @@ def _passages(library: Library, doc_id: str, start: int, end: int) -> list[Passa
 
 
 def _lines(document: Document, lines: Sequence[Line], remark: str = "") -> Lines:
-    name = _data(legal_citation(document).plain)
-    return Lines(name, document.id, remark, [*lines[:MOST_LINES]], len(lines) <= MOST_LINES)
+    return Lines(
+        _name(legal_citation(document).with_name), document.id, remark, [*lines[:MOST_LINES]], len(lines) <= MOST_LINES
+    )
 
 
 def _link(edge: Edge, node: Node, graph: KnowledgeGraph) -> Line:
@@ -493,7 +502,7 @@ def _link(edge: Edge, node: Node, graph: KnowledgeGraph) -> Line:
     said = edge.treatment if edge.treatment and edge.target.key == node.key else says(edge, node)
     place = format_marker(edge.doc_id, edge.char_start, edge.char_end) if quoted else f"[notice de {edge.doc_id}]"
     words = quoted.whole if quoted else edge.detail
-    return Line(said, _data(name_of(graph, other)), _data(words), place, other.doc_id)
+    return Line(said, _name(name_of(graph, other)), _data(words), place, other.doc_id)
 
 
 def _verdict(reference: Reference) -> Verdict:
@@ -505,12 +514,12 @@ def _verdict(reference: Reference) -> Verdict:
         status=reference.status,
         explanation=_data(reference.explanation),
         right={entry.what: _data(entry.right) for entry in reference.corrections},
-        citation=_data(reference.title),
+        citation=_name(reference.title),
         doc_id=doc_id,
         source="" if start is None or end is None else format_marker(doc_id, start, end),
         said_by=reference.said_by,
-        nearest=[_data(f"{near.title} ({near.doc_id}) : {near.why}") for near in reference.nearest[:MOST_NEAR]],
-        fate=[_data(f"{later.why} {later.title}") for later in reference.fate[:MOST_NEAR]],
+        nearest=[_name(f"{near.title} ({near.doc_id}) : {near.why}") for near in reference.nearest[:MOST_NEAR]],
+        fate=[_name(f"{later.why} {later.title}") for later in reference.fate[:MOST_NEAR]],
         to_read=[
             _data(f"« {part.text} » {format_marker(doc_id, part.char_start, part.char_end)}")
             for part in reference.to_read[:MOST_NEAR]
@@ -519,7 +528,7 @@ def _verdict(reference: Reference) -> Verdict:
 
 
 def _answer(given: Prediction) -> Answer:
-    named = {document.doc_id: _data(document.citation) for document in given.documents}
+    named = {document.doc_id: _name(document.citation) for document in given.documents}
     cited = [
         Line(citation.status, named.get(citation.doc_id, ""), citation.said_by, format_marker(*citation[:3]))
         for citation in given.citations
