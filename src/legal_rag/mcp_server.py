@@ -28,7 +28,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, ValidationError
 
-from legal_rag.agent import tool_arguments as arguments
+from legal_rag.agent import tool_arguments
 from legal_rag.agent.evidence import EvidenceAgent
 from legal_rag.agent.prediction import Event, Prediction
 from legal_rag.agent.tool_outputs import as_data, document_text, facts_around
@@ -91,8 +91,8 @@ _REFUSALS = {  # by pydantic's type of error
     "less_than_equal": "est supérieur à {le}",
 }
 
-Name = Annotated[str, Field(max_length=arguments.NAME.text)]
-Question = Annotated[str, Field(max_length=arguments.QUESTION.text)]
+Name = Annotated[str, Field(max_length=tool_arguments.NAME.text)]
+Question = Annotated[str, Field(max_length=tool_arguments.QUESTION.text)]
 Index = Annotated[Name, Field(description="nom de l'index ; vide : le premier, ou celui qui a ce document")]
 Identifier = Annotated[Name, Field(description="identifiant, passage (« ID-3 »), numéro (pourvoi, RG, ECLI), citation")]
 
@@ -257,14 +257,14 @@ class LegalTools:
         """
         retriever, chosen = self._searched(query, filters, index)
         how: Any = {"by_document": by_document, "infer_filters": infer_filters}
-        found = search_typed(retriever, query, k, filters=chosen, **how)
+        results = search_typed(retriever, query, k, filters=chosen, **how)
         hits = []
-        for hit, rated in zip(found.hits, relevance(found.hits), strict=True):
+        for hit, rated in zip(results.hits, relevance(results.hits), strict=True):
             end = min(hit.char_end, hit.char_start + HIT_CHARS)
             decision = _decision(retriever.corpus.document(hit.doc_id), retriever.corpus)
             passages = _passages(retriever.corpus, hit.doc_id, hit.char_start, end)
             hits.append(Reading(decision, passages, hit.chunk_id, rated))
-        return Hits([*found.remarks, *([] if hits else ["Aucun passage trouvé."])], hits)
+        return Hits([*results.remarks, *([] if hits else ["Aucun passage trouvé."])], hits)
 
     def lookup(
         self,
@@ -279,9 +279,9 @@ class LegalTools:
         Sans part : la première, ou celle du passage nommé. parts dit combien il y en a.
         """
         library, document, named = self._document(id, index)
-        node = arguments.find_section(section, outline_of(library, document.id))
+        node = tool_arguments.find_section(section, outline_of(library, document.id))
         start, end = (node.char_start, node.char_end) if section else (0, len(document.content))
-        place = arguments.find_chunks(named, 0, library)[0].char_start if named != document.id else start
+        place = tool_arguments.find_chunks(named, 0, library)[0].char_start if named != document.id else start
         windows = windows_of(document.content[start:end], max_chars)
         number = part or window_number(windows, max(0, place - start))
         if number > len(windows):
@@ -307,16 +307,16 @@ class LegalTools:
     ) -> Lines:
         """Donne les éléments repérés dans une décision : parties, avocats, dates, montants, articles, solution."""
         library, document, _ = self._document(id, index)
-        kinds = {class_named(name) for name in arguments.parts_of(classes, ",")}
-        found = entities_of(document, library)
+        kinds = {class_named(name) for name in tool_arguments.parts_of(classes, ",")}
+        extracted = entities_of(document, library)
         lines = []
-        for entity in found:
+        for entity in extracted:
             kind, attributes = entity["extraction_class"], entity["attributes"].items()
             detail = _data(" ; ".join(f"{name} : {value}" for name, value in attributes))
             source = format_marker(document.id, entity["char_start"], entity["char_end"])
             if not kinds or kind in kinds:
                 lines.append(Line(kind, _data(entity["extraction_text"]), detail, source))
-        known = sorted({entity["extraction_class"] for entity in found})
+        known = sorted({entity["extraction_class"] for entity in extracted})
         return _lines(document, lines, f"classes : {', '.join(known)}")
 
     def graph(
@@ -330,8 +330,8 @@ class LegalTools:
         Chaque lien vient d'un texte de l'index, à la place source : absence de lien n'est pas absence de revirement.
         """
         graph = KnowledgeGraph(self._library(index))
-        node = arguments.find_node(name, graph)
-        edges, more = facts_around(node, graph, arguments.edge_type_of(type))
+        node = tool_arguments.find_node(name, graph)
+        edges, more = facts_around(node, graph, tool_arguments.edge_type_of(type))
         fate = treatment_in_french(node, view_node(graph, node).rulings)
         lines = [_link(edge, node, graph) for edge in edges]
         return Lines(_name(name_of(graph, node)), node.doc_id, fate, lines, not more)
@@ -384,9 +384,9 @@ class LegalTools:
                 "lm": self.open_model and self.open_model(),
                 "retriever": self._retrievers[library.path.name].result(),
             }
-            named = arguments.document_ids(doc_ids, library) if doc_ids else None
+            named = tool_arguments.document_ids(doc_ids, library) if doc_ids else None
             how: Any = {"budget": self._budget, "on_event": on_event}
-            return deep_read(arguments.question_of(question), named, library=library, **asked, **how)
+            return deep_read(tool_arguments.question_of(question), named, library=library, **asked, **how)
 
         steps = iter(range(1, 10**9))
         return _answer(await anyio.to_thread.run_sync(read))
@@ -399,7 +399,7 @@ class LegalTools:
     def document(self, index: str, doc_id: str) -> str:
         """Donne un document entier, sous sa notice."""
         try:
-            return _data(document_text(arguments.find_document(doc_id, self._library(index))))
+            return _data(document_text(tool_arguments.find_document(doc_id, self._library(index))))
         except LookupError as error:
             raise ResourceNotFoundError(one_line(str(error))[:ERROR_CHARS]) from error
 
@@ -414,7 +414,7 @@ class LegalTools:
         """Return what to search by, and the filters; the text and they are checked."""
         library = self._library(index)
         chosen = _filters(filters, library) if filters else NO_FILTERS
-        asked, retriever = arguments.question_of(text), self._retrievers[library.path.name].result()
+        asked, retriever = tool_arguments.question_of(text), self._retrievers[library.path.name].result()
         try:
             retriever.query(asked)
         except ValueError as error:  # in English
@@ -426,13 +426,13 @@ class LegalTools:
         *others, last = [self._library(index)] if index else self.libraries.values()
         for library in others:
             with suppress(LookupError):  # another may have it
-                return _found(named, library)
-        return _found(named, last)
+                return _find(named, library)
+        return _find(named, last)
 
 
-def _found(named: str, library: Library) -> tuple[Library, Document, str]:
-    resolved = arguments.resolve_id(named, library).strip()
-    return library, arguments.find_document(resolved, library), resolved
+def _find(named: str, library: Library) -> tuple[Library, Document, str]:
+    resolved = tool_arguments.resolve_id(named, library).strip()
+    return library, tool_arguments.find_document(resolved, library), resolved
 
 
 def _load(library: Library, loaded: list[Retriever]) -> Retriever:
@@ -447,8 +447,8 @@ def _load(library: Library, loaded: list[Retriever]) -> Retriever:
 def _filters(given: SearchFilters, library: Library) -> Filters:
     if unknown := [doc_id for doc_id in given.doc_ids if doc_id not in library]:
         raise LookupError(f"pas de document « {unknown[0]} »")
-    filters = arguments.filters_of(
-        arguments.asked_filters(given.model_dump()), Filters(doc_ids=tuple(given.doc_ids) or None)
+    filters = tool_arguments.filters_of(
+        tool_arguments.asked_filters(given.model_dump()), Filters(doc_ids=tuple(given.doc_ids) or None)
     )
     for name, known in library.unknown_values(filters).items():
         listed = " ; ".join(known[:VALUES_LISTED]) + " ; etc." * (len(known) > VALUES_LISTED)
@@ -499,10 +499,10 @@ def _lines(document: Document, lines: Sequence[Line], remark: str = "") -> Lines
 
 def _link(edge: Edge, node: Node, graph: KnowledgeGraph) -> Line:
     other, quoted = other_end(edge, node), quote(graph, edge)
-    said = edge.treatment if edge.treatment and edge.target.key == node.key else says(edge, node)
+    link = edge.treatment if edge.treatment and edge.target.key == node.key else says(edge, node)
     place = format_marker(edge.doc_id, edge.char_start, edge.char_end) if quoted else f"[notice de {edge.doc_id}]"
     words = quoted.whole if quoted else edge.detail
-    return Line(said, _name(name_of(graph, other)), _data(words), place, other.doc_id)
+    return Line(link, _name(name_of(graph, other)), _data(words), place, other.doc_id)
 
 
 def _verdict(reference: Reference) -> Verdict:
@@ -577,19 +577,20 @@ class LegalServer(MCPServer[Any]):
             return f"pas d'outil de ce nom (il y a : {', '.join(self._offered)})"
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
-            said = _REFUSALS.get(first["type"], "n'est pas compris").format(**first.get("ctx", {}))
-            return one_line(f"{'.'.join(map(str, first['loc']))[:50]} {said}")
+            problem = _REFUSALS.get(first["type"], "n'est pas compris").format(**first.get("ctx", {}))
+            return one_line(f"{'.'.join(map(str, first['loc']))[:50]} {problem}")
         if isinstance(error, UnsupportedFilterError):
             return NO_SUCH_FILTER
         if isinstance(error, FileNotFoundError) and error.filename is None:
             logger.warning("%s", one_line(str(error)))
             return NO_PART
-        is_told = isinstance(error, ValueError | LookupError) and not isinstance(error, IndexError | UnicodeError)
-        said = one_line(str(error.args[0])) if is_told and error.args else ""
-        if said and not isinstance(error, KeyError) and not any(path in said for path in self._paths):
-            return said[:ERROR_CHARS]
+        is_bug = isinstance(error, KeyError | IndexError | UnicodeError)
+        is_expected = isinstance(error, ValueError | LookupError) and not is_bug
+        message = one_line(str(error.args[0])) if is_expected and error.args else ""
+        if message and not any(path in message for path in self._paths):
+            return message[:ERROR_CHARS]
         logger.error("a tool failed: %s", error, exc_info=error)
-        return arguments.INDEX_FAILED
+        return tool_arguments.INDEX_FAILED
 
 
 def answer_question(question: str) -> str:
