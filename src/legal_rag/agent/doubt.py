@@ -11,7 +11,7 @@ import numpy as np
 
 from legal_rag.agent.prediction import Grade
 from legal_rag.base.files import cache_folder, write_whole
-from legal_rag.base.text import read_words
+from legal_rag.base.text import json_safe, read_words
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
@@ -106,7 +106,8 @@ def background_of(retriever: Retriever) -> Background:
 def _background_file(retriever: Retriever) -> Path:
     corpus = retriever.corpus
     key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC, DOCUMENTS_READ)
-    return cache_folder() / "abstention" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.json"
+    digest = hashlib.sha256(json.dumps(json_safe(key)).encode()).hexdigest()
+    return cache_folder() / "abstention" / f"{digest[:32]}.json"
 
 
 def _measure_background(retriever: Retriever) -> Background:

@@ -31,6 +31,7 @@ from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+from legal_rag.retriever.search_box import outcome_in_words
 
 ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
 
@@ -161,6 +162,7 @@ class EventLog:
     ) -> Prediction:
         """End an answer from a corpus; `usage` is of all model calls, query and encoder are for word matches."""
         citations = located(answer.citations, corpus)
+        cited = {citation.doc_id for citation in citations}
         notice = " ".join(filter(None, [*self.remarks, notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
             question=question,
@@ -169,7 +171,7 @@ class EventLog:
             status=status,
             grade=grade,
             notice=notice,
-            documents=[CitedDocument.of(corpus.document(doc_id)) for doc_id in self.documents],
+            documents=[_cited_document(corpus.document(doc_id), cited=doc_id in cited) for doc_id in self.documents],
             citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
@@ -257,6 +259,12 @@ class Agent(ABC):
             return self._retriever.query(f"{history[-1].question} {query.text}")
         except ValueError:  # longer together than the encoder reads
             return query
+
+
+def _cited_document(document: Document, *, cited: bool) -> CitedDocument:
+    """Take a document's metadata; of one cited its outcome is read in its text where no column has it."""
+    known = CitedDocument.of(document)
+    return known._replace(solution=outcome_in_words(document)) if cited and not known.solution else known
 
 
 def _exchanges(history: History) -> list[Exchange]:

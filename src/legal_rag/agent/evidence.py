@@ -19,6 +19,7 @@ from legal_rag.agent.passages import (
 )
 from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
@@ -81,6 +82,7 @@ SURE_RULE = 0.75  # score of an entity's sentence that answers by itself, howeve
 NEARLY_AS_SURE = 0.8  # share of the best one's score from which a further one is quoted
 
 
+@displayed
 class Findings(NamedTuple):
     """Hits of a question, with what tells how well the first answers."""
 

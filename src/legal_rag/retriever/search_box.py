@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
@@ -47,6 +48,7 @@ class Inferred(NamedTuple):
     absent: tuple[str, ...] = ()  # decisions of a court on a day, of which there is none, in French
 
 
+@displayed
 class SearchResults(NamedTuple):
     """What a search box gives: hits, and in French what was understood, left out or not read."""
 
