@@ -291,6 +291,19 @@ def test_the_answer_begins_with_the_decision_that_is_not_there(dated_agent, ques
     assert prediction.grade == grade
 
 
+def test_the_notice_names_no_reference_as_cited_that_no_document_cites(dated_agent):
+    notice = dated_agent("Que dit l'arrêt n° 99-12.345 de l'article 1240 du code civil ?").notice
+    assert notice.startswith("Aucun document ne cite : 99-12.345. Filtre déduit de la demande : cite l'article 1240 du")
+
+
+def test_the_same_words_of_two_decisions_are_quoted_once(tiny_encoder, tmp_path):
+    text = "MOTIFS\nAttendu que la faute grave rend impossible le maintien du salarié dans l'entreprise."
+    rows = [{"id": f"D{number}", "content": text, "juridiction": "Cour de cassation"} for number in (1, 2)]
+    build_index(IndexConfig(source=rows, n_bits=0, corpus_index=False, index_folder=str(tmp_path)), tiny_encoder)
+    agent = EvidenceAgent(build_retriever(Library.open(tmp_path), tiny_encoder), match_words=False)
+    assert len(cited(agent("La faute grave empêche-t-elle le maintien du salarié dans l'entreprise ?"))) == 1
+
+
 def test_a_statute_or_an_invoice_is_no_decision_that_is_not_there(dated_agent):
     question = "La loi n° 2008-776 et la facture n° 123456 comptent-elles pour la faute grave ?"
     assert ABSENT not in dated_agent(question).answer

@@ -251,6 +251,10 @@ class EvidenceAgent(Agent):
             QUOTED_CHARS,
             lambda of, passage: share(contents[of][passage.start : passage.end]),
         )
+        words = [contents[of][passage.start : passage.end] for of, passage in chosen]
+        chosen = [
+            entry for at, entry in enumerate(chosen) if words[at] not in words[:at]
+        ]  # of decisions given together
         named = [hit.doc_id in findings.named for hit in hits]
         chosen = _with_named(chosen, weighed, named)
         if asks_to_compare(query.text):

@@ -123,15 +123,11 @@ def choose_passages(
     ranked.sort(key=lambda other: (-other[0], other[1], other[2].start))
     if not ranked:
         return []
-    (most_worth, first, passage), *others = ranked
+    _, first, passage = ranked[0]
     joined = _with_neighbour(passage, weighed[first])
     chosen = [(first, joined if joined.end - joined.start <= chars else passage)]
-    further = [(most_worth - worth, 0.0, n, other) for worth, n, other in others if worth > LAST / 2]
-    if coverage:
-        further = [(lag, coverage(n, other), n, other) for lag, _, n, other in further if lag <= MARGIN]
-        further.sort(key=lambda entry: entry[0] - entry[1])
     is_ahead = all(scores[first] - score >= AHEAD for n, score in enumerate(scores) if n != first)
-    for lag, share, n, other in further:
+    for lag, share, n, other in _further(ranked, coverage):
         is_apart = all(n != m or other.end <= c.start or c.end <= other.start for m, c in chosen)
         if not is_apart or sum(c.end - c.start for _, c in chosen) + other.end - other.start > chars:
             continue
@@ -144,6 +140,17 @@ def choose_passages(
         elif len(chosen) < most:
             chosen.append((n, other))
     return chosen
+
+
+def _further(
+    ranked: Sequence[tuple[float, int, WeighedPassage]], coverage: Callable[[int, WeighedPassage], float] | None
+) -> list[tuple[float, float, int, WeighedPassage]]:
+    """Return how far each passage is behind the first and what share of the question's words it holds, best first."""
+    lags = [(ranked[0][0] - worth, n, other) for worth, n, other in ranked[1:] if worth > LAST / 2]
+    if coverage is None:
+        return [(lag, 0.0, n, other) for lag, n, other in lags]
+    held = [(lag, coverage(n, other), n, other) for lag, n, other in lags if lag <= MARGIN]
+    return sorted(held, key=lambda entry: entry[0] - entry[1])
 
 
 def _with_neighbour(passage: WeighedPassage, others: Iterable[WeighedPassage]) -> WeighedPassage:

@@ -328,18 +328,22 @@ def require_references(retriever: Retriever, query: ParsedQuery, condition: Node
     ]
     if not references:
         return Required(condition, filters)
-    shown, nodes = ", ".join(reference.shown for reference in references), tuple(one.node for one in references)
-    wanted = next((node for node in (All(nodes), OneOf(nodes)) if retriever.matches(node).documents), None)
+    cited = [reference for reference in references if retriever.matches(reference.node).documents]
+    uncited = ", ".join(reference.shown for reference in references if reference not in cited)
+    remarks = (f"Aucun document ne cite : {uncited}.",) if uncited else ()
+    if not cited:
+        return Required(condition, filters, remarks, found_none=True)
+    nodes = tuple(reference.node for reference in cited)
+    together = bool(retriever.matches(All(nodes)).documents)
     articles = [name for name in query.identifiers if name.kind == "article" and name.code]
-    if wanted and len(references) == len(articles) == 1 and filters.article is None:
+    if len(references) == len(articles) == 1 and filters.article is None:
         exact = replace(filters, article=f"article {articles[0].value} du {articles[0].code}")
         if retriever.corpus.ids(exact):
             filters = exact
-    if wanted is None:
-        return Required(condition, filters, (f"Aucun document ne cite : {shown}.",), found_none=True)
+    wanted = All(nodes) if together else OneOf(nodes)
     node = wanted if condition is None else All((condition, wanted))
-    remark = f"{INFERRED} : cite {shown}."
-    return Required(node, filters, (remark,))
+    shown = (", " if together else " ou ").join(reference.shown for reference in cited)
+    return Required(node, filters, (*remarks, f"{INFERRED} : cite {shown}."))
 
 
 def relevance(hits: Sequence[SearchHit]) -> list[int]:
