@@ -54,12 +54,12 @@ def model(no_endpoint, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("command", ["ask", "deep-read", "questions"])
-def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told(
-    place, refused, tmp_path, monkeypatch, command, model, key
+def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told_before_the_index_is_opened(
+    refused, tmp_path, monkeypatch, command, model, key
 ):
     monkeypatch.delenv(key, raising=False)
     arguments = ["--output", tmp_path / "set"] if command == "questions" else [QUESTION]
-    told = refused(command, *arguments, "--model", model, *place)
+    told = refused(command, *arguments, "--model", model, "--index-folder", tmp_path / "nowhere")
     assert told == f"no endpoint to ask {model!r} at (expected one of --api-base, GENERATOR_API_KEY, {key})"
 
 
@@ -196,7 +196,7 @@ def test_the_page_holds_the_answer_and_papers_cite_its_decisions(asked, tmp_path
     page.write_text("an older one")
     assert main([*asked, "--html", str(page)]) == 0
     out, err = capfd.readouterr()
-    assert err == f"written: {page}\n"
+    assert err == f"écrit : {page}\n"
     text = page.read_text("utf-8")
     assert text.lstrip().lower().startswith("<!doctype html>")
     assert "compte de campagne" in text
@@ -204,7 +204,7 @@ def test_the_page_holds_the_answer_and_papers_cite_its_decisions(asked, tmp_path
     assert out.count("\n") > 3
     docx, bibtex = tmp_path / "réponse.docx", tmp_path / "réponse.bib"
     assert main([*asked, "--docx", str(docx), "--bibtex", str(bibtex)]) == 0
-    assert capfd.readouterr().err == f"written: {docx}\nwritten: {bibtex}\n"
+    assert capfd.readouterr().err == f"écrit : {docx}\nécrit : {bibtex}\n"
     assert docx.read_bytes()[:2] == b"PK"
     assert "Cons.~const., " in bibtex.read_text("utf-8")
 
@@ -229,7 +229,7 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     there = ["--answers-folder", str(tmp_path / "runs")]
     assert main([*asked, "--save", "--json"]) == 0
     out, err = capfd.readouterr()
-    run_id = err.removeprefix("saved as answer ").strip()
+    run_id = err.removeprefix("enregistrée : ").strip()
     assert RUN_ID.fullmatch(run_id)
     (summary,) = json.loads(said("answers", "--json", *there))
     assert (summary["answer_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
@@ -241,14 +241,14 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     assert plain.startswith(f"Question : {QUESTION}\n\n{json.loads(out)['answer']}\n\n")
     said("answers", run_id, "--html", tmp_path / "a.html", *there)
     assert "compte de campagne" in (tmp_path / "a.html").read_text("utf-8")
-    assert said("answers", "--remove", run_id, *there) == f"removed answer {run_id}\n"
+    assert said("answers", "--remove", run_id, *there) == f"réponse retirée : {run_id}\n"
     assert json.loads(said("answers", "--json", *there)) == []
 
 
 def test_a_question_follows_on_from_a_saved_answer(asked, place, tmp_path, said, refused, capfd):
     there = ["--answers-folder", str(tmp_path / "runs")]
     assert main([*asked, "--save"]) == 0
-    answer_id = capfd.readouterr().err.removeprefix("saved as answer ").strip()
+    answer_id = capfd.readouterr().err.removeprefix("enregistrée : ").strip()
     follow_up = "Et pour un retard de douze jours ?"
     value = json.loads(said("ask", follow_up, "--after", answer_id, "--json", *there, *place))
     assert value["question"] == follow_up
@@ -293,7 +293,7 @@ def test_an_answer_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, 
 
 def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd, refused):
     assert main(["answers", "--answers-folder", str(tmp_path)]) == 0
-    assert capfd.readouterr() == ("", "no saved answers ('legal-rag ask --save' keeps one)\n")
+    assert capfd.readouterr() == ("", "aucune réponse enregistrée ('legal-rag ask --save' en garde une)\n")
     assert "no index at " in refused("answers", "--index-folder", tmp_path)
     (tmp_path / f"{EXAMPLE}.json").write_text('{"format_version": 1, "saved_at": "", "prediction": {"answer": 7}}')
     assert "damaged answer: " in refused("answers", EXAMPLE, "--answers-folder", tmp_path)

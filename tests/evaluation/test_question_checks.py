@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from legal_rag.corpus.files import is_french
 from legal_rag.evaluation.questions import QAPair, find_span, qa_reward, span_grounding_reward
-from legal_rag.evaluation.questions.checks import judge
+from legal_rag.evaluation.questions.checks import breaks_off, judge
 
 TEXT = (
     "LA COUR,\nAttendu que l’exploitant d’une carrière de Saint-Julien doit, sans faute prouvée, réparer le trouble "
@@ -121,6 +121,30 @@ def test_each_fault_is_named_and_costs_its_share(changes, problem, reward):
 )
 def test_a_question_may_name_a_decision_or_ask_for_a_text(question):
     assert "refers_to_text" not in judge(TEXT, pair(question=question)).problems
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("le responsable de la", True),
+        ("en application d'une", True),
+        ("l'auteur de l’", True),
+        ("« à la charge des »", True),
+        ("la preuve est libre et", True),
+        ("il résulte que la société n'", True),
+        ("jusqu'à", True),
+        ("dans un délai de deux mois après", False),
+        ("l'une ou l'autre, et non l'une", False),
+        ("la faute de quelqu'un", False),
+        ("celui-là", False),
+        ("article 5 A", False),
+        ("la clause n'est pas abusive.", False),
+    ],
+)
+def test_an_answer_that_stops_at_an_article_or_a_preposition_is_no_answer(answer, problem):
+    assert breaks_off(answer) == problem
+    context = f"Il est jugé ceci : {answer} responsabilité."
+    assert ("broken_off" in judge(context, pair(answer=answer)).problems) == problem
 
 
 @pytest.mark.parametrize("answer", ["000 euros", "3", "00", "oi"])

@@ -414,6 +414,16 @@ def test_a_line_cut_off_by_a_kill_is_cut_away_and_the_rest_is_there(tmp_path):
         last.close()
 
 
+def test_a_folder_of_unreadable_replies_starts_anew_also_with_another_model(small_library, tmp_path, caplog):
+    with ScriptedServer(lambda prompt, attempt: Reply("Voici.")) as server:
+        first = generate_questions(small_library, model_at(server), limit=3, tries=1, output=tmp_path / "set")
+    assert first.rejected == {"unreadable": 3}
+    with ScriptedServer(author(with_mischief=False)) as server:
+        again = generate_questions(small_library, model_at(server), limit=3, tries=2, output=tmp_path / "set")
+    assert "no reply of the last run could be read: this one starts anew" in caplog.text
+    assert (again.accepted, again.rejected) == (3, {})
+
+
 def test_what_a_failed_document_had_cost_is_not_forgotten(tmp_path):
     checkpoint = Checkpoint(tmp_path / "progress.jsonl", {})
     spent = {"content_hash": "1", "replies": 2, "prompt_tokens": 10, "completion_tokens": 3, "seconds": 1.5}
@@ -505,7 +515,10 @@ def test_official_summaries_alone_become_questions_without_a_model(sample_rows, 
     assert rows[0]["summary"].startswith(made["question"][:40])
     assert documents.document(made["doc_id"]).content[made["answer_span_start"] :].startswith(made["answer"])
     assert report.replies == 0
-    assert "pas de sommaire officiel" in (tmp_path / "set" / "README.md").read_text("utf-8")
+    card = (tmp_path / "set" / "README.md").read_text("utf-8")
+    assert "pas de sommaire officiel" in card
+    assert made["score"] is report.mean_score is None  # nothing that could be compared with a threshold
+    assert "threshold" not in card
 
 
 def test_figures_over_summaries_come_with_a_caution(tiny_library, sample_file, tmp_path, capsys):

@@ -11,6 +11,7 @@ import random
 import re
 import sys
 
+from legal_rag.evaluation.questions.checks import breaks_off
 from support.scripted_server import Reply, ScriptedServer, fields
 
 CONTEXT, AFTER_CONTEXT = "[[ ## context ## ]]\n", re.compile(r"\n\n(?:\[\[ ## hint_|Respond with)")
@@ -84,12 +85,15 @@ def good_reply(context: str) -> Reply:
     at = draw.randrange(max(1, len(words) - 20))
     start, end = words[at][0], words[min(at + 6, len(words) - 1)][1]
     matter = " ".join(re.findall(r"[^\W\d_]{5,}", context[end:] + context)[:4])
+    answer = context[start:end][:90].rstrip()
+    while breaks_off(answer) and " " in answer:
+        answer = answer.rpartition(" ")[0].rstrip()
     number = hashlib.sha256(context.encode()).hexdigest()[:6]
     return fields(
         summary="Le juge examine la demande et se prononce sur les griefs qui lui sont soumis par les parties.",
         main_topic="Le sujet du litige",
         question=f"Quelle règle le juge retient-il pour {matter.lower()} dans le dossier {number} ?",
-        answer=context[start:end][:90],
+        answer=answer,
         language="français",
     )
 

@@ -24,6 +24,7 @@ from legal_rag.agent.prediction import (
 from legal_rag.agent.tool_outputs import Exchange, Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
+from legal_rag.citations.markers import without_markers
 from legal_rag.citations.wording import telling_stems
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
@@ -43,7 +44,6 @@ _REFERS = re.compile(
     r"|cette (?:décision|règle|hypothèse)|cet arrêt)\b",
     re.IGNORECASE,
 )
-_MARKER = re.compile(r"\s?\[[Ss]ource[^\[\]]*\]")
 
 History = Sequence[Prediction | tuple[str, str]]
 Result = TypeVar("Result")
@@ -270,7 +270,7 @@ def _cited_document(document: Document, *, cited: bool) -> CitedDocument:
 def _exchanges(history: History) -> list[Exchange]:
     pairs = ((item.question, item.answer) if isinstance(item, Prediction) else item for item in history)
     kept = list(pairs)[-MOST_EXCHANGES:]
-    return [Exchange(question, _MARKER.sub("", answer)[:EXCHANGE_CHARS]) for question, answer in kept]
+    return [Exchange(question, without_markers(answer)[:EXCHANGE_CHARS]) for question, answer in kept]
 
 
 def _is_elliptical(question: str) -> bool:

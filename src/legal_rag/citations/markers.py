@@ -251,6 +251,11 @@ def _skeleton(character: str) -> str:
     return "[" if kind == "Ps" and base != "(" else "]" if kind == "Pe" and base != ")" else base
 
 
+def without_markers(text: str) -> str:
+    """Return a text without its source markers, whatever they name."""
+    return take_out_markers(text, lambda name: None).plain
+
+
 def without_receipts(text: str) -> str:
     """Return a text without markers of receipts, right or wrong."""
     return _RECEIPT_WRITTEN.sub("", check_receipts(text, lambda before, name: ""))

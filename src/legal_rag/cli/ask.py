@@ -33,7 +33,6 @@ from legal_rag.cli.options import (
     print_json,
     refuse_unknown_values,
     run_settings,
-    sampling_settings,
     served_options,
     write_page,
 )
@@ -56,6 +55,8 @@ from legal_rag.report.lines import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import dspy
 
     from legal_rag.agent.agent import LegalReActAgent
     from legal_rag.agent.evidence import EvidenceAgent
@@ -130,12 +131,13 @@ def ask_command(
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     agent_settings |= {"filters": filters, "infer_filters": settings["inferred_filters"]}
     agent_settings |= {"structured": settings["structured"]}
+    lm = language_model(settings, seed=settings["seed"], cache=settings["cache"])
     library = place.open()
     refuse_unknown_values(library, filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
     history = [*map(open_store(library, answers_folder).load, after)] if after else []
-    agent = _open_agent(library, agent_settings)
+    agent = _open_agent(library, lm, agent_settings)
     prediction = _run_agent(agent, question, history, stream=stream)
     print_answer(prediction, as_json=place.as_json)
     if INFERRED in (prediction.notice or ""):
@@ -197,17 +199,17 @@ def open_store(library: Any, answers_folder: str | None, *, to_write: bool = Fal
 def keep_answer(prediction: "Prediction", store: "SavedAnswers | None") -> None:
     """Save an answer, where that is asked for."""
     if store:
-        note(f"saved as answer {store.save(prediction)}")
+        note(f"enregistrée : {store.save(prediction)}")
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     named = settings["instructions"]
-    return {name: settings[name] for name in ("model", "api_base", "seed", "cache", "trust_remote_code")} | {
+    return {
+        "trust_remote_code": settings["trust_remote_code"],
         "budget": budget_of(settings),
         **{name: settings[name] for name in vars(TAGS)},
         "tools": None if settings.get("tools") is None else [name.strip() for name in settings["tools"].split(",")],
         "instructions": None if named is None else instructions_text(named),
-        **sampling_settings(settings),
     }
 
 
@@ -229,15 +231,16 @@ def instructions_text(named: str) -> str:
     return text
 
 
-def _open_agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
+def _open_agent(
+    library: "Library", lm: "dspy.LM | None", settings: dict[str, Any]
+) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent.agent import build_agent
-    from legal_rag.llm import is_asked
 
-    if not is_asked(None, settings["api_base"], settings["model"]):
+    if lm is None:
         return build_agent(library, **settings)
     from legal_rag.deep_read.reading import deep_read_tool
 
-    return build_agent(library, extra_tools=[deep_read_tool], **settings)
+    return build_agent(library, lm=lm, extra_tools=[deep_read_tool], **settings)
 
 
 def _run_agent(
@@ -288,11 +291,11 @@ def deep_read_command(
     instructions = "" if named is None else instructions_text(named)
     chosen = {name: options[name] for name in SETTINGS}
     settings = DeepReadSettings(instructions=instructions, workers=options["workers"] or WORKERS, **chosen)
+    how = {name: options[name] for name in ("seed", "cache")}
+    lm = language_model(options, **how)
     library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
-    how = {name: options[name] for name in ("seed", "cache")}
-    lm = language_model(options, **how)
     if extract or (extract is None and doc_ids and lm):
         from legal_rag.cli.library import extract_missing
 
@@ -329,7 +332,7 @@ def deep_read_command(
     flag_value=8765,
     type=click.IntRange(0, 65535),
     metavar="[PORT]",
-    help="On 127.0.0.1, behind a bearer token: that of LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
+    help="On 127.0.0.1 (8765), behind a bearer token: LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that asks a model: no deep_read.")
 @model_options
@@ -408,7 +411,7 @@ def answers_command(
     store = open_store(library, answers_folder)
     if remove:
         store.remove(remove, index=library.path if library else place.path)
-        place.show({"removed": remove}, f"removed answer {remove}")
+        place.show({"removed": remove}, f"réponse retirée : {remove}")
     elif answer_id:
         papers = [page_to_write(files[option]) for option in ("html", "docx", "bibtex")]
         prediction = store.load(answer_id)
@@ -424,7 +427,7 @@ def answers_command(
 
 def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
     if not answers:
-        note("no saved answers ('legal-rag ask --save' keeps one)")
+        note("aucune réponse enregistrée ('legal-rag ask --save' en garde une)")
     for row in answers:
         click.echo(f"{row.answer_id}  {in_one_line(row.question, QUESTION_CHARS)}")
         counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
@@ -463,5 +466,5 @@ def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx:
 
         comments = [(reference.start, reference.end, comment_of(reference)) for reference in verification.references]
         annotate_docx(file, commented, comments)
-        note(f"written: {commented}")
+        note(f"écrit : {commented}")
     return verification.status

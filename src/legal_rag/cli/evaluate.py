@@ -83,7 +83,8 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
     others = [] if other is None else [evaluation.evaluate_run(qrels, other, measures)]
     compared = [test for against in others for test in evaluation.compare_runs(measured, against)]
     theirs = evaluation.trec_eval(qrels, run) if settings["pyserini"] else {}
-    nothing = "" if any(run.values()) else f"no passage found{filter_at_fault(library, filters)}"
+    fault = f": no document meets {at_fault}" if (at_fault := filter_at_fault(library, filters)) else ""
+    nothing = "" if any(run.values()) else f"no passage found{fault}"
     caution = "; ".join(filter(None, [nothing, evaluation.caution(queries)])) or None
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
     if place.as_json:
@@ -226,7 +227,9 @@ def _print_question_report(place: Place, report: "QuestionReport") -> None:
         click.echo(f"  {n:6} {reason}") if n else None
     if report.model.startswith(NO_MODEL):
         note("official summaries are enough to try an evaluation, not to judge a search engine")
-    if not report.accepted:
-        note("no question was made: name a --model, or documents with an official 'summary'")
+        if not report.accepted:
+            note("no question was made: name a --model, or documents with an official 'summary'")
+    elif report.accepted:
+        note("the checks compare words: none reads whether an answer answers its question; read a sample of them")
     if report.failed:
         click.echo("the same command tries the failed ones again")

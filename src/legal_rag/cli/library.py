@@ -104,10 +104,6 @@ def index_command(place: Place, **settings: Any) -> None:
         index_name=place.index_name,
     )
     extraction = extraction_settings(settings)
-    if settings["encoder"] == AUTO:
-        name = cfg.encoder.name
-        why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
-        note(f"encoder: {name} ({why})")
     _announce_replacement(place)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
@@ -118,6 +114,9 @@ def index_command(place: Place, **settings: Any) -> None:
 
         report = build_index(cfg, extraction=None if settings["extract"] is False else extraction)
     _print_index_report(place, report)
+    if settings["encoder"] == AUTO:
+        why = "comes with the package; --encoder names another" if report.encoder == BUNDLED else "was in the cache"
+        note(f"encoder: {report.encoder} ({why})")
     if settings["extract"] is not False:
         extract_after_index(place.open(), extraction, keep_models=settings["extract_model"] is None)
     if not place.as_json:

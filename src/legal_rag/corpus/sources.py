@@ -37,6 +37,8 @@ LINE_COST = 500  # characters that a line counts for besides its own
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
 RECORD_LEVELS = 100  # of nested lists and objects; SQLite's JSON functions read 1,000
 INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
+HUB_SECONDS = 15  # until it answers
+UNREACHABLE = "no such file or folder, and no dataset that can be reached"
 CARD_CHARS = 1_000_000  # of a dataset's README.md
 READER_SECONDS = 120.0  # for one file, or for the next row of a long one
 READER_BYTES = 1_000_000_000  # of memory beyond the process's baseline
@@ -84,6 +86,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
         return _close_after(lambda process: _rows_of_folder(path, config, split, process))
     if HUB_ID.fullmatch(str(source)) and not _suffix(path) and not path.parent.exists():
         _require_datasets()
+        _require_hub(str(source))
         return _rows_of_dataset(str(source), config, split)
     raise FileNotFoundError(
         f"no such file or folder: {source} (expected a file, a folder, a hub dataset as owner/name, or '{SAMPLE}')"
@@ -99,6 +102,16 @@ def _require_datasets() -> None:
     require("datasets", f"a file or a folder needs none: --source FILE_OR_FOLDER, or --source {SAMPLE}")
 
 
+def _require_hub(name: str) -> None:
+    """Ask the hub for a dataset once: `load_dataset` would try for half a minute, with twenty lines of warnings."""
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().dataset_info(name, timeout=HUB_SECONDS)
+    except Exception as error:  # those of its HTTP library too: requests or, from version 1, httpx
+        raise FileNotFoundError(f"{UNREACHABLE}: {name} ({error_line(error)})") from error
+
+
 def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     """Stream comma-separated configurations of a Hugging Face dataset, by hub id or folder."""
     from datasets import load_dataset
@@ -109,10 +122,7 @@ def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
         try:
             rows = load_dataset(name, config_name.strip() if config_name else None, split=split, streaming=True)
         except (ConnectionError, DatasetNotFoundError, FileNotFoundError, OSError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise FileNotFoundError(
-                f"no such file or folder, and no dataset that can be reached: {name} ({reason})"
-            ) from error
+            raise FileNotFoundError(f"{UNREACHABLE}: {name} ({error_line(error)})") from error
         for index, row in enumerate(rows):
             record = _check_row(row, f"{label}, row {index}")
             yield record._replace(config=(config_name or "").strip()) if isinstance(record, Record) else record

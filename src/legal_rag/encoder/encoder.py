@@ -147,7 +147,7 @@ def resolve_encoder(name: str) -> str:
     def cached(file: str) -> bool:
         return isinstance(try_to_load_from_cache(DEFAULT_ENCODER, file), str)
 
-    if find_spec("torch") is None or find_spec("transformers") is None:
+    if find_spec("pylate") is None:
         return BUNDLED  # what the core can read
     # An interrupted download may have left the configuration without weights.
     whole = cached("config.json") and (cached("model.safetensors") or cached("pytorch_model.bin"))

@@ -12,6 +12,7 @@ from .trec import Qrels as Qrels
 from .trec import Query as Query
 from .trec import Run as Run
 from .trec import find_trec_python as find_trec_python
+from .trec import install_trec_eval as install_trec_eval
 from .trec import read_qrels as read_qrels
 from .trec import read_queries as read_queries
 from .trec import read_run as read_run

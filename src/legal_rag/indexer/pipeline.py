@@ -11,11 +11,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from legal_rag.base.files import made_once, parse_json, progress, sha256_of, sync, write_whole
+from legal_rag.base.files import made_once, parse_json, progress, sync, write_whole
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.chunking import Chunker, document_header, has_header
 from legal_rag.corpus.chunking import chunk_document as chunk_document
@@ -25,6 +25,9 @@ from legal_rag.encoder.runtime import give_back_memory
 from legal_rag.indexer.config import IndexConfig, chunker_of
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, little-endian)
 PASSAGE_TOKENS = "passage_tokens.i32"  # number of those rows for each chunk
@@ -40,8 +43,8 @@ _END = object()
 
 
 def shard_home(library: Path, number: int) -> Path:
-    """Return the folder of a shard's files; that of the first is the Library's own."""
-    return library / SHARDS / str(number) if number else library
+    """Return the folder of a shard's files until it is a part of the Library's index, and of kept token vectors."""
+    return library / SHARDS / str(number)
 
 
 class ShardWriter:
@@ -121,18 +124,6 @@ def _put_plaid(made: Path, home: Path, n_chunks: int) -> None:
     sync(home)
 
 
-def describe_shard(library: Path, number: int) -> dict[str, Any]:
-    """Return a complete shard's manifest entry: its folder, its counts, its files' SHA-256."""
-    folder = shard_home(library, number) / PLAID_FOLDER
-    metadata = _read_metadata(folder)
-    return {
-        "path": folder.relative_to(library).as_posix(),
-        "chunks": int(metadata["num_documents"]),
-        "tokens": int(metadata["num_embeddings"]),
-        "checksums": {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.is_file()},
-    }
-
-
 def discard_vectors(home: Path) -> None:
     """Delete a shard's token vectors."""
     for name in (TOKEN_VECTORS, PASSAGE_TOKENS):
@@ -153,9 +144,6 @@ def discard_shards(library: Path, first: int) -> None:
         if home.name.isdecimal() and int(home.name) >= first:
             discard_plaid(home)
             shutil.rmtree(home)
-    if first == 0:  # its folder is the Library's own
-        discard_plaid(library)
-        discard_vectors(library)
 
 
 def _read_metadata(folder: Path) -> dict[str, Any]:
@@ -181,6 +169,7 @@ class EncodedBatch(NamedTuple):
     shard: FullShard
     matrices: list[np.ndarray]
     ends_shard: bool
+    was_sampled: bool = False  # the codebook was trained on them
 
 
 EncodedAhead = dict[tuple[int, int], list[np.ndarray]]  # by shard and first position: batches of the sample
@@ -239,17 +228,17 @@ def fill_shards(
     if not cfg.n_bits or not stored:
         return
     sampled: EncodedAhead = {}
-    with closing(connect_to_read(store.path)) as connection:
+    with (
+        closing(connect_to_read(store.path)) as connection,
+        progress("Encoding", unit=" chunks", total=store.n_chunks) as bar,
+    ):
         codebook = keep_shards(folder, store, connection)
         if codec_folder is None:
             codec_folder = codebook / CODEC
-            sampled = prepare_codebook(codec_folder, connection, stored, chunker, encoder, cfg, watch)
-        with (
-            progress("Indexing", unit=" chunks", total=store.n_chunks) as bar,
-            prefetched(encode_shards(folder, connection, stored, chunker, encoder, watch, sampled)) as batches,
-        ):
+            sampled = prepare_codebook(codec_folder, connection, stored, chunker, encoder, cfg, watch, bar)
+        with prefetched(encode_shards(folder, connection, stored, chunker, encoder, watch, sampled)) as batches:
             for batch in write_shards(folder, batches, encoder.identity.dim, codec_folder, cfg, watch):
-                bar.update(len(batch.matrices))
+                bar.update(0 if batch.was_sampled else len(batch.matrices))
 
 
 def store_documents(
@@ -301,19 +290,22 @@ def prepare_codebook(
     encoder: Encoder,
     cfg: IndexConfig,
     watch: Stopwatch,
+    bar: "tqdm",
 ) -> EncodedAhead:
     """Train the codec of all `shards` of a build into `target`, unless an earlier attempt did.
 
-    The sample is some whole batches, which are returned, so that `encode_shards` encodes nothing twice.
+    The sample is some whole batches, all of a small corpus, which are returned, so that `encode_shards` encodes nothing
+    twice; `bar` counts their chunks.
     """
     if target.is_dir():
         return {}
     batches = [(shard, start) for shard in shards for start in range(0, shard.n_chunks, BATCH_CHUNKS)]
     chosen = np.unique(np.linspace(0, len(batches) - 1, SAMPLE_BATCHES).astype(int)).tolist()
     sampled: EncodedAhead = {}
-    for shard, start in progress("Sampling", iterable=[batches[i] for i in chosen], unit=" batches"):
+    for shard, start in (batches[i] for i in chosen):
         matrices = _encode_batch(connection, shard, start, chunker, encoder, watch)
         sampled[shard.number, start] = [matrix.astype("<f2") for matrix in matrices]
+        bar.update(len(matrices))
     train_into(target, np.concatenate([matrix for matrices in sampled.values() for matrix in matrices]), cfg, watch)
     return sampled
 
@@ -344,10 +336,10 @@ def encode_shards(
         discard_plaid(home)
         discard_vectors(home)
         for start in range(0, shard.n_chunks, BATCH_CHUNKS):
-            matrices = sampled.pop((shard.number, start), None)
-            if matrices is None:
-                matrices = _encode_batch(connection, shard, start, chunker, encoder, watch)
-            yield EncodedBatch(shard, matrices, ends_shard=start + BATCH_CHUNKS >= shard.n_chunks)
+            ahead = sampled.pop((shard.number, start), None)
+            matrices = ahead or _encode_batch(connection, shard, start, chunker, encoder, watch)
+            ends = start + BATCH_CHUNKS >= shard.n_chunks
+            yield EncodedBatch(shard, matrices, ends_shard=ends, was_sampled=ahead is not None)
 
 
 def write_shards(

@@ -86,7 +86,8 @@ def build_index_on_ray(
                         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                     with closing(connect_to_read(store.path)) as connection:
                         codec = keep_shards(scratch, store, connection) / CODEC
-                        prepare_codebook(codec, connection, shards, chunker, encoder, cfg, watch)
+                        with progress("Sampling", unit=" chunks") as bar:
+                            prepare_codebook(codec, connection, shards, chunker, encoder, cfg, watch, bar)
                     _make_shards(shards, plan, share, watch)
                 finish_build(scratch, store, encoder, cfg, report)
     return report

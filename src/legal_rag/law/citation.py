@@ -277,7 +277,7 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
     if court == CASSATION:
         return _cassation([given, *named], _column_line(document.extra.get("ecli")))
     text = given or ", ".join(named[1:] if named and court_at_start(named[0]) else named)
-    text = _ORDINAL.sub(lambda match: _short_ordinal(ORDINALS[match.group().lower()]), text)
+    text = _ORDINAL.sub(lambda match: "1re" if (rank := ORDINALS[match.group().lower()]) == 1 else f"{rank}e", text)
     for row in _TABLES["formations"]:
         text = re.sub(row["words"], row["form"], text, flags=re.IGNORECASE)
     text = " ".join(text.split())
@@ -285,10 +285,6 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
 
 
 _ORDINAL = re.compile("|".join(word for word in ORDINALS if word not in ("premier", "second")), re.IGNORECASE)
-
-
-def _short_ordinal(number: int) -> str:
-    return "1re" if number == 1 else f"{number}e"
 
 
 def _formations_of_title(title: str) -> list[str]:

@@ -117,7 +117,6 @@ _LOOK_BACK = 200  # characters before a relative clause in which a decision unde
 
 
 _ADVERB = r"(?:(?:aussi|également|ainsi|donc|déjà|bien) )?"
-_OF_WHOM = r"(?: (?:de |du |des |d['’])[^,;.:]{1,40})?"
 
 
 class Stating:

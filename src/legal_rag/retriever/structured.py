@@ -187,7 +187,10 @@ class StructuredProvider:
             return []
         documents = {doc_id: self.corpus.document(doc_id) for doc_id in doc_ids}
         trees = {doc_id: outline_of(self.corpus, doc_id) for doc_id in doc_ids}
-        outlines = [_describe_outline(documents[doc_id], tree) for doc_id, tree in trees.items()]
+        outlines = [
+            DocumentOutline(of.id, of.title, trees[of.id], of.summary or of.content[:OPENING_CHARS], of.content)
+            for of in documents.values()
+        ]
         candidates: list[_Candidate] = []
         for chosen in self.reasoner(question, outlines):
             nodes = walk(trees[chosen.doc_id]) if chosen.doc_id in trees else iter(())
@@ -241,11 +244,6 @@ def entity_result(library: Library, match: FoundEntity) -> StructuredResult:
         sections=section_titles(outline_of(library, match.doc_id), start),
         reason=f"{entity['extraction_class']}{f' ({attributes})' if attributes else ''}",
     )
-
-
-def _describe_outline(document: Document, tree: TreeNode) -> DocumentOutline:
-    opening = document.summary or document.content[:OPENING_CHARS]
-    return DocumentOutline(document.id, document.title, tree, opening, document.content)
 
 
 def has_entity_words(library: Library) -> bool:

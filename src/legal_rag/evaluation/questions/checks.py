@@ -33,13 +33,21 @@ ANSWER_CHARS: Final = (1, 100)
 SUMMARY_CHARS: Final = 20  # fewer say too little to tell the language by
 
 Problem = Literal[
-    "unreadable", "ungrounded", "not_french", "wrong_form", "given_away", "refers_to_text", "names_no_matter"
+    "unreadable",
+    "ungrounded",
+    "not_french",
+    "wrong_form",
+    "broken_off",
+    "given_away",
+    "refers_to_text",
+    "names_no_matter",
 ]
-# What each problem takes off a score of 100; with one of the first three, no threshold is reached.
+# What each problem takes off a score of 100; with one of the first four, no threshold is reached.
 PENALTIES: Final[dict[Problem, int]] = {
     "ungrounded": 50,
     "not_french": 50,
     "wrong_form": 50,
+    "broken_off": 50,
     "given_away": 10,
     "refers_to_text": 10,
     "names_no_matter": 10,
@@ -73,6 +81,14 @@ COMMON_WORDS: Final = frozenset(
     )
 )
 NEGATIONS: Final = re.compile(r"\b(?:ne|n|pas|non|sans|aucune?|ni)\b(?!-)")  # "non-concurrence" denies nothing
+# Folded: articles and other determiners, prepositions, and conjunctions that introduce a clause. Left out is what may
+# also end a phrase ("deux mois après", "l'une", "quelqu'un").
+BROKEN_OFF: Final = re.compile(
+    r"(?:\b(?:[cdjlmnst]|\w*qu)'|(?<![\w-])(?:(?<!l')(?<!quelqu')une?|les?|la|des?|du|aux?|ce|cet|cette|ces|mes?|mon|ma|"
+    r"ses?|son|sa|leurs?|notre|nos|votre|vos|chaque|quels?|quelles?|ledit|ladite|lesdite?s|dudit|desdite?s|audit|auxdite?s|"
+    r"à|en|dans|par|pour|sur|sous|avec|sans|chez|vers|envers|entre|parmi|selon|malgré|dès|via|contre|et|ou|ni|mais|car|"
+    r"que|si|dont|ne|lorsque|puisque|quoique))$"
+)
 SHORTEST_PIECE: Final = 12  # characters of an answer that may end within a word
 
 
@@ -159,8 +175,9 @@ def span_grounding_reward(args: Mapping[str, Any], pred: Any, trace: Any = None)
 def qa_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
     """Score a question and its answer from 0 to 1; see `PENALTIES`.
 
-    1 takes: a verbatim answer, French, lengths within limits, a question mark, an answer that the question does not
-    give away, and a question that avoids "the text" and "this decision" and names a matter of the text.
+    1 takes: a verbatim answer that does not break off, French, lengths within limits, a question mark, an answer that
+    the question does not give away, and a question that avoids "the text" and "this decision" and names a matter of the
+    text.
 
     A metric of DSPy: `args` has `context`, the text; `pred` has `question`, `answer`, and perhaps `summary` and
     `main_topic`; `trace` is not used.
@@ -184,6 +201,7 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
         "ungrounded": span is None,
         "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
         "wrong_form": bool(_faults(question, answer, topic) - {"not_french"}),
+        "broken_off": breaks_off(answer if span is None else context[slice(*span)]),
         "given_away": _is_given_away(folded, asked, answer),
         "refers_to_text": bool(REFERENCE_TO_TEXT.search(folded)),
         "names_no_matter": not (asked - COMMON_WORDS) & set(lexical_words(context)),
@@ -196,6 +214,11 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
 def tidy(text: str) -> str:
     """Write a reply's text in NFC, on one line, its blanks single and plain."""
     return " ".join(normalized(storable(text)).split())
+
+
+def breaks_off(answer: str) -> bool:
+    """Tell whether an answer ends in an article, a preposition or another word that something must follow."""
+    return BROKEN_OFF.search(fold_text(answer).strip(MARGIN.replace("'", ""))) is not None
 
 
 def _faults(question: str, answer: str, topic: str) -> set[str]:

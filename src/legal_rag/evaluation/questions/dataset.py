@@ -3,6 +3,7 @@
 import hashlib
 import heapq
 import json
+import logging
 import os
 import re
 import shutil
@@ -28,6 +29,8 @@ from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import jaccard
+
+logger = logging.getLogger(__name__)
 
 SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
 SHINGLE_CHARS: Final = 5
@@ -153,11 +156,13 @@ class Checkpoint:
         written, header = path.read_bytes() if path.exists() else b"", _json_line({"settings": settings})
         # What follows the last line end was cut off by a kill.
         first, *lines = written[: written.rfind(b"\n") + 1].splitlines(keepends=True) or [b""]
-        if first or not header.startswith(written):
+        records = [_parse_record(path, line) for line in lines]
+        if records and all(record.status == "failed" or record.reason == "unreadable" for record in records):
+            logger.warning("%s: no reply of the last run could be read: this one starts anew", path.parent)
+            first, lines, records = b"", [], []
+        elif first or not header.startswith(written):
             _check_settings(path, first or written, settings)
-        for line in lines:
-            record = _parse_record(path, line)
-            self._records[record.doc_id] = record
+        self._records |= {record.doc_id: record for record in records}
         os.truncate(path, len(first) + sum(map(len, lines))) if written else path.touch()
         self._file = path.open("ab")
         if not first:
@@ -233,7 +238,7 @@ class QuestionReport:
     prompt_tokens: int
     completion_tokens: int
     cost: float | None  # in dollars; None where a price is not known
-    mean_score: float | None  # of what passed; None if nothing did
+    mean_score: float | None  # of what passed, by `qa_reward`; None if nothing did, and without a model
     seconds: float  # that documents took, added up: less than that has passed where several were under way
 
 
@@ -297,7 +302,8 @@ def split_of(doc_id: str, seed: int) -> str:
 def make_row(document: Document, question: str, span: Span, **columns: Any) -> dict[str, Any]:
     """Make a row, whose answer is a span of the document's text.
 
-    `columns` are `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
+    `columns` are `main_topic`, `summary`, `score` (None without a model), `model`, `prompt_hash`, and perhaps
+    `hard_negatives`.
     """
     start, end = span
     return {

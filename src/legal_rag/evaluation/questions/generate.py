@@ -186,7 +186,7 @@ class _Totals:
             self.reasons[record.status][record.reason] += 1
         self.usage = self.usage.plus(record.usage)
         self.seconds += record.seconds
-        self.scores += record.row["score"] if record.row else 0.0
+        self.scores += record.row["score"] or 0.0 if record.row else 0.0
 
     def shown(self) -> dict[str, Any]:
         shown: dict[str, Any] = {name: self.statuses[name] for name in ("accepted", "rejected")}
@@ -330,7 +330,7 @@ def _save_questions(
         failed=dict(totals.reasons["failed"].most_common()),
         splits=splits,
         **usage_columns(totals.usage),
-        mean_score=round(totals.scores / passed, 4) if passed else None,
+        mean_score=round(totals.scores / passed, 4) if passed and model != MODEL_NAME else None,
         seconds=round(totals.seconds, 1),
     )
     write_card(report)
@@ -356,8 +356,7 @@ def _summary_record(documents: Documents, doc_id: str) -> CheckpointRecord:
     if not is_french(query):
         return replace(rejected, reason="not_french")
     start, end = max(_find_sentences(document.content), key=lambda span: _count_shared(document.content, span, words))
-    score = _count_shared(document.content, (start, end), words) / len(words)
-    if not score:
+    if not _count_shared(document.content, (start, end), words):
         return replace(rejected, reason="ungrounded")
     row = make_row(
         document,
@@ -365,7 +364,7 @@ def _summary_record(documents: Documents, doc_id: str) -> CheckpointRecord:
         (start, end),
         main_topic=tidy(document.title),
         summary=document.summary,
-        score=round(score, 4),
+        score=None,  # that of a model's questions is of checks which are not made here
         model=MODEL_NAME,
         prompt_hash="",
     )
