@@ -113,6 +113,9 @@ def test_text_of_strangers_is_escaped_in_tables():
 
 def test_an_agent_is_made_once_for_the_same_settings(library):
     assert library.agent() is library.agent()
+    ids = [(*map(str, range(100)), last) for last in ("A", "B")]
+    assert library.agent(doc_ids=ids[0]) is library.agent(doc_ids=ids[0])
+    assert library.agent(doc_ids=ids[0]) is not library.agent(doc_ids=ids[1])
 
 
 def test_what_cannot_be_shown_is_one_line(tiny_library):

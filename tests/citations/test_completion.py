@@ -121,6 +121,28 @@ def test_an_answer_that_cites_what_holds_has_not_abstained():
     assert not enrich("Aucun passage pertinent, mais « le bailleur doit délivrer la chose ».").abstained
 
 
+@pytest.mark.parametrize(
+    ("text", "ungrounded"),
+    [
+        ("Il y a 60 décisions [Calcul : r3].", []),
+        ("Il y a 60 décisions [Calcul : r4].", ["Il y a 60 décisions [calcul non vérifié]."]),
+        ("En 2019, il y a 60 décisions [Calcul : r3].", ["En 2019, il y a 60 décisions [Calcul : r3 = 60]."]),
+        (
+            "« Le bail est résilié » en 60 décisions [Calcul : r3].",
+            ["« Le bail est résilié » en 60 décisions [Calcul : r3 = 60]."],
+        ),
+        ("Il y a 60 décisions [Calcul : r3]. Il doit 500 euros.", ["Il doit 500 euros."]),
+    ],
+)
+def test_a_sentence_that_states_only_what_was_calculated_needs_no_source(text, ungrounded):
+    def bears_out(before, name):
+        return "60" if name == "r3" and before.rstrip().endswith("60 décisions") else None
+
+    answer = CitationEnricher(CONTENTS).enrich(text, bears_out=bears_out)
+    assert answer.ungrounded_claims == ungrounded
+    assert answer.grounding_rate == (0.0 if ungrounded else None)
+
+
 def test_a_library_is_asked_for_titles_dates_and_numbers(tiny_library):
     document = next(tiny_library.documents())
     start = document.content.index("Considérant")

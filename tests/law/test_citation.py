@@ -184,6 +184,26 @@ def test_the_patterns_read_back_the_date_of_a_citation():
         assert [found.value for found in find_dates(legal_date(day.isoformat()))] == [day]
 
 
+def test_the_page_that_a_column_names_comes_before_those_that_follow_from_the_id():
+    given = "https://www.legifrance.gouv.fr/juri/id/JURITEXT000048176166?page=1"
+    fields = {"id": "JURITEXT000048176166", "juridiction": "Cour de cassation", "number": "20-23523"}
+    assert [link.name for link in cite(**fields, source_url=given).links] == ["Légifrance", "Judilibre"]
+    assert cite(**fields, source_url=given).links[0].url == given
+    assert cite(url="https://example.org/a").links == (Link("example.org", "https://example.org/a"),)
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "file:///etc/passwd", "https://", "https://a b/c", 'https://a/"x']
+)
+def test_what_is_no_address_of_a_page_gives_no_link(url):
+    assert cite(url=url).links == ()
+
+
+def test_a_reference_after_a_quotation_leaves_its_publication_out():
+    cited = cite(**of("Cour de cassation", "2023-10-05", "20-23523", title=PUBLISHED, **SECOND))
+    assert cited.reference == cited.text.removesuffix(", publié")
+
+
 @pytest.mark.parametrize("id", ["FICTIF0112", "JURITEXT000048176166\njavascript:alert(1)"])
 def test_links_follow_from_the_whole_id(id):
     assert cite(id=id, juridiction="Conseil constitutionnel", number="2002-9589", nature="AN").links == ()

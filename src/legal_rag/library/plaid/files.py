@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import parse_json
+from legal_rag.base.html import displayed
 
 PLAID_FOLDER = "fast_plaid_index"
 CENTROIDS = "centroids.npy"
@@ -18,6 +19,7 @@ CODEC_FILES = (CENTROIDS, "bucket_cutoffs.npy", "bucket_weights.npy", "avg_resid
 MAX_DIM = 2**16  # that sums of products of 8-bit integers fit 32 bits with
 
 
+@displayed
 class PlaidParts(NamedTuple):
     """Consecutive parts of an index in a folder: those of a shard."""
 
