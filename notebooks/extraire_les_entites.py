@@ -13,8 +13,11 @@
 # %% [markdown]
 # # Extraire les entités
 #
-# Dates, montants, articles, juridictions, parties, avocats, dispositif : chaque entité d'une décision est relevée avec
-# sa position exacte, que chacun peut vérifier. Des règles suffisent ; un modèle de langage peut faire le même travail.
+# Carnet 4 sur 7, après [évaluer la recherche](evaluer_la_recherche.ipynb). Dates, montants, articles, juridictions,
+# parties, avocats, dispositif : chaque entité d'une décision est relevée avec sa position exacte, que chacun peut
+# vérifier. Des règles suffisent ; un modèle de langage peut faire le même travail.
+#
+# Ensuite : [lire en profondeur](lecture_profonde.ipynb), où ces entités se comptent et se croisent.
 
 # %% [markdown]
 # ## Réglages
@@ -26,11 +29,11 @@
 # règles lisent une fois, et connaissent les décisions (`auto`, `jurisprudence`, `general`).
 
 # %%
+PACKAGE = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 EXTRACT_MODEL = "rules"  # @param {type:"string"}
-EXTRACT_SCHEMA = (
-    "auto"  # @param ["auto", "jurisprudence", "contract", "correspondence", "corporate", "regulation", "general"]
-)
+SCHEMAS = ["auto", "jurisprudence", "contract", "correspondence", "corporate", "regulation", "general"]
+EXTRACT_SCHEMA = "auto"  # @param {type:"string"}
 EXTRACT_PASSES = 2  # @param {type:"slider", min:1, max:5, step:1}
 EXTRACT_API_KEY = ""  # @param {type:"string"}
 EXTRACT_API_BASE = ""  # @param {type:"string"}
@@ -39,43 +42,63 @@ OUTPUT_FOLDER = "entities_output"  # @param {type:"string"}
 # %% [markdown]
 # ## 1. Installer
 #
-# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
-# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
+# Là où le paquet manque, sur Colab par exemple, il vient de `PACKAGE`, sinon d'une copie du dépôt ou de ce que nomme
+# `LEGAL_RAG_SOURCE`. Avant d'installer, la cellule dit ce qui changerait de ce qui est déjà là.
+
+# %% jupyter={"source_hidden": true}
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["legal-rag[langextract]"]
+#
+# [tool.uv.sources]
+# legal-rag = { path = ".." }
+# ///
 
 # %%
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
-clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
-source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+found = importlib.util.find_spec("legal_rag")
+missing = found is None or found.origin is None  # un reste d'une version retirée n'est pas le paquet
 
 # %%
-found = importlib.util.find_spec("legal_rag")
-if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
-    assert source, (
-        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
-    )
-    address = source if "://" in source else Path(source).resolve().as_uri()
-    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[langextract] @ {address}"]
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source, plan = PACKAGE or os.environ.get("LEGAL_RAG_SOURCE") or clone, b'{"install": []}'
+assert source or not missing, "Le paquet manque : nommez-le par PACKAGE, ou une copie du dépôt par LEGAL_RAG_SOURCE."
+address = source if "://" in source else Path(source).resolve().as_uri()
+pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[langextract] @ {address}"]
+if missing:
+    plan = subprocess.run([*pip, "--dry-run", "--report", "-"], stdout=subprocess.PIPE, check=True).stdout
+planned = {each["metadata"]["name"]: each["metadata"]["version"] for each in json.loads(plan)["install"]}
+print(f"À installer : {len(planned)} paquets" if missing else "Le paquet est là : rien n'est à installer.")
+
+# %%
+present = {each.name.lower().replace("_", "-"): each.version for each in importlib.metadata.distributions()}
+for name, version in planned.items():
+    if (before := present.get(name.lower().replace("_", "-"))) is not None:
+        print(f"Ce qui est là change : {name} {before} devient {version}")
+if missing:
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
+print("legal-rag", importlib.metadata.version("legal-rag"))
 
 # %% [markdown]
 # ## 2. L'index
 #
-# Sans `INDEX`, les décisions fictives sont indexées ici par leurs mots seuls.
+# Sans `INDEX`, les décisions fictives sont indexées ici, une fois, par leurs mots seuls, et d'abord sans entités.
 
 # %%
-from legal_rag.indexer import IndexConfig, build_index
-from legal_rag.library import Library
+import legal_rag as lr
+from legal_rag.library.library import is_library
 
-if not INDEX:
-    build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample", n_bits=0))
-library = Library(Path(INDEX or Path(OUTPUT_FOLDER, "sample")))
+folder = Path(OUTPUT_FOLDER, "sample")
+index = INDEX or (folder if is_library(folder) else lr.build("sample", folder, n_bits=0, entities=False).path)
+library = lr.open(index)
 print(len(library), "décisions")
 
 # %% [markdown]
@@ -101,9 +124,9 @@ print(f"{report.entities} entités dans {report.documents} décisions, dont {rep
 # %%
 from collections import Counter
 
-counts, exact = Counter(), 0
+library, counts, exact = lr.open(library.path), Counter(), 0
 for document in library.documents():
-    for entity in library.entities_of(document.id):
+    for entity in library.entities(document.id):
         counts[entity["extraction_class"]] += 1
         exact += document.content[entity["char_start"] : entity["char_end"]] == entity["extraction_text"]
 print(f"{exact} entités sur {sum(counts.values())} sont le texte même de leur décision")
@@ -113,27 +136,28 @@ for name, count in counts.most_common():
 # %% [markdown]
 # ## 5. Regarder
 #
-# Une page montre les décisions une à une, leurs entités colorées par classe ; choisissez-en une dans la liste, filtrez
-# par classe ou par texte. La même page, avec toutes les décisions, est enregistrée à côté de l'index.
+# Les premières entités d'une décision, leur texte et ses positions ; puis une page qui les montre en couleurs, à
+# filtrer par classe ou par texte. `view_entities(library)` y met toutes les décisions.
 
 # %%
 from legal_rag.extraction import view_entities
 
-view_entities(library)
+doc_id = next(iter(library))
+for entity in library.entities(doc_id)[:10]:
+    place = f"{entity['char_start']:5}-{entity['char_end']:5}"
+    print(f"{entity['extraction_class']:16} {place}  {' '.join(entity['extraction_text'].split())[:80]}")
+view_entities(library, doc_id)
 
 # %% [markdown]
 # ## 6. S'en servir
 #
 # Une question qui nomme une date, un montant ou une partie trouve les décisions qui les contiennent ; un filtre n'en
-# garde que celles-là.
+# garde que celles-là. La suite : [lire en profondeur](lecture_profonde.ipynb).
 
 # %%
 from legal_rag.law import legal_citation
-from legal_rag.library import Filters
-from legal_rag.retriever import build_retriever
 
-retriever = build_retriever(library)
-amounts = [one for id_ in library for one in library.entities_of(id_) if one["extraction_class"] == "montant"]
+amounts = [entity for id_ in library for entity in library.entities(id_) if entity["extraction_class"] == "montant"]
 amount = amounts[0]["extraction_text"]
-for hit in retriever.search("somme due", 3, filters=Filters(entity=(f"montant={amount}",))):
+for hit in lr.search(library, "somme due", k=3, entity=(f"montant={amount}",)):
     print(f"{amount} : {hit.doc_id}, {legal_citation(library.document(hit.doc_id)).with_name}")

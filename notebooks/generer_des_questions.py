@@ -13,8 +13,10 @@
 # %% [markdown]
 # # Générer des questions
 #
-# Un jeu de questions et de réponses est tiré d'un corpus indexé : chaque réponse est copiée mot pour mot d'une
-# décision, à des positions que chacun peut vérifier. Il sert ensuite à évaluer la recherche, ou à entraîner un modèle.
+# Carnet 2 sur 7, après [interroger des décisions](../demo.ipynb). DSPy tire d'un corpus indexé un jeu de questions et
+# de réponses : chaque réponse est copiée mot pour mot d'une décision, à des positions que chacun peut vérifier.
+#
+# Ensuite : [évaluer la recherche](evaluer_la_recherche.ipynb) avec de telles questions.
 
 # %% [markdown]
 # ## Réglages
@@ -24,6 +26,7 @@
 # l'environnement (`HF_TOKEN` n'y suffit que si un modèle est nommé) ; `LIMIT` décisions sont tirées au sort.
 
 # %%
+PACKAGE = ""  # @param {type:"string"}
 GENERATOR_MODEL_ID = ""  # @param {type:"string"}
 GENERATOR_API_BASE = ""  # @param {type:"string"}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
@@ -36,43 +39,63 @@ OUTPUT_FOLDER = "questions_output"  # @param {type:"string"}
 # %% [markdown]
 # ## 1. Installer
 #
-# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
-# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
+# Là où le paquet manque, sur Colab par exemple, il vient de `PACKAGE`, sinon d'une copie du dépôt ou de ce que nomme
+# `LEGAL_RAG_SOURCE`. Avant d'installer, la cellule dit ce qui changerait de ce qui est déjà là.
+
+# %% jupyter={"source_hidden": true}
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["legal-rag[agent,datasets]"]
+#
+# [tool.uv.sources]
+# legal-rag = { path = ".." }
+# ///
 
 # %%
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
-clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
-source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+found = importlib.util.find_spec("legal_rag")
+missing = found is None or found.origin is None  # un reste d'une version retirée n'est pas le paquet
 
 # %%
-found = importlib.util.find_spec("legal_rag")
-if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
-    assert source, (
-        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
-    )
-    address = source if "://" in source else Path(source).resolve().as_uri()
-    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,datasets] @ {address}"]
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source, plan = PACKAGE or os.environ.get("LEGAL_RAG_SOURCE") or clone, b'{"install": []}'
+assert source or not missing, "Le paquet manque : nommez-le par PACKAGE, ou une copie du dépôt par LEGAL_RAG_SOURCE."
+address = source if "://" in source else Path(source).resolve().as_uri()
+pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,datasets] @ {address}"]
+if missing:
+    plan = subprocess.run([*pip, "--dry-run", "--report", "-"], stdout=subprocess.PIPE, check=True).stdout
+planned = {each["metadata"]["name"]: each["metadata"]["version"] for each in json.loads(plan)["install"]}
+print(f"À installer : {len(planned)} paquets" if missing else "Le paquet est là : rien n'est à installer.")
+
+# %%
+present = {each.name.lower().replace("_", "-"): each.version for each in importlib.metadata.distributions()}
+for name, version in planned.items():
+    if (before := present.get(name.lower().replace("_", "-"))) is not None:
+        print(f"Ce qui est là change : {name} {before} devient {version}")
+if missing:
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
+print("legal-rag", importlib.metadata.version("legal-rag"))
 
 # %% [markdown]
 # ## 2. L'index
 #
-# Sans `INDEX`, les décisions fictives sont indexées ici par leurs mots seuls, ce qui suffit pour évaluer BM25.
+# Sans `INDEX`, les décisions fictives sont indexées ici, une fois, par leurs mots seuls.
 
 # %%
-from legal_rag.indexer import IndexConfig, build_index
-from legal_rag.library import Library
+import legal_rag as lr
+from legal_rag.library.library import is_library
 
-if not INDEX:
-    build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample", n_bits=0))
-library = Library(Path(INDEX or Path(OUTPUT_FOLDER, "sample")))
+folder = Path(OUTPUT_FOLDER, "sample")
+index = INDEX or (folder if is_library(folder) else lr.build("sample", folder, n_bits=0).path)
+library = lr.open(index)
 print(len(library), "décisions")
 
 # %% [markdown]
@@ -98,8 +121,8 @@ print(estimate(library, lm, limit=LIMIT) if lm else "Sans modèle : les sommaire
 # %%
 from legal_rag.evaluation.questions import generate_questions
 
-folder = Path(OUTPUT_FOLDER, "questions")
-report = generate_questions(library, lm, limit=LIMIT, seed=SEED, workers=WORKERS, output=folder)
+questions = Path(OUTPUT_FOLDER, "questions")
+report = generate_questions(library, lm, limit=LIMIT, seed=SEED, workers=WORKERS, output=questions)
 print(report.accepted, "questions pour", report.documents, "décisions ;", report.splits)
 print("Écartées :", report.rejected, "- échecs :", report.failed, "- presque identiques :", report.duplicates)
 
@@ -111,7 +134,7 @@ print("Écartées :", report.rejected, "- échecs :", report.failed, "- presque 
 # %%
 from datasets import load_from_disk
 
-saved = load_from_disk(str(folder))
+saved = load_from_disk(str(questions))
 for row in saved["train"].select(range(min(3, len(saved["train"])))):
     print("\n".join([row["question"], f"-> {row['answer']}", f"   {row['document_title']}", ""]))
 
@@ -125,23 +148,19 @@ print(f"{identical} réponses sur {report.accepted} sont le texte même de leur 
 # %% [markdown]
 # ## 6. Évaluer la recherche avec ces questions
 #
-# Le jeu se lit tel quel ; le carnet `evaluer_la_recherche` va plus loin. Des sommaires officiels, qui reprennent les
-# mots de leur décision, donnent des chiffres flatteurs : ils montrent que tout marche, ils ne jugent pas une recherche.
+# Le jeu se lit tel quel. Des sommaires officiels, qui reprennent les mots de leur décision, donnent des chiffres
+# flatteurs : ils montrent que tout marche, ils ne jugent pas une recherche.
 
 # %%
-from legal_rag.evaluation import batch_query, evaluate_run, read_queries
-from legal_rag.retriever import build_retriever
-
-queries, qrels = read_queries(folder)
-run = batch_query(build_retriever(library), queries, 10, mode="bm25")
 flattery = "" if lm else "  (flatteur : questions tirées des sommaires)"
-for figure in evaluate_run(qrels, run).figures:
+for figure in lr.evaluate(library, questions, k=10, mode="bm25").figures:
     print(f"{figure.measure:8} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]{flattery}")
 
 # %% [markdown]
-# La fiche du jeu dit d'où il vient et ce qui a été écarté.
+# La fiche du jeu dit d'où il vient et ce qui a été écarté. La suite :
+# [évaluer la recherche](evaluer_la_recherche.ipynb), où `QUESTIONS` peut nommer ce jeu.
 
 # %%
 from IPython.display import Markdown
 
-Markdown((folder / "README.md").read_text(encoding="utf-8").split("---", 2)[2])
+Markdown((questions / "README.md").read_text(encoding="utf-8").split("---", 2)[2])

@@ -13,8 +13,11 @@
 # %% [markdown]
 # # Lire en profondeur
 #
-# « Combien de décisions… », « toutes celles qui… », « comparer ces douze arrêts » : dix passages n'y répondent pas. Ici
-# un corpus entier est décrit, compté, croisé et lu par des programmes, et chaque réponse dit d'où elle vient.
+# Carnet 5 sur 7, après [extraire les entités](extraire_les_entites.ipynb). « Combien de décisions… », « toutes celles
+# qui… », « comparer ces douze arrêts » : dix passages n'y répondent pas. Ici un corpus entier est décrit, compté,
+# croisé et lu par des programmes, et chaque réponse dit d'où elle vient.
+#
+# Ensuite : [vérifier un texte](verifier_un_texte.ipynb) qui cite des décisions.
 
 # %% [markdown]
 # ## Réglages
@@ -23,6 +26,7 @@
 # une adresse, ici ou dans l'environnement, un modèle écrit lui-même les programmes ; la clé n'est jamais enregistrée.
 
 # %%
+PACKAGE = ""  # @param {type:"string"}
 GENERATOR_MODEL_ID = ""  # @param {type:"string"}
 GENERATOR_API_BASE = ""  # @param {type:"string"}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
@@ -34,43 +38,63 @@ OUTPUT_FOLDER = "deep_read_output"  # @param {type:"string"}
 # %% [markdown]
 # ## 1. Installer
 #
-# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
-# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
+# Là où le paquet manque, sur Colab par exemple, il vient de `PACKAGE`, sinon d'une copie du dépôt ou de ce que nomme
+# `LEGAL_RAG_SOURCE`. Avant d'installer, la cellule dit ce qui changerait de ce qui est déjà là.
+
+# %% jupyter={"source_hidden": true}
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["legal-rag[agent,langextract]"]
+#
+# [tool.uv.sources]
+# legal-rag = { path = ".." }
+# ///
 
 # %%
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
-clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
-source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+found = importlib.util.find_spec("legal_rag")
+missing = found is None or found.origin is None  # un reste d'une version retirée n'est pas le paquet
 
 # %%
-found = importlib.util.find_spec("legal_rag")
-if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
-    assert source, (
-        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
-    )
-    address = source if "://" in source else Path(source).resolve().as_uri()
-    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,langextract] @ {address}"]
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source, plan = PACKAGE or os.environ.get("LEGAL_RAG_SOURCE") or clone, b'{"install": []}'
+assert source or not missing, "Le paquet manque : nommez-le par PACKAGE, ou une copie du dépôt par LEGAL_RAG_SOURCE."
+address = source if "://" in source else Path(source).resolve().as_uri()
+pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,langextract] @ {address}"]
+if missing:
+    plan = subprocess.run([*pip, "--dry-run", "--report", "-"], stdout=subprocess.PIPE, check=True).stdout
+planned = {each["metadata"]["name"]: each["metadata"]["version"] for each in json.loads(plan)["install"]}
+print(f"À installer : {len(planned)} paquets" if missing else "Le paquet est là : rien n'est à installer.")
+
+# %%
+present = {each.name.lower().replace("_", "-"): each.version for each in importlib.metadata.distributions()}
+for name, version in planned.items():
+    if (before := present.get(name.lower().replace("_", "-"))) is not None:
+        print(f"Ce qui est là change : {name} {before} devient {version}")
+if missing:
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
+print("legal-rag", importlib.metadata.version("legal-rag"))
 
 # %% [markdown]
 # ## 2. L'index
 #
-# Sans `INDEX`, les décisions fictives sont indexées ici par leurs mots seuls.
+# Sans `INDEX`, les décisions fictives sont indexées ici, une fois, par leurs mots seuls.
 
 # %%
-from legal_rag.indexer import IndexConfig, build_index
-from legal_rag.library import Library
+import legal_rag as lr
+from legal_rag.library.library import is_library
 
-if not INDEX:
-    build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample", n_bits=0))
-library = Library(Path(INDEX or Path(OUTPUT_FOLDER, "sample")))
+folder = Path(OUTPUT_FOLDER, "sample")
+index = INDEX or (folder if is_library(folder) else lr.build("sample", folder, n_bits=0).path)
+library = lr.open(index)
 print(len(library), "décisions")
 
 # %% [markdown]
@@ -134,18 +158,18 @@ from collections import defaultdict
 sums = defaultdict(list)
 for doc_id, meta in corpus["get_doc_metas"]().items():
     ruled = corpus["get_entities"](doc_id, ["dispositif"])
-    for one in corpus["get_entities"](doc_id, ["montant"]):
-        inside = any(part["char_start"] <= one["char_start"] < part["char_end"] for part in ruled)
-        if inside and one["attributes"]["devise"] == "EUR":
-            sums[meta["juridiction"]].append((float(one["attributes"]["valeur"]), doc_id, one["char_start"]))
+    for amount in corpus["get_entities"](doc_id, ["montant"]):
+        inside = any(part["char_start"] <= amount["char_start"] < part["char_end"] for part in ruled)
+        if inside and amount["attributes"]["devise"] == "EUR":
+            sums[meta["juridiction"]].append((float(amount["attributes"]["valeur"]), doc_id, amount["char_start"]))
 
 # %%
 from statistics import median
 
-for court, some in sorted(sums.items()):
-    highest, doc_id, start = max(some)
-    middle = median(value for value, _, _ in some)
-    print(f"{court:36} {len(some):3} | médiane {middle:10.2f} | la plus haute {highest:10.2f} ({doc_id}, {start})")
+for court, amounts in sorted(sums.items()):
+    highest, doc_id, start = max(amounts)
+    middle = median(value for value, _, _ in amounts)
+    print(f"{court:36} {len(amounts):3} | médiane {middle:10.2f} | la plus haute {highest:10.2f} ({doc_id}, {start})")
 
 # %% [markdown]
 # ## 6. Le même travail, par un programme enfermé
@@ -198,7 +222,8 @@ prediction = deep_read(QUESTION, library=library, lm=lm, **how) if lm else None
 print(prediction.answer if prediction else "Sans modèle, voyez les fonctions des parties 3 à 6 : elles y répondent.")
 
 # %% [markdown]
-# La réponse avec ses sources, puis la trace : ce que le modèle a pensé, écrit et lu, tour après tour.
+# La réponse avec ses sources, puis la trace : ce que le modèle a pensé, écrit et lu, tour après tour. La suite :
+# [vérifier un texte](verifier_un_texte.ipynb), celui-ci ou un autre.
 
 # %%
 from legal_rag.report import show_answer

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+from support import model_variables
 from support.headless_browser import HeadlessBrowser
 from support.html_pages import Page
 
@@ -24,6 +23,7 @@ from legal_rag.agent import doubt
 from legal_rag.cli import main
 from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import ColbertEncoder, build_encoder, bundled_encoder
+from legal_rag.evaluation import install_trec_eval
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 from legal_rag.library.manifest import record_checksums
@@ -237,8 +237,7 @@ def trec_python(once: Callable[[str, Make], Path]) -> Path:
     """Make the environment of `make trec` (about twenty seconds); return its Python."""
 
     def make(folder: Path) -> None:
-        command = ["make", "-C", Path(__file__).parents[1], "trec", f"TREC={folder}", f"PYTHON={sys.executable}"]
-        subprocess.run(command, check=True)
+        assert install_trec_eval(folder) is None
 
     return once("venv-trec", make) / "bin" / "python"
 
@@ -285,9 +284,8 @@ def contrast() -> Callable[[str, str], float]:
 @pytest.fixture
 def no_endpoint(monkeypatch):
     """Leave no model to be asked, whatever the environment says."""
-    for name in os.environ:
-        if name.startswith("GENERATOR_") or name == "HF_TOKEN" or name.endswith("_API_KEY"):
-            monkeypatch.delenv(name)
+    for name in model_variables():
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -61,9 +61,19 @@ def run_cells(environment, script, source, folder, until=""):
     )
 
 
-def test_the_demo_installs_itself_from_a_wheel_and_answers_without_a_restart(served, environment, tmp_path):
+def version_in(environment, name):
+    code = f"from importlib.metadata import version; print(version({name!r}))"
+    done = subprocess.run([environment / "bin" / "python", "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_demo_says_what_changes_installs_itself_and_answers_without_a_restart(served, environment, tmp_path):
+    subprocess.run([environment / "bin" / "pip", "install", "-q", "tqdm==4.65.0"], check=True)
     done = run_cells(environment, "demo.py", served["wheel"], tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
+    assert [line for line in done.stdout.splitlines() if line.startswith("Ce qui est là change")] == [
+        f"Ce qui est là change : tqdm 4.65.0 devient {version_in(environment, 'tqdm')}"
+    ]
     assert ": verified, True" in done.stdout
     installed = subprocess.run(
         [environment / "bin" / "pip", "list", "--format", "freeze"], capture_output=True, text=True, check=True
@@ -81,4 +91,4 @@ def test_a_notebook_that_finds_no_package_says_what_to_name(tmp_path_factory, tm
     empty = tmp_path_factory.mktemp("empty")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", empty], check=True)
     done = run_cells(empty, "demo.py", "", tmp_path, until="# ## 2.")
-    assert "nommez-la par LEGAL_RAG_SOURCE" in done.stderr
+    assert "Le paquet manque : nommez-le par PACKAGE, ou une copie du dépôt par LEGAL_RAG_SOURCE." in done.stderr

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -212,7 +213,12 @@ def progress(what: str, **settings: Any) -> "tqdm":
     from tqdm import tqdm
 
     what = printable(what)
-    if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
+    in_notebook = type(sys.stderr).__module__.startswith("ipykernel")
+    if in_notebook and find_spec("ipywidgets"):
+        from tqdm.notebook import tqdm as widgets
+
+        return widgets(desc=what, **settings)
+    if sys.stderr.isatty() or in_notebook:
         return tqdm(desc=what, file=getattr(sys.stderr, "raw", sys.stderr), **settings)  # a bar moves the cursor
     lines = type("LineProgress", (tqdm,), {"monitor_interval": 0})  # no thread: later forks would not survive it
     pace = {"delay": LINE_SECONDS, "mininterval": LINE_SECONDS, "miniters": 1}

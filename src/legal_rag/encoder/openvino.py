@@ -101,7 +101,7 @@ def write_conversion(target: Path, conversion: Conversion) -> None:
         try:
             graph = conversion.graph
             if runtime.PRECISION == "int8":
-                print("Converting the encoder for OpenVINO, once; kept in the cache folder:", file=sys.stderr)
+                print("Converting the encoder for OpenVINO, once (30 s); kept in the cache folder:", file=sys.stderr)
                 with contextlib.redirect_stdout(sys.stderr):  # nncf shows its progress where results belong
                     graph = _quantise(graph, list(_calibration_inputs(conversion.tokens)))
             if conversion.head is not None:

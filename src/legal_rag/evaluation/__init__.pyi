@@ -1,3 +1,4 @@
+from . import questions as questions
 from .metrics import batch_query as batch_query
 from .metrics import caution as caution
 from .metrics import compare_runs as compare_runs
@@ -11,6 +12,7 @@ from .trec import Qrels as Qrels
 from .trec import Query as Query
 from .trec import Run as Run
 from .trec import find_trec_python as find_trec_python
+from .trec import install_trec_eval as install_trec_eval
 from .trec import read_qrels as read_qrels
 from .trec import read_queries as read_queries
 from .trec import read_run as read_run

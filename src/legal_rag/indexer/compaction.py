@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import link_or_copy, progress
+from legal_rag.base.html import displayed
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
@@ -52,6 +53,7 @@ REPLACED = ("format_version", "lineage", "shards", CHUNK_VECTORS)  # in the mani
 LARGE = 0.5  # of a full shard's chunks: a shard that still has them keeps its files
 
 
+@displayed
 @dataclass
 class CompactionReport:
     """What a compaction did."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import made_once
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.chunking import Chunk, chunk_id, parse_chunk_id
 from legal_rag.corpus.sources import BadRecord
@@ -234,6 +235,7 @@ def _parse_id(value: Any, known: Container[str]) -> tuple[str, int | None] | Non
     return (doc_id, number) if doc_id in known and number < 2**31 else None
 
 
+@displayed
 class PylateIndex(NamedTuple):
     """An exported index: the arguments of `pylate.indexes.PLAID` that open it, and its size."""
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import reprlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from legal_rag.base.files import beside
+from legal_rag.base.html import displayed, table_of
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
 from legal_rag.extraction.entities import ENTITIES, Entity
@@ -110,6 +112,7 @@ def locked_answers(library: Path) -> Iterator[None]:
         raise OSError(f"another process has been writing there for {LOCK_SECONDS:.0f} seconds") from error
 
 
+@displayed
 class IdentifierMatches(NamedTuple):
     """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
 
@@ -162,6 +165,13 @@ class Library:
         """Return where the shards' files are, in their order; ValueError if the Library has no PLAID index."""
         _ = self._connection  # opened before the folders, so that texts and shards are of one build
         return [place_of(self.path, shard) for shard in self.manifest["shards"]]
+
+    def __repr__(self) -> str:
+        counts = self.manifest["counts"]
+        return f"Library({reprlib.repr(str(self.path))}, {counts['documents']} documents, {counts['chunks']} chunks)"
+
+    def _repr_html_(self) -> str:
+        return table_of({"path": str(self.path), **self.manifest["counts"]})
 
     def __len__(self) -> int:
         return self.n_documents

@@ -59,6 +59,7 @@ class SearchHit(NamedTuple):
     text: str  # content[char_start:char_end]
 
 
+@displayed
 @dataclass(frozen=True)
 class EncodedQuery(ParsedQuery):
     """A question checked by `Retriever.query`; parsed and encoded once."""

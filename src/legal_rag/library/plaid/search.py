@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from legal_rag.base import deadline
+from legal_rag.base.html import displayed
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.plaid.files import PlaidFiles, PlaidSource, open_files, unpacking_table
 
 if TYPE_CHECKING:
     from legal_rag.library.plaid.kernels import Query
 
+HALF_WINDOW = 32  # tokens; a passage's windows are of twice as many, one beginning every so many
 
+
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
     """How thorough a search is."""
@@ -31,6 +35,7 @@ class SearchSettings:
             raise ValueError(f"n_candidates must be at least 1, got {self.n_candidates}")
 
 
+@displayed
 class ShardHits(NamedTuple):
     """Passages of one shard, with their scores for one query."""
 
@@ -38,6 +43,7 @@ class ShardHits(NamedTuple):
     scores: np.ndarray  # (n,), float32; each at most the query's number of tokens
 
 
+@displayed
 class ShardSize(NamedTuple):
     """Counts of a shard."""
 
