@@ -58,6 +58,7 @@ from legal_rag.library.manifest import (
     forget_checksums,
     record_all,
     record_checksums,
+    without_record,
     write_manifest,
 )
 from legal_rag.library.outlines import OUTLINES, outline_part
@@ -454,7 +455,6 @@ class LibraryUpdate:
             add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(joined, added, removed, entry, self._extend_vectors(described))
-        record_checksums(self.path, *SHARED_BY_SHARDS)
         _drop_joined(self.path, shards)
         with leaving_bad_graph(self.path), closing(connect_to_read(store)) as other:
             forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
@@ -612,7 +612,8 @@ def _recording(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        record_checksums(folder, MANIFEST, STORE, BAD_RECORDS, LEXICAL_FOLDER)
+        shared = without_record(folder, SHARED_BY_SHARDS)
+        record_checksums(folder, MANIFEST, STORE, BAD_RECORDS, LEXICAL_FOLDER, *shared)
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:

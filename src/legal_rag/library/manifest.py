@@ -54,7 +54,13 @@ def forget_checksums(folder: Path, *names: str) -> None:
         return
     with _changing_records(folder) as records:
         for name in names:
-            records |= _written_once(_forget(records, name))
+            known = _forget(records, name)
+            records |= _written_once({path: digest for path, digest in known.items() if path != name})
+
+
+def without_record(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return those files of a Library that have no checksum; none of an older Library without checksums."""
+    return [name for name in names if name not in read_checksums(folder)] if (folder / CHECKSUMS).is_file() else []
 
 
 @contextmanager
