@@ -15,6 +15,7 @@ from synthetic_answers import SyntheticAnswer
 from synthetic_claims import Claim
 
 from legal_rag.citations import Citation, EnrichedResponse
+from legal_rag.citations.markers import NO_SUCH_SOURCE
 
 Enrich = Callable[[str, Sequence[str]], EnrichedResponse]
 
@@ -227,7 +228,7 @@ def _without_markers(text: str, claims: Iterable[Claim]) -> str:
 
 
 def _letters(text: str) -> str:
-    return re.sub(r"\W+", "", text)
+    return re.sub(r"\W+", "", text.replace(NO_SUCH_SOURCE, ""))
 
 
 def _of(outcomes: Iterable[Outcome], kind: str) -> list[Outcome]:

@@ -113,7 +113,7 @@ def print_sentences(library: Library) -> None:
         for truth in ("true", "false"):
             (cited,) = enricher.enrich(f"{pair[truth]} {marker}.").citations
             fared[truth, "reworded" if cited.reworded else cited.status] += 1
-            fared[truth, "of these with a doubt about a negation"] += cited.reworded and "nier" in cited.warnings[0]
+            fared[truth, "of these with a doubt about a negation"] += cited.reworded and "nier" in cited.reason
     for (truth, status), n in sorted(fared.items(), reverse=True):
         print(f"{truth:5} {status:40} {n:3}")
 

@@ -59,7 +59,8 @@ def main() -> None:
     _print_statuses(judged)
     wrong = [(pair, citation) for pair, citation in judged if (pair.truth == "honest") != citation.holds]
     for pair, citation in wrong[: arguments.show]:
-        print(f"\n{pair.half}, {pair.truth}, {pair.kind}: {citation.status}, {' '.join(citation.warnings)}")
+        doubts = " ".join([citation.reason, *citation.warnings])
+        print(f"\n{pair.half}, {pair.truth}, {pair.kind}: {citation.status}, {doubts}")
         print(f"  {pair.sentence}\n  « {pair.quotation} »")
     if arguments.data:
         _print_restated(list(read_documents(arguments.data / "decisions.jsonl.gz")), arguments.restated)

@@ -236,7 +236,7 @@ class Material:
         self.library, self.seed, self._with_codes = library, seed, with_codes
         _, self._encoder = open_with_encoder(library)
         one_codebook = len({shard["checksums"]["centroids.npy"] for shard in library.manifest["shards"]}) == 1
-        self.shards = library.shard_folders if one_codebook or not with_codes else library.shard_folders[:1]
+        self.shards = library.shards if one_codebook or not with_codes else library.shards[:1]
         self.files = [open_files(folder) for folder in self.shards]
         self.lengths = [files.passage_tokens for files in self.files]
         self._first_row = list(accumulate((int(some.sum()) for some in self.lengths), initial=0))
@@ -444,7 +444,7 @@ def _write_shard(
     folder, lengths = home / PLAID_FOLDER, [sum(one.n for one in rows) for rows in chunks]
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    _link_codec(material.shards[0] if number == 0 else shard_home(target, 0) / PLAID_FOLDER, folder)
+    _link_codec(material.shards[0].folder if number == 0 else shard_home(target, 0) / PLAID_FOLDER, folder)
     starts, counts = np.array([one for rows in chunks for one in rows if one.n]).T
     index = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     codes, at = [], 0

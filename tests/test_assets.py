@@ -534,8 +534,8 @@ def test_an_index_that_contradicts_itself_or_lacks_a_file_is_refused(tiny_librar
         (broken / "manifest.json").unlink()
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens announced"):
         prepare_assets(None, broken)
-    (broken / "fast_plaid_index" / "ivf.npy").unlink()
-    with pytest.raises(FileNotFoundError, match=r"incomplete PLAID index: no ivf\.npy"):
+    (broken / "fast_plaid_index" / "0.codes.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"incomplete PLAID index: no 0\.codes\.npy"):
         prepare_assets(None, broken)
 
 

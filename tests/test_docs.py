@@ -22,7 +22,7 @@ from legal_rag.corpus import read_documents
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDE, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "src").rglob("README.md"))]
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-COMPILED_ONLY = ('model="', "RayRetriever")  # Python blocks that ask a model or a cluster
+COMPILED_ONLY = ('model="', "RayRetriever", "StdioServer")  # names in blocks that ask a model, a cluster, a server
 
 SEEDS = (ROOT / "docs" / "seeds.md").read_text("utf-8")
 ROWS = re.findall(r"^\| \d.*", SEEDS, re.MULTILINE)

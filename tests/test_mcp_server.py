@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from functools import partial
+from typing import get_args
 
 import anyio
 import httpx2
@@ -14,13 +16,17 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from support import ROOT
 from support.rlm_scripts import root_model
 from support.scripted_server import Reply, ScriptedServer
 
+from legal_rag.citations import Status
+from legal_rag.cli.ask import mcp_command
 from legal_rag.library import Library
 from legal_rag.llm import build_language_model
-from legal_rag.mcp_server import ERROR_CHARS, TOKEN_VARIABLE, LegalServer, LegalTools
+from legal_rag.mcp_server import ERROR_CHARS, TITLES, TOKEN_VARIABLE, LegalServer, LegalTools
 
+UNLISTED = {"briefs-pack.md", "seeds.md"}  # for those who develop the toolkit
 READING = {"ask", "search", "lookup", "outline", "entities", "graph", "verify"}
 KEY = "cle-secrete-de-test"
 TOKEN = "jeton-de-test"
@@ -178,6 +184,26 @@ def test_an_answer_quotes_word_for_word_and_verify_confirms_it(call, tiny_librar
     counts = call("verify", text=answer["answer"])["counts"]
     assert counts["confirmed"] >= len(answer["citations"])
     assert not counts["wrong"] + counts["absent"]
+
+
+def test_calls_at_once_give_what_they_give_one_after_another(tools):
+    calls = [("search", {"query": word}) for word in ("préavis", "compte de campagne", "crédit", "bail")] * 2
+    calls += [("verify", {"text": "CA Bordeaux, 15 mai 2012, n° 10/06731"}), ("graph", {"name": "FICTIF0306"})]
+
+    async def both(client):
+        one_by_one = [(await client.call_tool(*call)).structured_content for call in calls]
+        at_once = [None] * len(calls)
+
+        async def ask(number):
+            at_once[number] = (await client.call_tool(*calls[number])).structured_content
+
+        async with anyio.create_task_group() as group:
+            for number in range(len(calls)):
+                group.start_soon(ask, number)
+        return one_by_one, at_once
+
+    one_by_one, at_once = with_client(LegalServer(tools), both)
+    assert at_once == one_by_one
 
 
 @pytest.mark.parametrize(
@@ -427,8 +453,60 @@ def test_read_only_offers_no_tool_that_asks_a_model(place, monkeypatch):
     from legal_rag.cli import main
 
     served = []
-    monkeypatch.setattr(mcp_server, "serve", lambda tools, port, on_start: served.append(tools.has_model))
+    monkeypatch.setattr(mcp_server, "serve", lambda tools, port, on_start: served.append(tools.open_model is not None))
     model = ["--model", "m", "--api-base", "http://127.0.0.1:9/v1"]
     assert main(["mcp", *place, *model]) == 0
     assert main(["mcp", *place, *model, "--read-only"]) == 0
     assert served == [True, False]
+
+
+# Fields of the registry's schema of 2025-12-11, for a package that is started by a command.
+SERVER_FIELDS = {"$schema", "name", "title", "description", "version", "packages"}
+PACKAGE_FIELDS = {
+    "registryType", "identifier", "version", "runtimeHint", "runtimeArguments", "packageArguments",
+    "environmentVariables", "transport",
+}  # fmt: skip
+INPUT_FIELDS = {"name", "value", "default", "description", "format", "isRequired", "isSecret", "isRepeated", "type"}
+
+
+def test_server_json_describes_this_version_and_its_arguments_by_the_registry_s_fields():
+    described = json.loads((ROOT / "server.json").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert described.keys() == SERVER_FIELDS
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", described["name"])
+    assert len(described["description"]) <= 100
+    (package,) = described["packages"]
+    assert package.keys() == PACKAGE_FIELDS
+    assert described["version"] == package["version"] == project["version"]
+    assert package["identifier"] == project["name"]
+    assert package["transport"] == {"type": "stdio"}
+    assert f"{project['name']}[mcp]=={project['version']}" in [one["value"] for one in package["runtimeArguments"]]
+    command, *named = package["packageArguments"]
+    assert command == {"type": "positional", "value": "mcp"}
+    options = {name for option in mcp_command.params for name in option.opts}
+    for argument in named:
+        assert argument["type"] == "named"
+        assert argument["name"] in options
+    for given in (*package["runtimeArguments"], *named, *package["environmentVariables"]):
+        assert given.keys() <= INPUT_FIELDS
+
+
+def test_the_skill_names_every_tool_and_no_other():
+    skill = (ROOT / "skills" / "legal-rag" / "SKILL.md").read_text("utf-8")
+    _, front, body = skill.split("---\n", 2)
+    name, description = (line.partition(": ")[2] for line in front.splitlines())
+    assert name == "legal-rag"
+    assert 0 < len(description) <= 1024
+    rows = [line for line in body.partition("## Comment citer")[0].splitlines() if line.startswith("| ")]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[2])}
+    assert named - {"filters", "part", "section", "grade", "remark"} == set(TITLES)
+    assert set(get_args(Status)) <= set(re.findall(r"`(\w+)`", body))
+
+
+def test_llms_txt_links_to_files_that_are_there():
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "llms.txt").read_text("utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} - {
+        link.rpartition("/")[2] for link in links
+    } <= UNLISTED

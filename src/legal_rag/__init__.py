@@ -9,4 +9,5 @@ Importing this package loads nothing heavy: torch, DSPy and the like are importe
 
 from legal_rag.base.extras import exports
 
-__getattr__, __dir__, __all__ = exports(__name__, __file__)
+__getattr__, __dir__, _ = exports(__name__, __file__)  # the rooms too: `legal_rag.agent`
+__all__ = "Document Filters add ask build deep_read evaluate extract open search show verify".split()

@@ -81,8 +81,8 @@ def prepare_assets(
     if index is None:
         return Assets(encoder_root, None)
     index_root = find_index_root(_unpack_source(index, target, "index"), index_name)
-    for folder in Library(index_root).shard_folders if is_library(index_root) else [plaid_folder_of(index_root)]:
-        open_files(folder)
+    for source in Library(index_root).shards if is_library(index_root) else [plaid_folder_of(index_root)]:
+        open_files(source)
     return Assets(encoder_root, index_root)
 
 

@@ -11,6 +11,7 @@ import secrets
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
@@ -235,7 +236,7 @@ class LegalTools:
     ) -> None:
         """Serve some Libraries, the first by default; `open_model` is asked by deep reads, within `budget` each."""
         self.libraries = {library.path.name: library for library in libraries}
-        self._open_model, self._budget = open_model, budget
+        self.open_model, self._budget = open_model, budget
         loading = ThreadPoolExecutor(1, "encoder")
         self._retrievers = {name: loading.submit(_warmed, library) for name, library in self.libraries.items()}
         loading.shutdown(wait=False)
@@ -378,7 +379,10 @@ class LegalTools:
             from legal_rag.deep_read.reading import deep_read
 
             library = self._library(index)
-            asked: Any = {"lm": self._open_model and self._open_model(), "retriever": self._retriever(library)}
+            asked: Any = {
+                "lm": self.open_model and self.open_model(),
+                "retriever": self._retrievers[library.path.name].result(),
+            }
             named = arguments.document_ids(doc_ids, library) if doc_ids else None
             how: Any = {"budget": self._budget, "on_event": on_event}
             return deep_read(arguments.question_of(question), named, library=library, **asked, **how)
@@ -398,11 +402,6 @@ class LegalTools:
         except LookupError as error:
             raise ResourceNotFoundError(one_line(str(error))[:ERROR_CHARS]) from error
 
-    @property
-    def has_model(self) -> bool:
-        """Whether deep reads are possible."""
-        return self._open_model is not None
-
     def _library(self, index: str) -> Library:
         if not index:
             return next(iter(self.libraries.values()))
@@ -410,14 +409,11 @@ class LegalTools:
             raise LookupError(f"pas d'index « {index} » (il y a : {', '.join(self.libraries)})")
         return self.libraries[index]
 
-    def _retriever(self, library: Library) -> Retriever:
-        return self._retrievers[library.path.name].result()
-
     def _searched(self, text: str, filters: SearchFilters | None, index: str) -> tuple[Retriever, Filters]:
         """Return what to search by, and the filters; the text and they are checked."""
         library = self._library(index)
         chosen = _filters(filters, library) if filters else NO_FILTERS
-        asked, retriever = arguments.question_of(text), self._retriever(library)
+        asked, retriever = arguments.question_of(text), self._retrievers[library.path.name].result()
         try:
             retriever.query(asked)
         except ValueError as error:  # in English
@@ -426,15 +422,16 @@ class LegalTools:
 
     def _document(self, named: str, index: str) -> tuple[Library, Document, str]:
         """Return the document that a text names, its Library, and the id, which may be a passage's."""
-        libraries = [self._library(index)] if index else list(self.libraries.values())
-        for library in libraries:
-            resolved = arguments.resolve_id(named, library).strip()
-            try:
-                return library, arguments.find_document(resolved, library), resolved
-            except LookupError:
-                if library is libraries[-1]:
-                    raise
-        raise LookupError(named)
+        *others, last = [self._library(index)] if index else self.libraries.values()
+        for library in others:
+            with suppress(LookupError):  # another may have it
+                return _found(named, library)
+        return _found(named, last)
+
+
+def _found(named: str, library: Library) -> tuple[Library, Document, str]:
+    resolved = arguments.resolve_id(named, library).strip()
+    return library, arguments.find_document(resolved, library), resolved
 
 
 def _warmed(library: Library) -> Retriever:
@@ -537,7 +534,7 @@ class LegalServer(MCPServer[Any]):
     def __init__(self, tools: LegalTools, token: str = "") -> None:
         """Offer tools, resources and prompts; over HTTP, to who shows the token."""
         offered = {name: _tool(getattr(tools, name), title) for name, title in TITLES.items()}
-        if not tools.has_model:
+        if tools.open_model is None:
             del offered["deep_read"]
         super().__init__(
             "legal-rag",

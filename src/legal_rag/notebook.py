@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.base.html import Rows, table_of
+from legal_rag.base.html import Rows
 from legal_rag.corpus.documents import Document, SourceOptions
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.schemas import AUTO, RULES
@@ -51,8 +51,8 @@ class SearchableLibrary(Library):
         return KnowledgeGraph(self)
 
     @cached_property
-    def _agents(self) -> dict[str, "LegalReActAgent | EvidenceAgent"]:
-        return {}
+    def _agents(self) -> list[tuple[Any, "LegalReActAgent | EvidenceAgent"]]:
+        return []  # with the settings of each
 
     def agent(self, model: str | None = None, **settings: Any) -> "LegalReActAgent | EvidenceAgent":
         """Return the agent that `ask` asks, made once for the same settings; see `legal_rag.agent.build_agent`."""
@@ -62,10 +62,12 @@ class SearchableLibrary(Library):
         settings |= {"filters": Filters(**conditions)} if conditions else {}
         # These may be set later.
         asked = [os.environ.get(f"GENERATOR_{name}") for name in ("MODEL_ID", "API_BASE", "API_KEY")]
-        key = repr((model, asked, sorted(settings.items())))
-        if key not in self._agents:
-            self._agents[key] = build_agent(self, model=model, encoder=self.retriever.encoder, **settings)
-        return self._agents[key]
+        key = (model, asked, settings)
+        if made := next((agent for made_for, agent in self._agents if made_for == key), None):
+            return made
+        agent = build_agent(self, model=model, encoder=self.retriever.encoder, **settings)
+        self._agents.append((key, agent))
+        return agent
 
     def search(
         self,
@@ -113,13 +115,6 @@ class SearchableLibrary(Library):
         if extracted is None:
             raise ValueError(f"no entities of {doc_id!r:.200} in {self.path}: 'legal-rag extract' extracts them")
         return Rows(extracted)
-
-    def __repr__(self) -> str:
-        counts = self.manifest["counts"]
-        return f"Library({str(self.path)!r}, {counts['documents']} documents, {counts['chunks']} chunks)"
-
-    def _repr_html_(self) -> str:
-        return table_of({"path": str(self.path), **self.manifest["counts"]})
 
 
 def build(

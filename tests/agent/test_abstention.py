@@ -33,8 +33,8 @@ def measured(retriever, monkeypatch, tmp_path):
     return searches
 
 
-def hit(text, start=0):
-    return SimpleNamespace(text=text, char_start=start, char_end=start + len(text), score=1.0)
+def hit(text, start=0, score=1.0):
+    return SimpleNamespace(text=text, char_start=start, char_end=start + len(text), score=score)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,13 @@ def test_nearness_is_of_the_tokens_of_the_passage_and_the_words_of_the_question(
     assert first.cosine == pytest.approx(0.5**0.5)
     assert nothing[:2] == (-1.0, -1.0)
     assert signs_of(HYBRID, query, [], [])[:2] == (-1.0, -1.0)
+
+
+def test_surety_is_of_the_two_best_documents_and_nearness_of_the_first():
+    query = SimpleNamespace(tokens=TokenVectors(np.eye(2, dtype=np.float32)[:1], np.array([[0, 6]])))
+    read = [TokenVectors(np.eye(2, dtype=np.float32)[[at]], np.array([[0, 8]])) for at in (0, 1, 0)]
+    signs = signs_of(HYBRID, query, [hit("licencié", score=score) for score in (2.0, 1.0, 9.0)], read)
+    assert signs == pytest.approx((1.0, 0.5, 1.5))
 
 
 def test_a_question_of_one_word_is_measured_by_that_word(retriever):

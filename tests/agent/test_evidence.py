@@ -9,8 +9,8 @@ from support import ROOT
 from legal_rag.agent import EvidenceAgent, Usage
 from legal_rag.agent.doubt import Background, Signs
 from legal_rag.agent.event_log import AnswerStream, EventLog
-from legal_rag.agent.evidence import COMPARES, INSTEAD, INTRODUCTIONS, NO_PASSAGE, SEE_ALSO, WAY_ON
-from legal_rag.agent.passages import BEST_MATCHED, PASSAGE_CHARS, WeighedPassage, is_cut
+from legal_rag.agent.evidence import ABSENT, COMPARES, INSTEAD, INTRODUCTIONS, NO_PASSAGE, SEE_ALSO, WAY_ON
+from legal_rag.agent.passages import BEST_MATCHED, JOINED_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.citation import legal_citation
@@ -65,7 +65,7 @@ def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sam
         prediction = agent(question["question"])
         assert sum(len(one.quote) for one in prediction.citations) <= 1500
         for one in prediction.citations:
-            assert 0 < len(one.quote) <= PASSAGE_CHARS
+            assert 0 < len(one.quote) <= JOINED_CHARS
             assert one.quote == one.quote.strip()
             around = [passage for passage in prediction.evidence if passage.doc_id == one.doc_id]
             assert any(p.char_start <= one.char_start < one.char_end <= p.char_end for p in around)
@@ -235,6 +235,7 @@ def test_a_court_with_its_time_makes_no_question_an_answered_one(bundled_agent):
 def test_what_is_shown_in_place_of_a_decision_that_is_not_there_is_graded_unsure(agent):
     prediction = agent("Que dit la décision n° 99-12.345 ?")
     assert "Aucun document ne cite : 99-12.345." in prediction.notice
+    assert prediction.answer.startswith(f"{ABSENT} : 99-12.345.\n\n{INTRODUCTIONS['unsure']}")
     assert (prediction.status, prediction.grade) == ("answered", "unsure")
 
 
@@ -270,6 +271,29 @@ def test_both_decisions_that_a_question_names_are_quoted_first(dated_agent, ques
     prediction = dated_agent(question)
     assert prediction.status == "answered"
     assert set(cited(prediction)[:2]) == {"SOC2016", "SOC2022"}
+
+
+@pytest.mark.parametrize(
+    ("question", "absent", "grade"),
+    [
+        ("Que jugent les arrêts n° 16-17.919 et 99-12.345 de la faute grave ?", "99-12.345", "close"),
+        ("Que dit l'arrêt n° 99-12.345 de l'article 1240 du code civil ?", "99-12.345", "unsure"),
+        (
+            "Que dit l'arrêt de la chambre sociale du 9 novembre 2016 ?",
+            "chambre sociale, le 9\u00a0nov.\u00a02016",
+            "unsure",
+        ),
+    ],
+)
+def test_the_answer_begins_with_the_decision_that_is_not_there(dated_agent, question, absent, grade):
+    prediction = dated_agent(question)
+    assert prediction.answer.startswith(f"{ABSENT} : {absent}.\n\n")
+    assert prediction.grade == grade
+
+
+def test_a_statute_or_an_invoice_is_no_decision_that_is_not_there(dated_agent):
+    question = "La loi n° 2008-776 et la facture n° 123456 comptent-elles pour la faute grave ?"
+    assert ABSENT not in dated_agent(question).answer
 
 
 def test_a_court_with_a_time_steers_the_answer_and_its_notice_says_so(dated_agent):

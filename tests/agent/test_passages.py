@@ -13,6 +13,7 @@ from legal_rag.agent.passages import (
     is_cut,
     sentence_runs,
     weigh_documents,
+    word_coverage,
 )
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.law.tree import Paragraph
@@ -80,14 +81,52 @@ def test_others_are_quoted_only_if_they_are_worth_nearly_as_much_and_do_not_over
     both = f"{near}\n\nSur la chaudière, encore :\n\n{other}"
     texts = [f"MOTIFS\n\n{both}\n\nPAR CES MOTIFS\n\nConfirme.", f"MOTIFS\n\n{near}", "Un bail."]
     read = [token_vectors(texts[0], near), token_vectors(texts[1], near), token_vectors(texts[2])]
-    scores = [1.0, -1.0, -2.0]
-    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), scores, 3, 1500)
-    assert [(n, texts[n][one.start : one.end]) for n, one in chosen] == [(0, near)]
+
+    def choose(chars=1500):
+        weighed = weigh_documents(QUESTION, list(zip(texts, read, strict=True)))
+        return choose_passages(weighed, [1.0, -1.0, -2.0], 3, chars, nothing_held)
+
+    assert [(n, texts[n][one.start : one.end]) for n, one in choose()] == [(0, near)]
     read[0] = token_vectors(texts[0], both)
-    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), scores, 3, 1500)
-    assert {texts[n][one.start : one.end] for n, one in chosen} == {near, other}
-    assert len(choose_passages(weigh_documents(QUESTION, [(texts[0], read[0])]), [0.0], 3, 100)) == 1
+    assert {texts[n][one.start : one.end] for n, one in choose()} == {near, other}
+    assert len(choose(100)) == 1
     assert choose_passages(weigh_documents(QUESTION, []), [], 3, 1500) == []
+
+
+def nothing_held(of, one):
+    """Hold none of a question's words."""
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "share", "documents"),
+    [
+        ([2.0, 1.0], 0.0, [0, 0]),  # the first document is ahead of the other
+        ([2.0, 1.9], 0.0, [0]),
+        ([2.0, 1.9], 0.2, [0, 0, 1]),
+        ([2.0, 1.2], 0.2, [0, 0, 1]),
+        ([2.0, 0.0], 0.9, [0, 0]),  # worth too little, whatever it holds
+    ],
+)
+def test_a_further_passage_is_of_a_decision_clearly_first_or_holds_words_of_the_question(scores, share, documents):
+    weighed = [[passage(2.0), passage(1.8, 500)], [passage(1.9)]]
+    chosen = choose_passages(weighed, scores, 4, 1500, lambda of, one: share)
+    assert sorted(n for n, _ in chosen) == documents
+
+
+def test_neighbouring_passages_are_quoted_as_one_up_to_a_length():
+    paragraphs = [passage(2.0, start, chars=390) for start in (0, 392, 784, 1176)]
+    ((_, first), (_, second)) = choose_passages([paragraphs], [0.0], 4, 5000, nothing_held)
+    assert (first.start, first.end, second.start, second.end) == (0, 1174, 1176, 1566)
+
+
+def test_a_text_holds_of_a_question_the_words_that_it_has_in_any_form_the_rarer_the_more(tiny_library):
+    lexical = tiny_library.lexical_index()
+    share = word_coverage("Le compte de campagne de Provins", lexical)
+    assert share("À Provins, les comptes des campagnes") == pytest.approx(1.0)
+    assert share("de le") == 0.0
+    assert share("à Provins") > share("les campagnes") > 0.0
+    assert word_coverage("de le", lexical)("de le") == 0.0
 
 
 def passage(weight, start=0, speaker="court", chars=80):
@@ -119,7 +158,7 @@ def test_the_first_passage_is_quoted_with_the_courts_paragraph_next_to_it(other,
 
 
 def test_what_answers_nothing_is_chosen_only_where_there_is_nothing_else():
-    assert choose_passages([[passage(1.0), passage(LAST, 100)]], [0.0], 3, 600, margin=500) == [(0, passage(1.0))]
+    assert choose_passages([[passage(1.0), passage(LAST, 100)]], [0.0], 3, 600) == [(0, passage(1.0))]
     assert choose_passages([[passage(LAST)]], [0.0], 3, 600) == [(0, passage(LAST))]
 
 

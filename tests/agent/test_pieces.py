@@ -7,6 +7,7 @@ import pytest
 
 from legal_rag.agent.pieces import MAX_CITED, QUOTED_CHARS, Pieces, best_sentences
 from legal_rag.citations.enricher import CitationEnricher
+from legal_rag.citations.markers import NO_SUCH_SOURCE
 from legal_rag.corpus.documents import Document
 
 ACCOUNT = "Le candidat dépose son compte de campagne au plus tard le dixième vendredi."
@@ -125,7 +126,7 @@ def test_a_name_of_no_piece_is_removed_and_counted(pieces, tiny_library):
     written = pieces.cite(f"{CLAIM} [P9]. {CLAIM} [P1, P77].")
     assert written == f"{CLAIM} [Source: P9]. {CLAIM} {cited(ACCOUNT)} [Source: P77]."
     checked = CitationEnricher(tiny_library).enrich(Pieces().cite("Le texte le dit [P1]. Il le répète [P2, P3]."))
-    assert checked.text == "Le texte le dit. Il le répète."
+    assert checked.text == f"Le texte le dit {NO_SUCH_SOURCE}. Il le répète {NO_SUCH_SOURCE}."
     assert [len(checked.removed), checked.citations] == [3, []]
 
 

@@ -35,7 +35,7 @@ from tqdm import tqdm
 from attacks.cases import Case, Outcome, Place
 from legal_rag.base.files import cache_folder
 
-MODULES = ("programs", "arguments", "servers", "files", "flips", "injection")  # of this folder
+MODULES = ("programs", "arguments", "servers", "files", "flips", "injection", "protocol")  # of this folder
 GROUPS = tuple(name for name in MODULES if (TESTS / "attacks" / f"{name}.py").exists())
 MOST_MEMORY = {"programs": 150_000_000, "arguments": 150_000_000}  # bytes above what the process had before
 MOST_USUALLY = 300_000_000  # of the other groups

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legal_rag.citations import Citation, CitationEnricher, format_marker
+from legal_rag.citations.markers import NO_SUCH_SOURCE
 
 BAIL = "Le bailleur doit délivrer la chose louée. Le preneur doit payer l'indemnité\nd'éviction due, sans délai."
 VISITE = "L’occupant a dit : « Je refuse. Partez ! » puis il a fermé. Aucune visite ne pourra être faite."
@@ -127,16 +128,16 @@ def test_a_quotation_under_the_wrong_name_goes_to_the_only_document_read_that_ho
         "[Source: INCONNU, chars 0-4; AUTRE, chars 5-9]",
     ],
 )
-def test_a_marker_of_no_known_document_is_taken_out_with_the_blank_before_it(marker):
+def test_a_marker_of_no_known_document_is_replaced_by_words_that_say_so(marker):
     answer = check(f"Il faut « délivrer la chose louée »\u00a0 {marker}. La suite.")
-    assert answer.text == "Il faut « délivrer la chose louée ». La suite."
+    assert answer.text == f"Il faut « délivrer la chose louée » {NO_SUCH_SOURCE}. La suite."
     assert (answer.citations, answer.removed) == ([], [marker])
     assert (answer.ungrounded_claims, answer.grounding_rate) == (["Il faut « délivrer la chose louée »."], 0.0)
 
 
 def test_an_id_of_half_a_character_is_an_unknown_document(tiny_library):
     enricher = CitationEnricher(tiny_library)
-    assert enricher.enrich("Oui [Source: \ud800, chars 0-4].").text == "Oui."
+    assert enricher.enrich("Oui [Source: \ud800, chars 0-4].").text == f"Oui {NO_SUCH_SOURCE}."
     assert enricher.enrich("Oui [Source: INCONNU, chars 0-4].").removed == ["[Source: INCONNU, chars 0-4]"]
 
 
@@ -189,24 +190,30 @@ def test_a_sentence_that_quotes_nothing_needs_most_of_its_content_words(sentence
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("[Source: INCONNU, chars 0-9]", ""),
-        ("[Sou[Source]rce: FICTIF1]", ""),
-        ("[Source: [Source: INCONNU, chars 0-1], chars 3-4]", ""),
-        ("[1] et [Source [a] [b]]]", "[1] et]"),
+        ("[Source: INCONNU, chars 0-9]", NO_SUCH_SOURCE),
+        ("[Sou[Source]rce: FICTIF1]", NO_SUCH_SOURCE),
+        ("[Source: [Source: INCONNU, chars 0-1], chars 3-4]", NO_SUCH_SOURCE),
+        ("[1] et [Source [a] [b]]]", f"[1] et {NO_SUCH_SOURCE}]"),
         ("[Source: FICTIF1, chars 0-41", "[Source non vérifiée: FICTIF1, chars 0-41]"),
         ("[Source: FICTIF1", "[Source: FICTIF1"),
-        ("[Source:  et ; [Source: INCONNU], chars 5-9", "Source:  et ;, chars 5-9"),
-        ("(Source: [Source: INCONNU], chars 5-9)", "Source:, chars 5-9)"),
+        ("[Source:  et ; [Source: INCONNU], chars 5-9", f"Source:  et ; {NO_SUCH_SOURCE}, chars 5-9"),
+        ("(Source: [Source: INCONNU], chars 5-9)", f"Source: {NO_SUCH_SOURCE}, chars 5-9)"),
         ("Ressource [Sourcehut] [Analyse]", "Ressource [Sourcehut] [Analyse]"),
-        ("[[Source:[Source[]],car 0-4", "Source:,car 0-4"),
+        ("[[Source:[Source[]],car 0-4", f"Source: {NO_SUCH_SOURCE},car 0-4"),
     ],
 )
 def test_no_marker_is_left_or_made_up_by_taking_others_out(text, left):
     assert check(text).text == left
 
 
+def test_of_two_sources_in_one_marker_the_one_that_there_is_stays():
+    answer = check("Il faut « délivrer la chose louée » [Source: FICTIF1, chars 0-41; AUTRE, chars 5-9].")
+    assert answer.text == f"Il faut « délivrer la chose louée » [Source: FICTIF1, chars 0-41] {NO_SUCH_SOURCE}."
+    assert answer.removed == ["[Source: AUTRE, chars 5-9]"]
+
+
 PARTS = """[|]|[Source: |Source: |FICTIF1|a[b]|, chars 0-41|, chars 5-9|« | »|“|”|"|Le bailleur|délivrer la chose louée|
-|navire| |. |; | et |M. """.split("|")
+|navire| |. |; | et |M. |[source inexistante retirée]""".split("|")
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from([*PARTS, WHOLE]), max_size=40).map("".join)))
@@ -214,6 +221,7 @@ def test_any_text_is_checked_once_and_for_all(text):
     answer = check(text)
     assert all(CONTENTS[one.doc_id][one.char_start : one.char_end] == one.quote for one in answer.citations)
     for one in answer.citations:
+        assert bool(one.reason) == (one.status == "unverified")
         marker = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
         assert marker in answer.text
     again = check(answer.text)

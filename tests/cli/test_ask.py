@@ -80,12 +80,14 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
     assert value["notice"] is None
     described = {
-        *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation")
+        *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation"),
+        *("publication", "ecli", "link"),
     }
     assert [set(one) for one in value["documents"]] == [described] * 5
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     cited = {*("doc_id", "char_start", "char_end", "quote", "status", "speaker", "censured", "section", "warnings")}
+    cited.add("reason")
     for one in value["citations"]:
         assert set(one) == cited
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
@@ -109,7 +111,9 @@ def test_an_abstention_is_printed_after_the_way_on_and_an_answer_with_how_its_ci
     assert main(asked) == 0
     out, err = capfd.readouterr()
     n = len(value["citations"])
-    lines = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
+    named = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
+    ends = [f" · {one['solution'].lower()}" if one["solution"] else "" for one in value["documents"]]
+    lines = [f"{line}{end}" for line, end in zip(named, ends, strict=True)]
     counts = f"{n} passages cités tels quels." if n > 1 else "1 passage cité tel quel."
     assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
     assert err == ""
@@ -192,7 +196,7 @@ def test_the_page_holds_the_answer_and_papers_cite_its_decisions(asked, tmp_path
     page.write_text("an older one")
     assert main([*asked, "--html", str(page)]) == 0
     out, err = capfd.readouterr()
-    assert err == f"written: {page}\n"
+    assert err == f"écrit : {page}\n"
     text = page.read_text("utf-8")
     assert text.lstrip().lower().startswith("<!doctype html>")
     assert "compte de campagne" in text
@@ -200,7 +204,7 @@ def test_the_page_holds_the_answer_and_papers_cite_its_decisions(asked, tmp_path
     assert out.count("\n") > 3
     docx, bibtex = tmp_path / "réponse.docx", tmp_path / "réponse.bib"
     assert main([*asked, "--docx", str(docx), "--bibtex", str(bibtex)]) == 0
-    assert capfd.readouterr().err == f"written: {docx}\nwritten: {bibtex}\n"
+    assert capfd.readouterr().err == f"écrit : {docx}\nécrit : {bibtex}\n"
     assert docx.read_bytes()[:2] == b"PK"
     assert "Cons.~const., " in bibtex.read_text("utf-8")
 
@@ -225,26 +229,26 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     there = ["--answers-folder", str(tmp_path / "runs")]
     assert main([*asked, "--save", "--json"]) == 0
     out, err = capfd.readouterr()
-    run_id = err.removeprefix("saved as answer ").strip()
+    run_id = err.removeprefix("enregistrée : ").strip()
     assert RUN_ID.fullmatch(run_id)
     (summary,) = json.loads(said("answers", "--json", *there))
     assert (summary["answer_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
     assert json.loads(said("answers", run_id, "--json", *there)) == json.loads(out)
     listed = said("answers", *there).splitlines()
     assert listed[0] == f"{run_id}  {QUESTION}"
-    assert re.fullmatch(r"   evidence, answered, \d passages? cités? tels? quels?, \d+,\d s", listed[1])
+    assert re.fullmatch(r"   passages, réponse, \d passages? cités? tels? quels?, \d+,\d s", listed[1])
     plain = said("answers", run_id, *there)
     assert plain.startswith(f"Question : {QUESTION}\n\n{json.loads(out)['answer']}\n\n")
     said("answers", run_id, "--html", tmp_path / "a.html", *there)
     assert "compte de campagne" in (tmp_path / "a.html").read_text("utf-8")
-    assert said("answers", "--remove", run_id, *there) == f"removed answer {run_id}\n"
+    assert said("answers", "--remove", run_id, *there) == f"réponse retirée : {run_id}\n"
     assert json.loads(said("answers", "--json", *there)) == []
 
 
 def test_a_question_follows_on_from_a_saved_answer(asked, place, tmp_path, said, refused, capfd):
     there = ["--answers-folder", str(tmp_path / "runs")]
     assert main([*asked, "--save"]) == 0
-    answer_id = capfd.readouterr().err.removeprefix("saved as answer ").strip()
+    answer_id = capfd.readouterr().err.removeprefix("enregistrée : ").strip()
     follow_up = "Et pour un retard de douze jours ?"
     value = json.loads(said("ask", follow_up, "--after", answer_id, "--json", *there, *place))
     assert value["question"] == follow_up
@@ -289,7 +293,7 @@ def test_an_answer_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, 
 
 def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd, refused):
     assert main(["answers", "--answers-folder", str(tmp_path)]) == 0
-    assert capfd.readouterr() == ("", "no saved answers ('legal-rag ask --save' keeps one)\n")
+    assert capfd.readouterr() == ("", "aucune réponse enregistrée ('legal-rag ask --save' en garde une)\n")
     assert "no index at " in refused("answers", "--index-folder", tmp_path)
     (tmp_path / f"{EXAMPLE}.json").write_text('{"format_version": 1, "saved_at": "", "prediction": {"answer": 7}}')
     assert "damaged answer: " in refused("answers", EXAMPLE, "--answers-folder", tmp_path)

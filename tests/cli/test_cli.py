@@ -107,9 +107,9 @@ def test_an_unknown_filter_value_an_impossible_range_and_an_unknown_id_are_refus
 
 def test_a_search_that_finds_nothing_says_so(place, capfd):
     assert main(["search", "zzzqqq", "--mode", "bm25", *place]) == 0
-    assert capfd.readouterr() == ("", "no passage found\n")
+    assert capfd.readouterr() == ("", "aucun passage trouvé\n")
     assert main(["search", "zzzqqq", "--mode", "bm25", "--date-from", "1950", *place]) == 0
-    assert capfd.readouterr().err == "no passage found among the documents that meet the filters\n"
+    assert capfd.readouterr().err == "aucun passage trouvé parmi les documents qui répondent aux filtres\n"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_search_that_finds_nothing_says_so(place, capfd):
 )
 def test_a_filter_that_no_document_meets_is_named(place, capfd, option, value):
     assert main(["search", "bail", "--mode", "bm25", "--date-to", "2095", option, value, *place]) == 0
-    assert capfd.readouterr() == ("", f"no passage found: no document meets {option} '{value}'\n")
+    assert capfd.readouterr() == ("", f"aucun passage trouvé : aucun document ne répond à {option} '{value}'\n")
 
 
 def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, said, sample_rows, tiny_library):
@@ -134,6 +134,9 @@ def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, sai
         "solution": "Non-conformité totale - effet différé",
         "applied_laws": list(document.applied_laws),
         "citation": "[Décision fictive] Cons.\u00a0const., 14\u00a0oct.\u00a02016, n°\u00a02016-9561 QPC",
+        "publication": "",
+        "ecli": "ECLI:FR:FICTIF:2016:2016.9561.QPC",
+        "link": "",
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
@@ -150,7 +153,7 @@ def test_a_passage_that_a_decision_lacks_is_told_beside_the_decision(place, tiny
     last = len(tiny_library.chunks_of("FICTIF0112")) - 1
     assert main(["lookup", "FICTIF0112-77", *place]) == 0
     out, err = capfd.readouterr()
-    assert err == (f"no passage 'FICTIF0112-77' (the document's last is 'FICTIF0112-{last}')\n")
+    assert err == (f"pas de passage 'FICTIF0112-77' (le dernier du document est 'FICTIF0112-{last}')\n")
     assert tiny_library.document("FICTIF0112").content[:200] in out
     assert main(["lookup", f"FICTIF0112-{last}", *place]) == 0
     assert capfd.readouterr().err == ""
@@ -165,14 +168,14 @@ def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path,
     build = ["--source", str(tmp_path / "a.jsonl"), "--encoder", str(tiny_model_folder), "--no-extract"]
     assert main(["index", *build, *place]) == 0
     told = f"--index-folder {tmp_path} --index-name 'un bail'\n"
-    assert capfd.readouterr().err.endswith(f"next: legal-rag ask 'QUESTION' {told}")
+    assert capfd.readouterr().err.endswith(f"→ legal-rag ask 'QUESTION' {told}")
     assert main(["search", "Fuites des chaudières", "--mode", "bm25", "--k", "1", *place]) == 0
     out, err = capfd.readouterr()
     assert out.startswith("1. A-0  100  ")
     speaker, shown = (line.strip() for line in out.splitlines()[1:3])
     assert speaker == "Motifs - la juridiction"
     assert shown == f"…{wanted}…"
-    assert err == f"next: legal-rag lookup A-0 {told}"
+    assert err == f"→ legal-rag lookup A-0 {told}"
 
 
 def test_structured_search_says_which_part_found_what_and_why(place, said, capfd):
@@ -185,7 +188,7 @@ def test_structured_search_says_which_part_found_what_and_why(place, said, capfd
     assert main(["search", QUESTION, "--structured", "--mode", "bm25", *place]) == 0
     out, err = capfd.readouterr()
     assert "passage proche, rang 1" in out
-    assert "without entities, model" in err
+    assert "sans : entités, modèle" in err
 
 
 def test_structured_search_asks_the_model_that_is_named(place, said):

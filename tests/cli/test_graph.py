@@ -74,7 +74,7 @@ def test_path_quotes_the_text_of_each_step_and_no_path_is_said_on_stderr(said, p
     place = place_of(with_answer(library, tmp_path, only))
     assert main(["graph", "path", "SOC-2019", "Obligation de reclassement", *place]) == 0
     out, err = capfd.readouterr()
-    assert (out, err) == ("", "no chain of facts between them\n")
+    assert (out, err) == ("", "aucune suite de faits entre eux\n")
 
 
 def test_most_cited_lists_by_how_many_documents_cite(said, place):

@@ -1,4 +1,4 @@
-"""Checkpoints read without PyLate give what PyLate gives, whatever form they are written in."""
+"""Checkpoints that PyLate loads give what PyLate's own `encode` gives, whatever form they are written in."""
 
 import json
 import os
@@ -145,7 +145,7 @@ def test_settings_in_place_of_the_checkpoints_own_do_what_they_do_in_pylate_as_a
             {"type": "sentence_transformers.models.LSTM"},
             r"not a ColBERT checkpoint: .* has the modules Transformer, LSTM",
         ),
-        ({"path": "../1_Dense"}, r"damaged encoder: .* names the file '\.\./1_Dense/config\.json'"),
+        ({"path": "../1_Dense"}, r"damaged encoder: .* names the folder '\.\./1_Dense'"),
     ],
 )
 def test_a_damaged_foreign_or_hostile_list_of_modules_is_one_line(folder, modules, message):
@@ -156,6 +156,18 @@ def test_a_damaged_foreign_or_hostile_list_of_modules_is_one_line(folder, module
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ValueError, match=message):
         load_checkpoint(str(folder), Overrides())
+
+
+@pytest.mark.parametrize("config", [{}, {"in_features": 3, "out_features": 2, "bias": False}])
+def test_a_damaged_projection_is_one_line(folder, config):
+    (folder / "1_Dense" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="^damaged encoder: .*KeyError: 'activation_function'"):
+        load_checkpoint(str(folder), Overrides())
+    activation = {"in_features": 9, "out_features": 32, "activation_function": "torch.nn.modules.linear.Identity"}
+    (folder / "1_Dense" / "config.json").write_text(json.dumps(config | activation))
+    with pytest.raises(ValueError, match="^damaged encoder: .*RuntimeError: ") as caught:
+        load_checkpoint(str(folder), Overrides())
+    assert "\n" not in str(caught.value)
 
 
 @pytest.fixture

@@ -389,7 +389,7 @@ def test_what_the_core_lacks_is_asked_for_only_where_it_helps(monkeypatch, empty
         monkeypatch.setattr(f"legal_rag.{module}.find_spec", lambda name: None)  # as without the extra 'colbert'
     with pytest.raises(FileNotFoundError, match="whose models are named owner/name"):
         build_encoder("no-such-model")
-    with pytest.raises(ModuleNotFoundError, match=r"torch is not .*'legal-rag\[colbert\]', or in a clone pip"):
+    with pytest.raises(ModuleNotFoundError, match=r"pylate is not .*'legal-rag\[colbert\]', or in a clone pip"):
         build_encoder("owner/model")
     with pytest.raises(ValueError, match="'bundled' has no marker tokens"):
         build_encoder(EncoderConfig(name="bundled", query_prefix="Q: "))
@@ -423,6 +423,8 @@ def without_marker_rows(source, folder):
     [
         ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "evil.Module"}]),
         ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "owner/repo--evil.Module"}]),
+        ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "pylate.Dense"}]),
+        ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "sentence_transformers.Dense"}]),
         (
             "1_Dense/config.json",
             {"in_features": 4, "out_features": 4, "bias": False, "activation_function": "os.system"},
@@ -433,7 +435,8 @@ def without_marker_rows(source, folder):
 def test_a_model_folder_with_code_of_its_own_is_refused(tmp_path, tiny_model_folder, file, change):
     folder = tmp_path / "model"
     shutil.copytree(tiny_model_folder, folder)
-    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    for name in ("evil", "pylate", "sentence_transformers"):
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     (folder / file).write_text(json.dumps(change))
     with pytest.raises(ValueError, match="brings its own code"):
         build_encoder(str(folder))

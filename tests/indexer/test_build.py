@@ -70,7 +70,7 @@ def test_builds_are_equal_byte_for_byte_whatever_the_number_of_threads(
         build_index(folder, build_encoder(str(tiny_model_folder)))
         built.append(open_index(folder))
     first, second = built
-    assert len(first.shard_folders) > 1
+    assert len(first.shards) > 1
     assert files_of(first) == files_of(second)
     ranked = [library.lexical_index().search("le juge et la décision", 100) for library in built]
     assert ranked[0] == ranked[1]
@@ -79,7 +79,7 @@ def test_builds_are_equal_byte_for_byte_whatever_the_number_of_threads(
 def test_an_index_finds_a_passage_by_its_own_words_and_no_chunk_is_longer_than_the_encoder_reads(
     tiny_library, tiny_encoder
 ):
-    shards = PlaidShards(tiny_library.shard_folders)
+    shards = PlaidShards(tiny_library.shards)
     chunks = tiny_library.chunks_of("FICTIF0101")
     found = [shards.search(tiny_encoder.encode_queries([chunk.text[:150]])[0], 1)[0] for chunk in chunks[1:6]]
     places = [(shard, position) for shard, position, _ in found]
@@ -91,7 +91,7 @@ def test_an_index_finds_a_passage_by_its_own_words_and_no_chunk_is_longer_than_t
 
 @pytest.mark.slow
 def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample_library, bundled, sample_questions):
-    shards = PlaidShards(sample_library.shard_folders)
+    shards = PlaidShards(sample_library.shards)
     queries = bundled.encode_queries([row["question"] for row in sample_questions])
     found = 0
     for row, query in zip(sample_questions, queries, strict=True):
@@ -272,7 +272,7 @@ def assert_untouched(built):
     assert opened.manifest == built.manifest
     assert list(opened) == ["FICTIF0101", "FICTIF0102", "FICTIF0103"]
     assert opened.document("FICTIF0102").content
-    assert len(PlaidShards(opened.shard_folders).search(np.eye(1, 32, dtype=np.float32), 5)) == 5
+    assert len(PlaidShards(opened.shards).search(np.eye(1, 32, dtype=np.float32), 5)) == 5
 
 
 @pytest.mark.parametrize("problem", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt("stop")])

@@ -1,12 +1,29 @@
-"""A Library as an index of PyLate's form: PyLate opens it, and so do we."""
+"""A Library as an index of PyLate's form: PyLate and fast-plaid open it, and so do we."""
 
 import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from legal_rag.indexer import IndexConfig, build_index, export_pylate, import_pylate, open_index, remove_documents
+from legal_rag.base.files import sha256_of
+from legal_rag.indexer import (
+    IndexConfig,
+    add_documents,
+    build_index,
+    compact_index,
+    examine,
+    export_pylate,
+    import_pylate,
+    open_index,
+    remove_documents,
+)
+from legal_rag.indexer import commit as commits
 from legal_rag.library import Library, PlaidShards
+from legal_rag.library.manifest import files_in_manifest, record_all, write_manifest
+from legal_rag.library.plaid.codec import link_shard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.retriever import Retriever
 
@@ -26,7 +43,7 @@ def library(sample_rows, tiny_encoder, tmp_path_factory):
 
 def scores(library, query):
     """Score all chunks by exact MaxSim over the Library's shards."""
-    found = PlaidShards(library.shard_folders).search(query, 10_000)
+    found = PlaidShards(library.shards).search(query, 10_000)
     chunks = library.chunks_at([(shard, position) for shard, position, _ in found])
     return {f"{chunk.doc_id}-{chunk.chunk_index}": score for chunk, (*_, score) in zip(chunks, found, strict=True)}
 
@@ -49,7 +66,7 @@ def test_pylate_gives_the_scores_of_a_library_of_one_shard(tiny_library, tiny_en
 
 
 def test_pylate_finds_in_one_index_what_several_shards_hold(library, tiny_encoder, tmp_path):
-    assert len(library.shard_folders) >= 3
+    assert len(library.shards) >= 3
     index = export_pylate(library, tmp_path / "out")
     plaid = opened_by_pylate(tmp_path / "out", n_ivf_probe=index.n_ivf_probe)
     queries = tiny_encoder.encode_queries(QUESTIONS)
@@ -74,9 +91,9 @@ def test_the_export_opens_here_too_by_the_mapping_at_its_root(library, sample_ro
 
 def test_one_shard_is_copied_as_it_is(tiny_library, tmp_path):
     export_pylate(tiny_library, tmp_path / "out")
-    ours = open_files(tiny_library.shard_folders[0])
+    ours = open_files(tiny_library.shards[0])
     theirs = open_files(tmp_path / "out" / tiny_library.path.name / "fast_plaid_index")
-    for name in ("centroids", "bucket_weights", "passage_tokens", "ivf", "ivf_starts"):
+    for name in ("centroids", "bucket_weights", "passage_tokens"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name))
     assert all(np.array_equal(a, b) for a, b in zip(ours.parts[0], theirs.parts[0], strict=True))
 
@@ -93,3 +110,104 @@ def test_a_folder_that_is_there_is_left_alone_and_a_library_without_plaid_has_no
     with pytest.raises(ValueError, match="no PLAID index to export"):
         export_pylate(open_index(config), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def config(sample_rows, tmp_path):
+    return IndexConfig(source=sample_rows[:10], index_folder=str(tmp_path / "index"), shard_chunks=20)
+
+
+def found_by_fast_plaid(folder, query):
+    from fast_plaid.search import FastPlaid
+
+    copied = shutil.copytree(folder, folder.with_name("opened"))  # it writes files of its own
+    try:
+        (found,) = FastPlaid(str(copied), device="cpu").search(query[None], top_k=20, n_ivf_probe=8)
+    finally:
+        shutil.rmtree(copied)
+    return found
+
+
+def check_whole(library, query, tmp_path):
+    """Check that fast-plaid finds all that a Library has, as if it had been written in one shard."""
+    import torch
+
+    query = torch.from_numpy(query)
+    export_pylate(library, tmp_path / "single")
+    found = found_by_fast_plaid(library.path / "fast_plaid_index", query)
+    single = found_by_fast_plaid(tmp_path / "single" / library.path.name / "fast_plaid_index", query)
+    assert found == single
+    mapping = json.loads((library.path / "doc_mapping.json").read_text("utf-8"))["entries"]
+    n_chunks = sum(shard["chunks"] for shard in library.manifest["shards"])
+    assert list(mapping) == [str(position) for position in range(n_chunks)]
+    ours = scores(library, query.numpy())
+    best = {doc_id: max(ours[key] for key in ours if key.rpartition("-")[0] == doc_id) for doc_id in library}
+    assert found[0][1] == pytest.approx(best[mapping[str(found[0][0])]], rel=0.02)
+    shutil.rmtree(tmp_path / "single")
+    assert examine(library) == []
+    assert not (library.path / "shards").exists()
+
+
+def test_fast_plaid_finds_the_chunks_of_all_shards_in_the_library_itself(config, tiny_encoder, sample_rows, tmp_path):
+    build_index(config, tiny_encoder)
+    (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
+    assert len(open_index(config).shards) > 2
+    check_whole(open_index(config), query, tmp_path)
+    add_documents(replace(config, source=sample_rows[12:20]), tiny_encoder)
+    check_whole(open_index(config), query, tmp_path)
+    remove_documents([sample_rows[3]["id"]], config.index_folder)
+    compact_index(config.index_folder)
+    check_whole(open_index(config), query, tmp_path)
+
+
+def test_an_addition_cut_off_before_its_commit_is_overwritten_by_the_next(
+    config, tiny_encoder, sample_rows, tmp_path, monkeypatch
+):
+    build_index(config, tiny_encoder)
+    (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
+    before = scores(open_index(config), query)
+    with monkeypatch.context() as patch:
+        patch.setattr(commits, "write_manifest", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            add_documents(replace(config, source=sample_rows[12:20]), tiny_encoder)
+    assert scores(open_index(config), query) == before
+    add_documents(replace(config, source=sample_rows[30:32]), tiny_encoder)
+    assert len(open_index(config).shards) == len(
+        list((open_index(config).path / "fast_plaid_index").glob("*.codes.npy"))
+    )
+    check_whole(open_index(config), query, tmp_path)
+
+
+def in_earlier_layout(library):
+    """Give each shard an index of its own, as earlier versions did, the first in the place of the whole one."""
+    entries = []
+    for number, shard in enumerate(library.shards):
+        folder = library.path / "shards" / str(number) / "fast_plaid_index"
+        folder.parent.mkdir(parents=True)
+        link_shard(shard, folder)
+    shutil.rmtree(library.path / "fast_plaid_index")
+    shutil.move(library.path / "shards" / "0" / "fast_plaid_index", library.path)
+    for number, entry in enumerate(library.manifest["shards"]):
+        path = f"shards/{number}/fast_plaid_index" if number else "fast_plaid_index"
+        files = {file.name: sha256_of(file) for file in Path(library.path / path).iterdir()}
+        entries.append(entry | {"path": path, "checksums": files})
+    write_manifest(library.path, library.manifest | {"shards": entries})
+    record_all(library.path, files_in_manifest(library.reload().manifest))
+
+
+def test_a_library_whose_shards_lie_apart_answers_as_before_and_becomes_whole_by_an_addition(
+    config, tiny_encoder, sample_rows, tmp_path
+):
+    build_index(config, tiny_encoder)
+    (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
+    expected = scores(open_index(config), query)
+    in_earlier_layout(open_index(config))
+    reader = open_index(config)
+    assert scores(reader, query) == expected
+    assert examine(reader) == []
+    add_documents(replace(config, source=sample_rows[12:20]), tiny_encoder)
+    assert scores(reader, query) == expected  # its commit
+    assert len({shard.folder for shard in open_index(config).shards}) == 1
+    shutil.rmtree(reader.path / "shards")  # left for readers, until a compaction
+    record_all(reader.path, files_in_manifest(open_index(config).manifest))
+    check_whole(open_index(config), query, tmp_path)

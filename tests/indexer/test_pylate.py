@@ -175,7 +175,7 @@ def test_what_pylate_itself_wrote_scores_as_there(imported, rows, passages, tiny
     library = imported(folder=tmp_path / "made")
     queries = tiny_encoder.encode_queries([_question(passages[17][1])])
     (expected,) = plaid(queries, k=5)
-    places = PlaidShards(library.shard_folders).search(queries[0], 5)
+    places = PlaidShards(library.shards).search(queries[0], 5)
     chunks = library.chunks_at([place[:2] for place in places])
     assert [f"{chunk.doc_id}-{chunk.chunk_index}" for chunk in chunks] == [one["id"] for one in expected]
     assert [score for *_, score in places] == pytest.approx([one["score"] for one in expected], abs=0.02)

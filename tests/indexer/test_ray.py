@@ -84,7 +84,7 @@ def assert_same(library, other):
 
 
 def complete_shards(scratch):
-    """List the shards that are in place in the folder of a build, apart from the first one."""
+    """List the shards that are in place in the folder of a build."""
     return list(scratch.glob(f"shards/*/{CODES}"))
 
 

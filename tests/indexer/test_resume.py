@@ -143,7 +143,7 @@ def test_an_addition_given_up_leaves_nothing_once_another_one_is_made(config, ti
     opened = open_index(config)
     assert list(opened.documents()) == list(read_documents([*sample_rows[:5], *sample_rows[15:18]]))
     folders = {path.parent for path in opened.path.rglob("centroids.npy")}
-    assert folders == set(opened.shard_folders)
+    assert folders == {shard.folder for shard in opened.shards}
 
 
 def _killed(*_):

@@ -23,7 +23,7 @@ from legal_rag.indexer import (
     remove_documents,
 )
 from legal_rag.indexer.build import plan_rebuild, rebuild
-from legal_rag.indexer.commit import updating
+from legal_rag.indexer.commit import SHARED_BY_SHARDS, updating
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
 from legal_rag.library.manifest import write_manifest
@@ -98,6 +98,7 @@ def test_added_documents_are_found_and_the_others_are_not_written_again(config, 
     changed = {name for name in before if after[name] != before[name]}
     assert {name for name in changed if not name.startswith("lexical/")} == {
         *WRITTEN,
+        *SHARED_BY_SHARDS,
         "graph.sqlite",
         "outlines.sqlite",
     }
@@ -336,7 +337,7 @@ def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sam
     opened = open_index(config)
     assert report.requantised_chunks == opened.manifest["counts"]["chunks"]
     assert opened.manifest["plaid"]["n_bits"] == 2
-    metadata = [json.loads((folder / "metadata.json").read_text()) for folder in opened.shard_folders]
+    metadata = [json.loads((shard.folder / "metadata.json").read_text()) for shard in opened.shards]
     assert {one["nbits"] for one in metadata} == {2}
     assert_alike(scores_of(hits(opened, tiny_encoder)), before)
     compact_index(config.index_folder, n_bits=4)
@@ -362,8 +363,7 @@ def test_all_shards_share_one_codebook_until_it_is_trained_anew(config, worn):
 )
 def test_nothing_is_added_with_a_damaged_codebook(config, library, tiny_encoder, sample_rows, harm, problem):
     before = open_index(config).manifest
-    for folder in library.shard_folders:
-        harm(folder / "centroids.npy")
+    harm(library.path / "fast_plaid_index" / "centroids.npy")
     with pytest.raises((OSError, ValueError), match=problem):
         add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
     assert open_index(config).manifest == before

@@ -190,9 +190,18 @@ def test_a_question_designates_the_decisions_it_asks_about(question):
     assert [one[1:3] for one in find_decisions_of(question)] == [year(2018)]
 
 
+def test_the_decision_of_a_court_on_a_day_is_designated_without_a_verb():
+    question = "L'arrêt de la chambre sociale du 8 novembre 2016 et l'arrêt de la chambre sociale du 8 novembre 2022 ?"
+    assert [(one.first, one.last) for one in find_decisions_of(question)] == [
+        (date(2016, 11, 8), date(2016, 11, 8)),
+        (date(2022, 11, 8), date(2022, 11, 8)),
+    ]
+
+
 @pytest.mark.parametrize(
     "question",
     [
+        "L'arrêt de la cour d'appel de Lyon du 3 mars 2019 m'a débouté, que faire ?",
         "Licencié en mars 2018, puis-je saisir le conseil de prud'hommes ?",
         "J'ai saisi le conseil de prud'hommes de Lyon en mars 2018, que faire ?",
         "Que vaut l'arrêt du 3 mars 2021 cité par la Cour de cassation en 2022 ?",
@@ -209,3 +218,24 @@ def test_a_question_designates_the_decisions_it_asks_about(question):
 )
 def test_a_court_or_a_date_that_is_the_askers_designates_nothing(question):
     assert find_decisions_of(question) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "articles"),
+    [
+        ("1384 al. 1er C. civ.", [("1384", "code civil")]),
+        ("art 1382 et 1383 code civil", [("1382", "code civil"), ("1383", "code civil")]),
+        ("1233-3 code du travail", [(f"{letter}1233-3", "code du travail") for letter in "LRD"]),
+        ("1792-4-3 code civil", [("1792-4-3", "code civil")]),
+        ("CC 1988 tract", []),
+        ("art. 1988 CC", [("1988", "code civil")]),
+    ],
+)
+def test_an_article_is_read_as_lawyers_shorten_it(typed, articles):
+    assert [(name.value, name.code) for name in find_typed_identifiers(typed)] == articles
+
+
+def test_an_ordinance_is_read_shortened_and_by_its_usual_name():
+    assert [law.key for law in find_typed_statutes("ord. 7 nov. 1958 art. 38")] == ["ordonnance du 1958-11-07"]
+    assert "ordonnance n° 2017-1387" in [law.key for law in find_typed_statutes("ordonnances Macron")]
+    assert find_typed_statutes("ordonnance Badinter") == []

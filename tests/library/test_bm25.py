@@ -109,7 +109,7 @@ def test_a_document_is_scored_whole_for_each_of_its_chunks(index, tiny_library):
         header = " ".join(str(one.row().get(name) or "") for name in HEADER_COLUMNS)
         bags[one.id] = Counter(lexical_words(header) + lexical_words(one.content))
     mean = sum(bag.total() for bag in bags.values()) / len(bags)
-    places = tiny_library.places_in(range(len(tiny_library.shard_folders)))
+    places = tiny_library.places_in(range(len(tiny_library.manifest["shards"])))
     chunks = tiny_library.chunks_at(places)
     scores, n_chunks = index.document_scores(query, places)
     assert n_chunks.tolist() == [len(tiny_library.chunks_of(chunk.doc_id)) for chunk in chunks]

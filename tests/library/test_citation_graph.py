@@ -51,7 +51,7 @@ def write_rows(path, rows):
 def keys_of(library):
     """Map document ids to keys, by way of the documents' places."""
     links = library.citation_links()
-    places = library.places_in(range(len(library.shard_folders)))
+    places = library.places_in(range(len(library.manifest["shards"])))
     keys = links.documents_at(places)
     return {chunk.doc_id: keys[place] for place, chunk in zip(places, library.chunks_at(places), strict=True)}
 
@@ -99,7 +99,7 @@ def test_a_name_that_many_documents_go_by_leads_to_none(tiny_encoder, tmp_path):
 
 
 def test_a_document_s_places_are_those_of_its_chunks(tiny_library):
-    links, places = tiny_library.citation_links(), tiny_library.places_in(range(len(tiny_library.shard_folders)))
+    links, places = tiny_library.citation_links(), tiny_library.places_in(range(len(tiny_library.manifest["shards"])))
     documents = links.documents_at(places)
     assert list(documents) == places
     found = links.places_of(sorted(set(documents.values())))

@@ -192,7 +192,7 @@ def test_a_tilde_is_the_home_folder_and_an_open_library_reads_on_from_another_wo
     opened = Library.open(".", "lib")
     monkeypatch.chdir("/")
     assert "a" in opened
-    assert all(folder.is_dir() for folder in opened.shard_folders)
+    assert opened.path.is_dir()
 
 
 def test_a_library_cannot_be_written_through_a_reader(tiny_library):
@@ -333,7 +333,7 @@ def test_a_swap_cut_off_half_way_leaves_the_library_before_it_readable_and_the_n
     swap_cut_off(tmp_path)
     opened = Library.open(tmp_path, "lib")
     assert list(opened) == ["old"]
-    assert opened.shard_folders[0].is_dir()
+    assert opened.path.is_dir()
     write_library(tmp_path, rows("new"))
     assert list(Library.open(tmp_path, "lib")) == ["new"]
     assert names_in(tmp_path) == ["lib"]
@@ -363,11 +363,11 @@ def test_a_reader_knows_another_library_by_its_later_shards_too(tmp_path):
         reader.check_unchanged()
 
 
-def test_the_mappings_give_each_position_its_documents_id_and_several_shards_their_chunks(tmp_path):
+def test_the_mapping_gives_each_position_of_all_shards_its_documents_id(tmp_path):
     folder = write_library(tmp_path, rows('l\'"é"', "b", "c", content="un deux"), shard_chunks=2)
-    mappings = [json.loads((folder / at / "doc_mapping.json").read_text("utf-8")) for at in ("", "shards/1")]
-    assert [mapping.pop("entries") for mapping in mappings] == [{"0": 'l\'"é"', "1": "b"}, {"0": "c"}]
-    assert mappings == [{"dataset": "owner/name", "split": "train", "config": "juri"}] * 2
+    mapping = json.loads((folder / "doc_mapping.json").read_text("utf-8"))
+    assert mapping.pop("entries") == {"0": 'l\'"é"', "1": "b", "2": "c"}
+    assert mapping == {"dataset": "owner/name", "split": "train", "config": "juri"}
     opened = Library(write_library(tmp_path, rows(*"abcd", content="un deux"), shard_chunks=2))
     assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "c", "b"]
     assert [positions.tolist() for positions in opened.positions(Filters(doc_ids="dab"))] == [[0, 1], [1]]

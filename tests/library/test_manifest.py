@@ -7,7 +7,7 @@ import pytest
 
 from legal_rag.library.manifest import MANIFEST, checksum_problems, read_manifest, record_all, write_manifest
 
-SHARD = {"path": "fast_plaid_index", "chunks": 3, "tokens": 9, "checksums": {"ivf.npy": "0" * 64}}
+SHARD = {"path": "fast_plaid_index", "chunks": 3, "tokens": 9, "checksums": {"0.codes.npy": "0" * 64}}
 WHOLE = {
     "format_version": 3,
     "commit": 1,
@@ -56,7 +56,7 @@ def changed(place, value):
         ("counts/chunks", 4, "4 chunks, of which its 1 shards hold 3"),
         ("counts/tokens", 10, "10 tokens, of which its 1 shards hold 9"),
         ("shards", [], "3 chunks, of which its 0 shards hold 0"),
-        ("shards", [SHARD, SHARD], "two shards in one folder"),
+        ("shards", [SHARD, SHARD], "two shards of the same codes"),
         ("shards/0", None, r"shards\[0\] is None"),
         ("shards/0/path", "../x", "names a shard outside itself: '../x'"),
         ("shards/0/path", "/etc", "names a shard outside itself: '/etc'"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.plaid_cases import One, random_passages, write
 
-from legal_rag.library.plaid.codec import copy_passages
+from legal_rag.library.plaid.codec import copy_passages, join_shards
+from legal_rag.library.plaid.files import parts_of
 from legal_rag.library.plaid.search import MappedShard, max_sim
 
 LENGTHS = [9] * 20
@@ -25,7 +26,7 @@ def copy(whole, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    "metadata.json centroids.npy 0.codes.npy 0.residuals.npy doclens.0.json ivf.npy ivf_lengths.npy".split(),
+    "metadata.json centroids.npy 0.codes.npy 0.residuals.npy doclens.0.json".split(),
 )
 def test_a_missing_file_or_folder_is_named(copy, name, tmp_path):
     (copy / name).unlink()
@@ -35,7 +36,7 @@ def test_a_missing_file_or_folder_is_named(copy, name, tmp_path):
         MappedShard(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("name", ["0.codes.npy", "0.residuals.npy", "centroids.npy", "ivf.npy", "bucket_weights.npy"])
+@pytest.mark.parametrize("name", ["0.codes.npy", "0.residuals.npy", "centroids.npy", "bucket_weights.npy"])
 @pytest.mark.parametrize("kept", [0, 5, 60, -4])
 def test_a_file_cut_short_is_refused(copy, name, kept):
     path = copy / name
@@ -142,9 +143,6 @@ def test_lengths_that_are_no_list_of_positive_numbers_are_refused(copy, lengths)
         ("centroids.npy", np.zeros((4, 0), dtype=np.float32)),
         ("bucket_weights.npy", np.zeros(15, dtype=np.float32)),
         ("bucket_weights.npy", np.zeros((4, 4), dtype=np.float32)),
-        ("ivf.npy", np.zeros(7, dtype=np.float64)),
-        ("ivf_lengths.npy", np.zeros(128, dtype=np.int32)),
-        ("ivf_lengths.npy", np.int32(0)),
     ],
 )
 def test_arrays_of_another_shape_or_type_are_refused(copy, name, value):
@@ -153,12 +151,15 @@ def test_arrays_of_another_shape_or_type_are_refused(copy, name, value):
         MappedShard(copy)
 
 
-def test_negative_list_lengths_are_refused(copy):
+@pytest.mark.parametrize("change", [[-5, 5], [5, 0]])
+def test_lists_that_do_not_add_up_are_not_joined_to_others(copy, tmp_path, change):
     lengths = np.load(copy / "ivf_lengths.npy")
-    lengths[:2] = lengths[0] + lengths[1] + 5, -5
+    lengths[:2] = lengths[:2].sum() * (change[0] < 0), 0
+    lengths[:2] += np.array(change, dtype=lengths.dtype)
     np.save(copy / "ivf_lengths.npy", lengths)
     with pytest.raises(ValueError, match="lists of unknown centroids"):
-        MappedShard(copy)
+        join_shards(tmp_path / "joined", None, [parts_of(copy)])
+    assert not (tmp_path / "joined" / "metadata.json").exists()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

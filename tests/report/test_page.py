@@ -6,8 +6,10 @@ from dataclasses import replace
 from importlib.resources import files
 
 import pytest
+from markupsafe import escape
 from support.html_pages import ATTACKS, Page
 
+import legal_rag as lr
 from legal_rag.agent import Prediction, Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
 from legal_rag.base.text import printable
@@ -219,13 +221,12 @@ def test_a_warning_stands_beside_its_citation_with_a_sign_and_in_words():
 
 
 def test_a_sentence_in_other_words_than_its_passage_is_said_to_be_one_to_compare():
-    reworded = citation(status="unverified")._replace(warnings=(REWORDED,))
-    contradicted = reworded._replace(warnings=(OTHER_FACT,))
+    reworded = citation(status="unverified")._replace(reason=REWORDED)
+    contradicted = reworded._replace(reason=OTHER_FACT)
     for one, words in ((reworded, "reformulée, à comparer"), (contradicted, "non confirmée")):
         page = render_answer(prediction(f"Le compte est remis {marker(one)}.", [one]))
-        assert f"Source 1, {words} — " in page
-        assert f">{words}</span>" in page
-        assert one.warnings[0] in Page(page).text()
+        assert f"Source 1, {words} — {escape(one.reason)} — " in page
+        assert f">{words} : {escape(one.reason)}</span>" in page
 
 
 def test_a_notice_and_a_claim_name_decisions_and_not_markers():
@@ -319,7 +320,7 @@ def sources_of(one):
 def test_a_passage_stands_in_its_context_of_which_two_hundred_characters_are_printed():
     found = passage(0, len(CONTENT), matches=())._replace(before="", after="")
     text = re.sub(
-        r'<span class="note".*?</span></span>',
+        r'<span class="note".*?</button></span>',
         "",
         sources_of(prediction(marker(citation()), [citation()], evidence=[found])),
         flags=re.DOTALL,
@@ -338,14 +339,14 @@ def test_a_passage_that_no_evidence_surrounds_stands_alone_and_beside_its_note_w
         assert f"<mark>{CONTENT[220:283]}</mark>" in text
         assert 'href="#place-1"' in text
     text = render_answer(prediction(marker(citation()), [citation()], evidence=[passage(text="Un autre texte")]))
-    assert text.count(CONTENT[220:283]) == 1
+    assert Page(text).text().count(CONTENT[220:283]) == 1
     assert 'href="#note-1"' in text
 
 
 def test_line_break_tags_of_a_decision_are_shown_as_text():
     one = Citation("D", 0, 17, "avant<br/>après !", "verified")
     text = render_answer(prediction(f"« {one.quote} » {marker(one)}", [one]))
-    assert text.count("avant&lt;br/&gt;après !") == 2  # in the answer and in the decision
+    assert Page(text).text().count("avant<br/>après !") == 2  # in the answer and in the decision
     assert "avant<br/>" not in text
 
 
@@ -374,6 +375,39 @@ def test_steps_tell_what_was_asked_found_and_spent_and_that_no_model_was_asked()
     for column in ("Jetons", "Coût", "Score"):
         assert column in page_of(FULL).text()
         assert column not in text
+
+
+DECISION = CitedDocument(
+    "JURI-1",
+    "Arrêt",
+    "2018-05-03",
+    "Cour de cassation",
+    "Chambre sociale",
+    "REJET",
+    publication="publié",
+    ecli="ECLI:FR:CCASS:2018:SO00001",
+    link="https://www.legifrance.gouv.fr/juri/id/JURITEXT000036900001",
+)
+
+
+def test_beside_a_decision_stand_court_date_outcome_publication_and_address():
+    page = page_of(prediction(f"Oui {marker(citation())}.", [citation()], documents=[DECISION]))
+    told = "Cour de cassation, chambre sociale · 3\u00a0mai\u00a02018 · rejet · publié · ECLI:FR:CCASS:2018:SO00001"
+    assert told in page.text()
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a" and "https" in attrs.get("href", "")]
+    assert links == [DECISION.link]
+    copied = [attrs["data-copy"] for tag, attrs in page.tags if "data-copy" in attrs]
+    assert copied[-1] == f"«\u00a0{citation().quote}\u00a0» (Cass.\u00a0soc., 3\u00a0mai\u00a02018)"
+
+
+def test_a_calculated_answer_is_told_as_one_and_an_empty_input_of_a_step_is_left_out():
+    receipts = [{"id": "r1", "asked": "nombre des décisions", "value": 14, "n": 14, "first": ["JURI-1"]}]
+    event = Event("answer", "deep_read", {"receipts": receipts, "unverified": []}, [], 0.0)
+    shown = prediction("- **nombre** : 14", mode="deep_read", evidence=[], events=[event])
+    text = page_of(shown).text()
+    assert "valeurs calculées sur les décisions" in text
+    assert "des phrases qui énoncent un fait" not in text
+    assert "[]" not in text
 
 
 @pytest.mark.parametrize(
@@ -439,9 +473,9 @@ def test_text_is_readable_on_every_colour(contrast, mode):
 def opened(browser, tmp_path):
     """Open the report of a whole run on a desk's screen."""
 
-    def opening(one=FULL):
+    def opening(one=FULL, corpus=None):
         page = tmp_path / "report.html"
-        page.write_text(render_answer(one), "utf-8")
+        page.write_text(render_answer(one, corpus), "utf-8")
         browser.medium("")
         browser.scheme("light")
         browser.resize(1300, 900)
@@ -479,6 +513,18 @@ def test_beside_the_answer_stands_the_first_passage_cited(browser, opened):
     assert (browser.run("scrollY"), browser.run("document.activeElement.tagName")) == (0, "BODY")
 
 
+def test_a_page_opens_at_its_first_citation_far_into_a_long_decision(browser, opened, tmp_path):
+    said = ("Attendu que la société soutient que le compte est tardif. ", "Mais le compte est à temps. ")
+    parts = [sentence * 40 for sentence in said] * 100
+    rows = [{"id": "LONG", "content": "\n\n".join([*parts, SECOND, *parts]), "title": "Un long arrêt"}]
+    library = lr.build(rows, tmp_path / "long", n_bits=0, corpus_index=False, entities=False)
+    start = rows[0]["content"].index(SECOND)
+    cited = Citation("LONG", start, start + len(SECOND), SECOND, "verified")
+    opened(prediction(f"Un « {SECOND} » {marker(cited)}.", [cited], evidence=[]), library)
+    browser.wait_for(IN_SIGHT.format("#place-1"))
+    assert browser.run("document.querySelector('mark').textContent") == SECOND
+
+
 def test_a_click_leads_to_the_passage_in_its_decision_and_escape_goes_back(browser, opened):
     address = opened(TWO)
     assert browser.texts("#place-2") == []
@@ -509,13 +555,16 @@ def test_keys_are_enough(browser, opened):
     assert browser.texts(".lit") == ["compte"]
 
 
-def test_a_decisions_reference_is_copied(browser, opened):
+def test_a_reference_and_a_passage_with_its_reference_are_copied(browser, opened):
     opened(TWO)
     browser.run("addEventListener('copy', (event) => { window.copied = event.clipboardData.getData('text/plain'); })")
     browser.click("button.copy")
     browser.wait_for("window.copied")
     assert browser.run("window.copied") == "CC, 3 mars 2021"
-    assert browser.text("button.copy") == "Référence copiée"
+    assert browser.text("button.copy") == "Copié"
+    browser.click("#place-1 button.copy")
+    browser.wait_for("window.copied !== 'CC, 3 mars 2021'")
+    assert browser.run("window.copied") == f"«\u00a0{citation().quote}\u00a0» (CC, 3 mars 2021)"
 
 
 def test_hostile_predictions_run_nothing_and_ask_for_nothing(browser, opened):

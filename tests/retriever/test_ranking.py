@@ -47,7 +47,7 @@ def test_hybrid_is_the_weighted_sum_of_both_parts(tiny_library, tiny_encoder, mo
     alone = fuse(np.array([late_scores, nothing, nothing + 1]), first)
     assert alone == pytest.approx(MAXSIM_WEIGHT * (late_scores - best.mean()) / best.std())
     library = retriever.corpus
-    places = library.places_in(range(len(library.shard_folders)))
+    places = library.places_in(range(len(library.manifest["shards"])))
     ids = [chunk_id(one.doc_id, one.chunk_index) for one in library.chunks_at(places)]
     by_id = dict(zip(ids, places, strict=True))
     wholes, n_chunks = library.lexical_index().document_scores(QUESTION, [by_id[chunk] for chunk in chunks])

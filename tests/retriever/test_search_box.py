@@ -88,6 +88,14 @@ def test_a_number_that_no_document_has_gives_those_that_cite_it_or_nothing(retri
     assert "99-99.999" in typed(retriever, "99-99.999").remarks[0]
 
 
+def test_a_number_that_is_excluded_is_not_named(retriever):
+    with pytest.raises(ValueError, match="il n'y a que des exclusions"):
+        typed(retriever, "-pourvoi 16-86.735")
+    assert "SOC18" not in ids(typed(retriever, "faute grave -pourvoi n° 16-86.735"))
+    excluded = typed(retriever, "16-86.735 -grave")
+    assert (excluded.hits, excluded.remarks) == ([], ("Ce qui est nommé est exclu.",))
+
+
 def test_an_article_or_a_statute_is_required_and_may_be_released(retriever):
     assert ids(typed(retriever, "1240 c. civ.")) == ["SOC18"]
     assert ids(typed(retriever, "faute grave 1240 cc")) == ["SOC18"]

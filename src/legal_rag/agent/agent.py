@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.agent.event_log import Agent, EventLog, Steps
-from legal_rag.agent.evidence import EvidenceAgent, abstention
+from legal_rag.agent.evidence import EvidenceAgent, StructuredEvidenceAgent, abstention
 from legal_rag.agent.instructions import instructions_of
 from legal_rag.agent.outlines import reasoner_of
 from legal_rag.agent.prediction import (
@@ -22,7 +22,6 @@ from legal_rag.agent.prediction import (
     notice_of,
 )
 from legal_rag.agent.replies import ANSWER_FORM, BY_FIELDS, TagSettings, clean_answer, take_tags, without_tags
-from legal_rag.agent.structured import StructuredEvidenceAgent
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.base.text import fold_text
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse

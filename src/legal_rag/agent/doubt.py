@@ -11,7 +11,7 @@ import numpy as np
 
 from legal_rag.agent.prediction import Grade
 from legal_rag.base.files import cache_folder, write_whole
-from legal_rag.base.text import read_words
+from legal_rag.base.text import json_safe, read_words
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
@@ -22,15 +22,18 @@ OFF_TOPIC = read_words("legal_rag.agent", "abstention.toml")["off_topic"]
 # Deviations above the background, chosen by benchmarks/abstention.py over several Libraries; the share of a question's
 # words that the passages hold, plain or weighed by rarity, did not tell more.
 THRESHOLD = 1.15  # of nearness: below, and below `CLOSE`, nothing is quoted
-CLOSE, SURE = 1.6, 2.3  # of surety: see `Background.grade`
+CLOSE, SURE = 1.6, 2.4  # of surety: see `Background.grade`
+DOCUMENTS_READ = (
+    2  # best ones, of whose signs surety takes the mean: what is answered seldom has one near document alone
+)
 SCORE_WEIGHT, MOST_SCORE = 0.3, 4.0  # a name in a question makes its score as high as one likes
 
 
 class Signs(NamedTuple):
-    """What tells how well the best passage answers a question."""
+    """What tells how well the best passages answer a question."""
 
-    maxsim: float  # mean over the question's tokens of their best cosine in the passage, -1 to 1
-    cosine: float  # of the mean vectors of the question's tokens and of the passage's, -1 to 1
+    maxsim: float  # mean over the question's tokens of their best cosine in the best passage, -1 to 1
+    cosine: float  # of the mean vectors of the question's tokens and of a passage's, -1 to 1
     score: float  # of hybrid search; 0 where another mode ranks, whose scores depend on the question's length
 
 
@@ -67,16 +70,21 @@ def is_relevant(signs: Signs, background: Background) -> bool:
 def signs_of(
     retriever: Retriever, query: EncodedQuery, hits: Sequence[SearchHit], read: Sequence[TokenVectors]
 ) -> Signs:
-    """Return the signs of a question's best passage, the lowest ones without any.
+    """Return the signs of a question's best passages, the lowest ones without any.
 
-    The question's own words count, not special tokens and prefixes, which match everything. Of `hits`, best first, and
-    of the token vectors of their documents the first is read.
+    MaxSim is of the first passage; cosine and score are means over the first `DOCUMENTS_READ`. The question's own words
+    count, not special tokens and prefixes, which match everything. Of `hits`, each of another document, best first,
+    `read` has the token vectors of the documents.
     """
-    if not hits:
+    signs = []
+    for hit, tokens in list(zip(hits, read, strict=True))[:DOCUMENTS_READ]:
+        starts = tokens.offsets[:, 0]
+        passage = tokens.vectors[(starts >= hit.char_start) & (starts < hit.char_end)]
+        signs.append(_signs(query, passage, hit.score if retriever.default_mode == "hybrid" else 0.0))
+    if not signs:
         return Signs(-1.0, -1.0, 0.0)
-    starts = read[0].offsets[:, 0]
-    passage = read[0].vectors[(starts >= hits[0].char_start) & (starts < hits[0].char_end)]
-    return _signs(query, passage, hits[0].score if retriever.default_mode == "hybrid" else 0.0)
+    _, cosine, score = np.mean(signs, axis=0).tolist()
+    return Signs(signs[0].maxsim, cosine, score)
 
 
 def background_of(retriever: Retriever) -> Background:
@@ -97,8 +105,9 @@ def background_of(retriever: Retriever) -> Background:
 
 def _background_file(retriever: Retriever) -> Path:
     corpus = retriever.corpus
-    key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC)
-    return cache_folder() / "abstention" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.json"
+    key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC, DOCUMENTS_READ)
+    digest = hashlib.sha256(json.dumps(json_safe(key)).encode()).hexdigest()
+    return cache_folder() / "abstention" / f"{digest[:32]}.json"
 
 
 def _measure_background(retriever: Retriever) -> Background:
@@ -111,7 +120,10 @@ def _measure_background(retriever: Retriever) -> Background:
             query = retriever.query(question)
         except ValueError:  # longer than the encoder reads
             continue
-        if hits := retriever.search(query, 1, mode=mode) or retriever.search(query, 1):
+        n = DOCUMENTS_READ
+        if hits := retriever.search(query, n, mode=mode, by_document=True) or retriever.search(
+            query, n, by_document=True
+        ):
             read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
             measured.append(signs_of(retriever, query, hits, read))
         else:  # no word in common with any passage

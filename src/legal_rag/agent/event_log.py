@@ -24,12 +24,14 @@ from legal_rag.agent.prediction import (
 from legal_rag.agent.tool_outputs import Exchange, Trajectory
 from legal_rag.base.text import json_safe
 from legal_rag.citations.enricher import EnrichedResponse
+from legal_rag.citations.markers import without_markers
 from legal_rag.citations.wording import telling_stems
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+from legal_rag.retriever.search_box import outcome_in_words
 
 ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
 
@@ -42,7 +44,6 @@ _REFERS = re.compile(
     r"|cette (?:décision|règle|hypothèse)|cet arrêt)\b",
     re.IGNORECASE,
 )
-_MARKER = re.compile(r"\s?\[Source[^\[\]]*\]")
 
 History = Sequence[Prediction | tuple[str, str]]
 Result = TypeVar("Result")
@@ -161,6 +162,7 @@ class EventLog:
     ) -> Prediction:
         """End an answer from a corpus; `usage` is of all model calls, query and encoder are for word matches."""
         citations = located(answer.citations, corpus)
+        cited = {citation.doc_id for citation in citations}
         notice = " ".join(filter(None, [*self.remarks, notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
             question=question,
@@ -169,7 +171,7 @@ class EventLog:
             status=status,
             grade=grade,
             notice=notice,
-            documents=[CitedDocument.of(corpus.document(doc_id)) for doc_id in self.documents],
+            documents=[_cited_document(corpus.document(doc_id), cited=doc_id in cited) for doc_id in self.documents],
             citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
@@ -259,10 +261,16 @@ class Agent(ABC):
             return query
 
 
+def _cited_document(document: Document, *, cited: bool) -> CitedDocument:
+    """Take a document's metadata; of one cited its outcome is read in its text where no column has it."""
+    known = CitedDocument.of(document)
+    return known._replace(solution=outcome_in_words(document)) if cited and not known.solution else known
+
+
 def _exchanges(history: History) -> list[Exchange]:
     pairs = ((item.question, item.answer) if isinstance(item, Prediction) else item for item in history)
     kept = list(pairs)[-MOST_EXCHANGES:]
-    return [Exchange(question, _MARKER.sub("", answer)[:EXCHANGE_CHARS]) for question, answer in kept]
+    return [Exchange(question, without_markers(answer)[:EXCHANGE_CHARS]) for question, answer in kept]
 
 
 def _is_elliptical(question: str) -> bool:

@@ -3,14 +3,23 @@
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 from legal_rag.agent.doubt import Background, Signs, background_of, is_relevant, signs_of
 from legal_rag.agent.event_log import Agent, EventLog, Steps
-from legal_rag.agent.passages import WeighedPassage, choose_passages, deviations, is_cut, weigh_documents
+from legal_rag.agent.passages import (
+    WeighedPassage,
+    choose_passages,
+    deviations,
+    is_cut,
+    weigh_documents,
+    word_coverage,
+)
 from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
@@ -23,6 +32,7 @@ from legal_rag.graph.names import DOCUMENT
 from legal_rag.graph.page import name_of
 from legal_rag.graph.rulings import OVERRULES
 from legal_rag.law.citation import legal_citation
+from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
 from legal_rag.library.query_language import EVERYTHING
 from legal_rag.llm import Usage
@@ -32,6 +42,7 @@ from legal_rag.retriever.search_box import (
     NOTHING_LEFT,
     Inferred,
     Required,
+    absent_decisions,
     among,
     inferred_filters,
     named_documents,
@@ -39,7 +50,7 @@ from legal_rag.retriever.search_box import (
     require_references,
     without_spans,
 )
-from legal_rag.retriever.structured import StructuredResult
+from legal_rag.retriever.structured import StructuredProvider, StructuredResult
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 WAY_ON = (
@@ -52,6 +63,7 @@ INTRODUCTIONS: dict[Grade, str] = {
     "close": "Passages proches de la question, cités mot pour mot ; ils n'y répondent peut-être pas :",
     "unsure": "Sans réponse sûre. Passages les plus proches, cités mot pour mot :",
 }
+ABSENT = "Ce corpus n'a pas la décision demandée"
 COMPARES = (
     "Sans modèle de langage, rien n'est comparé : voici un passage de chaque décision, de la plus ancienne à la plus"
     " récente."
@@ -66,8 +78,11 @@ SEE_ALSO, CUT = "Voir aussi :", "[…]"
 PASSAGES_QUOTED, QUOTED_CHARS = 4, 1500  # at most, together
 DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
+SURE_RULE = 0.75  # score of an entity's sentence that answers by itself, however near the passages are
+NEARLY_AS_SURE = 0.8  # share of the best one's score from which a further one is quoted
 
 
+@displayed
 class Findings(NamedTuple):
     """Hits of a question, with what tells how well the first answers."""
 
@@ -75,9 +90,10 @@ class Findings(NamedTuple):
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
     signs: Signs
     named: tuple[str, ...] = ()  # ids of those that the question names
+    absent: tuple[str, ...] = ()  # decisions that it names and no document is, in French
     lacks: bool = False  # whether no document is or cites what it names
     filters: Filters = NO_FILTERS  # given and inferred
-    rules: tuple[StructuredResult, ...] = ()  # that answer by themselves; see `legal_rag.agent.structured`
+    rules: tuple[StructuredResult, ...] = ()  # that answer by themselves; see `StructuredEvidenceAgent`
 
 
 class EvidenceAgent(Agent):
@@ -128,6 +144,8 @@ class EvidenceAgent(Agent):
         if grade:
             log.remarks |= {COMPARES: None} if asks_to_compare(query.text) else {}
             answer = answer._replace(text=f"{INTRODUCTIONS[grade]}\n\n{answer.text}")
+        if findings.absent:
+            answer = answer._replace(text=f"{ABSENT} : {' ; '.join(findings.absent)}.\n\n{answer.text}")
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
         for hit in [*quoted, *findings.hits] if relevant else []:
@@ -176,16 +194,20 @@ class EvidenceAgent(Agent):
                 query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
             )
             if not near and (how.filters, how.condition) != (self._filters, None):
-                near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
+                how = how._replace(condition=None, filters=self._filters)
+                near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters)
                 if log is not None:
                     log.remarks = {NOTHING_LEFT: None}
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        signs = signs_of(self._retriever, self._without(query, inferred.spans), hits, read)
+        kept = len(named) or len(hits)
+        signs = signs_of(self._retriever, self._without(query, inferred.spans), hits[:kept], read[:kept])
         if named or (how.filters, how.condition) != (NO_FILTERS, None):  # scores compare in a search of all documents
             signs = signs._replace(score=self._background.mean.score)
-        return Findings(hits, read, signs, named, lacks=how.found_none and not named, filters=inferred.filters)
+        absent = (*absent_decisions(query, self._retriever.corpus), *inferred.absent)
+        lacks = (how.found_none or bool(absent)) and not named
+        return Findings(hits, read, signs, named, absent, lacks, how.filters)
 
     def _without(self, query: EncodedQuery, spans: Sequence[Span]) -> EncodedQuery:
         """Return a question without a court and its time, which are near to decisions whatever is asked."""
@@ -207,7 +229,8 @@ class EvidenceAgent(Agent):
         grade = self._background.grade(findings.signs)
         if findings.lacks:
             return "unsure"
-        return "close" if findings.named and grade == "unsure" else grade
+        is_partial = bool(findings.named) and (grade == "unsure" or bool(findings.absent))
+        return "close" if is_partial else grade
 
     @cached_property
     def _background(self) -> Background:
@@ -220,7 +243,14 @@ class EvidenceAgent(Agent):
         documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
         contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
-        chosen = choose_passages(weighed, deviations(hits, self._retriever), PASSAGES_QUOTED, QUOTED_CHARS)
+        share = word_coverage(query.text, self._lexical)
+        chosen = choose_passages(
+            weighed,
+            deviations(hits, self._retriever),
+            PASSAGES_QUOTED,
+            QUOTED_CHARS,
+            lambda of, passage: share(contents[of][passage.start : passage.end]),
+        )
         named = [hit.doc_id in findings.named for hit in hits]
         chosen = _with_named(chosen, weighed, named)
         if asks_to_compare(query.text):
@@ -245,6 +275,10 @@ class EvidenceAgent(Agent):
         return " ; ".join(fate)
 
     @cached_property
+    def _lexical(self) -> LexicalIndex:
+        return self._retriever.corpus.lexical_index()
+
+    @cached_property
     def _graph(self) -> KnowledgeGraph | None:
         try:
             return KnowledgeGraph(self._retriever.corpus)
@@ -259,6 +293,44 @@ class EvidenceAgent(Agent):
             return hit
         located = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
         return located._replace(char_start=chunk.char_start, char_end=chunk.char_end)
+
+
+class StructuredEvidenceAgent(EvidenceAgent):
+    """Answers with the rules that `StructuredProvider` finds, or as evidence mode does where it finds none."""
+
+    def find(self, question: str | EncodedQuery, log: EventLog | None = None) -> Findings:
+        """Search as evidence mode does; a document with a rule that answers counts as one that the question names."""
+        findings = super().find(question, log)
+        rules = self._rules(self._retriever.query(question), findings.filters)
+        hits = [hit for hit in findings.hits if hit.doc_id in {rule.doc_id for rule in rules}]
+        return findings._replace(named=(*findings.named, *(hit.doc_id for hit in hits)), rules=rules)
+
+    def _rules(self, query: EncodedQuery, filters: Filters) -> tuple[StructuredResult, ...]:
+        results = StructuredProvider(self._retriever).retrieve(query.text, PASSAGES_QUOTED, filters)
+        if not results or results[0].source != "entity" or results[0].score < SURE_RULE:
+            return ()
+        least = NEARLY_AS_SURE * results[0].score
+        return tuple(result for result in results if result.source == "entity" and result.score >= least)
+
+    def _grade(self, findings: Findings) -> Grade:
+        return "answers" if findings.rules else super()._grade(findings)
+
+    def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
+        rules = findings.rules
+        if not rules:
+            return super()._quote(query, findings)
+        corpus = self._retriever.corpus
+        named = replace(findings.filters, doc_ids=tuple({rule.doc_id for rule in rules}))
+        hits = {hit.doc_id: hit for hit in self._retriever.search(query, len(rules), by_document=True, filters=named)}
+        lines, citations = [], []
+        for rank, rule in enumerate(rules, start=1):
+            lines += [SEE_ALSO] if rank == 2 else []
+            where = " › ".join([legal_citation(corpus.document(rule.doc_id)).with_name, *rule.sections])
+            marker = format_marker(rule.doc_id, rule.char_start, rule.char_end)
+            lines.append(f"{rank}. {where}\n« {rule.text} » {marker}")
+            citations.append(Citation(rule.doc_id, rule.char_start, rule.char_end, rule.text, "verified"))
+        quoted = [self._hit_around(hits[rule.doc_id], rule.char_start) for rule in rules if rule.doc_id in hits]
+        return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
 
 
 def asks_to_compare(question: str) -> bool:

@@ -22,6 +22,7 @@ from legal_rag.encoder.encoder import Encoder, TokenVectors
 from legal_rag.law.parts import cues, is_formula, read_paragraphs
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.law.tree import Paragraph, PartKind, Speaker, section_titles
+from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, whole_outline_of
 from legal_rag.retriever.ranking import WORD
@@ -34,11 +35,15 @@ MAX_WINDOWS = 4  # of one passage: in an imported index, one may be a whole deci
 THREADS = 2  # an encoder reads one text at a time, on one core
 ANSWER_CHARS = 400  # of the court's answer to reasoning that it quashes
 RUN_CHARS, PASSAGE_CHARS = 600, 900  # of a run of sentences; of a sentence or a paragraph that is not cut
+JOINED_CHARS = 1200  # of neighbouring passages quoted as one
 BETWEEN_CHARS = 5  # blank lines, at most, between neighbours
 LEAST_CHARS = 60  # of a passage: shorter ones are headings
-# A further passage is quoted if its weight is at most this much lower than the first's; by benchmarks/answers.py.
+# How much lower than the first's a further passage's weight may be: at most; beside one that is quoted; of the first
+# one's document, if its score is `AHEAD` of all others; else. The share of the question's words that it holds adds to
+# the last three. Chosen on passages of the client's questions in view, as a reader marked them.
 MARGIN = 2.0
-ELSEWHERE = 1.0  # how much nearer the first one a passage of another document must be
+ADJOINING, FROM_FIRST, ELSEWHERE = 1.5, 1.0, -1.5
+AHEAD, OF_WORDS = 0.6, 12.0
 _ENDS = ".;:!?»)…"  # of a sentence or an item of a list
 _HOLDS_THAT = re.compile(rf"\b{cues('holds_that')}\b", re.IGNORECASE)
 _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
@@ -94,9 +99,9 @@ def choose_passages(
     scores: Sequence[float],
     most: int,
     chars: int,
-    margin: float = MARGIN,
+    coverage: Callable[[int, WeighedPassage], float] | None = None,
 ) -> list[tuple[int, WeighedPassage]]:
-    """Choose the passages to quote: the one with the highest weight, then those within `margin` of it.
+    """Choose the passages to quote: the one with the highest weight, then those that are as surely on the question.
 
     A passage's weight is lowered by the gap between its document's score and the best one. The first is quoted with the
     neighbouring paragraph of the court's that is worth most, such as the rule that it applies. What answers nothing is
@@ -107,6 +112,8 @@ def choose_passages(
         scores: Of the documents for the question, in standard deviations, as hybrid search gives them.
         most: Passages.
         chars: Of all passages together; the first is chosen in any case.
+        coverage: What share of the question's words a passage of a document holds, 0 to 1. Without it, all passages
+            that answer something may be chosen, and none but the first is joined with its neighbours.
 
     Returns:
         Passages with the numbers of their documents, from 0; those of one document do not overlap.
@@ -114,35 +121,66 @@ def choose_passages(
     best = max(scores, default=0.0)
     ranked = [(passage.weight - best + scores[n], n, passage) for n, group in enumerate(weighed) for passage in group]
     ranked.sort(key=lambda other: (-other[0], other[1], other[2].start))
-    chosen: list[tuple[int, WeighedPassage]] = []
-    for worth, n, passage in ranked:
-        is_worth = worth >= ranked[0][0] - margin + ELSEWHERE * (n != ranked[0][1]) and worth > LAST / 2
-        has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + passage.end - passage.start <= chars
-        is_apart = all(n != m or passage.end <= c.start or c.end <= passage.start for m, c in chosen)
-        if not chosen:
-            joined = _with_neighbour(passage, weighed[n])
-            chosen.append((n, joined if joined.end - joined.start <= chars else passage))
-        elif is_worth and has_room and is_apart:
-            chosen.append((n, passage))
+    if not ranked:
+        return []
+    (most_worth, first, passage), *others = ranked
+    joined = _with_neighbour(passage, weighed[first])
+    chosen = [(first, joined if joined.end - joined.start <= chars else passage)]
+    further = [(most_worth - worth, 0.0, n, other) for worth, n, other in others if worth > LAST / 2]
+    if coverage:
+        further = [(lag, coverage(n, other), n, other) for lag, _, n, other in further if lag <= MARGIN]
+        further.sort(key=lambda entry: entry[0] - entry[1])
+    is_ahead = all(scores[first] - score >= AHEAD for n, score in enumerate(scores) if n != first)
+    for lag, share, n, other in further:
+        is_apart = all(n != m or other.end <= c.start or c.end <= other.start for m, c in chosen)
+        if not is_apart or sum(c.end - c.start for _, c in chosen) + other.end - other.start > chars:
+            continue
+        beside = [at for at, (m, c) in enumerate(chosen) if n == m and _are_neighbours(c, other, JOINED_CHARS)]
+        usual = ADJOINING if beside else FROM_FIRST if n == first and is_ahead else ELSEWHERE
+        if coverage and lag > usual + OF_WORDS * share:
+            continue
+        if coverage and beside:
+            chosen[beside[0]] = n, _joined(chosen[beside[0]][1], other)
+        elif len(chosen) < most:
+            chosen.append((n, other))
     return chosen
 
 
 def _with_neighbour(passage: WeighedPassage, others: Iterable[WeighedPassage]) -> WeighedPassage:
     """Join a passage with the one next to it that is worth most and nearly as much: a rule with its application."""
-    near = [other for other in others if other.weight >= passage.weight - MARGIN and _are_neighbours(passage, other)]
-    if not near:
-        return passage
-    first, last = sorted((passage, max(near, key=lambda other: other.weight)))
-    longest = max(first, last, key=lambda one: one.end - one.start).paragraph
+    near = [
+        other
+        for other in others
+        if other.weight >= passage.weight - MARGIN and _are_neighbours(passage, other, PASSAGE_CHARS)
+    ]
+    return _joined(passage, max(near, key=lambda other: other.weight)) if near else passage
+
+
+def _joined(passage: WeighedPassage, other: WeighedPassage) -> WeighedPassage:
+    first, last = sorted((passage, other))
+    longest = max(first, last, key=lambda part: part.end - part.start).paragraph
     around = longest._replace(start=first.paragraph.start, end=last.paragraph.end)
     return WeighedPassage(first.start, last.end, around, passage.weight)
 
 
-def _are_neighbours(passage: WeighedPassage, other: WeighedPassage) -> bool:
+def _are_neighbours(passage: WeighedPassage, other: WeighedPassage, chars: int) -> bool:
+    """Could two passages be quoted as one of so many characters at most?"""
     first, last = sorted((passage, other))
-    is_next = 0 <= last.start - first.end <= BETWEEN_CHARS and last.end - first.start <= PASSAGE_CHARS
+    is_next = 0 <= last.start - first.end <= BETWEEN_CHARS and last.end - first.start <= chars
     is_one_part = passage.paragraph.part == other.paragraph.part
-    return is_next and is_one_part and all(one.paragraph.speaker in ("court", "text") for one in (passage, other))
+    return is_next and is_one_part and all(each.paragraph.speaker in ("court", "text") for each in (passage, other))
+
+
+def word_coverage(question: str, lexical: LexicalIndex) -> Callable[[str], float]:
+    """Return what share of a question's words a text holds, 0 to 1, by stems and inverse document frequency."""
+    words = [(set(lexical_words(word)), lexical.rarity(word)) for word in WORD.findall(question)]
+    total = sum(rarity for _, rarity in words) or 1.0
+
+    def share(text: str) -> float:
+        stems = set(lexical_words(text))
+        return sum(rarity for forms, rarity in words if forms & stems) / total
+
+    return share
 
 
 def deviations(hits: Sequence[SearchHit], retriever: Retriever) -> list[float]:

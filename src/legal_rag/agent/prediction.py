@@ -13,7 +13,7 @@ from legal_rag.base.text import json_safe, one_line
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.documents import Document
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
-from legal_rag.law.citation import legal_citation
+from legal_rag.law.citation import legal_date
 from legal_rag.llm import ModelError, Usage
 
 if TYPE_CHECKING:
@@ -47,14 +47,38 @@ class CitedDocument(NamedTuple):
     solution: str = ""
     applied_laws: tuple[str, ...] = ()
     citation: str = ""  # as lawyers write it: see `legal_rag.law.citation`
+    publication: str = ""  # "publié", "inédit"; empty where it is not known
+    ecli: str = ""
+    link: str = ""  # address of its public page: its source's, or built from its id
 
     @classmethod
     def of(cls, document: Document) -> "CitedDocument":
         """Take the metadata of a document."""
-        columns = {name: getattr(document, name) for name in cls._fields[1:-1]}
-        return cls(document.id, **columns, citation=legal_citation(document).text)
+        columns = {name: getattr(document, name) for name in cls._fields[1 : cls._fields.index("citation")]}
+        cited = document.citation
+        return cls(
+            document.id,
+            **columns,
+            citation=cited.text,
+            publication=cited.publication,
+            ecli=one_line(str(document.extra.get("ecli") or "")),
+            link=cited.links[0].url if cited.links else "",
+        )
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, as it stands within a sentence: "rejet"; empty where it is not known."""
+        return _lowered(self.solution)
+
+    @property
+    def facts(self) -> list[str]:
+        """What a reader looks for beside its citation, in French: court, date, outcome, publication, ECLI."""
+        court = ", ".join(filter(None, (self.juridiction, _lowered(self.formation))))
+        facts = (court, legal_date(self.decision_date), self.outcome, self.publication, self.ecli)
+        return [fact for fact in facts if fact]
 
 
+@displayed
 class TokenMatch(NamedTuple):
     """A word of the question and what it matches best in a passage: one term of MaxSim."""
 
@@ -87,6 +111,7 @@ class Passage(NamedTuple):
         return overlaps and citation.doc_id == self.doc_id
 
 
+@displayed
 class Event(NamedTuple):
     """A step of the work on an answer."""
 
@@ -123,12 +148,23 @@ class Prediction:
     graph: AnswerFacts | None = None  # what the Library's graph took of that, under `answer_id`
 
     def __post_init__(self) -> None:
-        for name in ("documents", "citations", "evidence"):
+        for name in ("documents", "citations", "evidence", "events"):
             object.__setattr__(self, name, Rows(getattr(self, name)))
 
     def _repr_html_(self) -> str:
-        lines = html.escape(self.answer).replace("\n", "<br>")
-        return f"<p>{lines}</p><p>{html.escape(one_line(self.notice or ''))}</p>{Rows(self.citations)._repr_html_()}"
+        told = (f"<b>{html.escape(self.question)}</b>", *map(html.escape, (self.answer, self.notice or "")))
+        lines = (f"<p>{text}</p>".replace("\n", "<br>") for text in told if text)
+        known = {document.doc_id: document for document in self.documents}
+        rows = [
+            {
+                "décision": known[cited.doc_id].citation if cited.doc_id in known else cited.doc_id,
+                "issue": known[cited.doc_id].outcome if cited.doc_id in known else "",
+                "passage": cited.quote,
+                "contrôle": " : ".join(filter(None, (cited.status_in_french, cited.reason))),
+            }
+            for cited in dict.fromkeys(self.citations)
+        ]
+        return "".join(lines) + Rows(rows)._repr_html_()
 
     @property
     def citation_counts(self) -> dict[str, int]:
@@ -152,6 +188,10 @@ class Prediction:
             return _adapter().validate_python([record], strict=False)[0]
         except ValueError as error:
             raise ValueError(f"not a saved answer: {_first_problem(error)}") from error
+
+
+def _lowered(text: str) -> str:
+    return text.lower() if text.isupper() else text[:1].lower() + text[1:]
 
 
 def new_answer_id() -> str:

@@ -1,6 +1,5 @@
 """The agent's tools over an index: search, read, look up entities, outlines and sections, graph."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -352,7 +351,7 @@ class _Tools:
             for document, passages in zip(documents, weighed, strict=True)
         ]
         scores, chars = deviations(hits, self._retriever), n_passages * PASSAGE_CHARS
-        chosen = choose_passages(new, scores, n_passages, chars, margin=math.inf)
+        chosen = choose_passages(new, scores, n_passages, chars)
         lines = []
         for number, document in enumerate(documents):
             lines.append(_head(document))

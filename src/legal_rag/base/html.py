@@ -6,7 +6,7 @@ import html
 import json
 import reprlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -131,7 +131,7 @@ def _environment(package: str) -> Any:
 
 T = TypeVar("T")
 
-LINE_CHARS = 200  # of a value in one line
+LINE_CHARS = 200  # of a value's repr
 CELL_CHARS = 300  # of a value in a table
 SHOWN_ROWS = 20  # of a list in a table
 
@@ -142,26 +142,28 @@ _brief.maxlevel = 2
 
 
 def row_of(value: Any) -> Mapping[Any, Any]:
-    """Return the fields of a mapping, a named tuple or a dataclass; any other value has one, called 'value'."""
-    named = fields_of(value)
-    return {"value": value} if named is None else named
+    """Return the fields of a record, without those that its dataclass keeps out of its repr, such as keys.
+
+    A record is a mapping, a named tuple, a dataclass or a pydantic model; any other value has one, called 'value'.
+    """
+    named = dict(value) if hasattr(value, "model_fields_set") else fields_of(value)
+    hidden = {name for name, field in getattr(value, "__dataclass_fields__", {}).items() if not field.repr}
+    return {"value": value} if named is None else {name: named[name] for name in named if name not in hidden}
 
 
 def short_repr(value: Any) -> str:
-    """Write a named tuple or a dataclass in one line of at most `LINE_CHARS`: its fields but the empty ones, cut."""
-    shown = [
-        f"{name}={_brief.repr(item)}" for name, item in row_of(value).items() if item not in (None, "", (), [], {})
-    ]
-    return f"{type(value).__name__}({_cut(', '.join(shown), LINE_CHARS)})"
+    """Write a record in one line of at most `LINE_CHARS`: its fields but the empty ones, cut."""
+    shown = [f"{name}={one_line(_brief.repr(item))}" for name, item in row_of(value).items() if not _is_empty(item)]
+    return _cut(f"{type(value).__name__}({', '.join(shown)}", LINE_CHARS - 1) + ")"
 
 
 def table_of(value: Any) -> str:
-    """Write a named tuple or a dataclass as an HTML table of its fields, for `_repr_html_`."""
+    """Write a record as an HTML table of its fields, for `_repr_html_`."""
     return _table((), ([name, item] for name, item in row_of(value).items()))
 
 
 def displayed(cls: type[T]) -> type[T]:
-    """Let notebooks show a named tuple or a dataclass in one line, and as a table where it has no form of its own."""
+    """Let notebooks show a record in one line, and as a table where its class has no form of its own."""
     cls.__repr__ = short_repr  # type: ignore[method-assign]
     if not hasattr(cls, "_repr_html_"):
         cls._repr_html_ = table_of  # type: ignore[attr-defined]
@@ -190,8 +192,8 @@ class Rows(list[T]):
 
     def __repr__(self) -> str:
         kind = type(self[0]).__name__ if self else "rows"
-        first = f"\n[0] {_cut(one_line(repr(self[0])), LINE_CHARS)}" if self else ""
-        return "\n".join([*self.remarks, f"{len(self)} {kind}{first}"])
+        first = [f"[0] {one_line(repr(self[0]))}"] if self else []
+        return _cut("\n".join([f"{len(self)} {kind}", *self.remarks, *first]), LINE_CHARS)
 
     def _repr_html_(self) -> str:
         rows = [row_of(row) for row in islice(self, SHOWN_ROWS)]
@@ -211,6 +213,10 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else f"{value:.4g}" if isinstance(value, float) else _brief.repr(value)
     return html.escape(_cut(one_line(text), CELL_CHARS))
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, Sized) and len(value) == 0)
 
 
 def _cut(text: str, n_chars: int) -> str:

@@ -1,7 +1,7 @@
 """Check a claim against the passage it cites: its quotations, the words around them, or what it says without quoting."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise, takewhile
 from typing import Literal, NamedTuple
 
@@ -37,6 +37,13 @@ from legal_rag.law.words import negations
 # content words, and negation and direction agree there: same facts, same words, not same meaning.
 # unverified: none of these; `reworded` where it quotes nothing and is only in other words than its passage.
 CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
+# In French: what was checked, not whether it is right in law; in the order in which statuses are counted.
+STATUS_WORDS: Mapping[str, str] = {
+    "verified": "texte conforme",
+    "relocated": "texte conforme, place rectifiée",
+    "supported": "mêmes faits, mêmes mots",
+    "unverified": "non confirmée",
+}
 HOLDING = frozenset({"verified", "relocated"})
 
 MOST_CITED_CHARS = 6000  # two or three chunks; a marker over a whole decision points at nothing
@@ -62,11 +69,17 @@ class Citation(NamedTuple):
     speaker: Speaker | None = None  # who speaks in most of it; None: nobody, or not known
     censured: bool = False  # it quotes reasoning that the court then quashes
     warnings: tuple[str, ...] = ()  # French sentences: what a reader should know about the words around the quotation
+    reason: str = ""  # why it is unverified, a French sentence; empty of others
 
     @property
     def said_by(self) -> str:
         """Who speaks, in French; '' where nobody does."""
         return speaker_in_french(self.speaker, censured=self.censured)
+
+    @property
+    def status_in_french(self) -> str:
+        """What its check found: "texte conforme"; see `reason` for why not."""
+        return "reformulée, à comparer" if self.reworded else STATUS_WORDS[self.status]
 
     @property
     def holds(self) -> bool:
@@ -76,7 +89,7 @@ class Citation(NamedTuple):
     @property
     def reworded(self) -> bool:
         """Whether it is unverified, but its passage speaks of it, and no fact, court or outcome of it is wrong there."""
-        return self.status == "unverified" and self.warnings[-1:] in ((REWORDED,), (REWORDED_DENIAL,))
+        return self.reason in (REWORDED, REWORDED_DENIAL)
 
     @property
     def stands(self) -> bool:
@@ -95,7 +108,7 @@ class CitationChecker:
         """Return a citation for each different reference; together they must hold all of the claim."""
         passages = [self._locate_reference(reference) for reference in dict.fromkeys(references)]
         if len(passages) > MOST_REFERENCES or len(claim.quotations) + len(claim.facts) > MOST_ANCHORS:
-            return [_cite(*passage, "unverified") for passage in passages]
+            return [_refuse(*passage, TOO_MUCH) for passage in passages]
         if not claim.quotes:
             return self._judge_unquoted(claim, passages)
         checked = self._verify_quotations(claim, passages) or self._relocate_quotations(claim, passages)
@@ -138,7 +151,7 @@ class CitationChecker:
         citations = []
         for (source, span), places in zip(passages, held, strict=True):
             if span is None or not claim.only(places).quotes:
-                citations.append(_cite(source, span, "unverified"))
+                citations.append(_refuse(source, span, NO_PLACE if span is None else NOT_IN_PASSAGE))
                 continue
             others = [other for (other, _), spans in zip(passages, held, strict=True) if spans and other is not source]
             citations.append(_cite_checked(claim, source, span, "verified", places, others))
@@ -148,7 +161,7 @@ class CitationChecker:
         places = [_narrowest_place(claim, source, span[0] if span else 0) for source, span in passages]
         if any(places):
             return [
-                _cite_checked(claim, source, place, "relocated") if place else _cite(source, span, "unverified")
+                _cite_checked(claim, source, place, "relocated") if place else _refuse(source, span, NOT_QUOTED)
                 for (source, span), place in zip(passages, places, strict=True)
             ]
         quoted = [word for quotation in claim.quotations for word in content_words(quotation.text)]
@@ -156,7 +169,7 @@ class CitationChecker:
             elsewhere = self.sources_of(claim, apart_from={source.doc_id for source, _ in passages})
             if len(elsewhere) == 1 and elsewhere[0].holds:
                 return [elsewhere[0]._replace(status="relocated")]
-        return [_cite(*passage, "unverified") for passage in passages]
+        return [_refuse(*passage, NOT_QUOTED) for passage in passages]
 
 
 def count_by_status(citations: Sequence[Citation]) -> dict[str, int]:
@@ -189,7 +202,7 @@ def _cite_checked(
     if not objection and _n_quoted(part) < TERM_WORDS and _quotes_less_than_it_says(part):
         objection = "" if _find_support(part, source, source.sentences_in(*cited)) else TOO_LITTLE
     if objection:
-        return _cite(source, cited, "unverified")._replace(warnings=(*warnings, objection))
+        return _refuse(source, cited, objection)._replace(warnings=warnings)
     return _cite(source, cited, status)._replace(warnings=warnings)
 
 
@@ -280,32 +293,28 @@ def _judge_unquoted(claim: Claim, source: SourceText, span: Span | None, facts: 
     A reworded one need not have other facts than `facts` there.
     """
     if len(claim.text.split()) < 2 and not claim.facts:
-        return _cite(source, span, "unverified")
+        return _refuse(source, span, SAYS_NOTHING)
     sentences = source.sentences_in(*(span or (0, len(source.content))))[:MOST_TRIED]
     place = _find_support(claim, source, sentences)
     if place:
         return _cite(source, span or place, "supported")
     span = span or next(iter(nearest_sentences(claim.text, source, 1)), None)
-    return (
-        _cite(source, span, "unverified")
-        if span is None
-        else _judge_reworded(claim._replace(facts=facts), source, span)
-    )
+    if span is None:
+        return _refuse(source, span, OFF_TOPIC)
+    return _judge_reworded(claim._replace(facts=facts), source, span)
 
 
 def _judge_reworded(claim: Claim, source: SourceText, span: Span) -> Citation:
     """Cite a claim in other words than its passage: reworded where the passage speaks of it and nothing is wrong."""
-    cited = _cite(source, span, "unverified")
     stated = claim._replace(facts=[fact for fact in claim.facts if _must_stand(fact, claim)])
     check = SurroundingsCheck(stated, source, [span], span)
     if contradiction := check.contradiction():
-        return cited._replace(warnings=(contradiction,))
+        return _refuse(source, span, contradiction)
     if not Topic(claim, source, [span], _facts_to_find(claim, source)).is_touched(span):
-        return cited._replace(warnings=(OFF_TOPIC,))
+        return _refuse(source, span, OFF_TOPIC)
     sentences = (source.content[slice(*sentence)] for sentence in source.sentences_in(*span))
     nearest = max(sentences, key=lambda sentence: len(telling_stems(claim.text) & telling_stems(sentence)))
-    warning = REWORDED if denies_alike(claim.text, nearest) else REWORDED_DENIAL
-    return cited._replace(warnings=(warning,))
+    return _refuse(source, span, REWORDED if denies_alike(claim.text, nearest) else REWORDED_DENIAL)
 
 
 def _must_stand(fact: Fact, claim: Claim) -> bool:
@@ -347,6 +356,10 @@ def _find_support(
 def _cite(source: SourceText, span: Span | None, status: CitationStatus) -> Citation:
     start, end = span or (0, 0)
     return Citation(source.doc_id, start, end, source.content[start:end], status)
+
+
+def _refuse(source: SourceText, span: Span | None, reason: str) -> Citation:
+    return _cite(source, span, "unverified")._replace(reason=reason)
 
 
 AROUND = 300  # characters on either side of a quotation in which the facts of its claim may be stated
@@ -429,6 +442,11 @@ OF_PARTY = "Ces mots sont ceux d'une partie, non de la juridiction."
 OF_LOWER_COURT = "Ces mots sont ceux de la décision attaquée, non de la juridiction."
 OF_CENSURED = "Ces mots sont ceux de la décision attaquée, que la juridiction censure sur ce point."
 AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
+TOO_MUCH = "La phrase cite ou énonce plus qu'il n'est contrôlé en une fois."
+SAYS_NOTHING = "Aucune phrase ne précède ce marqueur."
+NO_PLACE = "Le marqueur n'indique aucun passage de la décision."
+NOT_IN_PASSAGE = "Aucun des mots cités n'est dans ce passage."
+NOT_QUOTED = "Les mots cités ne se trouvent pas, ou pas tous, dans la décision."
 OTHERWISE = "La phrase ne dit pas la même chose que la citation."
 OFF_TOPIC = "La citation ne parle pas de ce que dit la phrase."
 TOO_LITTLE = "La phrase dit plus que les mots cités."

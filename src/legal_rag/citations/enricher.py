@@ -5,17 +5,21 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, fold_text, one_line
 from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
 from legal_rag.citations.claims import AnswerText, Claim, Quotation, blanked
 from legal_rag.citations.facts import Fact
 from legal_rag.citations.markers import (
+    NO_SUCH_SOURCE,
     DocumentNames,
     MarkedReference,
     MarkedText,
     check_receipts,
     format_marker,
+    n_receipts,
     take_out_markers,
+    without_receipts,
 )
 from legal_rag.citations.plain import read_plain
 from legal_rag.citations.sources import SourceTexts, texts_of
@@ -36,14 +40,15 @@ _BLANK_BEFORE_STOP = re.compile(r"(?<![ \u00a0\u202f])[ \u00a0\u202f]+(?=[.,)])"
 _TELLING = frozenset({"date", "month", "article", "case", "quantity", "figure"})
 
 
+@displayed
 class EnrichedResponse(NamedTuple):
     """An answer after its citations were checked, corrected and completed."""
 
     text: str
     citations: list[Citation]  # in the order of the text
-    ungrounded_claims: list[str]  # sentences that state facts and cite nothing that holds
-    removed: list[str]  # markers of unknown documents, as they were written; they are no longer in the text
-    grounding_rate: float | None  # share of the sentences stating facts that cite what holds; None: no such sentence
+    ungrounded_claims: list[str]  # sentences that state facts, cite nothing that holds and are no confirmed calculation
+    removed: list[str]  # markers of unknown documents, as they were written; `NO_SUCH_SOURCE` stands in their places
+    grounding_rate: float | None  # share of the other sentences stating facts that cite what holds; None: there is none
     abstained: bool  # whether the answer says that nothing was found
     cut: bool = False  # whether the answer was longer than `MOST_CHARS`, and its end left out
 
@@ -152,7 +157,7 @@ class Enrichment:
     def _check_seen(self, citation: Citation) -> Citation:
         if self._seen is None or citation.doc_id in self._seen:
             return citation
-        return citation._replace(status="unverified", warnings=(*citation.warnings, UNSEEN))
+        return citation._replace(status="unverified", reason=UNSEEN)
 
     def _group_markers(self) -> Iterator[list["_PlacedMarker"]]:
         """Group consecutive markers with no content between them: they cite the same words."""
@@ -225,14 +230,20 @@ class Enrichment:
         return claims, ungrounded
 
     def _write_markers(self) -> str:
-        pieces, done = [], 0
-        for offset, citation, added in self._placed:
-            doc_id, start, end, _, status, *_ = citation
+        text, done = "", 0
+        removed = ((at, None) for at in dict.fromkeys(self._marked.removed_at))
+        marked = [*((placed.offset, placed) for placed in self._placed), *removed]
+        for offset, placed in sorted(marked, key=lambda pair: pair[0]):
             piece = self._marked.plain[done:offset]
-            blank = " " if added or (not piece and done) else ""
-            pieces += [piece, blank, format_marker(doc_id, start, end, verified=status != "unverified")]
-            done = offset
-        return "".join([*pieces, self._marked.plain[done:]])
+            text += piece
+            if placed:
+                doc_id, start, end, _, status, *_ = placed.citation
+                marker = format_marker(doc_id, start, end, verified=status != "unverified")
+            else:
+                marker = NO_SUCH_SOURCE
+            is_blank = placed.added or (not piece and done) if placed else text and not text[-1].isspace()
+            text, done = f"{text}{' ' if is_blank else ''}{marker}", offset
+        return text + self._marked.plain[done:]
 
 
 UNSEEN = "Cette décision n'a été ni trouvée ni lue pour cette réponse."
@@ -283,8 +294,30 @@ class CitationEnricher:
         searched = list(dict.fromkeys([*(sources.all_ids() if read is None else read), *cited]))[:MOST_SEARCHED]
         done = Enrichment(marked, sources, searched, seen, pointed).response()
         # Last, when no removed marker of a source, no tag and no escape can form another one.
-        claims = [check_receipts(claim) for claim in done.ungrounded_claims]
-        return done._replace(text=check_receipts(done.text, bears_out), ungrounded_claims=claims, cut=cut)
+        claims = [check_receipts(claim, bears_out) for claim in done.ungrounded_claims]
+        ungrounded = [claim for claim in claims if not _is_calculated(claim)]
+        return done._replace(
+            text=check_receipts(done.text, bears_out),
+            ungrounded_claims=ungrounded,
+            grounding_rate=_rate_without(done.grounding_rate, len(claims), len(ungrounded)),
+            cut=cut,
+        )
+
+
+def _is_calculated(claim: str) -> bool:
+    """Does a sentence state nothing but what its receipts do: a fact each, and no quotation?"""
+    text = AnswerText(without_receipts(claim))
+    facts = [fact for span in text.sentences for fact in text.claim(*span).facts if fact.kind in _TELLING]
+    quoted = any(text.claim(*span).quotes for span in text.sentences)
+    return len(facts) <= n_receipts(claim) > 0 and not quoted
+
+
+def _rate_without(rate: float | None, n_ungrounded: int, n_left: int) -> float | None:
+    """Return a grounding rate when of the ungrounded sentences only some count; None if no sentence is left."""
+    if rate is None or n_left == n_ungrounded:
+        return rate
+    n_sentences = round(n_ungrounded / (1 - rate)) - (n_ungrounded - n_left)
+    return 1 - n_left / n_sentences if n_sentences else None
 
 
 def _truncate_answer(text: str) -> tuple[str, bool]:

@@ -41,6 +41,7 @@ _RECEIPT = re.compile(
     rf"\[{_GAP}ca[li1|]cu[li1|]s?{_GAP}(?:recu{_GAP})?r?{_GAP}(?P<n>[0-9li|o]{{1,9}})"
     rf"(?P<more>(?:{_GAP}(?:et{_GAP})?r{_GAP}[0-9li|o]{{1,9}}){{0,20}}){_GAP}(?:=[^\[\]]{{0,200}})?\]"
 )
+NO_SUCH_SOURCE = "[source inexistante retirée]"  # in place of a marker of an unknown document
 NOT_A_RECEIPT = "[calcul non vérifié]"
 _RECEIPT_WRITTEN = re.compile(r"\s?\[Calcul : r\d+ = [^\[\]]*\]|\s?\[calcul non vérifié\]")
 BEFORE_CHARS = 500  # of a text before a marker
@@ -70,7 +71,7 @@ class MarkedText(NamedTuple):
     plain: str
     markers: list[Marker]  # in order
     removed: list[str]  # markers of unknown documents, as they were written
-    removed_at: list[int]  # their offsets in `plain`
+    removed_at: list[int]  # their offsets in `plain`, and those of `NO_SUCH_SOURCE`
 
 
 def format_marker(doc_id: str, char_start: int, char_end: int, *, verified: bool = True) -> str:
@@ -119,10 +120,11 @@ class _MarkerReader:
             return
         del self._pieces[first:]
         if references:
-            self._pieces.append(references)
+            self._pieces += [references, None] if unknown else [references]
             self._removed += [f"[Source: {name}]" for name in unknown]
             return
-        self._removed.append(f"[{written}]")
+        if f"[{written}]" != NO_SUCH_SOURCE:
+            self._removed.append(f"[{written}]")
         if self._pieces and isinstance(last := self._pieces[-1], str) and last not in "[]":
             self._pieces[-1] = _ODD_OPENING.sub("", last.rstrip(BLANKS))
         self._pieces.append(None)
@@ -249,9 +251,19 @@ def _skeleton(character: str) -> str:
     return "[" if kind == "Ps" and base != "(" else "]" if kind == "Pe" and base != ")" else base
 
 
+def without_markers(text: str) -> str:
+    """Return a text without its source markers, whatever they name."""
+    return take_out_markers(text, lambda name: None).plain
+
+
 def without_receipts(text: str) -> str:
     """Return a text without markers of receipts, right or wrong."""
     return _RECEIPT_WRITTEN.sub("", check_receipts(text, lambda before, name: ""))
+
+
+def n_receipts(text: str) -> int:
+    """Count the confirmed markers of receipts in a text that `check_receipts` wrote; 0 where one is not confirmed."""
+    return 0 if NOT_A_RECEIPT in text else len(_RECEIPT_WRITTEN.findall(text))
 
 
 def check_receipts(text: str, bears_out: Callable[[str, str], str | None] = lambda before, name: None) -> str:

@@ -48,6 +48,7 @@ WHAT_IN_FRENCH: Mapping[What, str] = {
 }
 
 
+@displayed
 class Correction(NamedTuple):
     """One thing that a text states of a reference, and what is right."""
 
@@ -56,6 +57,7 @@ class Correction(NamedTuple):
     right: str  # empty: the Library only shows that it is wrong
 
 
+@displayed
 class Nearest(NamedTuple):
     """A document of a Library that is close to one that it lacks, or has to do with one that it holds."""
 
@@ -65,6 +67,7 @@ class Nearest(NamedTuple):
     library: str = ""  # name of its Library
 
 
+@displayed
 class CitedSource(NamedTuple):
     """The document that a reference was checked against."""
 
@@ -78,6 +81,7 @@ class CitedSource(NamedTuple):
     links: tuple[Link, ...] = ()  # to Légifrance, Judilibre
 
 
+@displayed
 class ToRead(NamedTuple):
     """A passage of a document near to what the text says; whether it bears it out is for the reader to judge."""
 

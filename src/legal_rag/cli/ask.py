@@ -40,8 +40,11 @@ from legal_rag.cli.settings import setting, settings_of
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, WORKERS, DeepReadSettings
 from legal_rag.llm import Budget
 from legal_rag.report.lines import (
+    MODES_IN_FRENCH,
+    STATES_IN_FRENCH,
     VERBATIM_MODES,
     citations_in_french,
+    document_line,
     event_line,
     french_seconds,
     graph_line,
@@ -165,7 +168,7 @@ def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
     if prediction.documents:
         click.echo("\nDécisions consultées :")
     for document in prediction.documents:
-        click.echo(in_one_line(f"- {document.doc_id} : {document.citation or document.title}", 1000))
+        click.echo(f"- {document_line(document)}")
     if prediction.ungrounded_claims:
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
@@ -196,7 +199,7 @@ def open_store(library: Any, answers_folder: str | None, *, to_write: bool = Fal
 def keep_answer(prediction: "Prediction", store: "SavedAnswers | None") -> None:
     """Save an answer, where that is asked for."""
     if store:
-        note(f"saved as answer {store.save(prediction)}")
+        note(f"enregistrée : {store.save(prediction)}")
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -329,7 +332,7 @@ def deep_read_command(
     flag_value=8765,
     type=click.IntRange(0, 65535),
     metavar="[PORT]",
-    help="On 127.0.0.1, behind a bearer token: that of LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
+    help="On 127.0.0.1 (8765), behind a bearer token: LEGAL_RAG_MCP_TOKEN, or else a new one, printed on stderr.",
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that asks a model: no deep_read.")
 @model_options
@@ -408,7 +411,7 @@ def answers_command(
     store = open_store(library, answers_folder)
     if remove:
         store.remove(remove, index=library.path if library else place.path)
-        place.show({"removed": remove}, f"removed answer {remove}")
+        place.show({"removed": remove}, f"réponse retirée : {remove}")
     elif answer_id:
         papers = [page_to_write(files[option]) for option in ("html", "docx", "bibtex")]
         prediction = store.load(answer_id)
@@ -424,13 +427,14 @@ def answers_command(
 
 def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
     if not answers:
-        note("no saved answers ('legal-rag ask --save' keeps one)")
+        note("aucune réponse enregistrée ('legal-rag ask --save' en garde une)")
     for row in answers:
         click.echo(f"{row.answer_id}  {in_one_line(row.question, QUESTION_CHARS)}")
         counts = citations_in_french(row.citations, verbatim=row.mode in VERBATIM_MODES) or "aucune citation"
         cost = "" if not row.cost else f", {row.cost:.4f} $"
         calls = f", {row.model_calls} appel{'s' if row.model_calls > 1 else ''} du modèle" if row.model_calls else ""
-        click.echo(f"   {row.mode}, {row.status}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
+        how = f"{MODES_IN_FRENCH[row.mode]}, {STATES_IN_FRENCH[row.status].lower()}"
+        click.echo(f"   {how}, {counts}, {french_seconds(row.seconds)}{calls}{cost}")
 
 
 @click.command("verify")
@@ -462,5 +466,5 @@ def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx:
 
         comments = [(reference.start, reference.end, comment_of(reference)) for reference in verification.references]
         annotate_docx(file, commented, comments)
-        note(f"written: {commented}")
+        note(f"écrit : {commented}")
     return verification.status

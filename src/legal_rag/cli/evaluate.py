@@ -83,7 +83,8 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
     others = [] if other is None else [evaluation.evaluate_run(qrels, other, measures)]
     compared = [test for against in others for test in evaluation.compare_runs(measured, against)]
     theirs = evaluation.trec_eval(qrels, run) if settings["pyserini"] else {}
-    nothing = "" if any(run.values()) else f"no passage found{filter_at_fault(library, filters)}"
+    fault = f": no document meets {at_fault}" if (at_fault := filter_at_fault(library, filters)) else ""
+    nothing = "" if any(run.values()) else f"no passage found{fault}"
     caution = "; ".join(filter(None, [nothing, evaluation.caution(queries)])) or None
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
     if place.as_json:

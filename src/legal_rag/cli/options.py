@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from legal_rag.library.library import Library
     from legal_rag.library.plaid.search import SearchSettings
 
-WITHOUT_INFERRED = "without what was inferred: --no-inferred-filters"
+WITHOUT_INFERRED = "Sans ce qui est déduit : --no-inferred-filters"
 EXTRACTION = ExtractionSettings()
 VALUES_LISTED = 12  # of a filter
 ALIKE = 0.75  # of two spellings, from which one is suggested for the other
@@ -76,7 +76,7 @@ class Place:
         """Print the command to run next on stderr, with the options of a Library that is not the default."""
         given = (("--index-folder", self.index_folder, DEFAULT_FOLDER), ("--index-name", self.index_name, DEFAULT_NAME))
         flags = "".join(f" {option} {quote(value)}" for option, value, default in given if value != default)
-        note(click.style(f"next: legal-rag {command}{flags}", dim=True))
+        note(click.style(f"→ legal-rag {command}{flags}", dim=True))
 
 
 def place_options(command: Any) -> Any:
@@ -357,13 +357,13 @@ def refuse_unknown_values(library: Any, filters: Filters) -> None:
 
 
 def filter_at_fault(library: Any, filters: Filters) -> str:
-    """Name the first filter that alone excludes every document, or else say that filters were applied."""
+    """Return the first filter that alone excludes every document, as an option; empty if none does."""
     for name in (each.name for each in fields(filters)):
         value = getattr(filters, name)
         if value is not None and not library.ids(type(filters)(**{name: value})):
             text = "; ".join(value) if isinstance(value, tuple) else value
-            return f": no document meets --{name.replace('_', '-')} '{text}'"
-    return " among the documents that meet the filters" if filters else ""
+            return f"--{name.replace('_', '-')} '{text}'"
+    return ""
 
 
 def page_to_write(html: str | None) -> Path | None:
@@ -390,7 +390,7 @@ def write_page(page: Path | None, make: Callable[[], str | bytes]) -> None:
         from legal_rag.base.files import write_whole
 
         write_whole(page, make())
-        note(f"written: {page}")
+        note(f"écrit : {page}")
 
 
 def note(message: str) -> None:

@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from legal_rag.retriever.structured import Reasoner
 
 EXCERPT_CHARS = 300  # of a passage found
+MISSING = {
+    "entities": "entités",
+    "outlines": "plans",
+    "chunks": "passages",
+    "model": "modèle",
+}  # parts of structured retrieval
 CITED_TYPES = ("article", "decision", "statute")  # what documents cite
 MOST_LINES, LINE_CHARS = 20, 400  # of each kind of link; of a line
 all_option = click.option(
@@ -95,7 +101,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
         print_json([_hit_json(library, hit, rating, results) for hit, rating in rated])
         return
     if not results.hits:
-        note(f"no passage found{filter_at_fault(library, results.filters)}")
+        _note_nothing_found(library, results.filters)
     for hit, rating in rated:
         document = library.document(hit.doc_id)
         named = ", ".join(filter(None, [legal_citation(document).plain, outcome_in_words(document)]))
@@ -162,15 +168,21 @@ def _print_structured(
         print_json([{"rank": rank, **hit} for rank, hit in enumerate(cited, start=1)])
         return
     if missing := provider.health_check().missing:
-        note(click.style(f"without {', '.join(missing)}", dim=True))
+        note(click.style(f"sans : {', '.join(map(MISSING.__getitem__, missing))}", dim=True))
     if not hits:
-        note(f"no passage found{filter_at_fault(library, filters)}")
+        _note_nothing_found(library, filters)
     for rank, hit in enumerate(hits, start=1):
         named = _cite_document(library, hit.doc_id).plain
         click.echo(f"{rank}. {hit.doc_id} {hit.char_start}-{hit.char_end}  {hit.score:.3f}  {hit.source}  {named}")
         click.echo(click.style("   " + " ".join(f"{' › '.join(hit.sections)} - {hit.reason}".split()), dim=True))
         excerpt = " ".join(hit.text[:EXCERPT_CHARS].split())
         click.echo(f"   {excerpt}{'…' * (len(hit.text) > EXCERPT_CHARS)}\n")
+
+
+def _note_nothing_found(library: "Library", filters: "Filters") -> None:
+    fault = filter_at_fault(library, filters)
+    among = " parmi les documents qui répondent aux filtres" if filters else ""
+    note(f"aucun passage trouvé{f' : aucun document ne répond à {fault}' if fault else among}")
 
 
 def _reasoner(settings: dict[str, Any]) -> "Reasoner | None":
@@ -238,7 +250,7 @@ def lookup_command(identifier: str, place: Place, outline: bool, html: str | Non
         find_chunks(identifier, 0, library)
     except LookupError:  # the document exists, not the passage
         last = chunk_id(document.id, len(library.chunks_of(document.id)) - 1)
-        note(f"no passage {identifier!r} (the document's last is {last!r})")
+        note(f"pas de passage {identifier!r} (le dernier du document est {last!r})")
     if outline or page:
         _show_outline(place, library, document.id, page, as_text=outline)
     elif place.as_json:
@@ -301,7 +313,7 @@ def path_command(first: str, second: str, place: Place) -> None:
     if place.as_json:
         print_json([_json_of_edge(edge) for edge in edges])
     elif not edges:
-        note("no chain of facts between them")
+        note("aucune suite de faits entre eux")
     else:
         _print_lines(_lines_of_path(graph, start, edges))
 
@@ -320,7 +332,7 @@ def most_cited_command(node_type: str, k: int, place: Place) -> None:
         print_json([node._asdict() for node in nodes])
         return
     if not nodes:
-        note(f"nothing of the type {node_type} is cited")
+        note(f"rien du type {node_type} n'est cité")
     _print_lines((f"{node.cited:>6}  ", name_of(graph, node), False) for node in nodes)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.sentences import cut_at_blanks, split_sentences, without_blanks
 
@@ -22,6 +23,7 @@ HEADER_SHARE = 0.5  # of a chunk's tokens; a longer header is cut at a word
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class ChunkConfig:
     """How documents are split; saved in the manifest."""
@@ -44,6 +46,7 @@ class ChunkConfig:
             raise ValueError(f"split_at must be 'sentences' or 'sections', got {self.split_at!r}")
 
 
+@displayed
 class Chunk(NamedTuple):
     """A span of a document: `text` is `content[char_start:char_end]`."""
 

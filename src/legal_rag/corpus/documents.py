@@ -87,6 +87,7 @@ class Document:
         return {**self.extra, **row, "applied_laws": list(self.applied_laws), "config": self.config}
 
 
+@displayed
 class SourceOptions(NamedTuple):
     """How to read a source."""
 
@@ -151,7 +152,8 @@ def read_documents(
     if not seen:
         _require_columns(source, columns, options)
         examples = "; ".join(f"{record.where}: {record.problem}" for record in bad)
-        raise ValueError(f"no document in {source!s}: {n_records} records read" + (f" ({examples})" if bad else ""))
+        read = f"{n_records} records read" + (f" ({examples})" if bad else "")
+        raise ValueError(f"no document in {source!s:.200}: {read}")
 
 
 def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from legal_rag.base import html
 from legal_rag.base.text import INVISIBLE, Span, normalized, read_words, storable
 from legal_rag.law.sentences import ABBREVIATIONS
 
@@ -54,6 +55,7 @@ class _PaperFields(NamedTuple):
     calls: tuple[PlaceMark, ...] = ()  # where the body calls its notes, whose numbers are not in the text
 
 
+@html.displayed
 class Paper(_PaperFields):  # a class of its own, for a tuple with names keeps nothing that it has computed
     """The text of a file as its reader reads it: lines joined, without headers, line numbers, marks of reply.
 

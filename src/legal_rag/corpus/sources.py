@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TextIO
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import parse_json
+from legal_rag.base.html import displayed
 from legal_rag.base.text import json_safe, plain_text
 from legal_rag.corpus.files import check_size, error_line, open_text, read_file, read_plain_file, without_strays
 
@@ -45,6 +46,7 @@ PROLOGUE = "import sys; sys.path[:] = {!r}; from legal_rag.corpus.sources import
 ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (FileNotFoundError, ValueError)}
 
 
+@displayed
 class BadRecord(NamedTuple):
     """A skipped record: its place in the source, and what is wrong with it."""
 

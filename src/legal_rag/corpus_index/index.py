@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from legal_rag.base.deadline import check
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, parameter
 from legal_rag.base.text import words_of
 from legal_rag.corpus.documents import Document
@@ -58,6 +59,7 @@ NO_RECORDS = "CREATE TEMP TABLE model_records (document_key INTEGER PRIMARY KEY,
 Item = TypeVar("Item")
 
 
+@displayed
 @dataclass(frozen=True)
 class DocumentMeta:
     """Level 1: a document's metadata, without its text."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import APOSTROPHES, DASHES, INVISIBLE, LETTERS, normalized, read_words, without_accents
 from legal_rag.law.words import FULL_MONTHS, ORDINALS, TITLES_OF_MEN, TITLES_OF_WOMEN, WEEKDAYS
 
@@ -293,6 +294,7 @@ class _PairCounter:
         return capitals
 
 
+@displayed
 @dataclass(frozen=True)
 class TermStatistics:
     """Document frequencies of a corpus; the mappings need not be dicts, nor iterable."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.corpus.chunking import READ_CHARS
 from legal_rag.corpus.documents import Document
@@ -30,6 +31,7 @@ Document : {document}
 Section : {section}"""
 
 
+@displayed
 @dataclass(frozen=True)
 class DocumentIndex:
     """Level 2: the sections of one document."""

@@ -20,7 +20,7 @@ from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
-from legal_rag.citations.markers import take_out_markers
+from legal_rag.citations.markers import without_markers
 from legal_rag.citations.sources import SourceText
 from legal_rag.corpus.chunking import cut_windows
 from legal_rag.corpus.documents import Document
@@ -410,7 +410,7 @@ def _plain_answer(value: Any) -> str:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return ""
     text = str(value).strip()
-    return take_out_markers(text, lambda name: None).plain.strip() if text.strip("…. ") else ""
+    return without_markers(text).strip() if text.strip("…. ") else ""
 
 
 def _write_answer(

@@ -33,6 +33,7 @@ from pydantic_monty import (
 )
 
 from legal_rag.base import deadline
+from legal_rag.base.html import displayed
 from legal_rag.deep_read.settings import Limits
 
 Status = Literal["ok", "error", "stopped"]
@@ -70,6 +71,7 @@ OWN_MODULES = ("operator", "heapq", "statistics", "string")
 PRELUDE = files("legal_rag.deep_read").joinpath("templates", "prelude.txt").read_text("utf-8")
 
 
+@displayed
 class SandboxResult(NamedTuple):
     """How a program ended."""
 

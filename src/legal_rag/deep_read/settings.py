@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from legal_rag.base.html import displayed
 from legal_rag.llm import Budget
 
 PlanName = Literal["auto", "rlm", "map"]
@@ -13,6 +14,7 @@ REPLY_TOKENS, WINDOW_TOKENS = 2000, 800  # of a model's reply at most: a program
 DEEP_READ_BUDGET = Budget(model_calls=400, tokens=2_000_000, seconds=1800.0)
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Resource limits of programs; what functions use is not counted."""

@@ -14,6 +14,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, V
 
 from legal_rag.base.html import (
     NotebookFrame,
+    displayed,
     frame_of_page,
     french_decimal,
     french_number,
@@ -58,6 +59,7 @@ class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
 
+@displayed
 class TraceMessage(_Line):
     """One message of a conversation."""
 
@@ -76,6 +78,7 @@ class _ModelUsage(_Line):
         return Usage(self.total_calls, 0, self.total_input_tokens, self.total_output_tokens, cost)
 
 
+@displayed
 class TracedCall(_Line):
     """One call of the sub-model."""
 
@@ -91,6 +94,7 @@ class TracedCall(_Line):
         return reduce(Usage.plus, (model.usage() for model in self.models.values()), Usage())
 
 
+@displayed
 class Block(_Line):
     """A program, and its result."""
 
@@ -101,6 +105,7 @@ class Block(_Line):
     calls: tuple[TracedCall, ...] = Field((), validation_alias=AliasPath("result", "rlm_calls"))
 
 
+@displayed
 class Iteration(_Line):
     """A turn of the root model."""
 
@@ -127,6 +132,7 @@ def _usage_of(calls: Iterable[TracedCall]) -> Usage:
     return reduce(Usage.plus, (call.usage for call in calls), Usage())
 
 
+@displayed
 @dataclass(frozen=True)
 class Trace:
     """A run, up to the last turn that ended."""

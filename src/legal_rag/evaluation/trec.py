@@ -15,6 +15,7 @@ import numpy as np
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import parse_json, write_whole
+from legal_rag.base.html import displayed
 from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS, json_problem
 
 Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
@@ -25,6 +26,7 @@ SHOWN_CHARS = 60  # of a line, in a message
 SCORE_STEP = 1e-4  # between scores in a run file, at least: trec_eval orders equal scores by id
 
 
+@displayed
 class Query(NamedTuple):
     """A question with its id."""
 

@@ -7,6 +7,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
+from legal_rag.base.html import displayed
 from legal_rag.corpus.documents import Document
 from legal_rag.law.courts import Level
 from legal_rag.law.outcomes import Outcome, kinds_of, kinds_of_case, operative_part, solutions, statements
@@ -28,6 +29,7 @@ class Entity(TypedDict):
     alignment: NotRequired[Alignment]
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class ExtractionResult:
     """The entities of one document, and counts of what was dropped."""

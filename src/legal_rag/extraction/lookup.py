@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import key_of, read_words, words_of
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
@@ -217,6 +218,7 @@ class WantedFact(NamedTuple):
         return not self.term.startswith(f"{ARTICLE}:")
 
 
+@displayed
 class FoundEntity(NamedTuple):
     """An entity that shares words with a question."""
 

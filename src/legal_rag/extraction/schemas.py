@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.base.extras import require
+from legal_rag.base.html import displayed
 from legal_rag.base.text import normalized
 from legal_rag.extraction.entities import CLASSES
 
@@ -31,6 +32,7 @@ DEFAULT_MODEL = "gemini-2.5-flash"  # if there is a key for it
 KEY_VARIABLE = "LANGEXTRACT_API_KEY"
 
 
+@displayed
 @dataclass(frozen=True)
 class ExampleExtraction:
     """An extraction of an example; `extraction_text` is verbatim from its text."""
@@ -40,6 +42,7 @@ class ExampleExtraction:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
+@displayed
 @dataclass(frozen=True)
 class Example:
     """A made-up text and the extractions expected from it, in text order."""
@@ -48,6 +51,7 @@ class Example:
     extractions: tuple[ExampleExtraction, ...]
 
 
+@displayed
 @dataclass(frozen=True)
 class Schema:
     """What to extract: classes, a prompt that explains them, examples."""
@@ -74,13 +78,14 @@ class Schema:
         ]
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class ExtractionSettings:
     """Settings of an extraction; the key is sent only to the model's server, and never saved."""
 
     schema_name: str = AUTO  # or a name that `get_schema` knows
     model_id: str = RULES
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     api_base: str | None = None  # of an OpenAI-compatible server, or Ollama's
     max_char_buffer: int = 2000  # characters per prompt; the rules read whole documents
     extraction_passes: int = 2  # 1 to 5; the rules make one
@@ -107,9 +112,6 @@ class ExtractionSettings:
     def passes(self) -> int:
         """Passes over each piece."""
         return 1 if self.model_id == RULES else self.extraction_passes
-
-    def __repr__(self) -> str:
-        return f"ExtractionSettings(schema_name={self.schema_name!r}, model_id={self.model_id!r}, …)"
 
 
 def get_schema(name: str) -> Schema:

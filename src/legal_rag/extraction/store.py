@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from legal_rag.base.files import cache_folder
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 from legal_rag.extraction.entities import Entity, ExtractionResult
 from legal_rag.extraction.lookup import search_words_of
@@ -35,6 +36,7 @@ _WORDS_SCHEMA = (
 _MADE_BY_SCHEMA = "CREATE TABLE IF NOT EXISTS made_by (schema_name TEXT NOT NULL, model_id TEXT NOT NULL)"
 
 
+@displayed
 class Recipe(NamedTuple):
     """Everything that determines an extraction; the model's server does not."""
 

@@ -128,6 +128,7 @@ class Edge(NamedTuple):
         return REVERSED_EDGE_TYPES[self.type].removeprefix("est ") if self.type in RULING_TYPES else ""
 
 
+@displayed
 class Episode(NamedTuple):
     """A model's notes on the work for an answer, in its own words."""
 
@@ -656,6 +657,7 @@ def _json(values: Iterable[Any]) -> str:
 Target = str | Path | IO[str]
 
 
+@displayed
 class ExportCounts(NamedTuple):
     """Numbers of exported items."""
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
+
 # Types of nodes: general, then legal.
 NODE_TYPES: dict[str, str] = {
     "person": "personne",
@@ -52,6 +54,7 @@ EPISODE_STATUSES: dict[str, str] = {
 DEFAULT_STATUS = "pending"
 
 
+@displayed
 @dataclass(frozen=True)
 class ExtractedEntity:
     """`<vm:entity>`: something named in an answer."""
@@ -62,6 +65,7 @@ class ExtractedEntity:
     description: str = ""
 
 
+@displayed
 @dataclass(frozen=True)
 class ExtractedRelationship:
     """`<vm:relationship>`: a directed edge between two names; never from a name to itself."""
@@ -72,6 +76,7 @@ class ExtractedRelationship:
     confidence: float = 1.0  # the model's own, 0 to 1
 
 
+@displayed
 @dataclass(frozen=True)
 class ExtractedEpisode:
     """`<vm:episode>`: a decision made while working on an answer, its outcome, and its lessons."""
@@ -83,6 +88,7 @@ class ExtractedEpisode:
     entities: tuple[str, ...] = ()  # names
 
 
+@displayed
 @dataclass(frozen=True)
 class ExtractionResult:
     """The parsed tags of one answer, in text order."""
@@ -104,6 +110,7 @@ class ExtractionResult:
         )
 
 
+@displayed
 class ParsedTags(NamedTuple):
     """An answer's tags, and the answer without them."""
 
@@ -126,6 +133,7 @@ class ParsedTags(NamedTuple):
         return self.extraction.episodes
 
 
+@displayed
 class AnswerFacts(NamedTuple):
     """Counts of what the graph recorded from an answer."""
 

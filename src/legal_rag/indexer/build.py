@@ -42,7 +42,14 @@ from legal_rag.indexer.config import (
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, entity_part, extract_library, missing_entities
 from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
-from legal_rag.library.library import CORPUS_INDEX, DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
+from legal_rag.library.library import (
+    CORPUS_INDEX,
+    DEFAULT_FOLDER,
+    DEFAULT_NAME,
+    STORE,
+    Library,
+    check_one_codebook,
+)
 from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
 from legal_rag.library.outlines import count_lacking
 from legal_rag.library.plaid.files import PLAID_FOLDER
@@ -236,6 +243,8 @@ def _add_to_library(
 ) -> None:
     manifest, path = update.manifest, update.path
     cfg = as_recorded(cfg, manifest)
+    if cfg.n_bits:
+        check_one_codebook(path, manifest["shards"])
     with watch.timed("open"):
         encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
@@ -350,7 +359,7 @@ def _has_vectors(library: Library) -> bool:
 def _write_vectors(path: Path) -> None:
     with library_locked(path):
         library = Library(path)
-        _ = library.shard_folders  # inside the Library, or refused
+        _ = library.shards  # inside the Library, or refused
         if any(chunk_vector_problems(library)):  # damaged vectors are not extended
             shutil.rmtree(path / CHUNK_VECTORS, ignore_errors=True)
         write_manifest(path, library.manifest | write_chunk_vectors(path, library.manifest["shards"]))

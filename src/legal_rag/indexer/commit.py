@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from legal_rag.base.files import (
     sha256_of,
     sync,
     write_whole,
+    written_whole,
 )
 from legal_rag.base.sqlite import connect_to_read, connect_to_write, copy_database, parameter, transaction
 from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
@@ -34,7 +35,7 @@ from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
-from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, describe_shard, discard_vectors, shard_home
+from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.library import (
     BAD_RECORDS,
@@ -45,6 +46,7 @@ from legal_rag.library.library import (
     Library,
     codebook_id,
     locked_answers,
+    place_of,
     store_version,
 )
 from legal_rag.library.manifest import (
@@ -60,13 +62,23 @@ from legal_rag.library.manifest import (
 )
 from legal_rag.library.outlines import OUTLINES, outline_part
 from legal_rag.library.parts import LibraryPart, bring_up_to_date, process_pool
-from legal_rag.library.plaid.files import count_tokens
+from legal_rag.library.plaid.files import (
+    CODEC_FILES,
+    PLAID_FOLDER,
+    SHARED_FILES,
+    PlaidParts,
+    count_tokens,
+    lengths_of,
+    part_files,
+    parts_of,
+)
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
 
 logger = logging.getLogger(__name__)
 
 BLOCK_CHUNKS = 64  # whose vectors are held at once
 FRAME_CHUNKS = 2048  # that the frame of the chunk vectors is fitted to
+SHARED_BY_SHARDS = (MAPPING, *(f"{PLAID_FOLDER}/{name}" for name in SHARED_FILES))  # an addition replaces them
 PER_PROCESS = 1000  # documents that outweigh the start of a process
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
@@ -211,7 +223,8 @@ def finish_library(
     are those of `fill_parts`.
     """
     source, plaid = manifest["source"], manifest["plaid"]
-    shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
+    shards = _join_shards(folder, range(n_shards), folder / STORE, plaid)
+    write_mapping(folder / MAPPING, source, folder / STORE)
     shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
     vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
     lineage = _build_id(folder / STORE, shards)
@@ -231,6 +244,7 @@ def finish_library(
         **vectors,
     }
     write_manifest(folder, whole)
+    _drop_joined(folder, range(n_shards))
     fill_parts(folder, whole, {"words", *parts}, earlier=earlier, summaries=summaries, others=others)
     return whole
 
@@ -279,21 +293,62 @@ def fill_parts(
                 bring_up_to_date(store, parts, pool=pool)
 
 
-def _finish_shard(
-    folder: Path, shard: int, store: Path, source: Mapping[str, Any], plaid: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Write a shard's mapping from the store that holds its chunks, and return the shard's manifest entry."""
-    home = shard_home(folder, shard)
-    home.mkdir(parents=True, exist_ok=True)
-    query = "SELECT id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
-    with closing(connect_to_read(store)) as connection:
-        doc_ids = (doc_id for (doc_id,) in connection.execute(query, (shard,)))
-        n_chunks = write_mapping(home / MAPPING, source, doc_ids)
-    if not plaid["keep_embeddings"]:  # a kill may have left them
-        discard_vectors(home)
-    if plaid["n_bits"]:
-        return describe_shard(folder, shard)
-    return {"path": home.relative_to(folder).as_posix(), "chunks": n_chunks, "tokens": 0, "checksums": {}}
+def _join_shards(
+    folder: Path,
+    numbers: Sequence[int],
+    store: Path,
+    plaid: Mapping[str, Any],
+    before: Sequence[Mapping[str, Any]] = (),
+) -> list[Mapping[str, Any]]:
+    """Make complete shards parts of a Library's index, after those `before`; return the manifest's entries of all.
+
+    So becomes, in a Library of an earlier version, each shard before that has an index of its own.
+    """
+    if not plaid["n_bits"]:
+        query = "SELECT shard, COUNT(*) FROM chunks GROUP BY shard"
+        with closing(connect_to_read(store)) as connection:
+            counts = dict(connection.execute(query))
+        own = [{"path": f"{SHARDS}/{i}", "chunks": counts[i], "tokens": 0, "checksums": {}} for i in numbers]
+        return [*before, *own]
+    from legal_rag.library.plaid.codec import join_shards
+
+    index = folder / PLAID_FOLDER
+    inside = [shard for shard in before if shard["path"] == PLAID_FOLDER]
+    for number in numbers if not plaid["keep_embeddings"] else ():  # a kill may have left them
+        discard_vectors(shard_home(folder, number))
+    others = [place_of(folder, shard) for shard in before[len(inside) :]]
+    others += [parts_of(shard_home(folder, number) / PLAID_FOLDER) for number in numbers]
+    joined = join_shards(index, PlaidParts(index, 0, place_of(folder, inside[-1]).end) if inside else None, others)
+    codec = {name: sha256_of(index / name) for name in CODEC_FILES}
+    kept = [{**shard, "checksums": _without_shared(shard["checksums"])} for shard in inside]
+    return [*kept, *(_describe_shard(place, codec) for place in joined)]
+
+
+def _without_shared(checksums: Mapping[str, str]) -> dict[str, str]:
+    return {name: digest for name, digest in checksums.items() if name not in SHARED_FILES}
+
+
+def _describe_shard(place: PlaidParts, codec: Mapping[str, str]) -> dict[str, Any]:
+    """Return a shard's manifest entry: its folder, its counts, its files' SHA-256."""
+    lengths = lengths_of(place)
+    names = [name for part in range(place.first, place.end) for name in part_files(part)]
+    return {
+        "path": PLAID_FOLDER,
+        "chunks": len(lengths),
+        "tokens": int(lengths.sum()),
+        "checksums": {**codec, **{name: sha256_of(place.folder / name) for name in names}},
+    }
+
+
+def _drop_joined(folder: Path, numbers: Iterable[int]) -> None:
+    """Delete the files of shards that are parts of a committed index; token vectors that are kept stay."""
+    for number in numbers:
+        home = shard_home(folder, number)
+        shutil.rmtree(home / PLAID_FOLDER, ignore_errors=True)
+        with suppress(OSError):  # it holds token vectors, or there is none
+            home.rmdir()
+    with suppress(OSError):
+        (folder / SHARDS).rmdir()
 
 
 def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first: int = 0) -> dict[str, Any]:
@@ -313,14 +368,14 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
 
     def means(most: int, entries: Iterable[Mapping[str, Any]]) -> Iterator[np.ndarray]:
         for entry in entries:  # one shard mapped at a time: its pages count as memory
-            shard = MappedShard(folder / entry["path"], codebooks=codebooks, codebook=codebook_id(entry))
+            shard = MappedShard(place_of(folder, entry), codebooks=codebooks, codebook=codebook_id(entry))
             n_chunks = min(most, shard.size.n_passages)
             for start in range(0, n_chunks, BLOCK_CHUNKS):
                 yield shard.passage_means(start, min(start + BLOCK_CHUNKS, n_chunks))
 
     try:
         frame = read_frame(target)
-        if len(frame.mean) != MappedShard(folder / shards[0]["path"]).dim:
+        if len(frame.mean) != MappedShard(place_of(folder, shards[0])).dim:
             raise ValueError(f"damaged chunk vectors: {target} has a frame of dim {len(frame.mean)}")
     except (FileNotFoundError, ValueError):
         if first:
@@ -333,18 +388,23 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
     return {CHUNK_VECTORS: {"frame": sha256_of(target / FRAME), "segments": [segment]}}
 
 
-def write_mapping(file: Path, source: Mapping[str, Any], doc_ids: Iterable[str]) -> int:
-    """Stream a `doc_mapping.json`, ids in the order of positions; `source` is a manifest's. Return how many."""
+def write_mapping(file: Path, source: Mapping[str, Any], store: Path) -> None:
+    """Write a `doc_mapping.json` of all chunks of a store, in the order of shards; `source` is a manifest's."""
+    query = "SELECT id FROM chunks JOIN documents USING (document_key) ORDER BY shard, position"
+    with closing(connect_to_read(store)) as connection:
+        write_mapping_of((doc_id for (doc_id,) in connection.execute(query)), file, source)
+
+
+def write_mapping_of(doc_ids: Iterable[str], file: Path, source: Mapping[str, Any]) -> None:
+    """Stream a `doc_mapping.json`, ids in the order of positions; `source` is a manifest's."""
     config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
     head = json.dumps({"dataset": source["name"], "split": source["split"], "config": config}, ensure_ascii=False)
-    position = -1
-    with file.open("w", encoding="utf-8") as out:
-        out.write(head[:-1] + ', "entries": {')
+    with written_whole(file) as out:
+        out.write((head[:-1] + ', "entries": {').encode())
         for position, doc_id in enumerate(doc_ids):
             comma = "," if position else ""
-            out.write(f"{comma}\n{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
-        out.write("\n}}\n")
-    return position + 1
+            out.write(f'{comma}\n"{position}": {json.dumps(doc_id, ensure_ascii=False)}'.encode())
+        out.write(b"\n}}\n")
 
 
 class LibraryUpdate:
@@ -372,14 +432,14 @@ class LibraryUpdate:
         `entry` has further fields of the commit's entry in the manifest, among them its `source`. Returned are what
         was added, what that replaced, and how many token vectors were stored.
         """
-        described = [
-            _finish_shard(self.path, number, store, entry["source"], self.manifest["plaid"]) for number in shards
-        ]
-        for number in shards:
-            for path in shard_home(self.path, number).rglob("*"):
-                sync(path)
+        before = self.manifest["shards"]
+        forget_checksums(self.path, *SHARED_BY_SHARDS)
+        joined = _join_shards(self.path, shards, store, self.manifest["plaid"], before) if shards else before
+        described = joined[len(before) :]
+        for path in (path for place in (SHARDS, PLAID_FOLDER) for path in (self.path / place).rglob("*")):
+            sync(path)
         with ExitStack() as opened:
-            parts = [opened.enter_context(word_part(self.path, store, first_shard=len(self.manifest["shards"])))]
+            parts = [opened.enter_context(word_part(self.path, store, first_shard=len(before)))]
             if (self.path / OUTLINES).is_file():
                 parts.append(opened.enter_context(outline_part(self.path, store, keep_others=True)))
             bring_up_to_date(store, parts)
@@ -389,10 +449,13 @@ class LibraryUpdate:
             removed = self._count_removed()
         added = self._copy_rows()
         self._connection.execute("DETACH other")
+        write_mapping(self.path / MAPPING, self.manifest["source"], self.path / STORE)
         with leaving_bad_graph(self.path):
             add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest(described, added, removed, entry, self._extend_vectors(described))
+        self._write_manifest(joined, added, removed, entry, self._extend_vectors(described))
+        record_checksums(self.path, *SHARED_BY_SHARDS)
+        _drop_joined(self.path, shards)
         with leaving_bad_graph(self.path), closing(connect_to_read(store)) as other:
             forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
         return added, removed, sum(shard["tokens"] for shard in described)
@@ -410,7 +473,7 @@ class LibraryUpdate:
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._count_removed()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest([], StoredRows(0, 0), removed, {}, {})
+        self._write_manifest(self.manifest["shards"], StoredRows(0, 0), removed, {}, {})
         with leaving_bad_graph(self.path):
             forget_in_graph(self.path, self.path / STORE, ids)
         return len(ids)
@@ -474,9 +537,9 @@ class LibraryUpdate:
             "SELECT shard, json_group_array(position) FROM documents JOIN chunks USING (document_key)"
             " WHERE removed = ? GROUP BY shard"
         )
-        folders = [self.path / shard["path"] for shard in self.manifest["shards"]]
+        places = [place_of(self.path, shard) for shard in self.manifest["shards"]]
         removed = self._connection.execute(query, (self.commit,)).fetchall()
-        n_tokens = sum(count_tokens(folders[number], json.loads(positions)) for number, positions in removed)
+        n_tokens = sum(count_tokens(places[number], json.loads(positions)) for number, positions in removed)
         return StoredRows(n_documents, n_chunks, n_tokens)
 
     def _extend_vectors(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -489,17 +552,18 @@ class LibraryUpdate:
 
     def _write_manifest(
         self,
-        shards: Sequence[dict[str, Any]],
+        shards: Sequence[Mapping[str, Any]],
         added: "StoredRows",
         removed: "StoredRows",
         entry: Mapping[str, Any],
         vectors: Mapping[str, Any],
     ) -> None:
         counts = self.manifest["counts"]
+        n_tokens = sum(shard["tokens"] for shard in shards[len(self.manifest["shards"]) :])
         counts = counts | {
             "documents": counts["documents"] + added.documents - removed.documents,
             "chunks": counts["chunks"] + added.chunks - removed.chunks,
-            "tokens": counts["tokens"] + sum(shard["tokens"] for shard in shards) - removed.tokens,
+            "tokens": counts["tokens"] + n_tokens - removed.tokens,
             "bad_records": counts["bad_records"] + entry.get("bad_records", 0),
         }
         done = {"commit": self.commit, "added": added.documents, "removed": removed.documents, **entry}
@@ -507,7 +571,7 @@ class LibraryUpdate:
             "commit": self.commit,
             "counts": counts,
             "updates": [*self.manifest["updates"], done],
-            "shards": [*self.manifest["shards"], *shards],
+            "shards": shards,
         }
         write_manifest(self.path, {**self.manifest, **changes, **vectors})
 
@@ -548,8 +612,7 @@ def _recording(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
-        record_checksums(folder, MANIFEST, STORE, BAD_RECORDS, LEXICAL_FOLDER, *mappings)
+        record_checksums(folder, MANIFEST, STORE, BAD_RECORDS, LEXICAL_FOLDER)
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:

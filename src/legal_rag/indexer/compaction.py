@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import link_or_copy, progress
+from legal_rag.base.html import displayed
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
@@ -43,7 +44,7 @@ from legal_rag.library.library import (
 )
 from legal_rag.library.manifest import CHECKSUMS, CHUNK_VECTORS, MANIFEST
 from legal_rag.library.outlines import OUTLINES
-from legal_rag.library.plaid.codec import copy_passages
+from legal_rag.library.plaid.codec import copy_passages, link_shard
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import MappedShard
 from legal_rag.library.store import copy_store
@@ -52,6 +53,7 @@ REPLACED = ("format_version", "lineage", "shards", CHUNK_VECTORS)  # in the mani
 LARGE = 0.5  # of a full shard's chunks: a shard that still has them keeps its files
 
 
+@displayed
 @dataclass
 class CompactionReport:
     """What a compaction did."""
@@ -174,7 +176,7 @@ def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
 
 def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
     """Copy the codes of the chunks of each new shard."""
-    folders, shards = library.shard_folders, library.manifest["shards"]
+    places, shards = library.shards, library.manifest["shards"]
     for shard in progress("Copying", iterable=plan, unit=" shards"):
         sources = np.unique(shard.places[:, 0]).tolist()
         target = shard_home(scratch, shard.number) / PLAID_FOLDER
@@ -185,11 +187,9 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
                 for batch in _vector_batches(library, [shard], keep=True):
                     writer.append(batch.matrices)
             if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(shards[sources[0]]["chunks"])):
-                target.mkdir()
-                for name in shards[sources[0]]["checksums"]:
-                    link_or_copy(folders[sources[0]] / name, target / name)
+                link_shard(places[sources[0]], target)
             else:
-                copy_passages(folders, shard.places, target)
+                copy_passages(places, shard.places, target)
 
 
 def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
@@ -221,15 +221,16 @@ def _vector_batches(library: Library, shards: Sequence[NewShard], *, keep: bool)
 
 def _vectors_at(library: Library, *, keep: bool) -> Callable[[int, int], np.ndarray]:
     """Return what reads the token vectors at a shard and position, (n_tokens, dim): kept ones, or decompressed."""
-    dim, folders = library.manifest["encoder"]["dim"], library.shard_folders
+    dim, places = library.manifest["encoder"]["dim"], library.shards
 
     @lru_cache(8)
     def kept(number: int) -> list[np.ndarray]:
-        return ShardWriter(shard_home(library.path, number), dim).matrices()
+        home = shard_home(library.path, number)  # an earlier version kept those of the first shard beside its index
+        return ShardWriter(home if home.is_dir() else library.path, dim).matrices()
 
     @lru_cache(8)
     def stored(number: int) -> MappedShard:
-        return MappedShard(folders[number])
+        return MappedShard(places[number])
 
     if keep:
         return lambda shard, position: np.asarray(kept(shard)[position])

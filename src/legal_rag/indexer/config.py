@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from legal_rag.base.html import displayed
 from legal_rag.corpus.chunking import ChunkConfig, Chunker, build_chunker, chunks_recorded
 from legal_rag.corpus.documents import DEFAULT_DATASET, Document, SourceOptions, read_documents
 from legal_rag.corpus.sources import BadRecord
@@ -25,6 +26,7 @@ BAD_RECORDS_LISTED = 20  # while building; the Library lists all
 logger = logging.getLogger(__name__)
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class IndexConfig:
     """Everything that decides what an index contains; saved in its manifest."""
@@ -54,6 +56,7 @@ class IndexConfig:
             raise ValueError(f"index_name must be a plain folder name, got {self.index_name!r}")
 
 
+@displayed
 @dataclass
 class IndexReport:
     """What a build did."""

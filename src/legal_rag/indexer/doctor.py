@@ -12,9 +12,18 @@ from legal_rag.corpus_index.building import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.graph.store import GRAPH, graph_problems
+from legal_rag.indexer.commit import SHARED_BY_SHARDS
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.library import BAD_RECORDS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
-from legal_rag.library.manifest import CHECKSUMS, CHUNK_VECTORS, DIFFERS, FRAME, MANIFEST, checksum_problems
+from legal_rag.library.library import BAD_RECORDS, CORPUS_INDEX, RUNS, STORE, Library
+from legal_rag.library.manifest import (
+    CHECKSUMS,
+    CHUNK_VECTORS,
+    DIFFERS,
+    FRAME,
+    MANIFEST,
+    checksum_problems,
+    files_in_manifest,
+)
 from legal_rag.library.outlines import OUTLINES, outline_problems
 from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
 
@@ -26,7 +35,7 @@ BUILD = "'legal-rag index' builds all anew"
 AGAIN = f"after an 'add' or 'remove' that was cut off, the same command again; else {BUILD}"
 # How to remake a part, by the start of its files' paths.
 REMEDIES = {
-    **dict.fromkeys((STORE, MANIFEST, BAD_RECORDS), AGAIN),
+    **dict.fromkeys((STORE, MANIFEST, BAD_RECORDS, *SHARED_BY_SHARDS), AGAIN),
     LEXICAL_FOLDER: "'legal-rag rebuild --only words --force' makes it anew",
     OUTLINES: "delete it: 'legal-rag rebuild --only trees' makes it anew",
     GRAPH: "delete it: 'legal-rag rebuild --only graph' makes it anew, without what answers gave",
@@ -96,9 +105,8 @@ def refuse_damage(library: Library) -> None:
 
 
 def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:
-    mappings = (f"{Path(shard['path']).parent.as_posix()}/{MAPPING}" for shard in library.manifest["shards"])
-    parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX)
-    return checksum_problems(library.path, [*parts, *(mapping.removeprefix("./") for mapping in mappings)])
+    parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX, *SHARED_BY_SHARDS)
+    return checksum_problems(library.path, set(parts) - files_in_manifest(library.manifest))
 
 
 def _remedy(name: str) -> str:
@@ -157,10 +165,9 @@ def _offset_problems(library: Library, connection: sqlite3.Connection) -> Iterat
 
 
 def _shard_problems(library: Library) -> Iterator[str]:
-    shards = zip(library.shard_folders, library.manifest["shards"], strict=True)
-    for folder, shard in progress("Reading", iterable=list(shards), unit=" shards"):
+    for shard in progress("Reading", iterable=library.manifest["shards"], unit=" shards"):
         for name, checksum in shard["checksums"].items():
-            file = folder / name
+            file = library.path / shard["path"] / name
             if not file.is_file():
                 yield f"{shard['path']}/{name}: missing ({BUILD})"
             elif sha256_of(file) != checksum:

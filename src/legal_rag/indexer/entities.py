@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from legal_rag.base.files import progress
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
@@ -132,6 +133,7 @@ def _extract_stored(extractor: Extractor, stored: StoredDocument) -> tuple:
     return _make_row(extractor, document, extractor.extract(document.content, document.id, reading=document.reading))
 
 
+@displayed
 @dataclass
 class ExtractReport:
     """What an extraction did."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from legal_rag.base.files import made_once, parse_json, progress, sha256_of, sync, write_whole
+from legal_rag.base.files import made_once, parse_json, progress, sync, write_whole
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.chunking import Chunker, document_header, has_header
 from legal_rag.corpus.chunking import chunk_document as chunk_document
@@ -43,8 +43,8 @@ _END = object()
 
 
 def shard_home(library: Path, number: int) -> Path:
-    """Return the folder of a shard's files; that of the first is the Library's own."""
-    return library / SHARDS / str(number) if number else library
+    """Return the folder of a shard's files until it is a part of the Library's index, and of kept token vectors."""
+    return library / SHARDS / str(number)
 
 
 class ShardWriter:
@@ -124,18 +124,6 @@ def _put_plaid(made: Path, home: Path, n_chunks: int) -> None:
     sync(home)
 
 
-def describe_shard(library: Path, number: int) -> dict[str, Any]:
-    """Return a complete shard's manifest entry: its folder, its counts, its files' SHA-256."""
-    folder = shard_home(library, number) / PLAID_FOLDER
-    metadata = _read_metadata(folder)
-    return {
-        "path": folder.relative_to(library).as_posix(),
-        "chunks": int(metadata["num_documents"]),
-        "tokens": int(metadata["num_embeddings"]),
-        "checksums": {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.is_file()},
-    }
-
-
 def discard_vectors(home: Path) -> None:
     """Delete a shard's token vectors."""
     for name in (TOKEN_VECTORS, PASSAGE_TOKENS):
@@ -156,9 +144,6 @@ def discard_shards(library: Path, first: int) -> None:
         if home.name.isdecimal() and int(home.name) >= first:
             discard_plaid(home)
             shutil.rmtree(home)
-    if first == 0:  # its folder is the Library's own
-        discard_plaid(library)
-        discard_vectors(library)
 
 
 def _read_metadata(folder: Path) -> dict[str, Any]:

@@ -14,17 +14,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.base.files import made_once
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.chunking import Chunk, chunk_id, parse_chunk_id
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.encoder import Encoder, build_encoder
 from legal_rag.indexer.build import finish_build
-from legal_rag.indexer.commit import building, write_mapping
+from legal_rag.indexer.commit import building, write_mapping_of
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.indexer.pipeline import Stopwatch, shard_home
-from legal_rag.library.library import MAPPING, STORE, Library
-from legal_rag.library.plaid.codec import CODEC_FILES, copy_passages, read_codec
-from legal_rag.library.plaid.files import PLAID_FOLDER, open_files, plaid_folder_of
+from legal_rag.library.library import MAPPING, STORE, Library, check_one_codebook
+from legal_rag.library.plaid.codec import copy_passages, read_codec
+from legal_rag.library.plaid.files import (
+    CODEC_FILES,
+    PLAID_FOLDER,
+    PlaidSource,
+    open_files,
+    parts_of,
+    plaid_folder_of,
+)
 from legal_rag.library.store import StoreWriter
 
 PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, next to `fast_plaid_index`
@@ -104,10 +112,10 @@ def _write_shards(scratch: Path, plaid: Path, positions: Sequence[int], shard_ch
         _copy_unlinked([plaid], places, shard_home(scratch, number) / PLAID_FOLDER)
 
 
-def _copy_unlinked(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
+def _copy_unlinked(shards: Sequence[PlaidSource], places: np.ndarray, target: Path) -> None:
     """Write a shard of passages, without links to files of others, who may write them."""
-    read_codec(folders[int(places[0, 0])])  # a damaged file would be copied as it is
-    copy_passages(folders, places, target)
+    read_codec(parts_of(shards[int(places[0, 0])]).folder)  # a damaged file would be copied as it is
+    copy_passages(shards, places, target)
     for name in CODEC_FILES:
         content = (target / name).read_bytes()
         (target / name).unlink()
@@ -227,6 +235,7 @@ def _parse_id(value: Any, known: Container[str]) -> tuple[str, int | None] | Non
     return (doc_id, number) if doc_id in known and number < 2**31 else None
 
 
+@displayed
 class PylateIndex(NamedTuple):
     """An exported index: the arguments of `pylate.indexes.PLAID` that open it, and its size."""
 
@@ -254,16 +263,13 @@ def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
         raise ValueError(f"will not overwrite {target} (expected a new folder)")
     if not library.manifest["plaid"]["n_bits"]:
         raise ValueError(f"{library.path} has no PLAID index to export (it was built with --n-bits 0)")
-    if len(set(library.codebooks)) > 1:
-        raise ValueError(
-            f"the shards of {library.path} have different codebooks: 'legal-rag compact --retrain' makes one"
-        )
-    ids, places = list(library.chunk_ids()), library.places_in(range(len(library.shard_folders)))
+    check_one_codebook(library.path, library.manifest["shards"])
+    ids, places = list(library.chunk_ids()), library.places_in(range(len(library.shards)))
     with made_once(target) as scratch:
-        _copy_unlinked(library.shard_folders, np.array(sorted(places)), scratch / name / PLAID_FOLDER)
+        _copy_unlinked(library.shards, np.array(sorted(places)), scratch / name / PLAID_FOLDER)
         names = dict(enumerate(chunk_id(*chunk) for chunk in ids))
         positions = {key: position for position, key in names.items()}
         for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, positions)):
             (scratch / name / f"{file}.pkl").write_bytes(pickle.dumps(value))
-        write_mapping(scratch / MAPPING, library.manifest["source"], (doc_id for doc_id, _ in ids))
+        write_mapping_of((doc_id for doc_id, _ in ids), scratch / MAPPING, library.manifest["source"])
     return PylateIndex(str(target), name, PROBES, len(ids))

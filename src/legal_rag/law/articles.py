@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, key_of, read_words, words_of
 from legal_rag.law.scanning import (
     BLANK,
@@ -77,6 +78,7 @@ def code_in_full(written: str) -> str:
 TextKind = Literal["code", "statute", "treaty", "constitution"]
 
 
+@displayed
 class LegalText(NamedTuple):
     """A legal text that a document names."""
 
@@ -198,6 +200,7 @@ def _with_date(
     return texts
 
 
+@displayed
 class ArticleNumber(NamedTuple):
     """An article's number in a text."""
 
@@ -387,6 +390,7 @@ def _bare_articles(text: str) -> Iterator[re.Match[str]]:
             yield match
 
 
+@displayed
 class ArticleCitation(NamedTuple):
     """A citation of an article."""
 

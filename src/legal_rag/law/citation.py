@@ -1,12 +1,13 @@
 """Cite decisions and articles as French lawyers do: "Cass. 2e civ., 5 oct. 2023, n° 20-23.523, publié"."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
 from legal_rag.law.articles import CODE_FORMS, CODE_NAME, article_value, code_in_full
 from legal_rag.law.courts import CHAMBERS, Court, court_at_start, words_of_value
@@ -23,13 +24,15 @@ _TABLES = read_table("citation.toml")
 CASSATION, CONSTITUTIONAL = "Cass.", f"Cons.{NO_BREAK}const."
 
 
+@displayed
 class Link(NamedTuple):
-    """A public page about a document; its address is built from an id or a number, and not checked."""
+    """A public page about a document; its address is a column's, or built from an id or a number, and not checked."""
 
     name: str  # "Légifrance", "Judilibre", "Conseil constitutionnel", "ArianeWeb"
     url: str
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class LegalCitation:
     """A document's citation and its parts; a part is empty where neither columns nor letterhead give it."""
@@ -49,6 +52,11 @@ class LegalCitation:
         return ", ".join(filter(None, (self.text, self.name)))
 
     @property
+    def reference(self) -> str:
+        """The citation as it follows a quotation, without its publication: "Cass. soc., 3 mai 2018, n° 16-26.437"."""
+        return self.text.removesuffix(f", {self.publication}") if self.publication else self.text
+
+    @property
     def plain(self) -> str:
         """The same with ordinary blanks, for a model: a no-break space costs it tokens."""
         return self.with_name.replace(NO_BREAK, " ")
@@ -59,7 +67,21 @@ def legal_citation(document: DocumentLike) -> LegalCitation:
 
     A document whose court and code are unknown is cited by its title, or else its id, with its date.
     """
-    return _cite_article(document) or _cite_decision(document) or _cite_other(document)
+    citation = _cite_article(document) or _cite_decision(document) or _cite_other(document)
+    given = list(_given_links(document))
+    built = (link for link in citation.links if link.name not in [named.name for named in given])
+    return replace(citation, links=(*given, *built))
+
+
+def _given_links(document: DocumentLike) -> Iterator[Link]:
+    """Yield the public page that a document's columns name."""
+    urls = (_column_line(document.extra.get(column)) for column in _TABLES["url_columns"])
+    for url in islice((url for url in urls if _URL.fullmatch(url)), 1):
+        host = url.split("/")[2]
+        yield Link(next((row["name"] for row in _TABLES["links"] if row["url"].split("/")[2] == host), host), url)
+
+
+_URL = re.compile(r"https?://[\w.-]+/[^\s<>\"']*")
 
 
 def legal_date(iso: str) -> str:
@@ -255,7 +277,7 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
     if court == CASSATION:
         return _cassation([given, *named], _column_line(document.extra.get("ecli")))
     text = given or ", ".join(named[1:] if named and court_at_start(named[0]) else named)
-    text = _ORDINAL.sub(lambda match: _short_ordinal(ORDINALS[match.group().lower()]), text)
+    text = _ORDINAL.sub(lambda match: "1re" if (rank := ORDINALS[match.group().lower()]) == 1 else f"{rank}e", text)
     for row in _TABLES["formations"]:
         text = re.sub(row["words"], row["form"], text, flags=re.IGNORECASE)
     text = " ".join(text.split())
@@ -263,10 +285,6 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
 
 
 _ORDINAL = re.compile("|".join(word for word in ORDINALS if word not in ("premier", "second")), re.IGNORECASE)
-
-
-def _short_ordinal(number: int) -> str:
-    return "1re" if number == 1 else f"{number}e"
 
 
 def _formations_of_title(title: str) -> list[str]:

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.articles import find_article_numbers
 from legal_rag.law.courts import CASE_LAW_COURT, SINGLE_COURT, TOWNS_OF_APPEAL, find_short_courts
@@ -23,6 +24,7 @@ from legal_rag.law.scanning import (
 from legal_rag.law.values import LegalDate
 
 
+@displayed
 class Identifier(NamedTuple):
     """The identifier of a decision or an article, as a text writes it."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import normalized
 from legal_rag.law import (
     MONTHS,
@@ -58,6 +59,7 @@ class DocumentLike(Protocol):
     def reading(self) -> Reading: ...  # noqa: D102
 
 
+@displayed
 @dataclass(frozen=True)
 class ParsedQuery:
     """A question in Unicode NFC, as documents are, with the references it contains, parsed once on demand."""

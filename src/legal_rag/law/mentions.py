@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.law.scanning import BLANK, DASH, NUMBER_SIGN, Around, Led, spaced
 from legal_rag.law.values import ordinal_value
 
 
+@displayed
 class Mention(NamedTuple):
     """A reference to a document by an id, an address or a number of a system of its own."""
 
@@ -108,6 +110,7 @@ def _read_address(match: re.Match[str]) -> Mention:
 Place = Literal["point", "page", "alinéa"]
 
 
+@displayed
 class Pinpoint(NamedTuple):
     """A place within a decision or an article, as a citation names it."""
 

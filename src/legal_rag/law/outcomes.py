@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, words_of
 from legal_rag.law.courts import APPEAL, SUPREME, Level
 from legal_rag.law.scanning import BLANK, SPACE, Around, read_table
@@ -116,7 +117,6 @@ _LOOK_BACK = 200  # characters before a relative clause in which a decision unde
 
 
 _ADVERB = r"(?:(?:aussi|également|ainsi|donc|déjà|bien) )?"
-_OF_WHOM = r"(?: (?:de |du |des |d['’])[^,;.:]{1,40})?"
 
 
 class Stating:
@@ -226,6 +226,7 @@ _ARTICLE_HEAD = re.compile(
 )
 
 
+@displayed
 class Operative(NamedTuple):
     """The operative part of a decision."""
 

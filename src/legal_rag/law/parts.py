@@ -177,7 +177,11 @@ def _is_decision(text: str, lines: Sequence[Span]) -> bool:
         return False
     head = text[:_HEAD_CHARS]
     is_named = _COURT_NAMED.search(head) is not None
-    has_form = any(_has_courts_form(text, line) for line in lines)
+    has_form = any(
+        (_COURT_FORM.match(text, *line) or _REASONS.match(text[slice(*line)]))
+        and not _is_inside_quotation(text, line[0])
+        for line in lines
+    )
     if is_named and has_form:
         return True
     rulings = [
@@ -188,11 +192,6 @@ def _is_decision(text: str, lines: Sequence[Span]) -> bool:
     names_court = _COURT_TOLD.search(head) is not None  # administrative authorities decide too
     formula = _FORMULA if names_court else _FORMULA_OF_REASONS
     return any(_has_formula(text, line, formula) for line in rulings)
-
-
-def _has_courts_form(text: str, line: Span) -> bool:
-    has_form = _COURT_FORM.match(text, *line) or _REASONS.match(text[slice(*line)])
-    return bool(has_form) and not _is_inside_quotation(text, line[0])
 
 
 def _is_inside_quotation(text: str, start: int) -> bool:

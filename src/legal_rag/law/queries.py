@@ -4,9 +4,9 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from functools import cache
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.articles import (
     ARTICLE_NUMBER,
@@ -28,7 +28,7 @@ from legal_rag.law.courts import (
     parse_court,
 )
 from legal_rag.law.decisions import Identifier, find_identifiers
-from legal_rag.law.scanning import BLANK, DASH, NO_MORE, Scan, read_table, spaced
+from legal_rag.law.scanning import BLANK, DASH, NO_MORE, Scan, read_table
 from legal_rag.law.statutes import Statute, find_statutes
 from legal_rag.law.values import find_dates
 from legal_rag.law.words import FRENCH_MONTHS
@@ -174,6 +174,7 @@ Day = tuple[date, date, int]  # the day twice, and where it ends in the text
 Time = tuple[date | None, date | None, int]  # first and last day, and where it ends or begins in the text
 
 
+@displayed
 class DecisionsOf(NamedTuple):
     """A court with the time of its decisions, as a text designates them: "chambre sociale en 2018"."""
 
@@ -192,21 +193,16 @@ def _month_of_year(number: int) -> str:
 
 
 _TIMES = (
-    rf"(?:entre |de |d['’]|en )?(?:(?P<month1>{_MONTH})(?: (?P<year1>(?:19|20)\d\d))?|(?P<year>(?:19|20)\d\d))"
-    rf"(?:_(?:,|/|{DASH})_| (?:et|ou|à) (?:en )?){_month_of_year(2)}(?!-\d)",
-    rf"(?P<since>depuis|à partir de|à compter de|dès) {_month_of_year(1)}",
-    rf"(?P<after>après) {_month_of_year(1)}",
-    rf"(?P<before>avant) {_month_of_year(1)}",
-    rf"(?P<until>jusqu['’]en|jusqu['’]à) {_month_of_year(1)}",
-    rf"(?:en |au cours de |de |d['’]|courant )?{_month_of_year(1)}(?![-/.]\d)",
+    Scan(
+        rf"(?:entre |de |d['’]|en )?(?:(?P<month1>{_MONTH})(?: (?P<year1>(?:19|20)\d\d))?|(?P<year>(?:19|20)\d\d))"
+        rf"(?:_(?:,|/|{DASH})_| (?:et|ou|à) (?:en )?){_month_of_year(2)}(?!-\d)"
+    ),
+    Scan(rf"(?P<since>depuis|à partir de|à compter de|dès) {_month_of_year(1)}"),
+    Scan(rf"(?P<after>après) {_month_of_year(1)}"),
+    Scan(rf"(?P<before>avant) {_month_of_year(1)}"),
+    Scan(rf"(?P<until>jusqu['’]en|jusqu['’]à) {_month_of_year(1)}"),
+    Scan(rf"(?:en |au cours de |de |d['’]|courant )?{_month_of_year(1)}(?![-/.]\d)"),
 )
-
-
-@cache
-def _times() -> list[re.Pattern[str]]:
-    return [re.compile(spaced(pattern), re.IGNORECASE) for pattern in _TIMES]
-
-
 _DECIDED = Scan(r"\b(?:arr[êe]ts?|d[ée]cisions?|jugements?) (?:rendue?s? )?(?:du|le) ")
 _BETWEEN = Scan(r"[\s,(:]*(?:(?:rendue?s? |datée?s? |en date )?(?:du|le|en date du|entre le)\s+)?")
 _TO_DAY = Scan(
@@ -238,6 +234,9 @@ _DESIGNATES = Scan(
     rf"{_DECISIONS}(?:{_OF_THE})?"
     rf"|{_VERB}{_THE}|\b(?:selon|d['’]apr[èe]s|pour|que fait){_THE})\s*\Z"
 )
+# "L'arrêt de la chambre sociale du 25 novembre 2020", by its day; not one that was against who asks.
+_THE_DECISION = Scan(rf"\b(?:l['’]|(?:la|les|cette|cet|ces)\s+){_DECISIONS}{_OF_THE}\s*\Z")
+_AGAINST_ME = Scan(r",?\s+(?:qui\s+)?(?:ne\s+)?(?:m['’]|(?:me|nous)\b)")
 _NOT_THEIRS = Scan(r"\b(?:cass[ée]e?s?|annul[ée]e?s?|infirm[ée]e?s?|cit[ée]e?s?|vis[ée]e?s?|attaqu[ée]e?s?)\s+par\b")
 
 
@@ -245,7 +244,8 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
     """Find the courts that a text names beside a time, where both designate decisions to look for.
 
     In prose a court with an article counts only after words that designate decisions: "qu'a jugé la chambre sociale en
-    2018", not "il a saisi le conseil de prud'hommes en 2018". A day counts as a time too. A court typed alone has none.
+    2018", "l'arrêt de la chambre sociale du 8 novembre 2018", not "il a saisi le conseil de prud'hommes en 2018". A day
+    counts as a time too. A court typed alone has none.
     """
     if len(text) > _LONGEST:
         return []
@@ -260,10 +260,10 @@ def find_decisions_of(text: str, *, in_prose: bool = True) -> list[DecisionsOf]:
             DecisionsOf("", *days[end][:2], start, days[end][2]) for end, start in decided.items() if end in days
         )
     for start, end in courts:
-        if in_prose and not _designates(text, start):
-            continue
         between = _BETWEEN.pattern.match(text, end)
         time = _time_at(text, between.end() if between else end, days) or _time_at(text, end + _blanks(text, end), days)
+        if in_prose and not _designates(text, start) and not (time and _is_the_decision(text, start, time)):
+            continue
         if time:
             designated.append(DecisionsOf(text[start:end], time[0], time[1], start, time[2]))
         elif before := _time_before(text, start, days, in_prose=in_prose):
@@ -329,6 +329,9 @@ _ITS_TOWN = Scan(
 )
 
 
+_ADJECTIVES = ("sociale", "civile", "commerciale", "criminelle")  # no chambers after a noun: "sécurité sociale 2019"
+
+
 def _typed_courts(text: str) -> list[Span]:
     text = _with_capitals(text)
     names = [(span, parse_court(text[slice(*span)])) for span in find_named_courts(text)]
@@ -337,16 +340,12 @@ def _typed_courts(text: str) -> list[Span]:
         (start, (_SEAT if "appel" in types else _ITS_TOWN).pattern.match(text, end)) for (start, end), types in townless
     )
     with_towns = [(start, town.end()) for start, town in towns if town]
-    chambers = [span for span in find_chambers(text) if not _is_adjective(text, span)]
+    chambers = [
+        (start, end)
+        for start, end in find_chambers(text)
+        if text[start:end].lower() not in _ADJECTIVES or not text[:start].rstrip()[-1:].isalnum()
+    ]
     return _whole_courts(text, [*chambers, *with_towns])
-
-
-_ADJECTIVES = ("sociale", "civile", "commerciale", "criminelle")
-
-
-def _is_adjective(text: str, span: Span) -> bool:
-    """Is what may be a chamber of the word before it: "sécurité sociale 2019", "responsabilité civile 2018"?"""
-    return text[slice(*span)].lower() in _ADJECTIVES and bool(re.search(r"\w\s*\Z", text[: span[0]]))
 
 
 def _whole_courts(text: str, chambers: Sequence[Span] = ()) -> list[Span]:
@@ -371,6 +370,13 @@ def _blanks(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip(" ,:("))
 
 
+def _is_the_decision(text: str, start: int, time: Time) -> bool:
+    """Is a court with a day that of one decision, which did not go against who asks?"""
+    first, last, end = time
+    is_day = first is not None and first == last
+    return is_day and bool(_THE_DECISION.pattern.search(text, 0, start)) and not _AGAINST_ME.pattern.match(text, end)
+
+
 def _time_at(text: str, at: int, days: dict[int, Day]) -> Time | None:
     if at in days:
         first, _, end = days[at]
@@ -380,8 +386,8 @@ def _time_at(text: str, at: int, days: dict[int, Day]) -> Time | None:
     if (led := _TO_DAY.pattern.match(text, at)) and led.end() in days:
         first, _, end = days[led.end()]
         return (*_opened(led, first, first), end)
-    for pattern in _times():
-        if match := pattern.match(text, at):
+    for time in _TIMES:
+        if match := time.pattern.match(text, at):
             return (*_bounds(match), match.end())
     return None
 

@@ -5,6 +5,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.articles import ArticleCitation, find_article_citations, find_texts
 from legal_rag.law.courts import find_courts, find_formations
@@ -121,6 +122,7 @@ _DECIDED = re.compile(
 )
 
 
+@displayed
 class Letterhead(NamedTuple):
     """A text's own metadata; empty where it gives none."""
 

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import key_of
 from legal_rag.law.articles import ARTICLE_NUMBER, ArticleNumber, LegalText, find_article_citations, find_texts
 from legal_rag.law.scanning import DASH, Led, read_table, spaced
 from legal_rag.law.values import LegalDate
 
 
+@displayed
 class Statute(NamedTuple):
     """A statute that a text names."""
 

@@ -52,6 +52,7 @@ _ROOT_ID = "0000"
 _NAME_CHARS = 180  # of a file's name, without its suffix
 
 
+@displayed
 class Paragraph(NamedTuple):
     """What one speaker says in a line that is not blank, or in a reason of a decision that lost its line breaks."""
 
@@ -67,6 +68,7 @@ class Paragraph(NamedTuple):
         return speaker_in_french(self.speaker, censured=self.censured)
 
 
+@displayed
 class Part(NamedTuple):
     """A main part of a decision."""
 

@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.law.scanning import BLANK, DASH, FIRST, Around, Led, Scan
 from legal_rag.law.words import ENGLISH_MONTHS, FRENCH_MONTHS, MONTH_NUMBERS, ORDINALS
@@ -52,6 +53,7 @@ def ordinal_value(word: str) -> int | None:
     return None if value is None else int(value)
 
 
+@displayed
 class LegalDate(NamedTuple):
     """A date in a text."""
 
@@ -170,6 +172,7 @@ _TAILED = Around(
 )
 
 
+@displayed
 class LegalDuration(NamedTuple):
     """A duration in a text: "deux jours et demi ouvrables par mois"."""
 
@@ -210,6 +213,7 @@ def find_time_limits(text: str) -> list[Span]:
     return sorted(limits)
 
 
+@displayed
 class LegalAmount(NamedTuple):
     """A sum of money in a text."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import tantivy
 
 from legal_rag.base.files import beside, put_in_place
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.base.text import storable
 from legal_rag.law.keys import ParsedQuery, canonical_key, document_keys, relaxed_key
@@ -50,6 +51,7 @@ class Clause(NamedTuple):
     prefixes: tuple[str, ...] = ()  # beginnings of words, lower case without accents; entries that lack it may come
 
 
+@displayed
 class Occurrences(NamedTuple):
     """Entries of an index: documents by the place of their first chunk, the best by BM25 first."""
 

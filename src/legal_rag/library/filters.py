@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import key_of
 from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import (
@@ -49,6 +50,7 @@ class UnsupportedFilterError(ValueError):
     """The corpus is not indexed for a filter: it has no entities, or no such column."""
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class Filters:
     """Conditions that all must hold; None sets none."""

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+import reprlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from legal_rag.base.files import beside
+from legal_rag.base.html import displayed, table_of
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
 from legal_rag.extraction.entities import ENTITIES, Entity
@@ -31,7 +34,7 @@ from legal_rag.library.filters import (
 )
 from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST, read_manifest
 from legal_rag.library.outlines import OUTLINES, LibraryOutlines, Outline, passage_condition
-from legal_rag.library.plaid.files import PLAID_FOLDER
+from legal_rag.library.plaid.files import PLAID_FOLDER, PlaidParts
 from legal_rag.library.plaid.search import ShardSize
 from legal_rag.library.store import (
     SELECT_DOCUMENTS,
@@ -57,12 +60,27 @@ RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_a
 
 LOCK_SECONDS = 10.0  # that a writer of answers waits for another, whose work takes moments
 FEW_DOCUMENTS = 1000  # up to which chunks are looked up by document; above, in a map of all chunks
+PART_CODES = re.compile(r"(\d{1,9})\.codes\.npy")
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
 
 
 def is_library(folder: Path) -> bool:
     """Tell whether a folder is a Library."""
     return (folder / MANIFEST).is_file()
+
+
+def place_of(library: Path, shard: Mapping[str, Any]) -> PlaidParts:
+    """Return where a shard's files are, from its manifest entry: the parts of an index of which it has checksums."""
+    parts = sorted(int(match[1]) for match in map(PART_CODES.fullmatch, shard["checksums"]) if match)
+    if not parts or parts != list(range(parts[0], parts[0] + len(parts))):
+        raise ValueError(f"damaged manifest: a shard at {shard['path']} without the checksums of its codes")
+    return PlaidParts(library / shard["path"], parts[0], parts[-1] + 1)
+
+
+def check_one_codebook(library: Path, shards: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ValueError for shards, by their manifest entries, of an earlier version that have several codebooks."""
+    if len({codebook_id(shard) for shard in shards}) > 1:
+        raise ValueError(f"the shards of {library} have different codebooks: 'legal-rag compact --retrain' makes one")
 
 
 def codebook_id(shard: Mapping[str, Any]) -> str:
@@ -94,6 +112,7 @@ def locked_answers(library: Path) -> Iterator[None]:
         raise OSError(f"another process has been writing there for {LOCK_SECONDS:.0f} seconds") from error
 
 
+@displayed
 class IdentifierMatches(NamedTuple):
     """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
 
@@ -142,10 +161,17 @@ class Library:
         return int(self.manifest["counts"]["documents"])
 
     @property
-    def shard_folders(self) -> list[Path]:
-        """Return the shards' folders, in their order."""
+    def shards(self) -> list[PlaidParts]:
+        """Return where the shards' files are, in their order; ValueError if the Library has no PLAID index."""
         _ = self._connection  # opened before the folders, so that texts and shards are of one build
-        return [self.path / shard["path"] for shard in self.manifest["shards"]]
+        return [place_of(self.path, shard) for shard in self.manifest["shards"]]
+
+    def __repr__(self) -> str:
+        counts = self.manifest["counts"]
+        return f"Library({reprlib.repr(str(self.path))}, {counts['documents']} documents, {counts['chunks']} chunks)"
+
+    def _repr_html_(self) -> str:
+        return table_of({"path": str(self.path), **self.manifest["counts"]})
 
     def __len__(self) -> int:
         return self.n_documents

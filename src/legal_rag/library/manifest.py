@@ -272,8 +272,9 @@ def _check_shards(manifest: Mapping[str, Any]) -> None:
     names += [segment["file"] for segment in manifest.get(CHUNK_VECTORS, {"segments": []})["segments"]]
     if wrong := [name for name in names if not _is_plain_path(name) or len(PureWindowsPath(name).parts) != 1]:
         raise ValueError(f"a file outside its folder: {wrong[0]!r:.60}")
-    if len({shard["path"] for shard in shards}) < len(shards):
-        raise ValueError("two shards in one folder")
+    codes = [(shard["path"], name) for shard in shards for name in shard["checksums"] if name.endswith(".codes.npy")]
+    if len(set(codes)) < len(codes):
+        raise ValueError("two shards of the same codes")
     for what in ("chunks", "tokens"):
         held, counted = sum(shard.get(what, 0) for shard in shards), manifest["counts"].get(what, 0)
         if held < counted:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.base.files import beside, sync
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
 from legal_rag.corpus.documents import Document
 from legal_rag.law.scanning import tables_version
@@ -52,6 +53,7 @@ _IS_LACKING = """
 """
 
 
+@displayed
 class Outline(NamedTuple):
     """A document's outline, with who speaks where."""
 

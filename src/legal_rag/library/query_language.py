@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import PLAIN_CHARS, Span, normalized, without_accents
 from legal_rag.law import Identifier, Statute
 from legal_rag.law.keys import ParsedQuery
@@ -411,6 +412,7 @@ def split_places(places: Iterable[int], n_shards: int) -> list[np.ndarray]:
     return [numbers[shards == shard] & ((1 << POSITION_BITS) - 1) for shard in range(n_shards)]
 
 
+@displayed
 class TextMatches(NamedTuple):
     """Where a condition holds: documents by the place of their first chunk, chunks by their own."""
 

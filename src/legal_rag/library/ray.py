@@ -13,6 +13,7 @@ import numpy as np
 
 from legal_rag.base.extras import install_command
 from legal_rag.library.library import Library
+from legal_rag.library.plaid.files import PlaidParts
 from legal_rag.library.plaid.search import PlaidShards, ShardHits, ShardSize
 
 RETRIES = 10  # of a task or an actor whose worker died; then something is wrong
@@ -141,13 +142,13 @@ class RayShards:
     def _start_actor(self, corpus: Library, group: Sequence[int]) -> Any:
         import ray
 
-        folders, excluded = corpus.shard_folders, corpus.removed_positions()
+        shards, excluded = corpus.shards, corpus.removed_positions()
         # No processor is reserved, since it works only while a search lasts; Ray restarts it when it dies.
         lasting = {"max_restarts": RETRIES, "max_task_retries": RETRIES, "scheduling_strategy": "SPREAD"}
         actor = ray.remote(num_cpus=0, **lasting)(ShardActor).remote(
             corpus.path,
             corpus.build_id,
-            [folders[shard] for shard in group],
+            [shards[shard] for shard in group],
             [excluded[shard] for shard in group],
         )
         self._stack.callback(ray.kill, actor)
@@ -174,9 +175,11 @@ class RayShards:
 class ShardActor:
     """A Ray actor with some shards of a Library, opened on the first call, which raises any error."""
 
-    def __init__(self, library: Path, build_id: str, folders: Sequence[Path], excluded: Sequence[np.ndarray]) -> None:
+    def __init__(
+        self, library: Path, build_id: str, places: Sequence[PlaidParts], excluded: Sequence[np.ndarray]
+    ) -> None:
         self._library, self._build_id = library, build_id
-        self._folders, self._excluded = folders, excluded
+        self._places, self._excluded = places, excluded
 
     def ask(self, question: str, *values: Any) -> Any:
         """Return an attribute of the shards, or call a method with `values`."""
@@ -190,7 +193,7 @@ class ShardActor:
     @cached_property
     def _shards(self) -> PlaidShards:
         self._check_build()  # a restarted actor may find another build; or it comes while the shards are opened
-        shards = PlaidShards(self._folders, self._excluded)
+        shards = PlaidShards(self._places, self._excluded)
         self._check_build()
         return shards
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
@@ -59,6 +60,7 @@ CITATIONS_KEPT = 2**16  # terms whose resolution is remembered: the best documen
 Place = tuple[int, int]  # shard, position
 
 
+@displayed
 class StoredChunk(NamedTuple):
     """A chunk with its offsets, and the fields of its document that a list of results shows."""
 
@@ -261,6 +263,7 @@ def _column_values(document: Document) -> list[Any]:
     ]
 
 
+@displayed
 class CitationLink(NamedTuple):
     """A document cites another."""
 

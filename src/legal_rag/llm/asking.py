@@ -14,6 +14,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
 from legal_rag.base import deadline
+from legal_rag.base.html import displayed
 from legal_rag.base.text import storable
 from legal_rag.llm.models import (
     HOPELESS,
@@ -40,6 +41,7 @@ T = TypeVar("T")
 Limit = Literal["steps", "model_calls", "tokens", "seconds", "cost"]
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Limits of one answer, checked before each request: the last reply may exceed tokens and cost.
@@ -319,6 +321,7 @@ def _slots_of(_process: int, api_base: str, at_once: int) -> threading.Semaphore
     return threading.Semaphore(at_once)
 
 
+@displayed
 @dataclass(frozen=True)
 class ChatModel:
     """A model and the tracker of its calls; thread-safe."""

@@ -17,6 +17,7 @@ from dspy import lm15
 from dspy.utils.exceptions import AdapterParseError
 
 from legal_rag.base import deadline
+from legal_rag.base.html import displayed
 from legal_rag.llm.asking import Budget, BudgetExceededError, UsageTracker, ask
 from legal_rag.llm.models import (
     DEFAULT_MODEL,
@@ -263,6 +264,7 @@ def _run_until_deadline(work: Callable[[], Any]) -> Any:
     return done.result()
 
 
+@displayed
 class Reply(NamedTuple):
     """Reply to a predictor's call."""
 

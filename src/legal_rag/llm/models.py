@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from legal_rag.base.html import displayed
+
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
 HUB, OLLAMA = "huggingface", ("ollama", "ollama_chat")
@@ -26,6 +28,7 @@ _REASONING = re.compile(r"(?:o[134]|gpt-5(?!.*-chat))\b")  # have a temperature 
 Message = Mapping[str, str]  # "role" and "content", as OpenAI's API has them
 
 
+@displayed
 class Usage(NamedTuple):
     """Sum over model calls."""
 
@@ -51,6 +54,7 @@ class Usage(NamedTuple):
         return Usage(*map(operator.sub, self[:4], earlier[:4]))._replace(cost=cost)
 
 
+@displayed
 class Completion(NamedTuple):
     """A model's text: the reply to one request, or an answer."""
 
@@ -147,6 +151,7 @@ class TextModel(Protocol):
         """Return the reply to a prompt; raises as `ask` does, also where it is empty."""
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """A model and its server, which speaks OpenAI's chat completions, or a `sender` of its own."""
@@ -241,6 +246,7 @@ def is_reasoning(model: str) -> bool:
     return _REASONING.match(model.rpartition("/")[2]) is not None
 
 
+@displayed
 class Price(NamedTuple):
     """Dollars for a million tokens."""
 

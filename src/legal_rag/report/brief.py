@@ -2,25 +2,28 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import count
 from typing import Any
 
-from legal_rag.agent.prediction import Prediction
+from legal_rag.agent.prediction import CitedDocument, Prediction
 from legal_rag.base.html import french_number
 from legal_rag.base.text import normalized
 from legal_rag.citations.checks import Citation
-from legal_rag.law.citation import LegalCitation, legal_citation
+from legal_rag.law.citation import LegalCitation, Link
 from legal_rag.law.scanning import NO_BREAK
 from legal_rag.library.library import Library
-from legal_rag.report.lines import marker_of, printable_lines, status_words
+from legal_rag.report.lines import in_one_line, marker_of, printable_lines
 
-QUOTE_CHARS = 1500  # of a passage in the table of sources
+QUOTE_CHARS = 600  # of a passage in a footnote
+MAX_LISTED = 25  # decisions in the list of sources, at most two lines of 9 points each: a page
+LISTED_CHARS = 220  # of a decision there
 KEY_CHARS = 60  # of a BibTeX key, without its number
 QUOTED = ("verified", "relocated")  # the decision has the text: the sentence needs no remark
-WIDTHS = (0.8, 4.2, 7.6, 3.4)  # of the table's columns, centimetres
-HEADS = ("N°", "Décision", "Passage cité", "Contrôle du texte")
+NOTE_STYLE = "Footnote Text"
+FOOTNOTES = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
 CAUTION = (
     "Le contrôle porte sur le texte des citations : il dit si les mots cités figurent dans la décision, non si "
     "l'analyse est juste ni si la jurisprudence est à jour."
@@ -35,17 +38,18 @@ class _NumberedSource:
     number: int
     citation: Citation
     cited: LegalCitation
+    facts: tuple[str, ...] = ()  # outcome and ECLI of its decision
 
     @property
     def checked(self) -> str:
         """The result of its check, in French, with the speaker and the warnings."""
         place = f"caractères {french_number(self.citation.char_start)} à {french_number(self.citation.char_end)}"
-        details = (self.citation.said_by, place, *self.citation.warnings)
-        return " ; ".join(filter(None, (status_words(self.citation), *details)))
+        details = (self.citation.reason, self.citation.said_by, place, *self.citation.warnings)
+        return " ; ".join(filter(None, (self.citation.status_in_french, *details)))
 
 
 def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
-    """Write an answer as a Word document: each marker as the legal citation of its decision, then a table of sources.
+    """Write an answer as a Word document: a footnote in place of each marker, then a list of the decisions cited.
 
     Without the corpus that it is from, decisions are named as the answer names them.
     """
@@ -57,14 +61,15 @@ def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
     document.add_heading(printable_lines(prediction.question), 1)
     if prediction.notice:
         document.add_paragraph().add_run(printable_lines(prediction.notice)).italic = True
-    _BodyWriter(document, sources).write(_replace_markers(prediction.answer, sources))
+    writer = _BodyWriter(document, sources)
+    writer.write(_replace_markers(prediction.answer, sources))
     if prediction.ungrounded_claims:
         document.add_heading("Affirmations qu'aucune citation n'appuie", 2)
         for claim in prediction.ungrounded_claims:
             document.add_paragraph(printable_lines(claim), "List Bullet")
     if sources:
         document.add_heading("Sources", 2)
-        _add_table(document, sources.values())
+        _list_decisions(document, sources.values())
         document.add_paragraph().add_run(CAUTION).italic = True
     written = BytesIO()
     document.save(written)
@@ -82,23 +87,27 @@ def answer_bibtex(prediction: Prediction, corpus: Library | None = None) -> str:
 
 
 def _number_sources(prediction: Prediction, corpus: Library | None) -> dict[str, _NumberedSource]:
-    known = {document.doc_id: document.citation or document.title for document in prediction.documents}
+    known = {document.doc_id: document for document in prediction.documents}
     cited: dict[str, LegalCitation] = {}
     sources: dict[str, _NumberedSource] = {}
     for citation in prediction.citations:
-        if citation.doc_id not in cited:
-            cited[citation.doc_id] = _cite_document(citation.doc_id, known, corpus)
-        sources.setdefault(marker_of(citation), _NumberedSource(len(sources) + 1, citation, cited[citation.doc_id]))
+        doc_id, document = citation.doc_id, known.get(citation.doc_id)
+        if doc_id not in cited:
+            cited[doc_id] = _cite_document(doc_id, document, corpus)
+        facts = (document.outcome, document.ecli) if document else ()
+        source = _NumberedSource(len(sources) + 1, citation, cited[doc_id], tuple(filter(None, facts)))
+        sources.setdefault(marker_of(citation), source)
     return sources
 
 
-def _cite_document(doc_id: str, known: Mapping[str, str], corpus: Library | None) -> LegalCitation:
+def _cite_document(doc_id: str, known: CitedDocument | None, corpus: Library | None) -> LegalCitation:
     if corpus is not None:
-        try:
-            return legal_citation(corpus.document(doc_id))
-        except LookupError:  # removed since the answer was saved
-            pass
-    return LegalCitation(text=known.get(doc_id) or doc_id)
+        with suppress(LookupError):  # removed since the answer was saved
+            return corpus.document(doc_id).citation
+    if known is None:
+        return LegalCitation(text=doc_id)
+    links = (Link("", known.link),) if known.link else ()
+    return LegalCitation(text=known.citation or known.title or doc_id, links=links, publication=known.publication)
 
 
 def _replace_markers(answer: str, sources: Mapping[str, _NumberedSource]) -> str:
@@ -113,6 +122,7 @@ class _BodyWriter:
     def __init__(self, document: Any, sources: Mapping[str, _NumberedSource]) -> None:
         self._document = document
         self._sources = {source.number: source for source in sources.values()}
+        self._notes = _Footnotes(document) if sources else None
 
     def write(self, text: str) -> None:
         from markdown_it import MarkdownIt
@@ -155,13 +165,63 @@ class _BodyWriter:
                     run.bold, run.italic = bold > 0 or None, italic > 0 or None
 
     def _add_reference(self, paragraph: Any, source: _NumberedSource) -> None:
-        """Add " (Cass. soc., 25 nov. 2020, n° 19-60.222)" and the source's number; one not confirmed says so."""
-        paragraph.add_run(" (")
-        _add_cited(paragraph, source.cited)
+        """Add a footnote; a citation that is not confirmed says so in the sentence too."""
         if source.citation.status not in QUOTED:
-            paragraph.add_run(f" – {status_words(source.citation)}").bold = True
-        paragraph.add_run(")")
-        paragraph.add_run(str(source.number)).font.superscript = True
+            paragraph.add_run(f" [{source.citation.status_in_french}]").bold = True
+        if self._notes:
+            self._notes.add(paragraph, source)
+
+
+class _Footnotes:
+    """The footnotes of a Word document, which python-docx does not write; see ECMA-376, 17.11."""
+
+    def __init__(self, document: Any) -> None:
+        from docx.enum.style import WD_STYLE_TYPE
+        from docx.opc.constants import RELATIONSHIP_TYPE
+        from docx.opc.packuri import PackURI
+        from docx.opc.part import XmlPart
+        from docx.oxml import parse_xml
+        from docx.oxml.ns import nsdecls
+        from docx.shared import Pt
+
+        rules = "".join(
+            f'<w:footnote w:type="{kind}" w:id="{number}"><w:p><w:r><w:{kind}/></w:r></w:p></w:footnote>'
+            for number, kind in enumerate(("separator", "continuationSeparator"), start=-1)
+        )
+        root = parse_xml(f"<w:footnotes {nsdecls('w', 'r')}>{rules}</w:footnotes>")
+        self.part = XmlPart(PackURI("/word/footnotes.xml"), FOOTNOTES, root, document.part.package)
+        document.part.relate_to(self.part, RELATIONSHIP_TYPE.FOOTNOTES)
+        document.styles.add_style(NOTE_STYLE, WD_STYLE_TYPE.PARAGRAPH).font.size = Pt(9)
+        self._numbers: dict[int, int] = {}  # of the first note on a source, by the source's number
+        self._n = 0
+
+    def add(self, paragraph: Any, source: _NumberedSource) -> None:
+        """Add a footnote to a paragraph: the decision, the passage and its check; later ones refer to the first."""
+        from docx.oxml import OxmlElement
+        from docx.oxml.ns import qn
+        from docx.text.paragraph import Paragraph
+
+        self._n += 1
+        first = self._numbers.setdefault(source.number, self._n)
+        called = OxmlElement("w:footnoteReference", {qn("w:id"): str(self._n)})
+        note, body = OxmlElement("w:footnote", {qn("w:id"): str(self._n)}), OxmlElement("w:p")
+        self.part.element.append(note)
+        note.append(body)
+        body.style = NOTE_STYLE.replace(" ", "")
+        written = Paragraph(body, self)
+        for place, sign in ((paragraph, called), (written, OxmlElement("w:footnoteRef"))):
+            run = place.add_run()
+            run.font.superscript = True
+            run._r.append(sign)
+        written.add_run(" ")
+        _add_cited(written, source.cited)
+        if first != self._n:
+            written.add_run(f", préc. note {first}.")
+            return
+        quote = in_one_line(source.citation.quote, QUOTE_CHARS)
+        quoted = f" : «{NO_BREAK}{quote}{NO_BREAK}»" if quote else ""
+        name = f", {source.cited.name}" if source.cited.name else ""
+        written.add_run(printable_lines(f"{name}{quoted} ({source.checked})."))
 
 
 def _list_labels(token: Any) -> Iterator[str]:
@@ -187,30 +247,20 @@ def _add_cited(paragraph: Any, cited: LegalCitation) -> None:
         run.underline = True
 
 
-def _add_table(document: Any, sources: Iterable[_NumberedSource]) -> None:
-    from docx.shared import Cm
-
-    table = document.add_table(rows=1, cols=len(HEADS), style="Table Grid")
-    for cell, head in zip(table.rows[0].cells, HEADS, strict=True):
-        cell.paragraphs[0].add_run(head).bold = True
-    for source in sources:
-        number, decision, passage, checked = table.add_row().cells
-        number.text, checked.text = str(source.number), printable_lines(source.checked)
-        _add_cited(decision.paragraphs[0], source.cited)
-        if source.cited.name:
-            decision.paragraphs[0].add_run(printable_lines(f", {source.cited.name}"))
-        quote = " ".join(printable_lines(source.citation.quote).split())
-        passage.text = (
-            f"«{NO_BREAK}{quote[:QUOTE_CHARS]}{' […]' if len(quote) > QUOTE_CHARS else ''}{NO_BREAK}»" if quote else ""
-        )
-    for row in table.rows:
-        for cell, width in zip(row.cells, WIDTHS, strict=True):
-            cell.width = Cm(width)
+def _list_decisions(document: Any, sources: Iterable[_NumberedSource]) -> None:
+    cited = list({source.citation.doc_id: source for source in sources}.values())
+    for source in cited[:MAX_LISTED]:
+        paragraph = document.add_paragraph(f"•{NO_BREAK}", NOTE_STYLE)
+        _add_cited(paragraph, source.cited)
+        facts = ", ".join(["", *filter(None, (source.cited.name, *source.facts))])
+        paragraph.add_run(in_one_line(facts, LISTED_CHARS))
+    if len(cited) > MAX_LISTED:
+        document.add_paragraph(f"… et {len(cited) - MAX_LISTED} autres, que nomment les notes.", NOTE_STYLE)
 
 
 def _bibtex_entry(key: str, sources: list[_NumberedSource]) -> str:
     cited = sources[0].cited
-    checks = dict.fromkeys(status_words(source.citation) for source in sources)
+    checks = dict.fromkeys(source.citation.status_in_french for source in sources)
     fields = {
         "title": f"{{{_escape_latex(cited.with_name)}}}",
         "date": cited.date,

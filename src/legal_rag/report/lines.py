@@ -3,25 +3,33 @@
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 
-from legal_rag.agent.prediction import Event
-from legal_rag.citations.checks import Citation
+from legal_rag.agent.prediction import CitedDocument, Event, Mode, Status
+from legal_rag.citations.checks import STATUS_WORDS, Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.graph.types import AnswerFacts
+from legal_rag.law.citation import LegalCitation
+from legal_rag.law.scanning import NO_BREAK
 
 MAX_CHARS = 160  # of a thought or a question in a line
-# What was checked, not whether it is right in law; in the order in which statuses are counted.
-STATUS_WORDS: Mapping[str, str] = {
-    "verified": "texte conforme",
-    "relocated": "texte conforme, place rectifiée",
-    "supported": "mêmes faits, mêmes mots",
-    "unverified": "non confirmée",
-}
 PLURALS: Mapping[str, str] = {
     "verified": "textes conformes",
     "relocated": "textes conformes, places rectifiées",
     "unverified": "non confirmées",
 }
-REWORDED = "reformulée, à comparer"
+STATES_IN_FRENCH: Mapping[Status, str] = {
+    "answered": "Réponse",
+    "unverified": "Sorti d’un programme, non vérifié",
+    "abstained": "Abstention",
+    "exhausted": "Budget épuisé",
+    "model_failed": "Modèle en échec",
+    "internal_error": "Erreur interne",
+}
+MODES_IN_FRENCH: Mapping[Mode, str] = {
+    "evidence": "passages",
+    "agent": "modèle de langage",
+    "fallback": "passages à la place du modèle",
+    "deep_read": "lecture approfondie",
+}
 VERBATIM_MODES = frozenset({"evidence", "fallback"})  # answers made of verbatim passages
 
 
@@ -42,11 +50,6 @@ def citations_in_french(counts: Mapping[str, int], *, verbatim: bool = False) ->
         return f"{_pluralize(total, 'passage')} {'cités tels quels' if total > 1 else 'cité tel quel'}" if shown else ""
     parts = [counted_status(status, n) if total > 1 else STATUS_WORDS[status] for status, n in shown.items()]
     return f"{_pluralize(total, 'citation')} : {' ; '.join(parts)}"
-
-
-def status_words(citation: Citation) -> str:
-    """Say what became of a citation: « texte conforme »."""
-    return REWORDED if citation.reworded else STATUS_WORDS[citation.status]
 
 
 def counted_status(status: str, n: int) -> str:
@@ -72,17 +75,29 @@ def graph_line(taken: AnswerFacts) -> str:
 
 
 def warning_lines(citations: Iterable[Citation]) -> list[str]:
-    """Return a line for each citation that carries a warning: « ⚠ [Source: A, chars 3-9] : … »."""
+    """Return a line for each citation that is not confirmed, or carries a warning: « ⚠ [Source: A, chars 3-9] : … »."""
     return [
-        f"⚠ {marker_of(cited)} : {in_one_line(' '.join(cited.warnings), 1000)}"
+        f"⚠ {marker_of(cited)} : {in_one_line(' '.join(filter(None, (cited.reason, *cited.warnings))), 1000)}"
         for cited in dict.fromkeys(citations)
-        if cited.warnings
+        if cited.reason or cited.warnings
     ]
 
 
 def marker_of(cited: Citation) -> str:
     """Write a citation's marker as it stands in the answer."""
     return format_marker(cited.doc_id, cited.char_start, cited.char_end, verified=cited.status != "unverified")
+
+
+def document_line(document: CitedDocument) -> str:
+    """Name a decision with its outcome and its address: « A : Cass. soc., 3 mai 2018 · rejet · https://… »."""
+    named = f"{document.doc_id} : {document.citation or document.title}"
+    return in_one_line(" · ".join(filter(None, (named, document.outcome, document.link))), 1000)
+
+
+def quotation_with_reference(quote: str, cited: LegalCitation) -> str:
+    """Write a passage as a brief quotes it: « … » (Cass. soc., 3 mai 2018, n° 16-26.437)."""
+    inner = " ".join(quote.split()).replace("«", "“").replace("»", "”").replace("“ ", "“").replace(" ”", "”")
+    return f"«{NO_BREAK}{inner}{NO_BREAK}» ({cited.reference})"
 
 
 def french_seconds(seconds: float) -> str:

@@ -23,15 +23,21 @@ from legal_rag.base.html import (
     plain_json,
 )
 from legal_rag.base.text import Span
-from legal_rag.citations.checks import Citation
+from legal_rag.citations.checks import STATUS_WORDS, Citation
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import Document
-from legal_rag.law.citation import LegalCitation, legal_citation, legal_date
+from legal_rag.law.citation import LegalCitation, legal_date
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import Outline, whole_outline_of
-from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status, marker_of, status_words
+from legal_rag.report.lines import (
+    STATES_IN_FRENCH,
+    VERBATIM_MODES,
+    counted_status,
+    marker_of,
+    quotation_with_reference,
+)
 from legal_rag.report.outline import (
     HEATS,
     VOICES_IN_FRENCH,
@@ -93,7 +99,8 @@ class Note(NamedTuple):
     @property
     def label(self) -> str:
         """Accessible name of its marker: number, status, warnings, document."""
-        parts = [f"Source {self.number}, {status_words(self.citation)}", *self.citation.warnings, self.title]
+        checked = f"Source {self.number}, {self.citation.status_in_french}"
+        parts = [checked, self.citation.reason, *self.citation.warnings, self.title]
         return " — ".join(filter(None, parts))
 
 
@@ -123,6 +130,7 @@ class Decision(NamedTuple):
     prefix: str  # its id in the page, with which those of its places begin
     document: Document
     cited_as: LegalCitation
+    about: CitedDocument
     whole: bool  # the text is the corpus's own; else passages of it
     outline: Outline
     text: "ShownText"
@@ -172,6 +180,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
             _evidence_row(rank, prediction.question, passage, decisions[passage.doc_id], notes, heat_of, anchors)
             for rank, passage in enumerate(evidence, start=1)
         ],
+        "quotation": quotation_with_reference,
         "answers": {number: _answer_to(citation, decisions[citation.doc_id]) for citation, number in numbers.items()},
         "speakers": VOICES_IN_FRENCH,
         "voices": [voice for voice in VOICES_IN_FRENCH if any(voice in view.voices for view in views.values())],
@@ -179,7 +188,7 @@ def _template_values(prediction: Prediction, corpus: Library | None) -> dict[str
         "most": MAX_SHOWN,
         "signs": SIGNS,
         "words": STATUS_WORDS,
-        "status_words": status_words,
+        "states": STATES_IN_FRENCH,
         "counted": counted_status,
         "marker": marker_link,
         "receipts": _receipt_rows(prediction),
@@ -401,19 +410,22 @@ def _collect_decisions(
             pieces += [_with_surroundings(passage) for _, passage in passages]
         outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
         prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
-        decisions[doc_id] = Decision(prefix, document, legal_citation(document), whole, outline, text, passages, cited)
+        about = CitedDocument.of(document)
+        decisions[doc_id] = Decision(prefix, document, document.citation, about, whole, outline, text, passages, cited)
     return decisions
 
 
 def _load_document(doc_id: str, known: CitedDocument | Passage | None, corpus: Library | None) -> Document:
+    cited = known if isinstance(known, CitedDocument) else None
     if corpus is not None:
         with suppress(LookupError):  # of an answer saved before the document was removed
-            return corpus.document(doc_id)
+            document = corpus.document(doc_id)
+            return replace(document, solution=document.solution or cited.solution) if cited else document
     if known is None:
         return Document(id=doc_id, content="")
-    named = CitedDocument._fields[1:] if isinstance(known, CitedDocument) else ("title", "decision_date")
-    names = [name for name in named if name != "citation"]
-    return Document(id=doc_id, content="", **{name: getattr(known, name) for name in names})
+    names = CitedDocument._fields[1 : CitedDocument._fields.index("citation")] if cited else ("title", "decision_date")
+    more = {"publication": cited.publication, "ecli": cited.ecli, "source_url": cited.link} if cited else {}
+    return Document(id=doc_id, content="", **{name: getattr(known, name) for name in names}, extra=more)
 
 
 def _with_surroundings(passage: Passage) -> tuple[int, str]:
@@ -538,7 +550,7 @@ def _step_inputs(step: Event) -> list[tuple[str, Any]]:
     return [
         (str(name), value)
         for name, value in list(flat.items())[:20]
-        if name not in ("thought", "receipts") and value is not chosen
+        if name not in ("thought", "receipts") and value is not chosen and value not in (None, "", [], {})
     ]
 
 

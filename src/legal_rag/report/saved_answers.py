@@ -4,7 +4,7 @@ import json
 import logging
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.agent.prediction import Mode, Prediction, Status, new_answer_id
 from legal_rag.base.files import write_whole
+from legal_rag.base.html import Rows, displayed
 from legal_rag.graph.answers import remove_answer
 from legal_rag.library.library import RUNS, Library, locked_answers
 from legal_rag.library.manifest import record_checksums
@@ -24,6 +25,7 @@ ANSWER_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{8}")
 EXAMPLE = "20251123-101530-123456-0a1b2c3d"
 
 
+@displayed
 class SavedAnswerSummary(NamedTuple):
     """One line of the list of saved answers."""
 
@@ -102,9 +104,9 @@ class SavedAnswers:
             self._existing_file(answer_id).unlink()
             self._record_checksum(answer_id)
 
-    def list(self) -> Sequence[SavedAnswerSummary]:
+    def list(self) -> Rows[SavedAnswerSummary]:
         """List all answers, the newest first; damaged files are skipped with a warning."""
-        return [summary for file in self._answer_files() if (summary := _summary_or_none(file))]
+        return Rows(summary for file in self._answer_files() if (summary := _summary_or_none(file)))
 
     def _record_checksum(self, answer_id: str) -> None:
         if self._library is not None:

@@ -15,7 +15,15 @@ from legal_rag.encoder.encoder import Encoder
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.library import Library
-from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, rescore, search_shards
+from legal_rag.library.plaid.search import (
+    HALF_WINDOW,
+    SearchSettings,
+    ShardHits,
+    Shards,
+    ShardSize,
+    rescore,
+    search_shards,
+)
 from legal_rag.library.store import CitationLink, CitationLinks, Place
 
 if TYPE_CHECKING:
@@ -35,7 +43,6 @@ LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of a document's chances
 LENGTH_PRIOR_PER_CHUNK = 0.5  # chances that each further chunk adds to the first one's
 CITING_SHARE, CITING_DOCUMENTS = 0.01, (10, 150)  # best documents that propagate their scores: of all; bounds
 SURPLUS_POWER = 2  # of a score above the last of them: the best pass on more than their share
-HALF_WINDOW = 32  # tokens, as in `legal_rag.library.plaid.kernels`
 NOT_SEARCHABLE = "this Library was built without one (n_bits 0): its modes are bm25 and bm25+rerank"
 WORD = re.compile(r"\w+")
 

@@ -59,6 +59,7 @@ class SearchHit(NamedTuple):
     text: str  # content[char_start:char_end]
 
 
+@displayed
 @dataclass(frozen=True)
 class EncodedQuery(ParsedQuery):
     """A question checked by `Retriever.query`; parsed and encoded once."""
@@ -179,7 +180,7 @@ class Retriever:
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
         removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
-        return PlaidShards(corpus.shard_folders, removed, sizes=sizes, codebooks=codebooks)
+        return PlaidShards(corpus.shards, removed, sizes=sizes, codebooks=codebooks)
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""

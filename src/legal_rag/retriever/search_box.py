@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
@@ -44,8 +45,10 @@ class Inferred(NamedTuple):
     remarks: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()  # of the text, which the filters say
     named: tuple[str, ...] = ()  # ids of the decisions of a court on a day, where they are few
+    absent: tuple[str, ...] = ()  # decisions of a court on a day, of which there is none, in French
 
 
+@displayed
 class SearchResults(NamedTuple):
     """What a search box gives: hits, and in French what was understood, left out or not read."""
 
@@ -73,17 +76,23 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
         for one, ids in zip(designated, doc_ids, strict=True)
         if not ids
     ]
+    is_day = [one.first is not None and one.first == one.last for one in designated]
+    absent = tuple(
+        _in_french(one) for one, ids, day in zip(designated, doc_ids, is_day, strict=True) if day and not ids
+    )
     if not held:
-        return Inferred(given, tuple(remarks))
+        return Inferred(given, tuple(remarks), absent=absent)
     spans = tuple((designated[number].start, designated[number].end) for number in held)
     shown = " ; ".join(_in_french(designated[number]) for number in held)
     one_of = replace(given, doc_ids=tuple(dict.fromkeys(doc_id for number in held for doc_id in doc_ids[number])))
     remarks.insert(0, f"{INFERRED} : {shown}.")
-    days = [
-        number for number in held if designated[number].first and designated[number].first == designated[number].last
-    ]
-    named = tuple(doc_id for number in days for doc_id in doc_ids[number] if len(doc_ids[number]) <= MOST_OF_A_DAY)
-    return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named)
+    named = tuple(
+        doc_id
+        for number in held
+        for doc_id in doc_ids[number]
+        if is_day[number] and len(doc_ids[number]) <= MOST_OF_A_DAY
+    )
+    return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named, absent)
 
 
 def _court_of(designated: DecisionsOf) -> str | None:
@@ -123,6 +132,23 @@ def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], li
         later |= dict.fromkeys(_rectifications(several[:MOST_CITING], rectifying, library))
     doc_ids = dict.fromkeys(doc_id for ids in named for doc_id in ids if doc_id not in later)
     return list(doc_ids), list(later)
+
+
+def absent_decisions(query: ParsedQuery, library: Library) -> list[str]:
+    """Return the numbers of decisions that a text names and no document bears, as they are written in it.
+
+    Those of statutes are none, nor figures that may number anything.
+    """
+    alternatives = candidate_keys(query)
+    held = library.ids_named(key for keys in alternatives for key in keys)
+    is_decision: dict[Span, bool] = {}  # one number may be read as of two kinds of courts
+    is_held: dict[Span, bool] = {}
+    for name, keys in zip(query.identifiers, alternatives, strict=True):
+        span = name.start, name.end
+        of_statute = any(law.start <= name.start < law.end for law in query.statutes)
+        is_decision[span] = is_decision.get(span, False) or (name.kind not in ("article", "number") and not of_statute)
+        is_held[span] = is_held.get(span, False) or any(held.get(key) for key in keys)
+    return [query.text[slice(*span)] for span, counts in is_decision.items() if counts and not is_held[span]]
 
 
 def _rectifications(doc_ids: Sequence[str], rectifying: Sequence[Sequence[str]], library: Library) -> list[str]:

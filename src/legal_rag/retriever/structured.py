@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.lookup import FoundEntity
@@ -33,6 +34,7 @@ PRECISE = 0.45  # score from which an entity's sentence is shown instead of the 
 SAME = 0.5  # share of the shorter span from which two overlapping spans are one result
 
 
+@displayed
 class DocumentOutline(NamedTuple):
     """A document's outline, as a model is shown it."""
 
@@ -43,6 +45,7 @@ class DocumentOutline(NamedTuple):
     content: str = ""  # its text, of which sections without a summary are summarised
 
 
+@displayed
 class ChosenNode(NamedTuple):
     """A section that a model names."""
 
@@ -55,6 +58,7 @@ class ChosenNode(NamedTuple):
 Reasoner = Callable[[str, Sequence[DocumentOutline]], Sequence[ChosenNode]]
 
 
+@displayed
 class StructuredResult(NamedTuple):
     """A span of a document that answers a question."""
 
@@ -73,6 +77,7 @@ class StructuredResult(NamedTuple):
         return {**self._asdict(), "sections": list(self.sections)}
 
 
+@displayed
 class Health(NamedTuple):
     """Which parts a provider has; it works with those that are present."""
 
@@ -182,7 +187,10 @@ class StructuredProvider:
             return []
         documents = {doc_id: self.corpus.document(doc_id) for doc_id in doc_ids}
         trees = {doc_id: outline_of(self.corpus, doc_id) for doc_id in doc_ids}
-        outlines = [_describe_outline(documents[doc_id], tree) for doc_id, tree in trees.items()]
+        outlines = [
+            DocumentOutline(of.id, of.title, trees[of.id], of.summary or of.content[:OPENING_CHARS], of.content)
+            for of in documents.values()
+        ]
         candidates: list[_Candidate] = []
         for chosen in self.reasoner(question, outlines):
             nodes = walk(trees[chosen.doc_id]) if chosen.doc_id in trees else iter(())
@@ -236,11 +244,6 @@ def entity_result(library: Library, match: FoundEntity) -> StructuredResult:
         sections=section_titles(outline_of(library, match.doc_id), start),
         reason=f"{entity['extraction_class']}{f' ({attributes})' if attributes else ''}",
     )
-
-
-def _describe_outline(document: Document, tree: TreeNode) -> DocumentOutline:
-    opening = document.summary or document.content[:OPENING_CHARS]
-    return DocumentOutline(document.id, document.title, tree, opening, document.content)
 
 
 def has_entity_words(library: Library) -> bool:

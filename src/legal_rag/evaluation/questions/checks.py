@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from legal_rag.base.html import displayed
 from legal_rag.base.text import (
     Span,
     cuts_number,
@@ -91,6 +92,7 @@ BROKEN_OFF: Final = re.compile(
 SHORTEST_PIECE: Final = 12  # characters of an answer that may end within a word
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class QuestionSettings:
     """Everything that decides which questions are kept; saved in the checkpoint and on the card."""
@@ -113,6 +115,7 @@ class QuestionSettings:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
 
+@displayed
 class QAPair(BaseModel):
     """A question in French and its answer, word for word from a text; see the limits above, in characters."""
 

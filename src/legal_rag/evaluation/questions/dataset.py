@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import sync, write_whole
+from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, fold_text
 from legal_rag.corpus.documents import Document, SourceOptions, read_documents
 from legal_rag.evaluation.questions.checks import QuestionSettings
@@ -218,6 +219,7 @@ def _json_line(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class QuestionReport:
     """Totals of a dataset, over all runs in its folder."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import locked, progress
+from legal_rag.base.html import displayed
 from legal_rag.corpus.chunking import draw_window
 from legal_rag.corpus.files import is_french
 from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings, tidy
@@ -130,6 +131,7 @@ def model_name(lm: "dspy.LM | None") -> str:
     return MODEL_NAME if lm is None else str(lm.model)
 
 
+@displayed
 class Estimate(NamedTuple):
     """The least and the most that a run would take."""
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import dspy
 
+from legal_rag.base.html import displayed
 from legal_rag.corpus.chunking import draw_window
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, tidy
 from legal_rag.evaluation.questions.dataset import CheckpointRecord, Documents, make_row, usage_columns
@@ -29,6 +30,7 @@ from legal_rag.llm import (
 REPLY_TOKENS = 1000  # a question, its answer and a summary of two or three sentences, or advice on them
 
 
+@displayed
 class FullQAExtraction(dspy.Signature):
     """Analyse un texte juridique français et génère une question-réponse fondée.
 

@@ -3,6 +3,7 @@
 import json
 import math
 import mmap
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,9 +13,25 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 
-from legal_rag.base.files import link_or_copy
+from legal_rag.base.files import link_or_copy, write_whole, written_whole
 from legal_rag.encoder.runtime import n_lanes
-from legal_rag.library.plaid.files import CENTROIDS, METADATA, PlaidFiles, map_array, open_files, pack_buckets
+from legal_rag.library.plaid.files import (
+    CENTROIDS,
+    CODEC_FILES,
+    LISTS,
+    METADATA,
+    PLAN,
+    PlaidFiles,
+    PlaidParts,
+    PlaidSource,
+    lengths_of,
+    map_array,
+    open_files,
+    pack_buckets,
+    part_files,
+    parts_of,
+    read_counts,
+)
 
 MAX_CENTROIDS = 2**13  # by default; below 2^15, so that a code takes two bytes
 POINTS_PER_CENTROID = 16  # tokens that k-means sees for each; with 64 the mean cosine is 0.9993 instead of 0.9992
@@ -25,7 +42,6 @@ CELL_ITERATIONS = 6  # of the k-means that sorts centroids into cells
 BUCKET_TOKENS = 8192  # tokens that the buckets are fitted to
 LEVEL_ITERATIONS = 50
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
-CODEC_FILES = (CENTROIDS, "bucket_cutoffs.npy", "bucket_weights.npy", "avg_residual.npy", "cluster_threshold.npy")
 NOT_FINITE = "a token vector is not finite (expected unit rows)"
 
 T = TypeVar("T")
@@ -455,7 +471,106 @@ def _link_codec(source: Path, folder: Path) -> None:
         link_or_copy(source / name, folder / name)
 
 
-def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
+def join_shards(target: Path, before: PlaidParts | None, shards: Sequence[PlaidParts]) -> list[PlaidParts]:
+    """Make shards with one codebook further parts of the index in `target`, and return where each is there.
+
+    `before` are the parts that the index has; None makes a new one, with the first shard's codebook. Codes and
+    residuals are linked. The parts before stay as they are; the inverted lists and, last, the metadata are replaced,
+    and further parts, of an addition that was cut off, deleted.
+
+    Raises:
+        ValueError: If the inverted lists are damaged.
+    """
+    if before is None:
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        _link_codec(shards[0].folder, target)
+    lengths = [lengths_of(before)] if before else []
+    lists = [_InvertedLists(target, 0, sum(map(len, lengths)))] if before else []
+    joined, end = list[PlaidParts](), before.end if before else 0
+    for folder, first, last in shards:
+        own = lengths_of(PlaidParts(folder, first, last))
+        n_passages = sum(map(len, lengths))
+        lists.append(_InvertedLists(folder, n_passages, n_passages + len(own)))
+        joined.append(PlaidParts(target, end, end + last - first))
+        n_tokens = sum(int(some.sum()) for some in lengths)
+        for part in range(first, last):
+            n_tokens += _link_part(folder, part, target, end, n_tokens)
+            end += 1
+        lengths.append(own)
+    _merge_lists(lists, target)
+    _write_metadata(target, np.concatenate(lengths), read_counts(shards[0])[1], _n_centroids(target), end)
+    while any((target / name).exists() for name in part_files(end)):
+        for name in part_files(end):
+            (target / name).unlink(missing_ok=True)
+        end += 1
+    return joined
+
+
+def link_shard(source: PlaidParts, target: Path) -> None:
+    """Write a shard as an index of its own, its codes and residuals linked.
+
+    Raises:
+        FileNotFoundError: If it is not complete.
+        ValueError: If it is damaged.
+    """
+    files, codes, n_tokens = open_files(source), [], 0
+    target.mkdir(parents=True)
+    _link_codec(source.folder, target)
+    for number, part in enumerate(files.parts):
+        codes.append(_checked_codes(part.codes, files, source).astype(code_type(len(files.centroids))))
+        n_tokens += _link_part(source.folder, source.first + number, target, number, n_tokens)
+    lengths, n_centroids = files.passage_tokens.tolist(), len(files.centroids)
+    _write_rest(target, np.concatenate(codes), lengths, files.n_bits, n_centroids, len(codes))
+
+
+def _link_part(source: Path, part: int, target: Path, number: int, first_token: int) -> int:
+    """Link a part under another number; return its tokens."""
+    for name, new_name in zip(part_files(part)[:3], part_files(number), strict=False):
+        link_or_copy(source / name, target / new_name)
+    lengths = lengths_of(PlaidParts(source, part, part + 1))
+    _write_part_metadata(target, number, first_token, lengths)
+    return int(lengths.sum())
+
+
+def _n_centroids(folder: Path) -> int:
+    return len(map_array(folder / CENTROIDS, "f", 2))
+
+
+class _InvertedLists:
+    """The lists of an index whose passages become those from `first` to `end` of another."""
+
+    def __init__(self, folder: Path, first: int, end: int) -> None:
+        self._passages, lengths = (map_array(folder / name, "iu", 1) for name in LISTS)
+        self._starts, self._first, self._end = np.cumsum([0, *lengths.tolist()]), first, end
+        adds_up = self._starts[-1] == len(self._passages) and len(lengths) == _n_centroids(folder)
+        if not adds_up or (lengths < 0).any():
+            raise ValueError(f"damaged PLAID index: {folder} (lists of unknown centroids)")
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._passages < self._end - self._first))
+
+    def of(self, centroid: int) -> np.ndarray:
+        """Return a centroid's passages, without those that a commit cut off may have added."""
+        passages = self._passages[self._starts[centroid] : self._starts[centroid + 1]] + np.int32(self._first)
+        return passages[passages < self._end]
+
+
+def _merge_lists(lists: Sequence[_InvertedLists], target: Path) -> None:
+    """Write lists one after the other for each centroid, a centroid at a time: together they may not fit in memory."""
+    lengths = np.zeros(_n_centroids(target), dtype=np.int32)
+    with written_whole(target / LISTS[0]) as out:
+        header = {"descr": "<i4", "fortran_order": False, "shape": (sum(map(len, lists)),)}
+        np.lib.format.write_array_header_1_0(out, header)
+        for centroid in range(len(lengths)):
+            passages = np.concatenate([some.of(centroid) for some in lists])
+            out.write(passages.astype("<i4").tobytes())
+            lengths[centroid] = len(passages)
+    with written_whole(target / LISTS[1]) as out:
+        np.save(out, lengths)
+
+
+def copy_passages(folders: Sequence[PlaidSource], places: np.ndarray, target: Path) -> None:
     """Write a shard of passages from shards with one codebook; codes and residuals stay as they are.
 
     `places`, shape (n_passages, 2), has the number in `folders` and the position of each passage, in the new order.
@@ -471,7 +586,7 @@ def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> 
             raise ValueError(f"damaged PLAID index: {folders[number]} has only {len(files.passage_tokens)} passages")
     first = next(iter(sources))
     target.mkdir(parents=True)
-    _link_codec(folders[first], target)
+    _link_codec(parts_of(folders[first]).folder, target)
     starts = {number: np.cumsum([0, *files.passage_tokens]) for number, files in sources.items()}
     lengths = [int(sources[number].passage_tokens[position]) for number, position in places.tolist()]
     width, n_centroids = sources[first].parts[0].residuals.shape[1], len(sources[first].centroids)
@@ -486,14 +601,16 @@ def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> 
     _write_rest(target, np.concatenate(codes), lengths, sources[first].n_bits, n_centroids, len(codes))
 
 
-def _slice_passage(files: PlaidFiles, starts: np.ndarray, position: int, source: Path) -> tuple[np.ndarray, np.ndarray]:
+def _slice_passage(
+    files: PlaidFiles, starts: np.ndarray, position: int, source: PlaidSource
+) -> tuple[np.ndarray, np.ndarray]:
     part = int(np.searchsorted(files.part_passages, position, side="right")) - 1
     rows = slice(starts[position] - files.part_starts[part], starts[position + 1] - files.part_starts[part])
     codes = _checked_codes(files.parts[part].codes[rows], files, source)
     return codes.astype(code_type(len(files.centroids))), files.parts[part].residuals[rows]
 
 
-def _checked_codes(codes: np.ndarray, files: PlaidFiles, source: Path) -> np.ndarray:
+def _checked_codes(codes: np.ndarray, files: PlaidFiles, source: PlaidSource) -> np.ndarray:
     """Return codes that name the centroids there are, int64."""
     codes = codes.astype(np.int64)
     if len(codes) and (codes.min() < 0 or codes.max() >= len(files.centroids)):
@@ -521,11 +638,13 @@ def _write_part(
     all_codes = np.concatenate(codes)
     np.save(folder / f"{part}.codes.npy", all_codes)
     _write_json(folder / f"doclens.{part}.json", list(lengths))
-    _write_json(
-        folder / f"{part}.metadata.json",
-        {"embedding_offset": first_token, "num_documents": len(lengths), "num_embeddings": n_tokens},
-    )
+    _write_part_metadata(folder, part, first_token, lengths)
     return all_codes
+
+
+def _write_part_metadata(folder: Path, part: int, first_token: int, lengths: Sequence[int] | np.ndarray) -> None:
+    counts = {"embedding_offset": first_token, "num_documents": len(lengths), "num_embeddings": int(sum(lengths))}
+    _write_json(folder / f"{part}.metadata.json", counts)
 
 
 def _split_into_parts(passage_tokens: Sequence[int]) -> Iterator[list[int]]:
@@ -545,7 +664,13 @@ def _write_rest(
 ) -> None:
     """Write the inverted lists and, last, the metadata, which marks the shard as complete."""
     _write_ivf(folder, codes, passage_tokens, n_centroids)
-    _write_json(folder / "plan.json", {"nbits": n_bits, "num_chunks": n_parts})
+    _write_metadata(folder, passage_tokens, n_bits, n_centroids, n_parts)
+
+
+def _write_metadata(
+    folder: Path, passage_tokens: Sequence[int] | np.ndarray, n_bits: int, n_centroids: int, n_parts: int
+) -> None:
+    _write_json(folder / PLAN, {"nbits": n_bits, "num_chunks": n_parts})
     _write_json(
         folder / METADATA,
         {
@@ -566,10 +691,10 @@ def _write_ivf(folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n
     passages = np.repeat(np.arange(len(passage_tokens), dtype=np.int32), np.asarray(passage_tokens))[order]
     codes = codes[order]
     first = np.concatenate([[True], (codes[1:] != codes[:-1]) | (passages[1:] != passages[:-1])])
-    np.save(folder / "ivf.npy", passages[first])
+    np.save(folder / LISTS[0], passages[first])
     lengths = np.bincount(codes[first], minlength=n_centroids)
-    np.save(folder / "ivf_lengths.npy", lengths.astype(np.int32))
+    np.save(folder / LISTS[1], lengths.astype(np.int32))
 
 
 def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value), encoding="utf-8")
+    write_whole(path, json.dumps(value))

@@ -11,7 +11,25 @@ from legal_rag.base.files import parse_json
 PLAID_FOLDER = "fast_plaid_index"
 CENTROIDS = "centroids.npy"
 METADATA = "metadata.json"  # written last
+PLAN = "plan.json"
+LISTS = ("ivf.npy", "ivf_lengths.npy")  # inverted lists, which fast-plaid alone reads
+SHARED_FILES = (*LISTS, PLAN, METADATA)  # of all parts
+CODEC_FILES = (CENTROIDS, "bucket_cutoffs.npy", "bucket_weights.npy", "avg_residual.npy", "cluster_threshold.npy")
 MAX_DIM = 2**16  # that sums of products of 8-bit integers fit 32 bits with
+
+
+class PlaidParts(NamedTuple):
+    """Consecutive parts of an index in a folder: those of a shard."""
+
+    folder: Path
+    first: int
+    end: int
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+
+PlaidSource = Path | PlaidParts  # a path: all of an index
 
 
 class PlaidPart(NamedTuple):
@@ -28,8 +46,6 @@ class PlaidFiles(NamedTuple):
     bucket_weights: np.ndarray  # (2^bits,), float32
     n_bits: int
     passage_tokens: np.ndarray  # (n_passages,), tokens of each passage
-    ivf: np.ndarray  # passages by centroid
-    ivf_starts: np.ndarray  # (n_centroids + 1,), where each centroid's passages begin in `ivf`
     parts: tuple[PlaidPart, ...]
     part_starts: np.ndarray  # (n_parts + 1,), the first token of each part
     part_passages: np.ndarray  # (n_parts + 1,), the first passage of each part
@@ -53,48 +69,66 @@ def unpacking_table(bucket_weights: np.ndarray, n_bits: int) -> np.ndarray:
     return bucket_weights[bits @ (1 << np.arange(n_bits))].astype(np.float32)
 
 
-def open_files(folder: Path) -> PlaidFiles:
-    """Map a shard's files.
+def part_files(part: int) -> tuple[str, str, str, str]:
+    """Return the names of a part's files: codes, residuals, lengths, counts."""
+    return f"{part}.codes.npy", f"{part}.residuals.npy", f"doclens.{part}.json", f"{part}.metadata.json"
 
-    Only counts, lengths and shapes are checked. Values of `codes` and `ivf` are not read: who uses them checks them.
+
+def open_files(source: PlaidSource) -> PlaidFiles:
+    """Map the files of an index, or of a shard that is a part of one.
+
+    Only counts, lengths and shapes are checked. Values of `codes` are not read: who uses them checks them.
 
     Raises:
         FileNotFoundError: If the folder holds no complete PLAID index.
         ValueError: If its arrays contradict one another.
     """
-    n_parts, n_bits = _read_counts(folder / METADATA)
+    (folder, first, end), n_bits = parts_of(source), read_counts(source)[1]
+    names = [part_files(part) for part in range(first, end)]
     parts = tuple(
-        PlaidPart(map_array(folder / f"{part}.codes.npy", "iu", 1), map_array(folder / f"{part}.residuals.npy", "u", 2))
-        for part in range(n_parts)
+        PlaidPart(map_array(folder / codes, "iu", 1), map_array(folder / residuals, "u", 2))
+        for codes, residuals, *_ in names
     )
-    lengths = [_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)]
-    ivf_lengths = map_array(folder / "ivf_lengths.npy", "iu", 1)
+    lengths = [_read_lengths(folder / name) for *_, name, _ in names]
     files = PlaidFiles(
         centroids=map_array(folder / CENTROIDS, "f", 2),
         bucket_weights=map_array(folder / "bucket_weights.npy", "f", 1),
         n_bits=n_bits,
         passage_tokens=np.concatenate([np.empty(0, dtype=np.int64), *lengths]),
-        ivf=map_array(folder / "ivf.npy", "iu", 1),
-        ivf_starts=_add_up(ivf_lengths),
         parts=parts,
         part_starts=_add_up([len(part.codes) for part in parts]),
         part_passages=_add_up([len(part) for part in lengths]),
     )
-    _check_arrays(files, lengths, ivf_lengths, folder)
+    _check_arrays(files, lengths, folder)
     return files
 
 
-def count_tokens(folder: Path, positions: Sequence[int]) -> int:
+def parts_of(source: PlaidSource) -> PlaidParts:
+    """Return the parts that a source is.
+
+    Raises:
+        FileNotFoundError: If it is a folder without a complete PLAID index.
+        ValueError: If that is damaged.
+    """
+    return source if isinstance(source, PlaidParts) else PlaidParts(source, 0, read_counts(source)[0])
+
+
+def lengths_of(parts: PlaidParts) -> np.ndarray:
+    """Return the tokens of each passage of some parts, shape (n_passages,), int64."""
+    names = (part_files(part)[2] for part in range(parts.first, parts.end))
+    return np.concatenate([_read_lengths(parts.folder / name) for name in names])
+
+
+def count_tokens(source: PlaidSource, positions: Sequence[int]) -> int:
     """Count the token vectors of some passages of a shard.
 
     Raises:
         FileNotFoundError: If the folder holds no complete PLAID index.
         ValueError: If its lengths are damaged, or it has no such passage.
     """
-    n_parts, _ = _read_counts(folder / METADATA)
-    lengths = np.concatenate([_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)])
+    lengths = lengths_of(parts := parts_of(source))
     if len(positions) and not 0 <= min(positions) <= max(positions) < len(lengths):
-        raise ValueError(f"damaged index: {folder} has {len(lengths)} passages, none at {max(positions)}")
+        raise ValueError(f"damaged index: {parts} has {len(lengths)} passages, none at {max(positions)}")
     return int(lengths[np.asarray(positions, dtype=np.int64)].sum())
 
 
@@ -102,9 +136,9 @@ def _add_up(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 
-def _check_arrays(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray, folder: Path) -> None:
+def _check_arrays(files: PlaidFiles, lengths: list[np.ndarray], folder: Path) -> None:
     """Refuse numbers that point outside the arrays: the compiled kernels do not check bounds."""
-    n_centroids, dim = files.centroids.shape
+    dim = files.centroids.shape[1]
     tokens, coded = sum(int(part.sum()) for part in lengths), int(files.part_starts[-1])
     width = dim * files.n_bits // 8
     conditions = {
@@ -121,17 +155,9 @@ def _check_arrays(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.
             part.residuals.shape == (len(part.codes), width) and dim * files.n_bits % 8 == 0 for part in files.parts
         ),
         "no passage": bool(len(files.passage_tokens)),
-        "lists of unknown centroids": len(ivf_lengths) == n_centroids
-        and _all_below(ivf_lengths, len(files.ivf) + 1)
-        and files.ivf_starts[-1] == len(files.ivf),
     }
     if broken := [problem for problem, holds in conditions.items() if not holds]:
         raise ValueError(f"damaged PLAID index: {folder} ({broken[0]})")
-
-
-def _all_below(numbers: np.ndarray, end: int) -> bool:
-    """Tell whether all are from 0 to below `end`."""
-    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
 
 
 def _read_lengths(path: Path) -> np.ndarray:
@@ -142,8 +168,9 @@ def _read_lengths(path: Path) -> np.ndarray:
     return np.array(lengths, dtype=np.int64)
 
 
-def _read_counts(path: Path) -> tuple[int, int]:
-    """Return the number of parts and of bits."""
+def read_counts(source: PlaidSource) -> tuple[int, int]:
+    """Return the number of parts of an index, and of bits a dimension."""
+    path = (source.folder if isinstance(source, PlaidParts) else source) / METADATA
     metadata = _read_json(path)
     try:
         return int(metadata["num_chunks"]), int(metadata["nbits"])

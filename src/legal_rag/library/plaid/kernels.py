@@ -17,10 +17,12 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
+from legal_rag.library.plaid.search import HALF_WINDOW
+
 LANES = 16  # query tokens in a vector, a block
 WORD = 4  # bytes of a decoded token that are multiplied in one step
 TILE = 8  # tokens multiplied in one go, their sums in registers
-TOKENS = 4 * TILE  # decoded in one go, into the processor's cache
+TOKENS = HALF_WINDOW  # decoded in one go, into the processor's cache; a multiple of TILE
 VECTOR = 64  # bytes
 Multiply = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 I8, I16, I32, I64, F32 = *(ir.IntType(n) for n in (8, 16, 32, 64)), ir.FloatType()

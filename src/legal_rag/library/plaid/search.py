@@ -6,20 +6,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby, pairwise
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from legal_rag.base import deadline
+from legal_rag.base.html import displayed
 from legal_rag.encoder.runtime import n_cores
-from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
+from legal_rag.library.plaid.files import PlaidFiles, PlaidSource, open_files, unpacking_table
 
 if TYPE_CHECKING:
     from legal_rag.library.plaid.kernels import Query
 
+HALF_WINDOW = 32  # tokens; a passage's windows are of twice as many, one beginning every so many
 
+
+@displayed
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
     """How thorough a search is."""
@@ -32,6 +35,7 @@ class SearchSettings:
             raise ValueError(f"n_candidates must be at least 1, got {self.n_candidates}")
 
 
+@displayed
 class ShardHits(NamedTuple):
     """Passages of one shard, with their scores for one query."""
 
@@ -39,6 +43,7 @@ class ShardHits(NamedTuple):
     scores: np.ndarray  # (n,), float32; each at most the query's number of tokens
 
 
+@displayed
 class ShardSize(NamedTuple):
     """Counts of a shard."""
 
@@ -287,12 +292,12 @@ class MappedShard:
 
     def __init__(
         self,
-        folder: Path,
+        folder: PlaidSource,
         excluded: np.ndarray | None = None,
         codebooks: Codebooks | None = None,
         codebook: Hashable | None = None,
     ) -> None:
-        """Map the files in a folder; `excluded` are rising positions never to be returned.
+        """Map the files of an index, or of some of its parts; `excluded` are rising positions never to be returned.
 
         `codebooks` are shared with other shards; `codebook` is a key, equal for shards with the same codec, None for a
         codec of its own.
@@ -394,7 +399,7 @@ class PlaidShards:
 
     def __init__(
         self,
-        folders: Sequence[Path],
+        folders: Sequence[PlaidSource],
         excluded: Sequence[np.ndarray] | None = None,
         *,
         sizes: Sequence[ShardSize] | None = None,

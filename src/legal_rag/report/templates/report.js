@@ -16,7 +16,7 @@ const light = (event) => {
 addEventListener("pointerover", light);
 addEventListener("focusin", light);
 
-// The reference is copied by hand of the browser: a file, or a notebook's frame, may not use the clipboard otherwise.
+// A passage or a reference is copied by hand of the browser: a file, or a notebook's frame, may not use the clipboard otherwise.
 addEventListener("click", (event) => {
   const button = event.target.closest("button.copy");
   if (!button) return;
@@ -25,7 +25,7 @@ addEventListener("click", (event) => {
     copying.preventDefault();
   }, { once: true });
   const label = button.textContent;
-  button.textContent = document.execCommand("copy") ? "Référence copiée" : button.dataset.copy;
+  button.textContent = document.execCommand("copy") ? "Copié" : button.dataset.copy;
   setTimeout(() => { button.textContent = label; }, 3000);
 });
 
