@@ -97,26 +97,26 @@ def test_the_tools_that_are_listed_read_and_describe_themselves_in_french(tools)
 
 
 def test_what_is_found_stands_word_for_word_at_its_source(call, tiny_library):
-    found = call("search", query="Quel est le délai de dépôt du compte de campagne ?", k=3)
-    assert 0 < len(found["hits"]) <= 3
-    for hit in found["hits"]:
+    result = call("search", query="Quel est le délai de dépôt du compte de campagne ?", k=3)
+    assert 0 < len(result["hits"]) <= 3
+    for hit in result["hits"]:
         assert_verbatim(hit["passages"], tiny_library)
         assert {span_of(passage["source"])[0] for passage in hit["passages"]} == {hit["decision"]["doc_id"]}
 
 
 def test_a_search_keeps_to_its_filters(call, tiny_library):
-    found = call("search", query="préavis", k=20, filters={"juridiction": "Cour de cassation", "date_from": "2000"})
-    assert found["hits"]
-    for hit in found["hits"]:
+    result = call("search", query="préavis", k=20, filters={"juridiction": "Cour de cassation", "date_from": "2000"})
+    assert result["hits"]
+    for hit in result["hits"]:
         assert hit["decision"]["court"].startswith("Cour de cassation")
         assert hit["decision"]["date"] >= "2000"
     doc_id = list(tiny_library)[-1]
-    found = call("search", query="préavis", filters={"doc_ids": [doc_id]})
-    assert {hit["decision"]["doc_id"] for hit in found["hits"]} == {doc_id}
+    result = call("search", query="préavis", filters={"doc_ids": [doc_id]})
+    assert {hit["decision"]["doc_id"] for hit in result["hits"]} == {doc_id}
 
 
 def test_the_parts_of_a_document_give_all_of_its_text(call, tiny_library):
-    doc_id = max(tiny_library, key=lambda one: len(tiny_library.document(one).content))
+    doc_id = max(tiny_library, key=lambda doc_id: len(tiny_library.document(doc_id).content))
     parts = call("lookup", id=doc_id, max_chars=1000)["parts"]
     assert parts > 1
     texts = ""
@@ -129,7 +129,7 @@ def test_the_parts_of_a_document_give_all_of_its_text(call, tiny_library):
 
 
 def test_a_document_is_read_at_the_passage_or_by_the_number_that_names_it(call, tiny_library):
-    doc_id = max(tiny_library, key=lambda one: len(tiny_library.document(one).content))
+    doc_id = max(tiny_library, key=lambda doc_id: len(tiny_library.document(doc_id).content))
     last = tiny_library.chunks_of(doc_id)[-1]
     read = call("lookup", id=f"{doc_id}-{last.chunk_index}", max_chars=1000)
     assert span_of(read["passages"][0]["source"])[1] <= last.char_start < span_of(read["passages"][-1]["source"])[2]
@@ -146,10 +146,10 @@ def test_a_section_is_read_by_the_number_or_the_title_in_the_outline(call, tiny_
 
 
 def test_entities_are_those_of_the_classes_asked_for_each_at_its_place(call, tiny_library):
-    found = call("entities", id="FICTIF0306", classes="date, montant")
-    assert {line["kind"] for line in found["lines"]} == {"date", "montant"}
-    assert_verbatim(found["lines"], tiny_library)
-    assert found["complete"]
+    result = call("entities", id="FICTIF0306", classes="date, montant")
+    assert {line["kind"] for line in result["lines"]} == {"date", "montant"}
+    assert_verbatim(result["lines"], tiny_library)
+    assert result["complete"]
 
 
 def test_the_graph_says_what_a_decision_applies_and_who_applies_an_article(call, tiny_library):
@@ -167,7 +167,7 @@ def test_a_text_is_verified_reference_by_reference_wrong_ones_first(call):
         "n° 99/12345."
     )
     checked = call("verify", text=text)
-    assert [one["status"] for one in checked["references"]][:2] == ["wrong", "absent"]
+    assert [reference["status"] for reference in checked["references"]][:2] == ["wrong", "absent"]
     assert "premier" in str(checked["references"][0]["right"])
     assert checked["counts"]["confirmed"] == 1
     assert checked["not_shown"] == 0
@@ -207,7 +207,7 @@ def test_calls_at_once_give_what_they_give_one_after_another(tools):
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "message"),
     [
         ("search", {}, "search : query manque"),
         ("search", {"query": ""}, "search : la question est vide"),
@@ -237,8 +237,8 @@ def test_calls_at_once_give_what_they_give_one_after_another(tools):
         ("deep_read", {"question": "Combien ?"}, "deep_read : pas d'outil de ce nom"),
     ],
 )
-def test_a_call_that_cannot_be_answered_is_refused_in_one_line(refusal, name, arguments, said):
-    assert said in refusal(name, **arguments)
+def test_a_call_that_cannot_be_answered_is_refused_in_one_line(refusal, name, arguments, message):
+    assert message in refusal(name, **arguments)
 
 
 def test_a_part_that_an_index_lacks_and_damage_are_said_without_a_path(refusal, copied):
@@ -266,7 +266,7 @@ def test_several_indexes_are_named_and_a_document_is_found_in_the_one_that_has_i
     tools = LegalTools([tiny_library, other])
     assert call("search", tools, query="préavis", index="autre")["hits"][0]["decision"]["index"] == "autre"
     assert call("lookup", tools, id="FICTIF0306")["decision"]["index"] == tiny_library.path.name
-    assert {one["name"] for one in json.loads(tools.indexes())} == {tiny_library.path.name, "autre"}
+    assert {index["name"] for index in json.loads(tools.indexes())} == {tiny_library.path.name, "autre"}
 
 
 def test_resources_are_the_indexes_and_whole_documents(tools, tiny_library):
@@ -289,7 +289,7 @@ def test_prompts_hand_over_the_question_and_the_text(tools):
     async def get(client):
         asked = await client.get_prompt("repondre", {"question": "Quel préavis ?"})
         drafted = await client.get_prompt("verifier", {"texte": "Voir l'arrêt."})
-        return [one.messages[0].content.text for one in (asked, drafted)]
+        return [prompt.messages[0].content.text for prompt in (asked, drafted)]
 
     asked, drafted = with_client(LegalServer(tools), get)
     assert "Quel préavis ?" in asked
@@ -403,13 +403,13 @@ def test_a_client_starts_the_command_and_asks_it_over_its_pipes(place, tmp_path)
 
         async with Client(stdio_client(command, errlog=log)) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
-            found = await client.call_tool("search", {"query": "préavis"})
+            result = await client.call_tool("search", {"query": "préavis"})
             checked = await client.call_tool("verify", {"text": "CA Bordeaux, 15 mai 2012, n° 10/06731"})
-            return names, found, checked
+            return names, result, checked
 
-    names, found, checked = anyio.run(used)
+    names, result, checked = anyio.run(used)
     assert names == READING
-    assert found.structured_content["hits"]
+    assert result.structured_content["hits"]
     assert checked.structured_content["counts"]["confirmed"] == 1
     log.seek(0)
     assert "Traceback" not in log.read()
@@ -425,11 +425,10 @@ def test_the_command_serves_http_behind_a_token_that_is_printed_once_if_it_is_ne
         env=environment(**{TOKEN_VARIABLE: given}),
     )
     try:
-        url, *told = server.stderr.readline().split("  ")
-        assert [re.fullmatch(r"Authorization: Bearer [\w-]{43}\n", line) is not None for line in told] == [True] * (
-            not given
-        )
-        token = given or told[0].split()[-1]
+        url, *header = server.stderr.readline().split("  ")
+        assert len(header) == (not given)
+        assert all(re.fullmatch(r"Authorization: Bearer [\w-]{43}\n", line) for line in header)
+        token = given or header[0].split()[-1]
         assert httpx2.post(url.strip(), json=BODY, headers=HEADERS).status_code == 401
         shown = HEADERS | {"Authorization": f"Bearer {token}", "MCP-Protocol-Version": "2025-06-18"}
         assert httpx2.post(url.strip(), json=BODY, headers=shown).status_code != 401
@@ -480,7 +479,7 @@ def test_server_json_describes_this_version_and_its_arguments_by_the_registry_s_
     assert described["version"] == package["version"] == project["version"]
     assert package["identifier"] == project["name"]
     assert package["transport"] == {"type": "stdio"}
-    assert f"{project['name']}[mcp]=={project['version']}" in [one["value"] for one in package["runtimeArguments"]]
+    assert f"{project['name']}[mcp]=={project['version']}" in [given["value"] for given in package["runtimeArguments"]]
     command, *named = package["packageArguments"]
     assert command == {"type": "positional", "value": "mcp"}
     options = {name for option in mcp_command.params for name in option.opts}

@@ -28,7 +28,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, ValidationError
 
-from legal_rag.agent import tool_arguments as arguments
+from legal_rag.agent import tool_arguments
 from legal_rag.agent.evidence import EvidenceAgent
 from legal_rag.agent.prediction import Event, Prediction
 from legal_rag.agent.tool_outputs import as_data, document_text, facts_around
@@ -43,6 +43,7 @@ from legal_rag.extraction.lookup import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.page import name_of, other_end, quote, says, treatment_in_french, view_node
 from legal_rag.law.citation import legal_citation
+from legal_rag.law.scanning import NO_BREAK
 from legal_rag.law.sentences import without_blanks
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
@@ -90,8 +91,8 @@ _REFUSALS = {  # by pydantic's type of error
     "less_than_equal": "est supérieur à {le}",
 }
 
-Name = Annotated[str, Field(max_length=arguments.NAME.text)]
-Question = Annotated[str, Field(max_length=arguments.QUESTION.text)]
+Name = Annotated[str, Field(max_length=tool_arguments.NAME.text)]
+Question = Annotated[str, Field(max_length=tool_arguments.QUESTION.text)]
 Index = Annotated[Name, Field(description="nom de l'index ; vide : le premier, ou celui qui a ce document")]
 Identifier = Annotated[Name, Field(description="identifiant, passage (« ID-3 »), numéro (pourvoi, RG, ECLI), citation")]
 
@@ -237,8 +238,8 @@ class LegalTools:
         """Serve some Libraries, the first by default; `open_model` is asked by deep reads, within `budget` each."""
         self.libraries = {library.path.name: library for library in libraries}
         self.open_model, self._budget = open_model, budget
-        loading = ThreadPoolExecutor(1, "encoder")
-        self._retrievers = {name: loading.submit(_warmed, library) for name, library in self.libraries.items()}
+        loading, loaded = ThreadPoolExecutor(1, "encoder"), list[Retriever]()
+        self._retrievers = {name: loading.submit(_load, library, loaded) for name, library in self.libraries.items()}
         loading.shutdown(wait=False)
 
     def search(
@@ -256,14 +257,14 @@ class LegalTools:
         """
         retriever, chosen = self._searched(query, filters, index)
         how: Any = {"by_document": by_document, "infer_filters": infer_filters}
-        found = search_typed(retriever, query, k, filters=chosen, **how)
+        results = search_typed(retriever, query, k, filters=chosen, **how)
         hits = []
-        for hit, rated in zip(found.hits, relevance(found.hits), strict=True):
+        for hit, rated in zip(results.hits, relevance(results.hits), strict=True):
             end = min(hit.char_end, hit.char_start + HIT_CHARS)
             decision = _decision(retriever.corpus.document(hit.doc_id), retriever.corpus)
             passages = _passages(retriever.corpus, hit.doc_id, hit.char_start, end)
             hits.append(Reading(decision, passages, hit.chunk_id, rated))
-        return Hits([*found.remarks, *([] if hits else ["Aucun passage trouvé."])], hits)
+        return Hits([*results.remarks, *([] if hits else ["Aucun passage trouvé."])], hits)
 
     def lookup(
         self,
@@ -278,9 +279,9 @@ class LegalTools:
         Sans part : la première, ou celle du passage nommé. parts dit combien il y en a.
         """
         library, document, named = self._document(id, index)
-        node = arguments.find_section(section, outline_of(library, document.id))
+        node = tool_arguments.find_section(section, outline_of(library, document.id))
         start, end = (node.char_start, node.char_end) if section else (0, len(document.content))
-        place = arguments.find_chunks(named, 0, library)[0].char_start if named != document.id else start
+        place = tool_arguments.find_chunks(named, 0, library)[0].char_start if named != document.id else start
         windows = windows_of(document.content[start:end], max_chars)
         number = part or window_number(windows, max(0, place - start))
         if number > len(windows):
@@ -306,16 +307,16 @@ class LegalTools:
     ) -> Lines:
         """Donne les éléments repérés dans une décision : parties, avocats, dates, montants, articles, solution."""
         library, document, _ = self._document(id, index)
-        kinds = {class_named(name) for name in arguments.parts_of(classes, ",")}
-        found = entities_of(document, library)
+        kinds = {class_named(name) for name in tool_arguments.parts_of(classes, ",")}
+        extracted = entities_of(document, library)
         lines = []
-        for entity in found:
+        for entity in extracted:
             kind, attributes = entity["extraction_class"], entity["attributes"].items()
             detail = _data(" ; ".join(f"{name} : {value}" for name, value in attributes))
             source = format_marker(document.id, entity["char_start"], entity["char_end"])
             if not kinds or kind in kinds:
                 lines.append(Line(kind, _data(entity["extraction_text"]), detail, source))
-        known = sorted({entity["extraction_class"] for entity in found})
+        known = sorted({entity["extraction_class"] for entity in extracted})
         return _lines(document, lines, f"classes : {', '.join(known)}")
 
     def graph(
@@ -329,11 +330,11 @@ class LegalTools:
         Chaque lien vient d'un texte de l'index, à la place source : absence de lien n'est pas absence de revirement.
         """
         graph = KnowledgeGraph(self._library(index))
-        node = arguments.find_node(name, graph)
-        edges, more = facts_around(node, graph, arguments.edge_type_of(type))
+        node = tool_arguments.find_node(name, graph)
+        edges, more = facts_around(node, graph, tool_arguments.edge_type_of(type))
         fate = treatment_in_french(node, view_node(graph, node).rulings)
         lines = [_link(edge, node, graph) for edge in edges]
-        return Lines(_data(name_of(graph, node)), node.doc_id, fate, lines, not more)
+        return Lines(_name(name_of(graph, node)), node.doc_id, fate, lines, not more)
 
     def verify(self, text: Annotated[str, Field(max_length=VERIFIED_CHARS)]) -> Verdicts:
         """Contrôle chaque décision, article et citation qu'un texte nomme, dans tous les index.
@@ -383,9 +384,9 @@ class LegalTools:
                 "lm": self.open_model and self.open_model(),
                 "retriever": self._retrievers[library.path.name].result(),
             }
-            named = arguments.document_ids(doc_ids, library) if doc_ids else None
+            named = tool_arguments.document_ids(doc_ids, library) if doc_ids else None
             how: Any = {"budget": self._budget, "on_event": on_event}
-            return deep_read(arguments.question_of(question), named, library=library, **asked, **how)
+            return deep_read(tool_arguments.question_of(question), named, library=library, **asked, **how)
 
         steps = iter(range(1, 10**9))
         return _answer(await anyio.to_thread.run_sync(read))
@@ -398,7 +399,7 @@ class LegalTools:
     def document(self, index: str, doc_id: str) -> str:
         """Donne un document entier, sous sa notice."""
         try:
-            return _data(document_text(arguments.find_document(doc_id, self._library(index))))
+            return _data(document_text(tool_arguments.find_document(doc_id, self._library(index))))
         except LookupError as error:
             raise ResourceNotFoundError(one_line(str(error))[:ERROR_CHARS]) from error
 
@@ -413,7 +414,7 @@ class LegalTools:
         """Return what to search by, and the filters; the text and they are checked."""
         library = self._library(index)
         chosen = _filters(filters, library) if filters else NO_FILTERS
-        asked, retriever = arguments.question_of(text), self._retrievers[library.path.name].result()
+        asked, retriever = tool_arguments.question_of(text), self._retrievers[library.path.name].result()
         try:
             retriever.query(asked)
         except ValueError as error:  # in English
@@ -425,27 +426,29 @@ class LegalTools:
         *others, last = [self._library(index)] if index else self.libraries.values()
         for library in others:
             with suppress(LookupError):  # another may have it
-                return _found(named, library)
-        return _found(named, last)
+                return _find(named, library)
+        return _find(named, last)
 
 
-def _found(named: str, library: Library) -> tuple[Library, Document, str]:
-    resolved = arguments.resolve_id(named, library).strip()
-    return library, arguments.find_document(resolved, library), resolved
+def _find(named: str, library: Library) -> tuple[Library, Document, str]:
+    resolved = tool_arguments.resolve_id(named, library).strip()
+    return library, tool_arguments.find_document(resolved, library), resolved
 
 
-def _warmed(library: Library) -> Retriever:
-    """Load what answers need: the encoder, the index, and how near to it questions on other matters are."""
-    retriever = Retriever(library)
-    EvidenceAgent(retriever, match_words=False)("Quel est le délai de préavis ?")
-    return retriever
+def _load(library: Library, loaded: list[Retriever]) -> Retriever:
+    """Load what answers need: the encoder, unless it is there; the index; how near to it off-topic questions are."""
+    made_by = library.manifest["encoder"]
+    encoder = next((other.encoder for other in loaded if other.corpus.manifest["encoder"] == made_by), None)
+    loaded.append(Retriever(library, encoder))
+    EvidenceAgent(loaded[-1], match_words=False)("Quel est le délai de préavis ?")
+    return loaded[-1]
 
 
 def _filters(given: SearchFilters, library: Library) -> Filters:
     if unknown := [doc_id for doc_id in given.doc_ids if doc_id not in library]:
         raise LookupError(f"pas de document « {unknown[0]} »")
-    filters = arguments.filters_of(
-        arguments.asked_filters(given.model_dump()), Filters(doc_ids=tuple(given.doc_ids) or None)
+    filters = tool_arguments.filters_of(
+        tool_arguments.asked_filters(given.model_dump()), Filters(doc_ids=tuple(given.doc_ids) or None)
     )
     for name, known in library.unknown_values(filters).items():
         listed = " ; ".join(known[:VALUES_LISTED]) + " ; etc." * (len(known) > VALUES_LISTED)
@@ -457,12 +460,17 @@ def _data(text: str) -> str:
     return as_data(printable(text))
 
 
+def _name(text: str) -> str:
+    """Write a citation with ordinary blanks: a no-break one costs a model tokens."""
+    return _data(text.replace(NO_BREAK, " "))
+
+
 def _decision(document: Document, library: Library) -> Decision:
     cited = legal_citation(document)
     return Decision(
         index=library.path.name,
         doc_id=document.id,
-        citation=_data(cited.plain),
+        citation=_name(cited.with_name),
         court=_data(", ".join(filter(None, (document.juridiction, document.formation)))),
         date=document.decision_date,
         outcome=_data(outcome_in_words(document)),
@@ -484,16 +492,17 @@ def _passages(library: Library, doc_id: str, start: int, end: int) -> list[Passa
 
 
 def _lines(document: Document, lines: Sequence[Line], remark: str = "") -> Lines:
-    name = _data(legal_citation(document).plain)
-    return Lines(name, document.id, remark, [*lines[:MOST_LINES]], len(lines) <= MOST_LINES)
+    return Lines(
+        _name(legal_citation(document).with_name), document.id, remark, [*lines[:MOST_LINES]], len(lines) <= MOST_LINES
+    )
 
 
 def _link(edge: Edge, node: Node, graph: KnowledgeGraph) -> Line:
     other, quoted = other_end(edge, node), quote(graph, edge)
-    said = edge.treatment if edge.treatment and edge.target.key == node.key else says(edge, node)
+    link = edge.treatment if edge.treatment and edge.target.key == node.key else says(edge, node)
     place = format_marker(edge.doc_id, edge.char_start, edge.char_end) if quoted else f"[notice de {edge.doc_id}]"
     words = quoted.whole if quoted else edge.detail
-    return Line(said, _data(name_of(graph, other)), _data(words), place, other.doc_id)
+    return Line(link, _name(name_of(graph, other)), _data(words), place, other.doc_id)
 
 
 def _verdict(reference: Reference) -> Verdict:
@@ -505,12 +514,12 @@ def _verdict(reference: Reference) -> Verdict:
         status=reference.status,
         explanation=_data(reference.explanation),
         right={entry.what: _data(entry.right) for entry in reference.corrections},
-        citation=_data(reference.title),
+        citation=_name(reference.title),
         doc_id=doc_id,
         source="" if start is None or end is None else format_marker(doc_id, start, end),
         said_by=reference.said_by,
-        nearest=[_data(f"{near.title} ({near.doc_id}) : {near.why}") for near in reference.nearest[:MOST_NEAR]],
-        fate=[_data(f"{later.why} {later.title}") for later in reference.fate[:MOST_NEAR]],
+        nearest=[_name(f"{near.title} ({near.doc_id}) : {near.why}") for near in reference.nearest[:MOST_NEAR]],
+        fate=[_name(f"{later.why} {later.title}") for later in reference.fate[:MOST_NEAR]],
         to_read=[
             _data(f"« {part.text} » {format_marker(doc_id, part.char_start, part.char_end)}")
             for part in reference.to_read[:MOST_NEAR]
@@ -519,7 +528,7 @@ def _verdict(reference: Reference) -> Verdict:
 
 
 def _answer(given: Prediction) -> Answer:
-    named = {document.doc_id: _data(document.citation) for document in given.documents}
+    named = {document.doc_id: _name(document.citation) for document in given.documents}
     cited = [
         Line(citation.status, named.get(citation.doc_id, ""), citation.said_by, format_marker(*citation[:3]))
         for citation in given.citations
@@ -568,19 +577,20 @@ class LegalServer(MCPServer[Any]):
             return f"pas d'outil de ce nom (il y a : {', '.join(self._offered)})"
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
-            said = _REFUSALS.get(first["type"], "n'est pas compris").format(**first.get("ctx", {}))
-            return one_line(f"{'.'.join(map(str, first['loc']))[:50]} {said}")
+            problem = _REFUSALS.get(first["type"], "n'est pas compris").format(**first.get("ctx", {}))
+            return one_line(f"{'.'.join(map(str, first['loc']))[:50]} {problem}")
         if isinstance(error, UnsupportedFilterError):
             return NO_SUCH_FILTER
         if isinstance(error, FileNotFoundError) and error.filename is None:
             logger.warning("%s", one_line(str(error)))
             return NO_PART
-        is_told = isinstance(error, ValueError | LookupError) and not isinstance(error, IndexError | UnicodeError)
-        said = one_line(str(error.args[0])) if is_told and error.args else ""
-        if said and not isinstance(error, KeyError) and not any(path in said for path in self._paths):
-            return said[:ERROR_CHARS]
+        is_bug = isinstance(error, KeyError | IndexError | UnicodeError)
+        is_expected = isinstance(error, ValueError | LookupError) and not is_bug
+        message = one_line(str(error.args[0])) if is_expected and error.args else ""
+        if message and not any(path in message for path in self._paths):
+            return message[:ERROR_CHARS]
         logger.error("a tool failed: %s", error, exc_info=error)
-        return arguments.INDEX_FAILED
+        return tool_arguments.INDEX_FAILED
 
 
 def answer_question(question: str) -> str:

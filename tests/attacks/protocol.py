@@ -64,16 +64,16 @@ def _tried(tool: str, parameter: str) -> Case:
         async def called() -> list[tuple[str, bool]]:
             given = [*(eval(written, {}) for written in TOOL_VALUES), *LEAVING]  # noqa: S307 - written in this folder
             async with Client(_server(place)) as client:
-                results = [await client.call_tool(tool, NEEDED[tool] | {parameter: _json(one)}) for one in given]
+                results = [await client.call_tool(tool, NEEDED[tool] | {parameter: _json(value)}) for value in given]
             return [("".join(part.text for part in result.content), result.is_error) for result in results]
 
-        told = asyncio.run(called())
+        answers = asyncio.run(called())
         foreign = (*FOREIGN, str(place.library))
         contained = [
             len(text) < MOST_CHARS and not (is_error and "\n" in text) and not any(sign in text for sign in foreign)
-            for text, is_error in told
+            for text, is_error in answers
         ]
-        return Outcome(sum(contained), told[-1][0])
+        return Outcome(sum(contained), answers[-1][0])
 
     return Case(f"{tool} {parameter}", run, 60.0, len(TOOL_VALUES) + len(LEAVING))
 

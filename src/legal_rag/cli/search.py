@@ -44,12 +44,7 @@ if TYPE_CHECKING:
     from legal_rag.retriever.structured import Reasoner
 
 EXCERPT_CHARS = 300  # of a passage found
-MISSING = {
-    "entities": "entités",
-    "outlines": "plans",
-    "chunks": "passages",
-    "model": "modèle",
-}  # parts of structured retrieval
+MISSING = {"entities": "entités", "outlines": "plans", "chunks": "passages", "model": "modèle"}
 CITED_TYPES = ("article", "decision", "statute")  # what documents cite
 MOST_LINES, LINE_CHARS = 20, 400  # of each kind of link; of a line
 all_option = click.option(
