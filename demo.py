@@ -124,6 +124,7 @@ print("Modèle interrogé :", lm.model if lm else "aucun, les passages seront ci
 from legal_rag.assets import prepare_assets
 from legal_rag.encoder import EncoderConfig
 
+Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
 assets = prepare_assets(ENCODER or None, INDEX or None, OUTPUT_FOLDER)
 index = assets.index or Path(OUTPUT_FOLDER, "sample")
 encoder_config = EncoderConfig(name=str(assets.encoder or "auto"))
@@ -147,6 +148,12 @@ import legal_rag as lr
 corpus = lr.open(index) if is_library(index) else lr.build("sample", index, encoder=encoder_config.name)
 counts, name = corpus.manifest["counts"], corpus.manifest["encoder"]["name"]
 print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur : {name}")
+
+# %% [markdown]
+# L'index se cherche déjà : par les mots et par le sens, les passages les plus proches d'une question.
+
+# %%
+lr.search(corpus, "compte de campagne déposé en retard", k=3)
 
 # %% [markdown]
 # ## 4. Construire l'agent

@@ -116,6 +116,7 @@ from legal_rag.evaluation import batch_query, write_qrels, write_run
 from legal_rag.retriever import MODES
 
 runs = {mode: batch_query(library.retriever, queries, K, mode=mode) for mode in MODES}
+Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
 write_qrels(Path(OUTPUT_FOLDER, "qrels.txt"), qrels)
 for mode, run in runs.items():
     write_run(Path(OUTPUT_FOLDER, f"run_{mode}.txt"), run, run_name=mode)

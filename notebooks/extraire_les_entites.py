@@ -136,16 +136,19 @@ for name, count in counts.most_common():
 # %% [markdown]
 # ## 5. Regarder
 #
-# Les premières entités d'une décision, leur texte et ses positions ; puis une page qui les montre en couleurs, à
-# filtrer par classe ou par texte. `view_entities(library)` y met toutes les décisions.
+# Les premières entités d'une décision, avec leurs positions.
+
+# %%
+doc_id = next(iter(library))
+library.entities(doc_id)
+
+# %% [markdown]
+# Une page les montre en couleurs dans le texte, à filtrer par classe ou par mots ; `view_entities(library)` y met
+# toutes les décisions.
 
 # %%
 from legal_rag.extraction import view_entities
 
-doc_id = next(iter(library))
-for entity in library.entities(doc_id)[:10]:
-    place = f"{entity['char_start']:5}-{entity['char_end']:5}"
-    print(f"{entity['extraction_class']:16} {place}  {' '.join(entity['extraction_text'].split())[:80]}")
 view_entities(library, doc_id)
 
 # %% [markdown]

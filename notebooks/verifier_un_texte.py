@@ -112,13 +112,15 @@ print(DRAFT)
 # %% [markdown]
 # ## 4. Vérifier
 #
-# Combien de références de chaque sorte, et chacune à son tour : ce qui a été comparé, et ce qui serait juste.
+# Chaque référence à son tour, les fausses d'abord : ce qui a été comparé, et ce qui serait juste. La valeur elle-même
+# s'affiche en tableau.
 
 # %%
 from legal_rag.citations import format_verification
 
 verification = lr.verify(Path(FILE) if FILE else DRAFT, library)
 print(format_verification(verification))
+verification
 
 # %% [markdown]
 # La même chose en une page : le texte, et en marge ce qui a été trouvé, avec le passage de la décision.
@@ -133,6 +135,7 @@ lr.show(verification)
 # %%
 from legal_rag.verification import render_verification
 
+Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
 page = Path(OUTPUT_FOLDER, "verification.html")
 page.write_text(render_verification(verification, FILE or "projet"), encoding="utf-8")
 print("Page enregistrée :", page)

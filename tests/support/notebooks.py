@@ -107,7 +107,8 @@ def texts(notebook: NotebookNode) -> list[str]:
 
 def _texts(outputs: list[NotebookNode]) -> Iterator[str]:
     for output in outputs:
-        yield output.get("text", "") or output.get("data", {}).get("text/plain", "") + "\n"
+        data = output.get("data", {})
+        yield output.get("text", "") or data.get("text/html", data.get("text/plain", "")) + "\n"
 
 
 def write(script: Path, address: str) -> None:
