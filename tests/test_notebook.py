@@ -63,7 +63,7 @@ def test_a_library_is_built_of_rows_of_any_kind(kind, tmp_path, sample_rows):
 
 
 def test_a_setting_that_is_unknown_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match=r"^unknown setting: colour \(expected of chunks, "):
+    with pytest.raises(ValueError, match=r"^unknown setting: colour \(expected of .*n_bits"):
         lr.build(SAMPLE, tmp_path / "built", colour="red")
 
 
@@ -105,6 +105,26 @@ def test_a_question_takes_the_filters_of_a_search(library):
     assert [document.doc_id for document in answer.documents] == [doc_id]
 
 
+def test_a_filter_that_no_document_meets_is_named(library):
+    for asked in (lr.search, lr.ask):
+        with pytest.raises(ValueError, match=r"^no document has the juridiction 'Mars' \(there are: "):
+            asked(library, "bail", juridiction="Mars")
+        with pytest.raises(LookupError, match="no document 'Mars' in "):
+            asked(library, "bail", doc_ids=("Mars",))
+    unmet = "Aucun document ne répond à date_from '2050-01-01'."
+    assert lr.search(library, "bail", date_from="2050").remarks == (unmet,)
+    answer = lr.ask(library, "Que doit le bailleur ?", date_from="2050")
+    assert (answer.status, answer.notice) == ("abstained", unmet)
+    with pytest.raises(ValueError, match="no document has the solution 'zzz'"):
+        lr.evaluate(library, {"q": "bail"}, {"q": {"d": 1}}, filters=lr.Filters(solution="zzz"))
+
+
+def test_a_setting_that_is_unknown_is_answered_by_the_nearest(library):
+    for asked in (lr.search, lr.ask):
+        with pytest.raises(ValueError, match="^unknown setting: juridictoin; did you mean 'juridiction'?"):
+            asked(library, "bail", juridictoin="Mars")
+
+
 def test_text_of_strangers_is_escaped_in_tables():
     shown = Rows([{"title": "<script>alert(1)</script>\x1b[31m"}])._repr_html_()
     assert "<script>" not in shown
@@ -113,7 +133,8 @@ def test_text_of_strangers_is_escaped_in_tables():
 
 def test_an_agent_is_made_once_for_the_same_settings(library):
     assert library.agent() is library.agent()
-    ids = [(*map(str, range(100)), last) for last in ("A", "B")]
+    *first, last, other = library
+    ids = [(*first, last), (*first, other)]
     assert library.agent(doc_ids=ids[0]) is library.agent(doc_ids=ids[0])
     assert library.agent(doc_ids=ids[0]) is not library.agent(doc_ids=ids[1])
 

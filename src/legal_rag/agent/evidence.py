@@ -48,6 +48,7 @@ from legal_rag.retriever.search_box import (
     named_documents,
     outcome_in_words,
     require_references,
+    unmet_filter,
     without_spans,
 )
 from legal_rag.retriever.structured import StructuredProvider, StructuredResult
@@ -154,8 +155,8 @@ class EvidenceAgent(Agent):
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
             notice = f"{notice} {INSTEAD}"
-        elif status == "abstained" and findings.hits:
-            notice = WAY_ON
+        elif status == "abstained":
+            notice = WAY_ON if findings.hits else " ".join(unmet_filter(self._retriever.corpus, self._filters))
         return log.prediction(
             query.text,
             answer,
@@ -217,7 +218,7 @@ class EvidenceAgent(Agent):
     def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
         inferred = self._read_filters(query)
-        log.remarks |= dict.fromkeys(inferred.remarks)
+        log.remarks |= dict.fromkeys((*inferred.remarks, *unmet_filter(self._retriever.corpus, self._filters)))
         return inferred.filters
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:

@@ -31,7 +31,6 @@ from legal_rag.cli.options import (
     place_options,
     places_options,
     print_json,
-    refuse_unknown_values,
     run_settings,
     served_options,
     write_page,
@@ -133,7 +132,7 @@ def ask_command(
     agent_settings |= {"structured": settings["structured"]}
     lm = language_model(settings, seed=settings["seed"], cache=settings["cache"])
     library = place.open()
-    refuse_unknown_values(library, filters)
+    library.check_values(filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
     papers = [page_to_write(file) for file in (html, docx, bibtex)]
     history = [*map(open_store(library, answers_folder).load, after)] if after else []

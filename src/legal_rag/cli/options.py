@@ -5,7 +5,6 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from shlex import quote
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 WITHOUT_INFERRED = "Sans ce qui est déduit : --no-inferred-filters"
 EXTRACTION = ExtractionSettings()
-VALUES_LISTED = 12  # of a filter
-ALIKE = 0.75  # of two spellings, from which one is suggested for the other
 
 
 def options(*several: Any) -> Callable[[Any], Any]:
@@ -340,30 +337,10 @@ def read_options(settings: dict[str, Any]) -> dict[str, Any]:
     return {"options": reading_options(settings), "limit": settings["limit"], "ids_file": settings["ids_file"]}
 
 
-def refuse_unknown_values(library: Any, filters: Filters) -> None:
-    """Raise for an unknown court, chamber, outcome or document id, before anything is loaded.
-
-    ValueError, or LookupError for an id, whose message names the nearest.
-    """
-    for doc_id in filters.doc_ids or ():
-        if doc_id not in library:
-            library.document(doc_id)
-    for name, known in library.unknown_values(filters).items():
-        listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
-        value = str(getattr(filters, name))
-        near = get_close_matches(value.casefold(), [existing.casefold() for existing in known[:1]], n=1, cutoff=ALIKE)
-        hint = f": did you mean {known[0]!r}?" if near else ""
-        raise ValueError(f"no document has the {name} {value!r}{hint} (there are: {listed or 'none'})")
-
-
-def filter_at_fault(library: Any, filters: Filters) -> str:
+def filter_at_fault(library: "Library", filters: Filters) -> str:
     """Return the first filter that alone excludes every document, as an option; empty if none does."""
-    for name in (each.name for each in fields(filters)):
-        value = getattr(filters, name)
-        if value is not None and not library.ids(type(filters)(**{name: value})):
-            text = "; ".join(value) if isinstance(value, tuple) else value
-            return f"--{name.replace('_', '-')} '{text}'"
-    return ""
+    name, _, value = library.filter_at_fault(filters).partition(" ")
+    return f"--{name.replace('_', '-')} {value}" if name else ""
 
 
 def page_to_write(html: str | None) -> Path | None:

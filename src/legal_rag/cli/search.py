@@ -23,7 +23,6 @@ from legal_rag.cli.options import (
     place_options,
     print_json,
     ranking_options,
-    refuse_unknown_values,
     search_settings,
     trust_option,
     write_page,
@@ -78,7 +77,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
 
     _check_options(structured=structured)
     library = place.open()
-    refuse_unknown_values(library, filters)
+    library.check_values(filters)
     # Loads what the mode needs.
     retriever = Retriever(library, settings=search_settings(settings), trust_remote_code=settings["trust_remote_code"])
     if structured:

@@ -114,6 +114,12 @@ def _in_french(designated: DecisionsOf) -> str:
     return f"{designated.court or 'décisions'}, {time}"
 
 
+def unmet_filter(library: Library, filters: Filters) -> tuple[str, ...]:
+    """Return a French sentence that names the first filter that alone excludes every document, if one does."""
+    fault = library.filter_at_fault(filters)
+    return (f"Aucun document ne répond à {fault}.",) if fault else ()
+
+
 def among(filters: Filters, doc_ids: Sequence[str]) -> Filters:
     """Return filters that some documents pass alone, if they pass those given."""
     given = filters.doc_ids
