@@ -14,7 +14,6 @@ from support.scripted_server import ScriptedServer
 import legal_rag as lr
 from legal_rag.base.html import LINE_CHARS, Rows
 from legal_rag.corpus.sources import SAMPLE
-from legal_rag.deep_read.reading import deep_read_library
 from legal_rag.llm import build_language_model
 
 NAMES = ["build", "add", "open", "search", "ask", "verify", "extract", "deep_read", "evaluate", "show"]
@@ -39,8 +38,7 @@ def names(library, tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_each_name_runs(name, names):
-    documented = deep_read_library if name == "deep_read" else getattr(lr, name)
-    example = doctest.DocTestParser().get_doctest(getdoc(documented), names, name, None, None)
+    example = doctest.DocTestParser().get_doctest(getdoc(getattr(lr, name)), names, name, None, None)
     assert example.examples
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(example) == (0, len(example.examples))
@@ -123,6 +121,38 @@ def test_a_setting_that_is_unknown_is_answered_by_the_nearest(library):
     for asked in (lr.search, lr.ask):
         with pytest.raises(ValueError, match="^unknown setting: juridictoin; did you mean 'juridiction'?"):
             asked(library, "bail", juridictoin="Mars")
+
+
+@pytest.mark.parametrize(
+    "name", ["conclusions.docx", "mes conclusions.PDF", "./conclusions", "~/notes/a", "C:\\notes\\a", "a/b.md"]
+)
+def test_the_name_of_a_file_that_is_missing_is_no_text(name, library):
+    for read in (lambda: lr.verify(name, library), lambda: lr.extract(name)):
+        with pytest.raises(FileNotFoundError, match=r"^no such file: .* \(expected a file: Markdown, "):
+            read()
+
+
+def test_a_text_is_no_file_and_a_folder_is_said_to_be_one(library, tmp_path):
+    for text in ("07/2373", "L. 1152-1", "n° 00-45.135.", "Voir note.pdf, page 3", "conclusions.docx\nnote.pdf"):
+        assert lr.verify(text, library).text
+    with pytest.raises(ValueError, match=r" is a folder \(expected a file: "):
+        lr.verify(str(tmp_path), library)
+
+
+def test_a_deep_read_without_a_model_gives_passages_and_says_so(library, no_endpoint):
+    doc_id = next(iter(library))
+    answer = lr.deep_read(library, "Que décide le juge ?", doc_id)
+    assert (answer.status, {document.doc_id for document in answer.documents}) == ("answered", {doc_id})
+    assert answer.notice.startswith("Sans modèle de langage, rien n'est lu en profondeur")
+
+
+def test_what_a_value_is_comes_first(library):
+    checked = lr.verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library)
+    assert repr(checked) == ("Verification(absent: 1; complete=True, text='Voir Cass. s...n° 00-45.135.')")
+    assert repr(library.graph) == f"KnowledgeGraph({library!r})"
+    assert repr(lr.show(checked)).startswith("NotebookFrame('")
+    heads = lr.search(library, "bail", k=1)._repr_html_()
+    assert heads.index("<th>title") < heads.index("<th>decision_date") < heads.index("<th>chunk_id")
 
 
 def test_text_of_strangers_is_escaped_in_tables():

@@ -245,8 +245,8 @@ def verify(text: str | Path, libraries: "Library | str | Path | Sequence[Library
     `text` is a text, or a file (Markdown, text, HTML, DOCX, PDF) as a path.
 
     Raises:
-        FileNotFoundError: If a `Path` names no file.
-        ValueError: If the text is blank, or the file is not text.
+        FileNotFoundError: If there is no file of that path, or of that name ("conclusions.docx").
+        ValueError: If the text is blank, or the file is a folder or not text.
     """
     from legal_rag.citations.verifier import verify_text
     from legal_rag.corpus.files import read_paper
@@ -323,7 +323,7 @@ def show(value: Any, name: str = "", *, library: Library | None = None, height: 
     Outside a notebook, a document's outline is printed.
 
     >>> show(ask(library, "Que devient un compte de campagne déposé en retard ?"), library=library)
-    <legal_rag.base.html.NotebookFrame object at ...>
+    NotebookFrame('Réponse et sources')
 
     Args:
         value: A `Prediction`, a `Verification`, a Library or its `graph`.
@@ -359,7 +359,14 @@ def _opened(library: Library | str | Path) -> SearchableLibrary:
 
 
 def _is_file(text: str | Path) -> bool:
-    return isinstance(text, Path) or ("\n" not in text and len(text) < 255 and Path(text).is_file())
+    """Does a text name a file or a folder, be it there or not?"""
+    from legal_rag.corpus.files import names_file
+
+    if isinstance(text, Path):
+        return True
+    if "\n" in text or not text.strip():
+        return False
+    return names_file(text) or (len(text) < 255 and Path(text).exists())
 
 
 def _config(source: Any, index: str | Path, settings: Mapping[str, Any], **given: Any) -> "IndexConfig":

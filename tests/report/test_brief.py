@@ -187,3 +187,9 @@ def test_an_entry_names_a_decision_once_with_its_number_and_address():
         f"  note = {{GONE ; {STATUS_WORDS['unverified']}}}\n"
         "}\n"
     )
+
+
+def test_a_word_document_says_who_made_it_and_has_no_picture_of_another():
+    answered = answer_docx(prediction("Réponse.", ()))
+    assert docx.Document(BytesIO(answered)).core_properties.author == "legal_rag"
+    assert not [name for name in ZipFile(BytesIO(answered)).namelist() if "thumbnail" in name]

@@ -145,6 +145,8 @@ class EvidenceAgent(Agent):
         if grade:
             log.remarks |= {COMPARES: None} if asks_to_compare(query.text) else {}
             answer = answer._replace(text=f"{INTRODUCTIONS[grade]}\n\n{answer.text}")
+        elif mode != "fallback" and findings.hits:
+            answer = answer._replace(text=f"{answer.text}\n\n{WAY_ON}")
         if findings.absent:
             answer = answer._replace(text=f"{ABSENT} : {' ; '.join(findings.absent)}.\n\n{answer.text}")
         log.checked(answer, 0.0)  # verbatim by construction
@@ -155,8 +157,8 @@ class EvidenceAgent(Agent):
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
             notice = f"{notice} {INSTEAD}"
-        elif status == "abstained":
-            notice = WAY_ON if findings.hits else " ".join(unmet_filter(self._retriever.corpus, self._filters))
+        elif status == "abstained" and not findings.hits:
+            notice = " ".join(unmet_filter(self._retriever.corpus, self._filters))
         return log.prediction(
             query.text,
             answer,

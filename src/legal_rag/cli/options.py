@@ -114,6 +114,7 @@ def _at_places(command: Any, *further: Any) -> Any:
 index_names_option = click.option(
     "--index-name", multiple=True, default=[DEFAULT_NAME], help="A Library's own folder name; may be repeated."
 )
+HTML_SUFFIXES = (".html", ".htm")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
 html_option = click.option("--html", metavar="PAGE", help="Write the same as one page, beside the texts it rests on.")
@@ -343,11 +344,11 @@ def filter_at_fault(library: "Library", filters: Filters) -> str:
     return f"--{name.replace('_', '-')} {value}" if name else ""
 
 
-def page_to_write(html: str | None) -> Path | None:
-    """Return the file to write the page to, checked before any model call.
+def page_to_write(html: str | None, *suffixes: str) -> Path | None:
+    """Return the file to write the page to, checked before any model call; `suffixes` are those of its kind.
 
     Raises:
-        ValueError: If it is a folder or a device, or its folder does not exist.
+        ValueError: If it is named as another kind of file, is a folder or a device, or its folder does not exist.
         OSError: If nothing can be written there.
     """
     if html is None:
@@ -355,6 +356,8 @@ def page_to_write(html: str | None) -> Path | None:
     page = Path(html).expanduser()
     if page.exists() and not page.is_file():
         raise ValueError(f"no page can be written to {page}: it is not a file")
+    if suffixes and page.suffix.lower() not in suffixes:
+        raise ValueError(f"{html!r} does not end in {' or '.join(suffixes)}")
     if not page.parent.is_dir():
         raise ValueError(f"no folder {page.parent} to write {page.name} into (make it first)")
     with tempfile.TemporaryFile(dir=page.parent):

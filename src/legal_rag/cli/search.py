@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from legal_rag.cli.options import (
+    HTML_SUFFIXES,
     Place,
     count,
     filter_at_fault,
@@ -233,7 +234,7 @@ def lookup_command(identifier: str, place: Place, outline: bool, html: str | Non
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
-    page = page_to_write(html)
+    page = page_to_write(html, *HTML_SUFFIXES)
     library = place.open()
     identifier = resolve_id(identifier, library)
     try:
@@ -282,7 +283,7 @@ def show_command(name: str, place: Place, html: str | None, with_all: bool) -> N
     """Show the node NAME: what it cites, what cites it, how later decisions treat it."""
     from legal_rag.graph.page import render_graph, view_node
 
-    page = page_to_write(html)
+    page = page_to_write(html, *HTML_SUFFIXES)
     graph = _open_graph(place)
     node = graph.find(name)
     if place.as_json:
