@@ -152,8 +152,8 @@ class Prediction:
             object.__setattr__(self, name, Rows(getattr(self, name)))
 
     def _repr_html_(self) -> str:
-        told = (f"<b>{html.escape(self.question)}</b>", *map(html.escape, (self.answer, self.notice or "")))
-        lines = (f"<p>{text}</p>".replace("\n", "<br>") for text in told if text)
+        texts = (f"<b>{html.escape(self.question)}</b>", *map(html.escape, (self.answer, self.notice or "")))
+        lines = (f"<p>{text}</p>".replace("\n", "<br>") for text in texts if text)
         known = {document.doc_id: document for document in self.documents}
         rows = [
             {

@@ -191,8 +191,8 @@ def _quiet() -> Iterator[None]:
 
 def _settings_unsaid(name: str, revision: str | None) -> dict[str, Any]:
     """Return what is known of an encoder and not said by a checkpoint of PyLate's form itself."""
-    known, said = known_encoders().get(name, {}), _read_json(name, "config_sentence_transformers.json", revision)
-    return {key: known[key] for key in SETTINGS if key in known and said.get(key) is None}
+    known, config = known_encoders().get(name, {}), _read_json(name, "config_sentence_transformers.json", revision)
+    return {key: known[key] for key in SETTINGS if key in known and config.get(key) is None}
 
 
 def _head(model: Any) -> "torch.nn.Module":
