@@ -188,6 +188,7 @@ def _join_graphs(body: Any, head: Any) -> Any:
 
 def _quantise(graph: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
     import_openvino()  # before nncf, which would load the telemetry
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # nncf loads it; it warns where no GPU is
     import nncf
     from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, AdvancedSmoothQuantParameters
 
