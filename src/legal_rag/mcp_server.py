@@ -355,7 +355,7 @@ class LegalTools:
         """Répond à une question par les passages mêmes des décisions, sans modèle, ou s'abstient.
 
         grade dit si les passages semblent répondre (answers), sont proches (close) ou incertains (unsure) ; status
-        abstained : rien n'a été trouvé.
+        abstained : rien d'assez proche n'a été trouvé.
         """
         retriever, chosen = self._searched(question, filters, index)
         return _answer(EvidenceAgent(retriever, match_words=False, filters=chosen)(question))
