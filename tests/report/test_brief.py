@@ -137,6 +137,13 @@ def test_markdown_becomes_styles_and_a_decision_a_link():
     assert listed == ["https://www.legifrance.gouv.fr/juri/id/" + DOCUMENT.id]
 
 
+@pytest.mark.parametrize(
+    ("solution", "outcome"), [("REJET", "rejet"), ("Cassation partielle", "cassation partielle"), ("QPC autres",) * 2]
+)
+def test_an_outcome_is_written_as_within_a_sentence_and_keeps_its_abbreviation(solution, outcome):
+    assert CitedDocument("A", "", "", solution=solution).outcome == outcome
+
+
 def test_the_decisions_are_listed_once_each_with_their_outcome_and_on_a_page_at_most():
     document = written(prediction(notice="Attention.", ungrounded_claims=["Une phrase."]), Corpus())
     shown = texts(document.paragraphs)

@@ -320,11 +320,13 @@ def _json_object(name: str, text: str | None) -> dict[str, Any]:
 
 def language_model(settings: dict[str, Any], **further: Any) -> "dspy.LM | None":
     """Build the model that `model_options` name, with further settings of its own; None where none can be asked."""
-    from legal_rag.llm import build_language_model, is_asked
+    from legal_rag.llm import is_asked
 
     model, api_base = settings["model"], settings["api_base"]
     if not is_asked(None, api_base, model):
         return None
+    from legal_rag.llm import build_language_model  # which needs the extra `agent`
+
     return build_language_model(model, None, api_base, **sampling_settings(settings), **further)
 
 
