@@ -41,6 +41,51 @@ def test_court_date_and_number_of_one_citation_belong_together(text, court):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "La cour d'appel de Nîmes, 7 juin 2019, l'a jugé.",
+        "La cour d'appel de Nîmes (7 juin 2019) l'admet.",
+        "La cour d'appel de Nîmes, le 7 juin 2019, a jugé que le bail est nul.",
+        "La cour d'appel de Nîmes a jugé le 7 juin 2019 que le bail est nul.",
+        "La cour d’appel de Nîmes a, le 7 juin 2019, clairement rejeté la demande.",
+        "La cour d'appel de Nîmes, qui l'a confirmé en référé le vendredi 7 juin 2019, en tire les conséquences.",
+        "La cour d'appel de Nîmes n'a jamais dit le 7 juin 2019 que le bail est nul.",
+        "La cour d'appel de Nîmes s'est prononcée le 7 juin 2019.",
+        "La cour d'appel de Nîmes jugeait déjà le 07/06/2019 que le bail est nul.",
+        "Le bail est nul, ainsi que l'a rappelé la cour d'appel de Nîmes le 7 juin 2019 : « La nullité »",
+        "La solution retenue par la cour d'appel de Nîmes le 7 juin 2019 est isolée.",
+        "Il a été jugé le 7 juin 2019 par la cour d'appel de Nîmes que le bail est nul.",
+        "Le 7 juin 2019, la cour d'appel de Nîmes a jugé que le bail est nul.",
+    ],
+)
+def test_prose_that_says_when_a_court_judged_names_a_decision(text):
+    names, court, day = said(only(text))
+    assert (names, court.replace("’", "'"), day) == ([], "cour d'appel de Nîmes", "2019-06-07")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La cour d'appel de Nîmes, saisie le 7 juin 2019, est compétente.",
+        "La cour d'appel de Nîmes, le 7 juin 2019, était saisie.",
+        "L'audience de la cour d'appel de Nîmes a eu lieu le 7 juin 2019.",
+        "Appel devant la cour d'appel de Nîmes, 7 juin 2019.",
+        "La cour d'appel de Nîmes a retenu le 7 juin 2019 comme date de la rupture.",
+        "La cour d'appel de Nîmes a rappelé que le bail du 7 juin 2019 est nul.",
+        "La cour d'appel de Nîmes a annulé le contrat conclu le 7 juin 2019.",
+        "Le bail a été rompu le 7 juin 2019, la cour d'appel de Nîmes a jugé que c'est à tort.",
+        "Le 7 juin 2019, la cour d'appel de Nîmes a été saisie.",
+        "Le grief présenté à la cour d'appel de Nîmes le 7 juin 2019, a été écarté.",
+        "La solution de la cour d'appel de Nîmes, cassée le 7 juin 2019, est isolée.",
+        "La solution de la cour d'appel de Nîmes, le 7 juin 2019, cassée depuis, est isolée.",
+        "La mesure d'instruction ordonnée le 7 juin 2019 par la cour d'appel de Nîmes est achevée.",
+    ],
+)
+def test_a_day_on_which_a_court_did_not_judge_names_no_decision(text):
+    assert find_references(text).decisions == []
+
+
+@pytest.mark.parametrize(
     ("text", "decisions"),
     [
         (

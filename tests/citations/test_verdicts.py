@@ -83,6 +83,14 @@ def test_what_the_library_has_and_the_text_states_rightly_is_confirmed(verdict, 
     assert verdict(text).status == "confirmed"
 
 
+def test_a_decision_named_in_prose_by_court_and_day_is_looked_up_and_is_the_source_of_what_follows(library, verdict):
+    assert verdict("La chambre commerciale a jugé le 3 mars 2015 que la cession est parfaite.").status == "confirmed"
+    assert verdict("La Cour de cassation a jugé le 14 mars 2031 que la cession est nulle.").status == "absent"
+    lead = "Elle est nulle (article L. 1237-11 du code du travail), ainsi que l'a rappelé la cour d'appel de Nîmes le"
+    quoted = verdict(f"{lead} 2 octobre 2007 : « {RULE[:40]} ».", "quotation")
+    assert (quoted.status, quoted.source.doc_id) == ("confirmed", "05/01403 2007-10-02")
+
+
 def test_several_decisions_that_fit_are_ambiguous_and_all_named(verdict):
     reference = verdict("Cass. soc., 9 janv. 2018")
     assert reference.status == "ambiguous"

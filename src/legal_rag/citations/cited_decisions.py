@@ -23,11 +23,16 @@ MOST_AGAIN = 50  # decisions of one day, of which one may be cited again
 
 # Words that may stand between the court, the date and the number of one citation.
 _DELIVERED = "a|été|est|rendue?s?|prononcée?s?|lue?s?|statué"
-_VERBS = (
-    "ont|jugé|juge|décidé|décide|retenu|retient|rejeté|rejette|cassé|casse|annulé|annule|confirmé|confirme"
-    "|infirmé|infirme|estimé|estime|considéré|considère|énoncé|énonce|rappelé|rappelle|affirmé|affirme|dit|statue"
-    "|précisé|précise|admis|admet|posé|pose|déclaré|ainsi|ensuite|également|encore|notamment"
+# What a court does on the day of its decision.
+_JUDGES = (
+    "(?:juge?|décid|rejet|cass|annul|(?:ré|in|con)?firm|(?:ré)?affirm|estim|considér|énonç?c?|rappel|précis|pos|déclar"
+    "|censur|approuv|condamn|ordonn|débout|prononç?c?|écart|tranch|consacr|valid|sanctionn|réform|refus|relax|homologu"
+    "|renvoy|statu)(?:ée?|e|a|ait|ent|èrent)|retenue?|retient|admise?|admet|dit|rendue?|reconnue?|reconnaît|exclut?"
+    "|accueillie?|interdite?"
 )
+_WEEKDAYS = r"(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\s"
+_ADVERBS = r"ainsi|ensuite|également|encore|notamment|aussi|déjà|enfin|bien|très|récemment"
+_VERBS = f"{_JUDGES}|ont|{_ADVERBS}"
 _SMALL = (
     "du|de|des|la|le|les|en|date|par|dans|sa|son|cette|cet|ce|un|une|sous|au|aux|pourvois?|requ[êe]tes?|req|affaires?|aff"
     "|numéros?|nos?|n|rg|rôle|répertoire|général|publiée?s?|publ|inédite?|bulletin|bull|arr|déc|préc|précitée?|audience"
@@ -67,6 +72,28 @@ _LIST = re.compile(
 _ANOTHER_DECISION = re.compile(
     rf"(?<!\()(?:\b(?:l['’]|un|le|la|les|une|cette?|du|d['’]|de l['’])\s{{0,3}})(?:{DECISION})(?!\w)", re.IGNORECASE
 )
+# A court and the day of its decision in ordinary prose: "la cour d'appel de Nîmes a jugé le", "l'a rappelé la cour".
+_ON = rf",?\s(?:(?:dès|encore|pas plus tard que)\s)?le\s(?:{_WEEKDAYS})?"
+_ADVERB = rf"(?:{_ADVERBS}|[^\W\d]+ment)"
+_HAVE = r"(?:n['’])?(?:(?:l|les|en|y)['’ ])?(?:a|ont|avait|avaient|eut|aurait)(?:\s(?:pas|jamais))?|(?:se\s|s['’])(?:est|était)"
+_DONE = rf"(?:{_ADVERB}\s){{0,2}}(?:{_JUDGES})(?!\w)"
+_DOES = rf"(?:(?:le|les)\s|n['’]|ne\s)?(?!\w+(?:ée?|ue?|ise?|ie?)s?\s){_DONE}"  # no participle: "la cour de Nîmes, cassée le"
+_DID = rf"(?:(?:{_HAVE}),?\s{_DONE}|{_DOES})"
+_DID_ON = re.compile(
+    rf",?\s(?:qui\s)?{_DID}(?:\s{_ADVERB}|,?\s(?:en|dans)\s[^\W\d]+(?:\s[^\W\d]+){{0,3}})?{_ON}", re.IGNORECASE
+)
+_HAD_ON, _THEN_DONE = (re.compile(words, re.IGNORECASE) for words in (rf",?\s(?:{_HAVE}){_ON}", rf",?\s{_DONE}"))
+_ON_DAY, _THEN_DID = (re.compile(words, re.IGNORECASE) for words in (_ON, rf",?\s{_DID}"))
+_JUST_DAY = re.compile(r"\s?,\s?|\s\((?:le\s)?")
+_RULED = rf"(?<!\w)(?!ordonn)(?:{_JUDGES})"  # what is ordered is a measure of the inquiry
+_DONE_BY = re.compile(rf"{_RULED}\s(?:par\s|en\s)?(?:la\s|le\s|l['’])?$", re.IGNORECASE)
+_DONE_ON = re.compile(rf"{_RULED}{_ON}$", re.IGNORECASE)
+_BY_COURT = re.compile(r",?\spar\s(?:la\s|le\s|l['’])?", re.IGNORECASE)
+_DAY_FIRST = re.compile(rf"\W*(?:[^\W\d]+,\s)?le\s(?:{_WEEKDAYS})?$", re.IGNORECASE)
+_THEN_COURT = re.compile(r",?\s(?:la\s|le\s|l['’])?", re.IGNORECASE)
+# "a retenu le 7 juin 2019 comme date": the day is what is judged; "devant la cour, 7 juin 2019 à 14 h": a hearing.
+_NOT_THE_DAY = re.compile(r",?\s(?:comme|pour|en tant que)\b|\s(?:à|au)\s\d|\s(?:au|et|ou)\s(?:le\s)?\d", re.IGNORECASE)
+_HEARD = re.compile(r"\b(?:devant|audience|convo\w+|saisi\w*|pendant\w*)(?:\s\w+){0,2}\W{0,2}$", re.IGNORECASE)
 # What happened on a day that is not the decision's own.
 _OTHER_DAY = re.compile(
     r"\b(?:enregistr|dépos|introdui|saisi|notifi|signifi|reçu|form|interjet|intent|présent|modifi|conclu|licenci|assign)"
@@ -276,7 +303,8 @@ class _DecisionReader:
         if part.kind == "court" and last.kind == "number" and len(run) > 1 and not re.search(r"\w", gap):
             return False  # the next citation begins
         parties = last.kind != "number" and part.kind == "number" and _PARTIES.fullmatch(gap)
-        if not (filler.fullmatch(gap) or parties or (last.kind == "court" and _LOOSELY.fullmatch(gap))):
+        loosely = last.kind == "court" and (_LOOSELY.fullmatch(gap) or (part.kind == "date" and _DID_ON.fullmatch(gap)))
+        if not (filler.fullmatch(gap) or parties or loosely):
             return False
         if last.kind != "court" and _ANOTHER_DECISION.search(gap):
             return False
@@ -324,7 +352,27 @@ class _DecisionReader:
         court = next(part for part in run if part.kind == "court")
         abbreviated = court.start in self._text.short_courts
         before = self._text.before(run[0].start, 80) + self._text.plain[run[0].end : run[1].start]
-        return run if abbreviated or _DECISION_BEFORE.search(before) or re.search(DECISION, before) else None
+        named = abbreviated or _DECISION_BEFORE.search(before) or re.search(DECISION, before)
+        return run if named or self._is_judged_on(*run) else None
+
+    def _is_judged_on(self, first: _CitationPart, last: _CitationPart) -> bool:
+        """Does prose say that a court judged on a day: "La cour d'appel de Nîmes a jugé le 7 juin 2019 que"?"""
+        start = self._text.sentences[self._text.sentence_at(first.start)][0]
+        before = self._text.plain[max(start, first.start - 60) : first.start]
+        gap = self._text.plain[first.end : last.start]
+        after = self._text.plain[last.end : last.end + 80]
+        if _NOT_THE_DAY.match(after):
+            return False
+        if first.kind == "date":
+            if _DONE_ON.search(before):
+                return _BY_COURT.fullmatch(gap) is not None
+            return bool(_DAY_FIRST.fullmatch(before) and _THEN_COURT.fullmatch(gap) and _THEN_DID.match(after))
+        return bool(
+            _DID_ON.fullmatch(gap)
+            or (_HAD_ON.fullmatch(gap) and _THEN_DONE.match(after))
+            or (_ON_DAY.fullmatch(gap) and (_THEN_DID.match(after) or _DONE_BY.search(before)))
+            or (_JUST_DAY.fullmatch(gap) and not _HEARD.search(before))
+        )
 
     def _is_certain_number(self, part: _CitationPart, kinds: set[str]) -> bool:
         identifier = self._text.names[part.start][0]
