@@ -236,7 +236,8 @@ print(citations_in_french(predictions[0].citation_counts) or "aucune citation")
 for citation in predictions[0].citations:
     content = corpus.document(citation.doc_id).content
     identical = content[citation.char_start : citation.char_end] == citation.quote
-    print(f"{citation.doc_id}, caractères {citation.char_start} à {citation.char_end} : {citation.status}, {identical}")
+    place = f"{citation.doc_id}, caractères {citation.char_start} à {citation.char_end}"
+    print(f"{place} : {citation.status_in_french}, {identical}")
 
 # %% [markdown]
 # La première décision citée, telle que l'outil de lecture la montre : d'où elle vient, ce qu'elle a jugé, son texte.

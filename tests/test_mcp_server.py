@@ -421,7 +421,7 @@ def test_a_client_starts_the_command_and_asks_it_over_its_pipes(place, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", ["", TOKEN])
+@pytest.mark.parametrize("given", ["", TOKEN, f"{TOKEN}\n"])
 def test_the_command_serves_http_behind_a_token_that_is_printed_once_if_it_is_new(place, given):
     server = subprocess.Popen(
         [sys.executable, *COMMAND, *place, "--http", "0"],
@@ -433,7 +433,7 @@ def test_the_command_serves_http_behind_a_token_that_is_printed_once_if_it_is_ne
         url, *header = server.stderr.readline().split("  ")
         assert len(header) == (not given)
         assert all(re.fullmatch(r"Authorization: Bearer [\w-]{43}\n", line) for line in header)
-        token = given or header[0].split()[-1]
+        token = given.strip() or header[0].split()[-1]
         assert httpx2.post(url.strip(), json=BODY, headers=HEADERS).status_code == 401
         shown = HEADERS | {"Authorization": f"Bearer {token}", "MCP-Protocol-Version": "2025-06-18"}
         assert httpx2.post(url.strip(), json=BODY, headers=shown).status_code != 401

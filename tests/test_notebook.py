@@ -14,7 +14,6 @@ from support.scripted_server import ScriptedServer
 import legal_rag as lr
 from legal_rag.base.html import LINE_CHARS, Rows
 from legal_rag.corpus.sources import SAMPLE
-from legal_rag.deep_read.reading import deep_read_library
 from legal_rag.llm import build_language_model
 
 NAMES = ["build", "add", "open", "search", "ask", "verify", "extract", "deep_read", "evaluate", "show"]
@@ -39,8 +38,7 @@ def names(library, tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_each_name_runs(name, names):
-    documented = deep_read_library if name == "deep_read" else getattr(lr, name)
-    example = doctest.DocTestParser().get_doctest(getdoc(documented), names, name, None, None)
+    example = doctest.DocTestParser().get_doctest(getdoc(getattr(lr, name)), names, name, None, None)
     assert example.examples
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(example) == (0, len(example.examples))
@@ -63,7 +61,7 @@ def test_a_library_is_built_of_rows_of_any_kind(kind, tmp_path, sample_rows):
 
 
 def test_a_setting_that_is_unknown_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match=r"^unknown setting: colour \(expected of chunks, "):
+    with pytest.raises(ValueError, match=r"^unknown setting: colour \(expected of .*n_bits"):
         lr.build(SAMPLE, tmp_path / "built", colour="red")
 
 
@@ -105,6 +103,58 @@ def test_a_question_takes_the_filters_of_a_search(library):
     assert [document.doc_id for document in answer.documents] == [doc_id]
 
 
+def test_a_filter_that_no_document_meets_is_named(library):
+    for asked in (lr.search, lr.ask):
+        with pytest.raises(ValueError, match=r"^no document has the juridiction 'Mars' \(there are: "):
+            asked(library, "bail", juridiction="Mars")
+        with pytest.raises(LookupError, match="no document 'Mars' in "):
+            asked(library, "bail", doc_ids=("Mars",))
+    unmet = "Aucun document ne répond à date_from '2050-01-01'."
+    assert lr.search(library, "bail", date_from="2050").remarks == (unmet,)
+    answer = lr.ask(library, "Que doit le bailleur ?", date_from="2050")
+    assert (answer.status, answer.notice) == ("abstained", unmet)
+    with pytest.raises(ValueError, match="no document has the solution 'zzz'"):
+        lr.evaluate(library, {"q": "bail"}, {"q": {"d": 1}}, filters=lr.Filters(solution="zzz"))
+
+
+def test_a_setting_that_is_unknown_is_answered_by_the_nearest(library):
+    for asked in (lr.search, lr.ask):
+        with pytest.raises(ValueError, match="^unknown setting: juridictoin; did you mean 'juridiction'?"):
+            asked(library, "bail", juridictoin="Mars")
+
+
+@pytest.mark.parametrize(
+    "name", ["conclusions.docx", "mes conclusions.PDF", "./conclusions", "~/notes/a", "C:\\notes\\a", "a/b.md"]
+)
+def test_the_name_of_a_file_that_is_missing_is_no_text(name, library):
+    for read in (lambda: lr.verify(name, library), lambda: lr.extract(name)):
+        with pytest.raises(FileNotFoundError, match=r"^no such file: .* \(expected a file: Markdown, "):
+            read()
+
+
+def test_a_text_is_no_file_and_a_folder_is_said_to_be_one(library, tmp_path):
+    for text in ("07/2373", "L. 1152-1", "n° 00-45.135.", "Voir note.pdf, page 3", "conclusions.docx\nnote.pdf"):
+        assert lr.verify(text, library).text
+    with pytest.raises(ValueError, match=r" is a folder \(expected a file: "):
+        lr.verify(str(tmp_path), library)
+
+
+def test_a_deep_read_without_a_model_gives_passages_and_says_so(library, no_endpoint):
+    doc_id = next(iter(library))
+    answer = lr.deep_read(library, "Que décide le juge ?", doc_id)
+    assert (answer.status, {document.doc_id for document in answer.documents}) == ("answered", {doc_id})
+    assert answer.notice.startswith("Sans modèle de langage, rien n'est lu en profondeur")
+
+
+def test_what_a_value_is_comes_first(library):
+    checked = lr.verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library)
+    assert repr(checked) == ("Verification(absent: 1; complete=True, text='Voir Cass. s...n° 00-45.135.')")
+    assert repr(library.graph) == f"KnowledgeGraph({library!r})"
+    assert repr(lr.show(checked)).startswith("NotebookFrame('")
+    heads = lr.search(library, "bail", k=1)._repr_html_()
+    assert heads.index("<th>title") < heads.index("<th>decision_date") < heads.index("<th>chunk_id")
+
+
 def test_text_of_strangers_is_escaped_in_tables():
     shown = Rows([{"title": "<script>alert(1)</script>\x1b[31m"}])._repr_html_()
     assert "<script>" not in shown
@@ -113,7 +163,8 @@ def test_text_of_strangers_is_escaped_in_tables():
 
 def test_an_agent_is_made_once_for_the_same_settings(library):
     assert library.agent() is library.agent()
-    ids = [(*map(str, range(100)), last) for last in ("A", "B")]
+    *first, last, other = library
+    ids = [(*first, last), (*first, other)]
     assert library.agent(doc_ids=ids[0]) is library.agent(doc_ids=ids[0])
     assert library.agent(doc_ids=ids[0]) is not library.agent(doc_ids=ids[1])
 

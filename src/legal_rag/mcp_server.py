@@ -355,7 +355,7 @@ class LegalTools:
         """Répond à une question par les passages mêmes des décisions, sans modèle, ou s'abstient.
 
         grade dit si les passages semblent répondre (answers), sont proches (close) ou incertains (unsure) ; status
-        abstained : rien n'a été trouvé.
+        abstained : rien d'assez proche n'a été trouvé.
         """
         retriever, chosen = self._searched(question, filters, index)
         return _answer(EvidenceAgent(retriever, match_words=False, filters=chosen)(question))
@@ -637,7 +637,7 @@ def serve(tools: LegalTools, port: int | None, on_start: Callable[[str, str], No
         return
     import uvicorn
 
-    given = os.environ.get(TOKEN_VARIABLE, "")
+    given = os.environ.get(TOKEN_VARIABLE, "").strip()  # a file's last line end is in no header
     token = given or secrets.token_urlsafe(32)
     with socket.create_server((HOST, port)) as listening:
         on_start(f"http://{HOST}:{listening.getsockname()[1]}/mcp", "" if given else token)

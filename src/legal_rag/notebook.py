@@ -6,7 +6,10 @@ A `library` is an open one, or its folder.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cached_property
+from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from legal_rag.retriever.ranking import Mode
     from legal_rag.retriever.retriever import Retriever, SearchHit
 
+FILTERS = tuple(each.name for each in fields(Filters))
 DEFAULT_INDEX = f"{DEFAULT_FOLDER}/{DEFAULT_NAME}"
 
 
@@ -57,9 +61,17 @@ class SearchableLibrary(Library):
     def agent(self, model: str | None = None, **settings: Any) -> "LegalReActAgent | EvidenceAgent":
         """Return the agent that `ask` asks, made once for the same settings; see `legal_rag.agent.build_agent`."""
         from legal_rag.agent.agent import build_agent
+        from legal_rag.retriever.search_box import NO_FILTERS
 
-        conditions = {each.name: settings.pop(each.name) for each in fields(Filters) if each.name in settings}
+        conditions = {name: settings.pop(name) for name in FILTERS if name in settings}
+        known = [name for name in signature(build_agent).parameters if name != "lm_settings"]
+        if not settings.keys() <= set(known) and find_spec("dspy"):  # of a model, which the core does without
+            from legal_rag.llm import build_language_model
+
+            known += signature(build_language_model).parameters
+        _refuse_unknown(settings, known, FILTERS)
         settings |= {"filters": Filters(**conditions)} if conditions else {}
+        self.check_values(settings.get("filters", NO_FILTERS))
         # These may be set later.
         asked = [os.environ.get(f"GENERATOR_{name}") for name in ("MODEL_ID", "API_BASE", "API_KEY")]
         key = (model, asked, settings)
@@ -82,20 +94,23 @@ class SearchableLibrary(Library):
         **conditions: Any,
     ) -> "Rows[SearchHit]":
         """Rank the passages that answer what is typed; see `search`."""
-        from legal_rag.retriever.search_box import search_typed
+        from legal_rag.retriever.search_box import search_typed, unmet_filter
 
+        _refuse_unknown(conditions, FILTERS, signature(self.search).parameters)
+        filters = filters or Filters(**conditions)
+        self.check_values(filters)
         results = search_typed(
             self.retriever,
             query,
             k,
-            filters=filters or Filters(**conditions),
+            filters=filters,
             infer_filters=infer_filters,
             mode=mode,
             by_document=by_document,
             diverse=diverse,
         )
         hits = Rows(results.hits)
-        hits.remarks = results.remarks
+        hits.remarks = results.remarks if hits else (*results.remarks, *unmet_filter(self, results.filters))
         return hits
 
     def outline(self, doc_id: str) -> TreeNode:
@@ -199,7 +214,8 @@ def search(library: Library | str | Path, query: str, k: int = 5, **settings: An
     article or a statute is a filter too. `hits.remarks` say in French how the text was read.
 
     Raises:
-        ValueError: If the question is empty or too long for the encoder, k is below 1, or a filter is unusable.
+        ValueError: If the question is empty or too long for the encoder, k is below 1, a setting is unknown, or a
+            filter is unusable, such as a court that no document has.
     """
     return _opened(library).search(query, k, **settings)
 
@@ -229,8 +245,8 @@ def verify(text: str | Path, libraries: "Library | str | Path | Sequence[Library
     `text` is a text, or a file (Markdown, text, HTML, DOCX, PDF) as a path.
 
     Raises:
-        FileNotFoundError: If a `Path` names no file.
-        ValueError: If the text is blank, or the file is not text.
+        FileNotFoundError: If there is no file of that path, or of that name ("conclusions.docx").
+        ValueError: If the text is blank, or the file is a folder or not text.
     """
     from legal_rag.citations.verifier import verify_text
     from legal_rag.corpus.files import read_paper
@@ -294,7 +310,10 @@ def evaluate(
     elif isinstance(queries, Mapping):
         queries = [trec.Query(qid, text) for qid, text in queries.items()]
     judged = own if qrels is None else trec.read_qrels(qrels) if isinstance(qrels, str | Path) else qrels
-    run = metrics.batch_query(_opened(library).retriever, queries, k, mode=mode, filters=filters)
+    opened = _opened(library)
+    if filters:
+        opened.check_values(filters)
+    run = metrics.batch_query(opened.retriever, queries, k, mode=mode, filters=filters)
     return metrics.evaluate_run(judged, run, metrics.measures(k))
 
 
@@ -304,7 +323,7 @@ def show(value: Any, name: str = "", *, library: Library | None = None, height: 
     Outside a notebook, a document's outline is printed.
 
     >>> show(ask(library, "Que devient un compte de campagne déposé en retard ?"), library=library)
-    <legal_rag.base.html.NotebookFrame object at ...>
+    NotebookFrame('Réponse et sources')
 
     Args:
         value: A `Prediction`, a `Verification`, a Library or its `graph`.
@@ -340,7 +359,14 @@ def _opened(library: Library | str | Path) -> SearchableLibrary:
 
 
 def _is_file(text: str | Path) -> bool:
-    return isinstance(text, Path) or ("\n" not in text and len(text) < 255 and Path(text).is_file())
+    """Does a text name a file or a folder, be it there or not?"""
+    from legal_rag.corpus.files import names_file
+
+    if isinstance(text, Path):
+        return True
+    if "\n" in text or not text.strip():
+        return False
+    return names_file(text) or (len(text) < 255 and Path(text).exists())
 
 
 def _config(source: Any, index: str | Path, settings: Mapping[str, Any], **given: Any) -> "IndexConfig":
@@ -349,9 +375,7 @@ def _config(source: Any, index: str | Path, settings: Mapping[str, Any], **given
     path = Path(index).expanduser()
     options = {name: value for name, value in settings.items() if name in SourceOptions._fields}
     rest = {name: value for name, value in settings.items() if name not in options}
-    known = {field.name for field in fields(IndexConfig)}
-    if unknown := sorted(set(rest) - known):
-        raise ValueError(f"unknown setting: {', '.join(unknown)} (expected of {', '.join(sorted(known))})")
+    _refuse_unknown(rest, [field.name for field in fields(IndexConfig)], SourceOptions._fields)
     return IndexConfig(
         source=_rows(source),
         options=SourceOptions(**options),
@@ -360,6 +384,14 @@ def _config(source: Any, index: str | Path, settings: Mapping[str, Any], **given
         **given,
         **rest,
     )
+
+
+def _refuse_unknown(settings: Iterable[str], *known: Iterable[str]) -> None:
+    names = sorted({name for several in known for name in several} - {"self", "query", "conditions"})
+    for name in set(settings).difference(names):
+        near = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown setting: {name}{hint} (expected of {', '.join(names)})")
 
 
 def _rows(source: Any) -> "str | Path | Iterable[Mapping[str, Any]]":

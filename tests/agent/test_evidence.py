@@ -151,9 +151,9 @@ def test_what_is_no_nearer_than_questions_of_other_fields_is_not_quoted(tiny_lib
     agent = EvidenceAgent(build_retriever(tiny_library, tiny_encoder))
     agent._background = Background(Signs(1.0, 1.0, 0.0), Signs(0.1, 0.1, 1.0))
     prediction = agent(QUESTION)
-    assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
+    assert (prediction.status, prediction.answer) == ("abstained", f"{NO_PASSAGE}\n\n{WAY_ON}")
     assert (prediction.citations, prediction.documents, prediction.evidence) == ([], [], [])
-    assert (prediction.grounding_rate, prediction.notice) == (None, WAY_ON)
+    assert (prediction.grounding_rate, prediction.notice) == (None, None)
     assert [event.type for event in prediction.events] == ["search", "cite", "answer"]
     assert prediction.events[1].input == {"removed": 0}
 

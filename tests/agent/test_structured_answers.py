@@ -71,6 +71,19 @@ def test_without_a_model_the_rule_that_answers_is_quoted_whole_with_its_sections
     assert any(rule in passage.text for passage in prediction.evidence)
 
 
+def test_a_rule_does_not_answer_for_a_decision_that_is_not_there(library, bundled):
+    question = "Que dit l'arrêt n° 19-99.999 sur les jours de congé ?"
+    prediction = build_agent(library, encoder=bundled, structured=True)(question)
+    assert prediction.grade == "unsure"
+    assert prediction.answer.startswith("Ce corpus n'a pas la décision demandée : 19-99.999.")
+
+
+def test_a_rule_that_shares_a_word_with_a_question_off_the_topic_is_not_its_answer(library, bundled, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.evidence.is_relevant", lambda *_: False)
+    prediction = build_agent(library, encoder=bundled, structured=True)("Combien peut-on emprunter ?")
+    assert (prediction.citations[0].quote, prediction.grade) == (LOAN, "unsure")
+
+
 def test_where_no_rule_answers_evidence_mode_says_what_it_says_otherwise(library, bundled):
     question = "Comment réussir une mayonnaise ?"
     plain, structured = (build_agent(library, encoder=bundled, structured=kind)(question) for kind in (False, True))

@@ -103,7 +103,7 @@ def test_ask_takes_the_filters_of_search_and_infers_more_unless_told_not_to(plac
     assert "Filtre" not in (json.loads(said(*steered, "--no-inferred-filters"))["notice"] or "")
 
 
-def test_an_abstention_is_printed_after_the_way_on_and_an_answer_with_how_its_citations_fared(
+def test_an_abstention_is_printed_before_the_way_on_and_an_answer_with_how_its_citations_fared(
     asked, tiny_library, capfd, place, said, monkeypatch
 ):
     assert main([*asked, "--json"]) == 0
@@ -118,7 +118,7 @@ def test_an_abstention_is_printed_after_the_way_on_and_an_answer_with_how_its_ci
     assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
     assert err == ""
     monkeypatch.setattr("legal_rag.agent.evidence.is_relevant", lambda *_: False)
-    assert said("ask", "Quelle est la recette de la pâte à brioche ?", *place) == f"{WAY_ON}\n\n{NO_PASSAGE}\n"
+    assert said("ask", "Quelle est la recette de la pâte à brioche ?", *place) == f"{NO_PASSAGE}\n\n{WAY_ON}\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
@@ -309,6 +309,9 @@ def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd, refused):
         ([EXAMPLE, "--remove", EXAMPLE], "--remove goes alone"),
         (["--html", "a.html"], "--html goes with ANSWER_ID"),
         (["--docx", "a.docx"], "--docx goes with ANSWER_ID"),
+        ([EXAMPLE, "--html", "a.pdf"], "'a.pdf' does not end in .html or .htm"),
+        ([EXAMPLE, "--docx", "a.pdf"], "'a.pdf' does not end in .docx"),
+        ([EXAMPLE, "--bibtex", "a"], "'a' does not end in .bib or .bibtex"),
         ([EXAMPLE, "--html", "nowhere/a.html"], "no folder nowhere to write a.html into"),
         (["a", "b"], "unexpected extra argument"),
     ],

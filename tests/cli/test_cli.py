@@ -76,6 +76,16 @@ def test_info_says_what_an_index_holds(place, tiny_library, said):
     assert told == tiny_library.manifest
 
 
+def test_an_argument_too_many_is_not_taken_for_a_text_where_none_is_asked_for(refused):
+    assert refused("export", "NAME", "PATH") == "Got unexpected extra arguments (NAME PATH)"
+    assert refused("add", "a.docx", "b.docx") == "Got unexpected extra argument (b.docx)"
+
+
+def test_a_folder_to_verify_is_said_to_be_one(tmp_path, capfd):
+    assert main(["verify", str(tmp_path)]) == 2
+    assert f"{tmp_path} is a folder (expected a file: Markdown, " in capfd.readouterr().err
+
+
 def test_without_a_command_the_help_is_shown(said):
     assert said() == said("--help")
     assert "Commands:" in said()
@@ -206,7 +216,7 @@ def test_structured_search_asks_the_model_that_is_named(place, said):
 
 def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
-    keys = ["rank", "chunk_id", "doc_id", "score", "title", "decision_date", "char_start", "char_end", "text"]
+    keys = ["rank", "title", "decision_date", "doc_id", "chunk_id", "score", "char_start", "char_end", "text"]
     assert [list(hit) for hit in hits] == [[*keys, "relevance", "outcome", "excerpt", "passages", "citation"]] * 7
     assert all(hit["excerpt"]["text"] in hit["text"] for hit in hits)
     assert [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5, 6, 7]
@@ -260,6 +270,10 @@ def test_a_key_is_written_nowhere(copied, capfd, monkeypatch):
         (["info", "--colour"], "No such option"),
         (["search"], "Missing argument 'QUERY'"),
         (["search", "a", "b"], "Got unexpected extra argument (b) (put a text with blanks in quotation marks)"),
+        (
+            ["extract", "Arrêt du 4 mai"],
+            "(Arrêt du 4 mai) (expected a file or a folder as --source FILE)",
+        ),
         (["search", "bail", "--model", "m"], "--model goes only with --structured"),
         (["search", "bail", "--structured", "--by-document"], "--by-document does not go with --structured"),
         (["search", "bail", "--k", "many"], "'many' is not a valid integer"),

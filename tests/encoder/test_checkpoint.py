@@ -311,3 +311,22 @@ def test_a_torchvision_made_for_another_torch_is_one_clear_line(tiny_model_folde
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert "cannot be loaded: Could not import module" in said
     assert "torchvision and transformers that were made for one another" in said
+
+
+def with_no_json(folder):
+    (folder / "modules.json").write_text("nope")
+
+
+def with_weights_that_are_none(folder):
+    (folder / "model.safetensors").write_bytes(b"junk" * 100)
+
+
+def with_a_length_that_is_a_word(folder):
+    edit_json(folder / "config_sentence_transformers.json", query_length="x")
+
+
+@pytest.mark.parametrize("damage", [with_no_json, with_weights_that_are_none, with_a_length_that_is_a_word])
+def test_a_damaged_file_is_one_line(folder, damage):
+    damage(folder)
+    with pytest.raises(ValueError, match=r"\Adamaged encoder: .*\Z"):
+        load_checkpoint(str(folder), Overrides())

@@ -71,7 +71,7 @@ def test_the_core_indexes_searches_answers_and_extracts(built, argv):
         ),
         (
             ("index", "--source", "sample", "--encoder", "owner/model", "--index-name", "other"),
-            "torch is not installed: pip install 'legal-rag[colbert]'",
+            "pylate is not installed: pip install 'legal-rag[colbert]'",
         ),
     ],
     ids=["agent", "datasets", "colbert"],

@@ -162,7 +162,7 @@ def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(indexed):
     assert "Agent : EvidenceAgent" in printed
     assert printed.count("[Source: FICTIF") >= 4
     assert "Aucun passage pertinent" in printed
-    assert ": verified, True" in printed
+    assert ": texte conforme, True" in printed
     assert ", False" not in printed
     answers = (folder / "demo_output" / "reponses.md").read_text("utf-8")
     assert answers.count("## ") == 3

@@ -4,7 +4,7 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
-from legal_rag.library.query_language import Leaf, Not, find_matches, leaves_of, parse
+from legal_rag.library.query_language import Leaf, Not, find_matches, leaves_of, parse, references_in
 
 TEXTS = {
     "A": "La période d’essai a été renouvelée.\nLe salarié a été licencié pendant la grève, sans préavis.",
@@ -116,3 +116,15 @@ def test_a_minus_excludes_the_word_or_phrase_behind_it():
 def test_passages_that_hold_all_of_it_are_the_best(library):
     found = find_matches(parse("grève ET préavis").condition, library.lexical_index(), library.contents())
     assert set(found.best) == set(found.any) == found.documents
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1233-4 code du travail", "l'article 1233-4 du code du travail"),  # whose letter is not known
+        ("D. 1233-4 du code du travail", "l'article D1233-4 du code du travail"),
+        ("22-17.919", "22-17.919"),
+    ],
+)
+def test_a_reference_is_shown_with_no_letter_that_was_not_typed(text, shown):
+    assert [reference.shown for reference in references_in(text)] == [shown]

@@ -137,6 +137,13 @@ def test_markdown_becomes_styles_and_a_decision_a_link():
     assert listed == ["https://www.legifrance.gouv.fr/juri/id/" + DOCUMENT.id]
 
 
+@pytest.mark.parametrize(
+    ("solution", "outcome"), [("REJET", "rejet"), ("Cassation partielle", "cassation partielle"), ("QPC autres",) * 2]
+)
+def test_an_outcome_is_written_as_within_a_sentence_and_keeps_its_abbreviation(solution, outcome):
+    assert CitedDocument("A", "", "", solution=solution).outcome == outcome
+
+
 def test_the_decisions_are_listed_once_each_with_their_outcome_and_on_a_page_at_most():
     document = written(prediction(notice="Attention.", ungrounded_claims=["Une phrase."]), Corpus())
     shown = texts(document.paragraphs)
@@ -187,3 +194,9 @@ def test_an_entry_names_a_decision_once_with_its_number_and_address():
         f"  note = {{GONE ; {STATUS_WORDS['unverified']}}}\n"
         "}\n"
     )
+
+
+def test_a_word_document_says_who_made_it_and_has_no_picture_of_another():
+    answered = answer_docx(prediction("Réponse.", ()))
+    assert docx.Document(BytesIO(answered)).core_properties.author == "legal_rag"
+    assert not [name for name in ZipFile(BytesIO(answered)).namelist() if "thumbnail" in name]

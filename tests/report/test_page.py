@@ -400,6 +400,14 @@ def test_beside_a_decision_stand_court_date_outcome_publication_and_address():
     assert copied[-1] == f"«\u00a0{citation().quote}\u00a0» (Cass.\u00a0soc., 3\u00a0mai\u00a02018)"
 
 
+def test_a_party_s_words_are_copied_as_a_party_s():
+    page = page_of(
+        prediction(f"Oui {marker(citation())}.", [citation()._replace(speaker="party")], documents=[DECISION])
+    )
+    copied = [attrs["data-copy"] for tag, attrs in page.tags if "data-copy" in attrs]
+    assert copied[-1].endswith("» (Cass.\u00a0soc., 3\u00a0mai\u00a02018, argument d'une partie)")
+
+
 def test_a_calculated_answer_is_told_as_one_and_an_empty_input_of_a_step_is_left_out():
     receipts = [{"id": "r1", "asked": "nombre des décisions", "value": 14, "n": 14, "first": ["JURI-1"]}]
     event = Event("answer", "deep_read", {"receipts": receipts, "unverified": []}, [], 0.0)

@@ -17,7 +17,7 @@ from legal_rag.agent.passages import (
     weigh_documents,
     word_coverage,
 )
-from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
+from legal_rag.agent.prediction import Grade, Mode, Prediction, Status, within_sentence
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
@@ -48,6 +48,7 @@ from legal_rag.retriever.search_box import (
     named_documents,
     outcome_in_words,
     require_references,
+    unmet_filter,
     without_spans,
 )
 from legal_rag.retriever.structured import StructuredProvider, StructuredResult
@@ -78,7 +79,7 @@ SEE_ALSO, CUT = "Voir aussi :", "[…]"
 PASSAGES_QUOTED, QUOTED_CHARS = 4, 1500  # at most, together
 DOCUMENTS_WEIGHED = 5
 MOST_NAMED = 5  # documents that a question names, each quoted
-SURE_RULE = 0.75  # score of an entity's sentence that answers by itself, however near the passages are
+SURE_RULE = 0.75  # score of an entity's sentence that answers by itself, if passages are near to the question
 NEARLY_AS_SURE = 0.8  # share of the best one's score from which a further one is quoted
 
 
@@ -144,6 +145,8 @@ class EvidenceAgent(Agent):
         if grade:
             log.remarks |= {COMPARES: None} if asks_to_compare(query.text) else {}
             answer = answer._replace(text=f"{INTRODUCTIONS[grade]}\n\n{answer.text}")
+        elif mode != "fallback" and findings.hits:
+            answer = answer._replace(text=f"{answer.text}\n\n{WAY_ON}")
         if findings.absent:
             answer = answer._replace(text=f"{ABSENT} : {' ; '.join(findings.absent)}.\n\n{answer.text}")
         log.checked(answer, 0.0)  # verbatim by construction
@@ -154,8 +157,8 @@ class EvidenceAgent(Agent):
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
             notice = f"{notice} {INSTEAD}"
-        elif status == "abstained" and findings.hits:
-            notice = WAY_ON
+        elif status == "abstained" and not findings.hits:
+            notice = " ".join(unmet_filter(self._retriever.corpus, self._filters))
         return log.prediction(
             query.text,
             answer,
@@ -217,7 +220,7 @@ class EvidenceAgent(Agent):
     def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
         inferred = self._read_filters(query)
-        log.remarks |= dict.fromkeys(inferred.remarks)
+        log.remarks |= dict.fromkeys((*inferred.remarks, *unmet_filter(self._retriever.corpus, self._filters)))
         return inferred.filters
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:
@@ -272,7 +275,7 @@ class EvidenceAgent(Agent):
     def _fate(self, document: Document) -> str:
         """Return in French how a decision ended and which later ones quashed it: "rejet"; '' where nothing is known."""
         ended = outcome_in_words(document)
-        fate = [ended if ended[:2].isupper() else ended[:1].lower() + ended[1:]] if ended else []
+        fate = [within_sentence(ended)] if ended else []
         if graph := self._graph:
             later = (edge for edge in graph.rulings(DOCUMENT + document.id) if edge.type == OVERRULES)
             fate += [f"{edge.treatment} {name_of(graph, edge.source)}" for edge in later]
@@ -317,7 +320,11 @@ class StructuredEvidenceAgent(EvidenceAgent):
         return tuple(result for result in results if result.source == "entity" and result.score >= least)
 
     def _grade(self, findings: Findings) -> Grade:
-        return "answers" if findings.rules else super()._grade(findings)
+        if not findings.rules:
+            return super()._grade(findings)
+        if findings.lacks or not is_relevant(findings.signs, self._background):
+            return "unsure"  # a sentence may share the one telling word of a question on something else
+        return "close" if findings.absent else "answers"
 
     def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
         rules = findings.rules

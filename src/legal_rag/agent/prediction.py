@@ -68,12 +68,12 @@ class CitedDocument(NamedTuple):
     @property
     def outcome(self) -> str:
         """How it ended, as it stands within a sentence: "rejet"; empty where it is not known."""
-        return _lowered(self.solution)
+        return within_sentence(self.solution)
 
     @property
     def facts(self) -> list[str]:
         """What a reader looks for beside its citation, in French: court, date, outcome, publication, ECLI."""
-        court = ", ".join(filter(None, (self.juridiction, _lowered(self.formation))))
+        court = ", ".join(filter(None, (self.juridiction, within_sentence(self.formation))))
         facts = (court, legal_date(self.decision_date), self.outcome, self.publication, self.ecli)
         return [fact for fact in facts if fact]
 
@@ -152,8 +152,8 @@ class Prediction:
             object.__setattr__(self, name, Rows(getattr(self, name)))
 
     def _repr_html_(self) -> str:
-        told = (f"<b>{html.escape(self.question)}</b>", *map(html.escape, (self.answer, self.notice or "")))
-        lines = (f"<p>{text}</p>".replace("\n", "<br>") for text in told if text)
+        texts = (f"<b>{html.escape(self.question)}</b>", *map(html.escape, (self.answer, self.notice or "")))
+        lines = (f"<p>{text}</p>".replace("\n", "<br>") for text in texts if text)
         known = {document.doc_id: document for document in self.documents}
         rows = [
             {
@@ -190,8 +190,11 @@ class Prediction:
             raise ValueError(f"not a saved answer: {_first_problem(error)}") from error
 
 
-def _lowered(text: str) -> str:
-    return text.lower() if text.isupper() else text[:1].lower() + text[1:]
+def within_sentence(text: str) -> str:
+    """Write an outcome or a formation with a small letter, unless an abbreviation begins it: "QPC autres"."""
+    if text.isupper():
+        return text.lower()
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def new_answer_id() -> str:

@@ -90,6 +90,9 @@ class NotebookFrame:
         """Frame `page`, `height` pixels high; its title is for those who do not see it."""
         self._page, self._title, self._height = page, title, height
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_brief.repr(self._title)})"
+
     def _repr_html_(self) -> str:  # what IPython displays, see its "rich display"
         from markupsafe import escape
 

@@ -305,7 +305,7 @@ class CitationEnricher:
 
 
 def _is_calculated(claim: str) -> bool:
-    """Does a sentence state nothing but what its receipts do: a fact each, and no quotation?"""
+    """Does a sentence quote nothing and state no more facts than it has receipts? Its other words are not checked."""
     text = AnswerText(without_receipts(claim))
     facts = [fact for span in text.sentences for fact in text.claim(*span).facts if fact.kind in _TELLING]
     quoted = any(text.claim(*span).quotes for span in text.sentences)

@@ -1,5 +1,6 @@
 """What became of each reference of a text: a status, what was checked, what is right, and what there is to read."""
 
+import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,8 +132,7 @@ class Reference:
         return value
 
 
-@displayed
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """A text, and what became of all that it refers to."""
 
@@ -176,6 +176,10 @@ class Verification:
     def to_pandas(self) -> Any:
         """Return a data frame of the references; see `Rows.to_pandas`."""
         return Rows(self.references).to_pandas()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{status}: {n}" for status, n in self.counts.items() if n)
+        return f"Verification({counts or 'no reference'}; complete={self.complete}, text={reprlib.repr(self.text)})"
 
     def _repr_html_(self) -> str:
         lines = [*self.unread, counted(self.references)]

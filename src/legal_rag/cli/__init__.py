@@ -52,6 +52,7 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
+TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 means something else
 # The colours and weights that commands and progress bars use: SGR, which changes how text looks and nothing else.
@@ -192,8 +193,7 @@ def _message_of(error: BaseException, asked: Invocation) -> str | None:
     if isinstance(error, click.Abort):
         return "interrupted" + ": the same command resumes" * (asked.command in RESUMED)
     if isinstance(error, click.ClickException):
-        unquoted = error.message.startswith("Got unexpected extra argument")
-        return error.format_message() + " (put a text with blanks in quotation marks)" * unquoted
+        return error.format_message() + _hint_of(error)
     if isinstance(error, ModuleNotFoundError):
         missing = missing_extra(error)
         return None if missing is None else str(missing)
@@ -206,6 +206,18 @@ def _message_of(error: BaseException, asked: Invocation) -> str | None:
     text = str(error) or type(error).__name__
     mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(text) and "legal-rag" not in text else ""
     return text + mends
+
+
+def _hint_of(error: click.ClickException) -> str:
+    """Say how to pass what a command took for one argument too many."""
+    context = getattr(error, "ctx", None)
+    if context is None or not error.message.startswith("Got unexpected extra argument"):
+        return ""
+    names = {param.name for param in context.command.params}
+    if names & TEXT_ARGUMENTS:
+        return " (put a text with blanks in quotation marks)"
+    takes_none = not any(isinstance(param, click.Argument) for param in context.command.params)
+    return " (expected a file or a folder as --source FILE)" if takes_none and "source" in names else ""
 
 
 def _is_expected(error: BaseException, indexes: Sequence[Path]) -> bool:

@@ -1,6 +1,5 @@
 """Commands that answer a question or read deeply, show answers and traces, and check any text against a Library."""
 
-import dataclasses
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -10,6 +9,7 @@ import click
 
 from legal_rag.agent.replies import TagSettings
 from legal_rag.cli.options import (
+    HTML_SUFFIXES,
     WITHOUT_INFERRED,
     Place,
     budget_of,
@@ -31,7 +31,6 @@ from legal_rag.cli.options import (
     place_options,
     places_options,
     print_json,
-    refuse_unknown_values,
     run_settings,
     served_options,
     write_page,
@@ -65,10 +64,10 @@ if TYPE_CHECKING:
     from legal_rag.library.library import Library
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
-NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
 SETTINGS = ("plan", "map_documents")  # named as in `DeepReadSettings`
 TAGS = TagSettings()
 QUESTION_CHARS = 80  # of a question in the list of answers
+PAPERS = {"html": HTML_SUFFIXES, "docx": (".docx",), "bibtex": (".bib", ".bibtex")}
 paper_options = options(
     html_option,
     click.option("--docx", metavar="FILE", help="Write the answer as a Word document, decisions by legal citation."),
@@ -133,9 +132,9 @@ def ask_command(
     agent_settings |= {"structured": settings["structured"]}
     lm = language_model(settings, seed=settings["seed"], cache=settings["cache"])
     library = place.open()
-    refuse_unknown_values(library, filters)
+    library.check_values(filters)
     store = open_store(library, answers_folder, to_write=True) if save else None
-    papers = [page_to_write(file) for file in (html, docx, bibtex)]
+    papers = [page_to_write(file, *PAPERS[kind]) for kind, file in (("html", html), ("docx", docx), ("bibtex", bibtex))]
     history = [*map(open_store(library, answers_folder).load, after)] if after else []
     agent = _open_agent(library, lm, agent_settings)
     prediction = _run_agent(agent, question, history, stream=stream)
@@ -295,17 +294,18 @@ def deep_read_command(
     lm = language_model(options, **how)
     library = place.open()
     store = open_store(library, answers_folder, to_write=True) if save else None
-    page = page_to_write(html)
+    page = page_to_write(html, *HTML_SUFFIXES)
     if extract or (extract is None and doc_ids and lm):
         from legal_rag.cli.library import extract_missing
 
         extract_missing(library, doc_ids or None, extraction)
-    if lm is None:
-        prediction = _evidence(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
-    else:
-        from legal_rag.deep_read.reading import deep_read
-        from legal_rag.retriever.retriever import Retriever
+    from legal_rag.deep_read.reading import deep_read, quote_passages
+    from legal_rag.retriever.retriever import Retriever
 
+    retriever = Retriever(library, trust_remote_code=options["trust_remote_code"])
+    if lm is None:
+        prediction = quote_passages(question, doc_ids, retriever)
+    else:
         prediction = deep_read(
             question,
             doc_ids or None,
@@ -314,7 +314,7 @@ def deep_read_command(
             sub_lm=language_model({**options, "model": options["sub_model"] or options["model"]}, **how),
             budget=budget,
             settings=settings,
-            retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
+            retriever=retriever,
             trace=Path(trace).expanduser() if trace else None,
             on_start=note,
             on_event=lambda event: note(event_line(event)) if stream else None,
@@ -372,24 +372,12 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
         raise FileNotFoundError(f"no trace at {path} (expected the file that 'deep-read --trace FILE' wrote)")
     from legal_rag.deep_read.trace import read_trace, render_trace
 
-    page = page_to_write(html or f"{path}.html")
+    page = page_to_write(html or f"{path}.html", *HTML_SUFFIXES)
     trace = read_trace(path)
     if as_json:
         print_json(trace.to_json())
     else:
         write_page(page, lambda: render_trace(trace))
-
-
-def _evidence(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
-    from legal_rag.agent.evidence import EvidenceAgent
-    from legal_rag.retriever.retriever import build_retriever
-    from legal_rag.retriever.search_box import NO_FILTERS
-
-    named = tuple(library.document(doc_id).id for doc_id in doc_ids)
-    retriever = build_retriever(library, trust_remote_code=trust_remote_code)
-    filters = dataclasses.replace(NO_FILTERS, doc_ids=named or None)
-    prediction = EvidenceAgent(retriever, match_words=False, filters=filters)(question)
-    return dataclasses.replace(prediction, notice=NO_MODEL)
 
 
 @click.command("answers")
@@ -413,7 +401,7 @@ def answers_command(
         store.remove(remove, index=library.path if library else place.path)
         place.show({"removed": remove}, f"réponse retirée : {remove}")
     elif answer_id:
-        papers = [page_to_write(files[option]) for option in ("html", "docx", "bibtex")]
+        papers = [page_to_write(files[option], *suffixes) for option, suffixes in PAPERS.items()]
         prediction = store.load(answer_id)
         if not place.as_json:
             click.echo(f"Question : {printable_lines(prediction.question)}\n")
@@ -454,7 +442,7 @@ def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx:
 
     if docx and Path(file).suffix.lower() != ".docx":
         raise click.UsageError(f"--docx goes with a DOCX, not with {file}")
-    page, commented = page_to_write(html), page_to_write(docx)
+    page, commented = page_to_write(html, *HTML_SUFFIXES), page_to_write(docx, ".docx")
     verification = verify_text(read_paper(file), [place.open() for place in places])
     if places[0].as_json:
         print_json({"file": file, **verification.to_json()})

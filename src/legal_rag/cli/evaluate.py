@@ -22,7 +22,6 @@ from legal_rag.cli.options import (
     print_json,
     ranking_options,
     reading_options,
-    refuse_unknown_values,
     search_settings,
     source_option,
     trust_option,
@@ -70,7 +69,7 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
         evaluation.trec_python()  # before the work, too
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
     library = place.open()
-    refuse_unknown_values(library, filters)
+    library.check_values(filters)
     how = search_settings(settings)
     retriever = build_retriever(library, settings=how, trust_remote_code=settings["trust_remote_code"])
     run = evaluation.batch_query(retriever, queries, k, mode=mode, filters=filters)

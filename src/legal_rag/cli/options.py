@@ -5,7 +5,6 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from shlex import quote
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 WITHOUT_INFERRED = "Sans ce qui est déduit : --no-inferred-filters"
 EXTRACTION = ExtractionSettings()
-VALUES_LISTED = 12  # of a filter
-ALIKE = 0.75  # of two spellings, from which one is suggested for the other
 
 
 def options(*several: Any) -> Callable[[Any], Any]:
@@ -117,6 +114,7 @@ def _at_places(command: Any, *further: Any) -> Any:
 index_names_option = click.option(
     "--index-name", multiple=True, default=[DEFAULT_NAME], help="A Library's own folder name; may be repeated."
 )
+HTML_SUFFIXES = (".html", ".htm")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
 html_option = click.option("--html", metavar="PAGE", help="Write the same as one page, beside the texts it rests on.")
@@ -322,11 +320,13 @@ def _json_object(name: str, text: str | None) -> dict[str, Any]:
 
 def language_model(settings: dict[str, Any], **further: Any) -> "dspy.LM | None":
     """Build the model that `model_options` name, with further settings of its own; None where none can be asked."""
-    from legal_rag.llm import build_language_model, is_asked
+    from legal_rag.llm import is_asked
 
     model, api_base = settings["model"], settings["api_base"]
     if not is_asked(None, api_base, model):
         return None
+    from legal_rag.llm import build_language_model  # which needs the extra `agent`
+
     return build_language_model(model, None, api_base, **sampling_settings(settings), **further)
 
 
@@ -340,37 +340,17 @@ def read_options(settings: dict[str, Any]) -> dict[str, Any]:
     return {"options": reading_options(settings), "limit": settings["limit"], "ids_file": settings["ids_file"]}
 
 
-def refuse_unknown_values(library: Any, filters: Filters) -> None:
-    """Raise for an unknown court, chamber, outcome or document id, before anything is loaded.
-
-    ValueError, or LookupError for an id, whose message names the nearest.
-    """
-    for doc_id in filters.doc_ids or ():
-        if doc_id not in library:
-            library.document(doc_id)
-    for name, known in library.unknown_values(filters).items():
-        listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
-        value = str(getattr(filters, name))
-        near = get_close_matches(value.casefold(), [existing.casefold() for existing in known[:1]], n=1, cutoff=ALIKE)
-        hint = f": did you mean {known[0]!r}?" if near else ""
-        raise ValueError(f"no document has the {name} {value!r}{hint} (there are: {listed or 'none'})")
-
-
-def filter_at_fault(library: Any, filters: Filters) -> str:
+def filter_at_fault(library: "Library", filters: Filters) -> str:
     """Return the first filter that alone excludes every document, as an option; empty if none does."""
-    for name in (each.name for each in fields(filters)):
-        value = getattr(filters, name)
-        if value is not None and not library.ids(type(filters)(**{name: value})):
-            text = "; ".join(value) if isinstance(value, tuple) else value
-            return f"--{name.replace('_', '-')} '{text}'"
-    return ""
+    name, _, value = library.filter_at_fault(filters).partition(" ")
+    return f"--{name.replace('_', '-')} {value}" if name else ""
 
 
-def page_to_write(html: str | None) -> Path | None:
-    """Return the file to write the page to, checked before any model call.
+def page_to_write(html: str | None, *suffixes: str) -> Path | None:
+    """Return the file to write the page to, checked before any model call; `suffixes` are those of its kind.
 
     Raises:
-        ValueError: If it is a folder or a device, or its folder does not exist.
+        ValueError: If it is named as another kind of file, is a folder or a device, or its folder does not exist.
         OSError: If nothing can be written there.
     """
     if html is None:
@@ -378,6 +358,8 @@ def page_to_write(html: str | None) -> Path | None:
     page = Path(html).expanduser()
     if page.exists() and not page.is_file():
         raise ValueError(f"no page can be written to {page}: it is not a file")
+    if suffixes and page.suffix.lower() not in suffixes:
+        raise ValueError(f"{html!r} does not end in {' or '.join(suffixes)}")
     if not page.parent.is_dir():
         raise ValueError(f"no folder {page.parent} to write {page.name} into (make it first)")
     with tempfile.TemporaryFile(dir=page.parent):

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from legal_rag.cli.options import (
+    HTML_SUFFIXES,
     Place,
     count,
     filter_at_fault,
@@ -23,7 +24,6 @@ from legal_rag.cli.options import (
     place_options,
     print_json,
     ranking_options,
-    refuse_unknown_values,
     search_settings,
     trust_option,
     write_page,
@@ -78,7 +78,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
 
     _check_options(structured=structured)
     library = place.open()
-    refuse_unknown_values(library, filters)
+    library.check_values(filters)
     # Loads what the mode needs.
     retriever = Retriever(library, settings=search_settings(settings), trust_remote_code=settings["trust_remote_code"])
     if structured:
@@ -237,7 +237,7 @@ def lookup_command(identifier: str, place: Place, outline: bool, html: str | Non
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
-    page = page_to_write(html)
+    page = page_to_write(html, *HTML_SUFFIXES)
     library = place.open()
     if not identifier.strip():
         raise ValueError(f"the id is empty; {_FORMS}")
@@ -291,7 +291,7 @@ def show_command(name: str, place: Place, html: str | None, with_all: bool) -> N
     """Show the node NAME: what it cites, what cites it, how later decisions treat it."""
     from legal_rag.graph.page import render_graph, view_node
 
-    page = page_to_write(html)
+    page = page_to_write(html, *HTML_SUFFIXES)
     graph = _open_graph(place)
     node = graph.find(name)
     if place.as_json:

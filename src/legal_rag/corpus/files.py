@@ -31,6 +31,9 @@ MOST_UNDEFINED = 0.1  # share of characters that the encoding does not define
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _UNDEFINED = re.compile(r"[\x7f-\x84\x86-\x9f\ufffd]")
 _HTML = re.compile(r"\s*(?:<!doctype html|<html[\s>])", re.IGNORECASE)
+_PATH = re.compile(
+    r"(?:\.{0,2}/|~|[A-Za-z]:[\\/])\S+|.*\w\.(?:docx?|eml|html?|md|odt|pdf|rtf|txt|xhtml)", re.IGNORECASE
+)
 _STRAY = re.compile("[\udc80-\udcff]")  # surrogateescape: an undecodable byte
 _DECODED = re.compile("[^\x00-\x7f\udc80-\udcff]")
 _STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
@@ -41,16 +44,24 @@ def read_file(path: str | Path) -> str:
     return read_paper(path).text
 
 
+def names_file(text: str) -> bool:
+    """Is a line a path, or does it end as a file's name does, whether there is such a file or not?"""
+    return _PATH.fullmatch(text.strip()) is not None
+
+
 def read_paper(path: str | Path) -> Paper:
     """Read a file's text with its places, whatever its kind, which its first bytes or its name show.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is too large, empty, scanned, encrypted, damaged or not text: `PATH: PROBLEM`, one line.
+        ValueError: If it is a folder, or too large, empty, scanned, encrypted, damaged, not text: `PATH: PROBLEM`.
     """
     path = Path(path).expanduser()
     if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path} (expected Markdown, text, HTML, DOCX, PDF or e-mail)")
+        expected = "(expected a file: Markdown, text, HTML, DOCX, PDF or e-mail)"
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder {expected}")
+        raise FileNotFoundError(f"no such file: {path} {expected}")
     kind = "text"
     try:
         check_size(path)

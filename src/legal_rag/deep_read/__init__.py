@@ -1,4 +1,12 @@
-"""Deep reading: questions over many decisions, answered by sandboxed programs or by map-reduce."""
+"""Deep reading: questions over many decisions, answered by sandboxed programs or by map-reduce.
+
+The package itself is the function that notebooks call:
+
+>>> deep_read(library, "Combien de décisions citent l'article 1240 ?", lm=lm).mode
+'deep_read'
+
+Without a model it answers by the nearest passages alone. Its settings are those of `legal_rag.deep_read.deep_read`.
+"""
 
 import sys
 from types import ModuleType

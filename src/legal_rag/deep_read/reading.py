@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag import llm
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.evidence import abstention
+from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.passages import sentence_runs
 from legal_rag.agent.prediction import (
     PARAPHRASE,
@@ -70,6 +70,7 @@ from legal_rag.llm import (
     window_of,
 )
 from legal_rag.retriever.retriever import Retriever
+from legal_rag.retriever.search_box import NO_FILTERS
 
 if TYPE_CHECKING:
     import dspy
@@ -105,6 +106,7 @@ SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
 INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, next to it
 BANNER = """Les fonctions du corpus sont là : {functions}…
 demander("question") lit en profondeur. exit() termine."""
+NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
 NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. Répondez avec ce que vous avez lu."
 
 
@@ -185,15 +187,24 @@ def deep_read_library(
     """Answer a question over whole decisions of a Library, an open one with a corpus index or its folder.
 
     The model is `lm`, or that of `legal_rag.llm.build_language_model` for `model`, `api_key` and `api_base`; the other
-    settings are those of `legal_rag.deep_read.deep_read`, and so are the errors; ValueError also without a model.
-
-    >>> deep_read(library, "Combien de décisions citent l'article 1240 ?", lm=lm).mode
-    'deep_read'
+    settings are those of `legal_rag.deep_read.deep_read`, and so are the errors. Without a model, here or in the
+    environment with its key, it answers by passages alone, as `ask` does.
     """
     opened = library if isinstance(library, Library) else Library(library)
+    if lm is None and not llm.is_asked(api_key, api_base, model):
+        return quote_passages(question, doc_ids, settings.get("retriever") or Retriever(opened))
     return deep_read(
         question, doc_ids, library=opened, lm=lm or llm.build_language_model(model, api_key, api_base), **settings
     )
+
+
+def quote_passages(question: str, doc_ids: Sequence[str] | str | None, retriever: Retriever) -> Prediction:
+    """Answer by the passages nearest to a question, of some documents or of all; the notice says that no model read."""
+    named = [doc_ids] if isinstance(doc_ids, str) else doc_ids or ()
+    ids = tuple(retriever.corpus.document(doc_id).id for doc_id in named)
+    filters = replace(NO_FILTERS, doc_ids=ids or None)
+    prediction = EvidenceAgent(retriever, match_words=False, filters=filters)(question)
+    return replace(prediction, notice=NO_MODEL)
 
 
 def _trace_logger(path: Path) -> "RLMLogger":

@@ -71,6 +71,7 @@ def load_checkpoint(
     require("pylate")
     import torch
     from huggingface_hub.errors import HFValidationError
+    from safetensors import SafetensorError
 
     try:
         from pylate.models import ColBERT
@@ -86,6 +87,7 @@ def load_checkpoint(
                 config_kwargs=known_encoders().get(name, {}).get("config"),
                 **_settings_unsaid(name, revision) | overrides.given(),
             )
+        check_lengths(settings := _token_settings(model))
     except (OSError, HFValidationError) as error:
         raise FileNotFoundError(
             f"no encoder {name!r}: not a model folder, nor on the hub ({first_line(error)})"
@@ -93,12 +95,11 @@ def load_checkpoint(
     except ModuleNotFoundError as error:
         fit = "expected torch, torchvision and transformers that were made for one another"
         raise missing_extra(error) or ValueError(f"{name} cannot be loaded: {first_line(error)} ({fit})") from error
-    except (AttributeError, KeyError, RuntimeError, TypeError) as error:
+    except (AttributeError, KeyError, RuntimeError, SafetensorError, TypeError) as error:
         raise ValueError(f"damaged encoder: {name} ({type(error).__name__}: {first_line(error)})") from error
     body = model[0].auto_model
     if body.config.is_encoder_decoder:
         raise ValueError(f"not a ColBERT checkpoint: {name} is an encoder with a decoder ({body.config.model_type})")
-    check_lengths(settings := _token_settings(model))
     tokens = Tokens(WholeVocabulary(model.tokenizer.backend_tokenizer), settings)
     return ColbertCheckpoint(tokens, body.float().eval(), _head(model).float().eval())
 
@@ -191,8 +192,8 @@ def _quiet() -> Iterator[None]:
 
 def _settings_unsaid(name: str, revision: str | None) -> dict[str, Any]:
     """Return what is known of an encoder and not said by a checkpoint of PyLate's form itself."""
-    known, said = known_encoders().get(name, {}), _read_json(name, "config_sentence_transformers.json", revision)
-    return {key: known[key] for key in SETTINGS if key in known and said.get(key) is None}
+    known, config = known_encoders().get(name, {}), _read_json(name, "config_sentence_transformers.json", revision)
+    return {key: known[key] for key in SETTINGS if key in known and config.get(key) is None}
 
 
 def _head(model: Any) -> "torch.nn.Module":
@@ -245,7 +246,10 @@ def _read_json(name: str, file: str, revision: str | None, folder: str = "") -> 
     from sentence_transformers.util import load_file_path
 
     path = load_file_path(name, file, subfolder=folder, revision=revision)
-    return {} if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        return {} if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"damaged encoder: {name}, {file} ({first_line(error)})") from error
 
 
 def _check_modules(name: str, revision: str | None, *, trust_remote_code: bool) -> None:

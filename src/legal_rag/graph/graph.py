@@ -172,6 +172,9 @@ class KnowledgeGraph:
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
         self._connections = ThreadConnections(self._file, self._connect_graph, answers)
 
+    def __repr__(self) -> str:
+        return f"KnowledgeGraph({self.library!r})"
+
     def _connect_graph(self) -> sqlite3.Connection:
         connection = read_graph(self._file, corpus=self.library.path / STORE)
         self.library.check_unchanged()

@@ -309,8 +309,8 @@ def _join_shards(
         query = "SELECT shard, COUNT(*) FROM chunks GROUP BY shard"
         with closing(connect_to_read(store)) as connection:
             counts = dict(connection.execute(query))
-        own = [{"path": f"{SHARDS}/{i}", "chunks": counts[i], "tokens": 0, "checksums": {}} for i in numbers]
-        return [*before, *own]
+        empty = {"tokens": 0, "checksums": {}}
+        return [*before, *({"path": f"{SHARDS}/{i}", "chunks": counts[i], **empty} for i in numbers)]
     from legal_rag.library.plaid.codec import join_shards
 
     index = folder / PLAID_FOLDER

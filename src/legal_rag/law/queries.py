@@ -71,7 +71,7 @@ def find_typed_articles(text: str) -> dict[int, ArticleNumber]:
 
     By where their numbers begin; each has the span of number and code.
     """
-    found = {article.start: article for article in find_abbreviated_articles(text)}
+    articles = {article.start: article for article in find_abbreviated_articles(text)}
     for pattern in (_AFTER_CODE, _BEFORE_CODE):
         for match in pattern.pattern.finditer(text):
             letters = match["typed"] or match["code"] or ""
@@ -79,14 +79,15 @@ def find_typed_articles(text: str) -> dict[int, ArticleNumber]:
             is_year = len(letters) == 2 and _YEAR.fullmatch(match["number"]) and "art" not in match.group().lower()
             if not is_short and not is_year and not _YEAR_BEFORE.pattern.search(text, 0, match.start()):
                 article = ArticleNumber(article_value(match["number"]), *match.span(), _code_of(match))
-                found[match.start("number")] = article
-    found = {start: one for start, one in found.items() if not _PARAGRAPH_BEFORE.pattern.search(text, 0, start)}
-    for article in list(found.values()):  # "1382 et 1383 code civil"
+                articles[match.start("number")] = article
+    for start in [start for start in articles if _PARAGRAPH_BEFORE.pattern.search(text, 0, start)]:
+        del articles[start]
+    for article in list(articles.values()):  # "1382 et 1383 code civil"
         joined = article
         while before := _JOINED_BEFORE.pattern.search(text, 0, joined.start):
             joined = ArticleNumber(article_value(before["number"]), *before.span("number"), article.code)
-            found.setdefault(joined.start, joined)
-    return found
+            articles.setdefault(joined.start, joined)
+    return articles
 
 
 def _code_of(match: re.Match[str]) -> str:

@@ -7,6 +7,8 @@ import reprlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -58,6 +60,8 @@ CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
 RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
+VALUES_LISTED = 12  # of a filter
+ALIKE = 0.75  # of two spellings, from which one is suggested for the other
 LOCK_SECONDS = 10.0  # that a writer of answers waits for another, whose work takes moments
 FEW_DOCUMENTS = 1000  # up to which chunks are looked up by document; above, in a map of all chunks
 PART_CODES = re.compile(r"(\d{1,9})\.codes\.npy")
@@ -247,6 +251,32 @@ class Library:
     def unknown_values(self, filters: Filters) -> dict[str, list[str]]:
         """Return the existing values, nearest first, of filters whose value no document has; see `filters`."""
         return unknown_values(filters, self._connection)
+
+    def check_values(self, filters: Filters) -> None:
+        """Refuse a court, a chamber, an outcome or a document id that no document has, before anything is loaded.
+
+        Raises:
+            ValueError: If no document has a value; the message names those there are, and the nearest.
+            LookupError: If there is no document of an id.
+        """
+        for doc_id in filters.doc_ids or ():
+            if doc_id not in self:
+                self.document(doc_id)
+        for name, known in self.unknown_values(filters).items():
+            listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
+            value = str(getattr(filters, name))
+            nearest = [existing.casefold() for existing in known[:1]]
+            near = get_close_matches(value.casefold(), nearest, n=1, cutoff=ALIKE)
+            hint = f": did you mean {known[0]!r}?" if near else ""
+            raise ValueError(f"no document has the {name} {value!r}{hint} (there are: {listed or 'none'})")
+
+    def filter_at_fault(self, filters: Filters) -> str:
+        """Return the first filter that alone excludes every document, as "date_from '2050-01-01'"; '' if none does."""
+        for name in (each.name for each in fields(filters)):
+            value = getattr(filters, name)
+            if value is not None and not self.ids(Filters(**{name: value})):
+                return f"{name} '{'; '.join(value) if isinstance(value, tuple) else value}'"
+        return ""
 
     def courts(self) -> list[tuple[str, ...]]:
         """Return the courts whose decisions it holds, each with its chambers: pairs of juridiction and formation."""

@@ -60,7 +60,10 @@ def forget_checksums(folder: Path, *names: str) -> None:
 
 def without_record(folder: Path, names: Iterable[str]) -> list[str]:
     """Return those files of a Library that have no checksum; none of an older Library without checksums."""
-    return [name for name in names if name not in read_checksums(folder)] if (folder / CHECKSUMS).is_file() else []
+    if not (folder / CHECKSUMS).is_file():
+        return []
+    records = read_checksums(folder)
+    return [name for name in names if name not in records]
 
 
 @contextmanager

@@ -345,7 +345,11 @@ def references_in(text: str) -> list[Reference]:
     statutes: dict[Span, list[Statute]] = {}
     for statute in query.statutes:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
-    names = {(name.start, name.end): name for name in query.identifiers}
+    names: dict[Span, Identifier] = {}
+    for name in query.identifiers:
+        other = names.get((name.start, name.end), name)
+        is_of_any_letter = name.kind == "article" and other.value != name.value  # "1233-4 code du travail"
+        names[name.start, name.end] = name._replace(value=name.value.lstrip("LRD")) if is_of_any_letter else name
     references = [
         Reference(_from_noun(text, span[0]), span[1], _shown(names[span], text), _named_by(names[span], text, of))
         for span, of in keys.items()

@@ -54,9 +54,15 @@ def answer_docx(prediction: Prediction, corpus: Library | None = None) -> bytes:
     Without the corpus that it is from, decisions are named as the answer names them.
     """
     import docx
+    from docx.opc.constants import RELATIONSHIP_TYPE
 
     sources = _number_sources(prediction, corpus)
     document = docx.Document()
+    # What python-docx's template says of itself, and its picture.
+    document.core_properties.author, document.core_properties.comments = "legal_rag", ""
+    of_package = document.part.package.rels
+    for name in [name for name, rel in of_package.items() if rel.reltype == RELATIONSHIP_TYPE.THUMBNAIL]:
+        del of_package[name]
     document.core_properties.title = printable_lines(prediction.question)[:200]
     document.add_heading(printable_lines(prediction.question), 1)
     if prediction.notice:

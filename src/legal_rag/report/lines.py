@@ -94,10 +94,15 @@ def document_line(document: CitedDocument) -> str:
     return in_one_line(" · ".join(filter(None, (named, document.outcome, document.link))), 1000)
 
 
-def quotation_with_reference(quote: str, cited: LegalCitation) -> str:
-    """Write a passage as a brief quotes it: « … » (Cass. soc., 3 mai 2018, n° 16-26.437)."""
-    inner = " ".join(quote.split()).replace("«", "“").replace("»", "”").replace("“ ", "“").replace(" ”", "”")
-    return f"«{NO_BREAK}{inner}{NO_BREAK}» ({cited.reference})"
+def quotation_with_reference(citation: Citation, cited: LegalCitation) -> str:
+    """Write a passage as a brief quotes it: « … » (Cass. soc., 3 mai 2018, n° 16-26.437).
+
+    Words of a party, or of the decision under review, are said to be theirs.
+    """
+    others = citation.censured or citation.speaker in ("party", "lower_court")
+    reference = f"{cited.reference}, {citation.said_by}" if others else cited.reference
+    inner = " ".join(citation.quote.split()).replace("«", "“").replace("»", "”").replace("“ ", "“").replace(" ”", "”")
+    return f"«{NO_BREAK}{inner}{NO_BREAK}» ({reference})"
 
 
 def french_seconds(seconds: float) -> str:

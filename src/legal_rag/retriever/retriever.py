@@ -49,11 +49,11 @@ class SearchHit(NamedTuple):
     """A ranked chunk with its display fields."""
 
     rank: int  # from 1
-    chunk_id: str
-    doc_id: str
-    score: float  # falls with the rank; see `legal_rag.retriever.ranking`
     title: str
     decision_date: str
+    doc_id: str
+    chunk_id: str
+    score: float  # falls with the rank; see `legal_rag.retriever.ranking`
     char_start: int
     char_end: int
     text: str  # content[char_start:char_end]

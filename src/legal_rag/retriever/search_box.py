@@ -76,9 +76,9 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
         for one, ids in zip(designated, doc_ids, strict=True)
         if not ids
     ]
-    is_day = [one.first is not None and one.first == one.last for one in designated]
+    is_day = [case.first is not None and case.first == case.last for case in designated]
     absent = tuple(
-        _in_french(one) for one, ids, day in zip(designated, doc_ids, is_day, strict=True) if day and not ids
+        _in_french(case) for case, ids, day in zip(designated, doc_ids, is_day, strict=True) if day and not ids
     )
     if not held:
         return Inferred(given, tuple(remarks), absent=absent)
@@ -112,6 +112,12 @@ def _in_french(designated: DecisionsOf) -> str:
     else:
         time = f"depuis le {first}" if first else f"jusqu'au {last}"
     return f"{designated.court or 'décisions'}, {time}"
+
+
+def unmet_filter(library: Library, filters: Filters) -> tuple[str, ...]:
+    """Return a French sentence that names the first filter that alone excludes every document, if one does."""
+    fault = library.filter_at_fault(filters)
+    return (f"Aucun document ne répond à {fault}.",) if fault else ()
 
 
 def among(filters: Filters, doc_ids: Sequence[str]) -> Filters:
@@ -216,8 +222,8 @@ def search_typed(
         hits = retriever.search(asked.words, k, **how, filters=asked.filters, condition=asked.condition)
         if not hits and (asked.filters, asked.condition) != (filters, typed.condition):
             how["by_document"] = by_document
-            found = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
-            return found._replace(remarks=(NOTHING_LEFT, *found.remarks))
+            literal = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
+            return literal._replace(remarks=(NOTHING_LEFT, *literal.remarks))
     return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
 
 
@@ -285,15 +291,15 @@ def _show_named(
         within = among(filters, doc_ids)
         n = len(retriever.corpus.ids(within)) if doc_ids else 0
         how: Any = {"mode": mode, "filters": within, "condition": condition, "by_document": True}
-        found = retriever.search(query.text, k, **how) if n else []
-        if not found:
+        listed = retriever.search(query.text, k, **how) if n else []
+        if not listed:
             continue
         counts.append(f"{n} {singular}{'s' * (n > 1)}")
-        found.sort(key=lambda hit: doc_ids.index(hit.doc_id))
-        best = next((hit.score for hit in (*hits, *found)), 0.0)
+        listed.sort(key=lambda hit: doc_ids.index(hit.doc_id))
+        best = next((hit.score for hit in (*hits, *listed)), 0.0)
         hits += [
             hit._replace(rank=len(hits) + place, score=best - len(hits) - place + 1)
-            for place, hit in enumerate(found, start=1)
+            for place, hit in enumerate(listed, start=1)
         ]
     remark = f"{' et '.join(counts)}." if counts else "Ce qui est nommé est exclu."
     return SearchResults(hits[:k], (remark,), filters, query, None)
@@ -340,8 +346,8 @@ def require_references(retriever: Retriever, query: ParsedQuery, condition: Node
         exact = replace(filters, article=f"article {articles[0].value} du {articles[0].code}")
         if retriever.corpus.ids(exact):
             filters = exact
-    wanted = All(nodes) if together else OneOf(nodes)
-    node = wanted if condition is None else All((condition, wanted))
+    cites = All(nodes) if together else OneOf(nodes)
+    node = cites if condition is None else All((condition, cites))
     shown = (", " if together else " ou ").join(reference.shown for reference in cited)
     return Required(node, filters, (*remarks, f"{INFERRED} : cite {shown}."))
 

@@ -489,15 +489,15 @@ def join_shards(target: Path, before: PlaidParts | None, shards: Sequence[PlaidP
     lists = [_InvertedLists(target, 0, sum(map(len, lengths)))] if before else []
     joined, end = list[PlaidParts](), before.end if before else 0
     for folder, first, last in shards:
-        own = lengths_of(PlaidParts(folder, first, last))
+        added = lengths_of(PlaidParts(folder, first, last))
         n_passages = sum(map(len, lengths))
-        lists.append(_InvertedLists(folder, n_passages, n_passages + len(own)))
+        lists.append(_InvertedLists(folder, n_passages, n_passages + len(added)))
         joined.append(PlaidParts(target, end, end + last - first))
-        n_tokens = sum(int(some.sum()) for some in lengths)
+        n_tokens = sum(int(of_shard.sum()) for of_shard in lengths)
         for part in range(first, last):
             n_tokens += _link_part(folder, part, target, end, n_tokens)
             end += 1
-        lengths.append(own)
+        lengths.append(added)
     _merge_lists(lists, target)
     _write_metadata(target, np.concatenate(lengths), read_counts(shards[0])[1], _n_centroids(target), end)
     while any((target / name).exists() for name in part_files(end)):
@@ -563,7 +563,7 @@ def _merge_lists(lists: Sequence[_InvertedLists], target: Path) -> None:
         header = {"descr": "<i4", "fortran_order": False, "shape": (sum(map(len, lists)),)}
         np.lib.format.write_array_header_1_0(out, header)
         for centroid in range(len(lengths)):
-            passages = np.concatenate([some.of(centroid) for some in lists])
+            passages = np.concatenate([of_shard.of(centroid) for of_shard in lists])
             out.write(passages.astype("<i4").tobytes())
             lengths[centroid] = len(passages)
     with written_whole(target / LISTS[1]) as out:
