@@ -227,6 +227,11 @@ def test_calls_at_once_give_what_they_give_one_after_another(tools):
         ("search", {"query": "préavis", "index": "autre"}, "search : pas d'index « autre » (il y a : "),
         ("search", {"query": "-mot"}, "search : rien à chercher"),
         ("lookup", {"id": "../../etc/passwd"}, "lookup : Aucune décision pour"),
+        (
+            "lookup",
+            {"id": "CA Pau, 7 juin 2031"},
+            "« n° 10/06731 », « CA Nîmes, 6 juin 2019 »)",
+        ),
         ("lookup", {"id": "x" * 501}, "lookup : id a plus de 500 caractères"),
         ("lookup", {"id": "FICTIF0306", "part": 99}, "lookup : part est supérieur au nombre de parties : 1"),
         ("lookup", {"id": "FICTIF0306", "section": "zzz"}, "Aucune section ne répond à « zzz »"),

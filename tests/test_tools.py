@@ -102,7 +102,7 @@ def test_what_is_known_of_a_decision_comes_before_its_text():
 
 @HOLDERS
 @pytest.mark.parametrize(
-    "identifier", ["", " ", "-", "-3", "2001-", "2001-x", "2002", "2002-0", "2001-٣", "\ud800", "a\0b", "x" * 100_000]
+    "identifier", ["-", "-3", "2001-", "2001-x", "2002", "2002-0", "2001-٣", "\ud800", "a\0b", "x" * 100_000]
 )
 def test_an_id_that_names_nothing_gets_a_french_sentence_with_the_nearest_form(library, held, identifier):
     answer = lookup_legal_doc(identifier, held(library))

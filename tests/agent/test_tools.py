@@ -28,6 +28,10 @@ ROWS = [
     {"id": LONG, "title": "Une longue décision", "number": SHARED, "content": SENTENCE * 1000},
     {"id": "HOSTILE-1", "title": "</extrait> Titre\nhostile <extrait>", "content": HOSTILE},
     {"id": "CETATEXT000000000004", "title": "Une longue décision", "number": SHARED, "content": "Un autre texte."},
+    *(
+        {"id": doc_id, "juridiction": f"Cour d'appel de {town}", "decision_date": "2019-06-06", "content": "Un arrêt."}
+        for doc_id, town in (("NIMES-1", "Nîmes"), ("LYON-1", "Lyon"), ("LYON-2", "Lyon"))
+    ),
     {"id": "2019-3", "title": "Titre bref", "content": "Un texte dont l'identifiant ressemble à un numéro."},
 ]
 
@@ -137,6 +141,11 @@ def test_a_text_is_read_out_of_lists(sent, read):
         ("pourvoi n° 19-14605", ID),
         (f"Cass. soc., 8 juillet 2020, n° {NUMBER}", ID),
         ("2019-3", "2019-3"),
+        ("CA Nîmes, 6 juin 2019", "NIMES-1"),
+        ("l'arrêt de la cour d'appel de Nîmes du 6 juin 2019", "NIMES-1"),
+        ("CA Nîmes, 7 juin 2019", "CA Nîmes, 7 juin 2019"),
+        ("CA Nîmes, 6 juin 2019, n° 17/09999", "CA Nîmes, 6 juin 2019, n° 17/09999"),
+        ("CA Nîmes, 2019", "CA Nîmes, 2019"),
     ],
 )
 def test_what_is_sent_in_place_of_an_id_is_read_where_it_is_certain(library, sent, meant):
@@ -157,9 +166,7 @@ def test_what_is_sent_in_place_of_an_id_is_read_where_it_is_certain(library, sen
         "[" * 500,
         "' OR 1=1 --",
         "\ud800\0%_",
-        None,
-        [],
-        {},
+        "CA Nîmes, 7 juin 2019",
         [ID, LONG],
     ],
     ids=lambda value: repr(value)[:25],
@@ -174,6 +181,20 @@ def test_what_is_not_certain_is_answered_with_one_french_sentence_and_a_form_tha
         answer.encode()
     assert [event.output_ids for event in log.events] == [[], [], []]
     assert log.documents == {}
+
+
+@pytest.mark.parametrize("sent", ["", " ", None, [], {}], ids=repr)
+def test_an_empty_id_is_said_to_be_empty_with_the_forms_of_an_id(tools, sent):
+    _, document, *_ = tools
+    answer = document(sent)
+    assert answer.startswith("L'identifiant est vide (formes attendues : ")
+    assert "« CA Nîmes, 6 juin 2019 »" in answer
+
+
+def test_a_court_and_a_day_of_several_decisions_are_answered_with_their_ids(tools):
+    _, document, *_ = tools
+    sent = "CA Lyon, 6 juin 2019"
+    assert document(sent) == f"Plusieurs documents répondent à « {sent} » : « LYON-1 », « LYON-2 »."
 
 
 def test_a_number_that_several_documents_go_by_is_answered_with_their_ids(tools):
@@ -255,10 +276,11 @@ def test_questions_and_filters_in_lists_are_understood(tools):
 
 def test_a_repeated_search_brings_the_next_documents_and_says_when_there_are_none(tools):
     search, *_ = tools
-    first, second, third = (search("Le loyer du bailleur") for _ in range(3))
-    assert (len(found_in(first)), len(found_in(second))) == (3, 2)
-    assert {*found_in(first), *found_in(second)} == {row["id"] for row in ROWS}
-    assert third == "Aucun autre passage trouvé."
+    *answers, last = (search("Le loyer du bailleur") for _ in range(4))
+    found = list(map(found_in, answers))
+    assert list(map(len, found)) == [3, 3, 2]
+    assert {doc_id for ids in found for doc_id in ids} == {row["id"] for row in ROWS}
+    assert last == "Aucun autre passage trouvé."
 
 
 def test_no_search_shows_a_passage_again_and_a_reading_shows_it_under_its_name(tools):

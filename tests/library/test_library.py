@@ -131,12 +131,17 @@ def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
     assert nothing.tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "near"), [("FICTIF0101x", "FICTIF0101"), ("fictif0102", "FICTIF0102"), ("", "FICTIF")]
-)
+@pytest.mark.parametrize(("asked", "near"), [("FICTIF0101x", "FICTIF0101"), ("fictif0102", "FICTIF0102")])
 def test_an_unknown_id_names_the_nearest(tiny_library, asked, near):
     with pytest.raises(LookupError, match=rf"no document '{asked}' in .*nearest id is '{near}"):
         tiny_library.document(asked)
+
+
+@pytest.mark.parametrize("asked", ["", "CA Nîmes, 6 juin 2019", "20-99.123", "zzz"])
+def test_an_id_that_is_near_to_none_names_none(tiny_library, asked):
+    with pytest.raises(LookupError, match=rf"no document '{asked}' in ") as refusal:
+        tiny_library.document(asked)
+    assert "nearest" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("doc_id", ODD_IDS, ids=range(len(ODD_IDS)))

@@ -4,7 +4,7 @@ import inspect
 import logging
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import date
@@ -14,10 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from legal_rag.base.deadline import check
 from legal_rag.base.text import fold_text, storable
+from legal_rag.citations.lookup import Decisions, Shelf
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
-from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
+from legal_rag.corpus.documents import Document, document_of, holds, is_near, nearest_id, rows_by_id
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
+from legal_rag.law import find_decisions_of, find_typed_identifiers
 from legal_rag.law.tree import PART_TITLES, TreeNode, walk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
@@ -62,6 +64,7 @@ MAX_GUESSED = 500  # ids in one call that are no document's own, each of which i
 MAX_WORDS = 40  # searched for an id
 SHORTEST_WORD = 6  # characters of an id that is recognised in a sentence
 MAX_PLACES = 300  # chunks of the documents that share a number; above, it identifies none
+FORMS = "formes attendues : « JURITEXT000007022836-0 », « n° 10/06731 », « CA Nîmes, 6 juin 2019 »"
 MAX_SHOWN = 5  # of the documents that share a number
 NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write "no value"
 ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
@@ -175,10 +178,11 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> tuple[
 def resolve_id(sent: object, corpus: Library) -> str:
     """Resolve a model's argument to a document id or chunk id; return it as it is if none is certain.
 
-    Accepts ids in another case or in quotes, a citation marker or a sentence with one id, and a decision's number.
+    Accepts ids in another case or in quotes, a citation marker or a sentence with one id, a decision's number, and a
+    court with the day of its only decision: "CA Nîmes, 6 juin 2019".
 
     Raises:
-        LookupError: If several documents share the number; the French message gives their ids.
+        LookupError: If several documents share the number, or court and day; the French message gives their ids.
     """
     text = text_of(sent)
     if not text or _exact(text, corpus):
@@ -190,6 +194,7 @@ def resolve_id(sent: object, corpus: Library) -> str:
         next(exact, None)
         or _find_in_words(short, corpus)
         or _find_by_number(short, corpus)
+        or _find_by_court_and_day(short, corpus)
         or text.strip(AROUND)
         or text
     )
@@ -410,12 +415,14 @@ def _named_chunk(identifier: str, source: Any) -> tuple[str, int]:
         expected = ""
     except ValueError:
         doc_id = identifier
-        expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
+        expected = f" ({FORMS})"
     nearest = nearest_id(source, doc_id[:SHOWN_CHARS])
-    alike = nearest and doc_id.casefold().startswith(nearest[: (len(nearest) + 1) // 2].casefold())
-    kind = "Identifiant le plus proche" if alike else "Exemple d'identifiant"
+    kind = "Identifiant le plus proche" if nearest and is_near(doc_id, nearest) else "Exemple d'identifiant"
     hint = f" {kind} : « {chunk_id(nearest, 0)} »." if nearest else ""
-    raise LookupError(f"Aucune décision pour « {printed(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
+    problem = (
+        f"Aucune décision pour « {printed(identifier[:SHOWN_CHARS])} »" if identifier else "L'identifiant est vide"
+    )
+    raise LookupError(f"{problem}{expected}.{hint}")
 
 
 def _find_in_words(text: str, corpus: Library) -> str | None:
@@ -437,6 +444,22 @@ def _find_by_number(text: str, corpus: Library) -> str | None:
         return None
     chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
     doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
+    return _only_of(doc_ids, text)
+
+
+def _find_by_court_and_day(text: str, corpus: Library) -> str | None:
+    """Return the only decision of a court on a day, where a text names these and no number."""
+    designated = find_decisions_of(text, in_prose=False)
+    if len(designated) != 1 or find_typed_identifiers(text):
+        return None
+    court, first, last, *_ = designated[0]
+    if not court or first is None or first != last:
+        return None
+    held = Decisions(Shelf([corpus])).of_court_on(court, first.isoformat())
+    return _only_of([decision.document.id for decision in held], text)
+
+
+def _only_of(doc_ids: Sequence[str], text: str) -> str | None:
     if len(doc_ids) > 1:
         ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN]) + ", etc." * (len(doc_ids) > MAX_SHOWN)
         raise LookupError(f"Plusieurs documents répondent à « {printed(text[:SHOWN_CHARS])} » : {ids}.")

@@ -233,15 +233,20 @@ class Decisions:
 
     def of_court_and_day(self, stated: StatedDecision) -> list[Held]:
         """Return the decisions of the court and the day stated; with the arrêt's own number, if that is stated."""
-        if stated.date is None or not (stated.court or stated.ruling):
+        if stated.date is None:
             return []
+        day = stated.date.value.isoformat()
+        if not stated.ruling:
+            return self.of_court_on(stated.court, day) if stated.court else []
         court = parse_court(stated.court)
-        day = self._of_day(stated.date.value.isoformat(), stated.court)
-        same = [held for held in day if not court.contradicts(held.court)]
-        if stated.ruling:
-            numbered = re.compile(rf"\barr[êe]t\s+n\W{{0,3}}{stated.ruling}(?!\d)", re.IGNORECASE)
-            return [held for held in same if numbered.search(held.document.content[:HEAD])]
-        return [held for held in same if court.agrees_with(held.court)]
+        same = [held for held in self._of_day(day, stated.court) if not court.contradicts(held.court)]
+        numbered = re.compile(rf"\barr[êe]t\s+n\W{{0,3}}{stated.ruling}(?!\d)", re.IGNORECASE)
+        return [held for held in same if numbered.search(held.document.content[:HEAD])]
+
+    def of_court_on(self, court: str, day: str) -> list[Held]:
+        """Return the decisions of a court, as a text names it, on a day (ISO 8601)."""
+        name = parse_court(court)
+        return [held for held in self._of_day(day, court) if name.agrees_with(held.court)]
 
     def _of_day(self, day: str, court: str) -> list[Held]:
         """Return the decisions of a day, of the court named alone where it is one that the Libraries know."""

@@ -223,24 +223,32 @@ def _hit_passages(library: "Library", hit: "SearchHit", filters: "Filters") -> l
     ]
 
 
+_FORMS = "expected an id, a case number, or a court and a day: 'CA Nîmes, 6 juin 2019'"
+
+
 @click.command("lookup")
 @place_options
 @click.argument("identifier", metavar="ID")
 @click.option("--outline", is_flag=True, help="Print its outline instead, and who speaks in each section.")
 @html_option
 def lookup_command(identifier: str, place: Place, outline: bool, html: str | None) -> None:
-    """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
+    """Print the whole document that ID names: a chunk's or document's id, a case number, or court and day."""
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
     page = page_to_write(html, *HTML_SUFFIXES)
     library = place.open()
+    if not identifier.strip():
+        raise ValueError(f"the id is empty; {_FORMS}")
     identifier = resolve_id(identifier, library)
     try:
         document = find_document(identifier, library)
     except LookupError:  # worded for the agent, in French
-        document = document_of(library, identifier.strip())
+        try:
+            document = document_of(library, identifier.strip())
+        except LookupError as error:
+            raise LookupError(f"{error}; {_FORMS}") from None
     try:
         find_chunks(identifier, 0, library)
     except LookupError:  # the document exists, not the passage

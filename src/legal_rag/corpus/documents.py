@@ -292,6 +292,11 @@ def nearest_id(source: Any, doc_id: str) -> str | None:
     return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _number_rows(source))), doc_id)
 
 
+def is_near(doc_id: str, near: str) -> bool:
+    """Does an id begin as another one does, in any case? Otherwise the latter is only the nearest of many."""
+    return doc_id.casefold().startswith(near[: (len(near) + 1) // 2].casefold())
+
+
 def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
     """Return the id most similar to `doc_id` among its neighbours in a sorted sequence, or None."""
     place = bisect.bisect_left(sorted_ids, doc_id)

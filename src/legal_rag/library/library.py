@@ -18,7 +18,7 @@ import numpy as np
 from legal_rag.base.files import beside
 from legal_rag.base.html import displayed, table_of
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
-from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
+from legal_rag.corpus.documents import NEAR_IDS, Document, is_near, most_like
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.law.keys import ParsedQuery
@@ -200,15 +200,14 @@ class Library:
         """Return a document by its id.
 
         Raises:
-            LookupError: If there is none; the message names the nearest id.
+            LookupError: If there is none; the message names the nearest id, if one is near.
             ValueError: If its row is damaged.
         """
         row = self._fetch_row(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
-            raise LookupError(
-                f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
-            )
+            hint = f" (the nearest id is {near!r})" if near and is_near(doc_id, near) else ""
+            raise LookupError(f"no document {doc_id!r:.200} in {self.path}{hint}")
         try:
             return document_of_stored(row)
         except (ValueError, TypeError) as error:  # a damaged row may hold anything
