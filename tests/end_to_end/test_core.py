@@ -88,4 +88,4 @@ def test_the_demo_runs_on_the_core_alone(tmp_path):
         [sys.executable, "-c", code, ROOT / "demo.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert ": verified, True" in done.stdout
+    assert ": texte conforme, True" in done.stdout

@@ -74,7 +74,7 @@ def test_the_demo_says_what_changes_installs_itself_and_answers_without_a_restar
     assert [line for line in done.stdout.splitlines() if line.startswith("Ce qui est là change")] == [
         f"Ce qui est là change : tqdm 4.65.0 devient {version_in(environment, 'tqdm')}"
     ]
-    assert ": verified, True" in done.stdout
+    assert ": texte conforme, True" in done.stdout
     installed = subprocess.run(
         [environment / "bin" / "pip", "list", "--format", "freeze"], capture_output=True, text=True, check=True
     ).stdout

@@ -21,7 +21,7 @@ from legal_rag.graph.store import GRAPH, fill_graph
 from legal_rag.library import Library
 from legal_rag.library.library import STORE
 
-KILLS = 25  # of each kind of writer
+KILLS, MOST_KILLS = 25, 100  # of each kind of writer: at least, and until one was in the midst of a commit
 ANSWERS_LONGEST, FILLS_LONGEST = 6, 2  # times that one takes undisturbed: until a kill, at most
 IN_A_COMMIT = 1  # kills at least that left a journal to roll back; most do not, on a busy machine
 CHANGED = 5  # kills at least before which something was written
@@ -101,7 +101,9 @@ def test_an_answer_that_was_cut_off_is_there_as_it_was_or_as_it_became(folder):
     read_ids = list(library)[:3]
     said = answer_of(1, read_ids)
     took = seconds(add_answer, library, "answer 0", said, read_ids)
-    for seed in range(KILLS):
+    for seed in range(MOST_KILLS):
+        if seed >= KILLS and in_a_commit >= IN_A_COMMIT:
+            break
         in_a_commit += kill(folder, generator.uniform(0, ANSWERS_LONGEST * took), "answers", seed)
         generations = defaultdict(set)
         counts = defaultdict(int)
@@ -124,7 +126,9 @@ def test_a_graph_that_was_cut_off_while_filled_holds_each_document_whole_or_not_
     (rows,) = read(folder, OF_DOCUMENTS)
     expected = edges_by_document(rows)
     took = seconds(partial(fill_graph, folder, folder / STORE, anew=True))
-    for number in range(KILLS):
+    for number in range(MOST_KILLS):
+        if number >= KILLS and in_a_commit >= IN_A_COMMIT:
+            break
         if number % 2:  # every other time from nothing
             (folder / GRAPH).unlink(missing_ok=True)
             (folder / f"{GRAPH}-journal").unlink(missing_ok=True)
