@@ -23,9 +23,7 @@ OFF_TOPIC = read_words("legal_rag.agent", "abstention.toml")["off_topic"]
 # words that the passages hold, plain or weighed by rarity, did not tell more.
 THRESHOLD = 1.15  # of nearness: below, and below `CLOSE`, nothing is quoted
 CLOSE, SURE = 1.6, 2.4  # of surety: see `Background.grade`
-DOCUMENTS_READ = (
-    2  # best ones, of whose signs surety takes the mean: what is answered seldom has one near document alone
-)
+DOCUMENTS_READ = 2  # whose mean surety takes: a question that is answered seldom has one near document alone
 SCORE_WEIGHT, MOST_SCORE = 0.3, 4.0  # a name in a question makes its score as high as one likes
 
 
@@ -120,10 +118,9 @@ def _measure_background(retriever: Retriever) -> Background:
             query = retriever.query(question)
         except ValueError:  # longer than the encoder reads
             continue
-        n = DOCUMENTS_READ
-        if hits := retriever.search(query, n, mode=mode, by_document=True) or retriever.search(
-            query, n, by_document=True
-        ):
+        hits = retriever.search(query, DOCUMENTS_READ, mode=mode, by_document=True)
+        hits = hits or retriever.search(query, DOCUMENTS_READ, by_document=True)
+        if hits:
             read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
             measured.append(signs_of(retriever, query, hits, read))
         else:  # no word in common with any passage

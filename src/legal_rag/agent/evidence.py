@@ -255,9 +255,8 @@ class EvidenceAgent(Agent):
             lambda of, passage: share(contents[of][passage.start : passage.end]),
         )
         words = [contents[of][passage.start : passage.end] for of, passage in chosen]
-        chosen = [
-            entry for at, entry in enumerate(chosen) if words[at] not in words[:at]
-        ]  # of decisions given together
+        # Decisions given together have words in common.
+        chosen = [entry for at, entry in enumerate(chosen) if words[at] not in words[:at]]
         named = [hit.doc_id in findings.named for hit in hits]
         chosen = _with_named(chosen, weighed, named)
         if asks_to_compare(query.text):

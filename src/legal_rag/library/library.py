@@ -248,6 +248,12 @@ class Library:
         """
         return self._select_ids(self._compile_conditions(filters), passage_condition(filters, of_chunks=False))
 
+    def has_any(self, filters: Filters) -> bool:
+        """Tell whether a document passes filters, reading no further than the first; raises as `ids` does."""
+        spoken = passage_condition(filters, of_chunks=False)
+        rows = self._select_documents("SELECT 1 FROM documents", self._compile_conditions(filters), spoken, "LIMIT 1")
+        return rows.fetchone() is not None
+
     def unknown_values(self, filters: Filters) -> dict[str, list[str]]:
         """Return the existing values, nearest first, of filters whose value no document has; see `filters`."""
         return unknown_values(filters, self._connection)
@@ -274,7 +280,7 @@ class Library:
         """Return the first filter that alone excludes every document, as "date_from '2050-01-01'"; '' if none does."""
         for name in (each.name for each in fields(filters)):
             value = getattr(filters, name)
-            if value is not None and not self.ids(Filters(**{name: value})):
+            if value is not None and not self.has_any(Filters(**{name: value})):
                 return f"{name} '{'; '.join(value) if isinstance(value, tuple) else value}'"
         return ""
 

@@ -344,7 +344,7 @@ def require_references(retriever: Retriever, query: ParsedQuery, condition: Node
     articles = [name for name in query.identifiers if name.kind == "article" and name.code]
     if len(references) == len(articles) == 1 and filters.article is None:
         exact = replace(filters, article=f"article {articles[0].value} du {articles[0].code}")
-        if retriever.corpus.ids(exact):
+        if retriever.corpus.has_any(exact):
             filters = exact
     cites = All(nodes) if together else OneOf(nodes)
     node = cites if condition is None else All((condition, cites))
