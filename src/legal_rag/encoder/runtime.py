@@ -63,12 +63,10 @@ def compile_model(model: Any, *, kept_in: Path | None = None) -> Any:
     here.
     """
     try:
-        # What is not int8 is computed in the processor's fastest precision.
-        rest = "bf16" if PRECISION == "int8" and multiplies_bfloat16() else "f32"
         settings = {
             "NUM_STREAMS": n_lanes(),
             "INFERENCE_NUM_THREADS": n_lanes(),
-            "INFERENCE_PRECISION_HINT": rest,
+            "INFERENCE_PRECISION_HINT": "f32",  # of what is not int8: each processor rounds bfloat16 otherwise
         }
         if kept_in and _make_folder(kept_in):
             settings |= {"CACHE_DIR": str(kept_in), "CACHE_MODE": "OPTIMIZE_SIZE"}

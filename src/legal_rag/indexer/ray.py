@@ -118,6 +118,7 @@ def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShar
         finally:  # none may go on when the folder is no longer this build's
             for result in running:
                 ray.cancel(result, force=True)
+            ray.wait(running, num_returns=len(running)) if running else None
 
 
 def make_shard(plan: BuildPlan, shard: FullShard) -> dict[str, float]:
