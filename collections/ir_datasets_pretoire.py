@@ -50,7 +50,7 @@ def register(folder: Path) -> None:
     """Register every collection in a folder; one that is registered already is a RuntimeError."""
     for place in sorted(path for path in folder.iterdir() if (path / "trec").is_dir()):
         columns = {"doc_id": "_id", "title": "title", "text": "text"}
-        corpus = LocalDownload(place / "beir" / "corpus.jsonl", mkdir=False)
+        corpus = LocalDownload(place / "trec" / "corpus" / "corpus.jsonl", mkdir=False)
         docs = JsonlDocs(corpus, PretoireDoc, columns, namespace=NAME, lang="fr")
         topics = TsvQueries(LocalDownload(place / "trec" / "topics.tsv", mkdir=False), namespace=NAME, lang="fr")
         name = f"{NAME}/{place.name}"

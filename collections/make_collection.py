@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.base.files import beside, put_in_place, write_whole
+from legal_rag.base.files import beside, link_or_copy, put_in_place, write_whole
 from legal_rag.base.text import one_line
 from legal_rag.corpus import BadRecord, read_documents
 from legal_rag.evaluation import Qrels, Query, evaluate_run, read_qrels, read_queries, read_run, write_qrels
@@ -117,7 +117,7 @@ def _require_known(path: Path, named: Iterable[str], known: Container[str], what
 
 def write_collection(collection: Collection, folder: Path, *, ids_only: bool = False) -> None:
     """Write `ids.txt` and the forms `beir`, `trec` and `hub`; with `ids_only` no document's text is in them."""
-    for part in ("beir/qrels", "trec", "hub/qrels"):
+    for part in ("beir/qrels", "trec/corpus", "hub/qrels"):
         (folder / part).mkdir(parents=True)
     _write_lines(folder / "ids.txt", (passage.doc_id for passage in collection.documents))
     documents = (
@@ -126,6 +126,8 @@ def write_collection(collection: Collection, folder: Path, *, ids_only: bool = F
     queries = [{"_id": query.qid, "text": query.text} for query in collection.queries]
     _write_beir(folder / "beir", documents, queries, collection.qrels)
     _write_trec(folder / "trec", queries, collection.qrels)
+    if documents:
+        link_or_copy(folder / "beir" / "corpus.jsonl", folder / "trec" / "corpus" / "corpus.jsonl")
     _write_hub(folder / "hub", documents, queries, collection)
 
 

@@ -9,16 +9,18 @@ from typing import Any
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 
+HUB = "legal-rag/pretoire"  # where nothing is published yet
 LICENCE_OUVERTE = "https://www.etalab.gouv.fr/licence-ouverte-open-licence/"
 
 
 def _metadata(collection: str, name: str, description: str, **differing: Any) -> TaskMetadata:
     folder = os.environ.get("PRETOIRE")
-    path = f"{folder}/{collection}/hub" if folder else f"legal-rag/pretoire-{collection}"
+    path = f"{folder}/{collection}/hub" if folder else f"{HUB}-{collection}"
     return TaskMetadata(
         name=name,
         description=description,
         dataset={"path": path, "revision": "main"},
+        reference=f"https://huggingface.co/datasets/{HUB}-{collection}",
         type="Retrieval",
         category="t2t",
         modalities=["text"],
