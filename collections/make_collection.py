@@ -48,6 +48,7 @@ class Collection(NamedTuple):
     queries: list[Query]
     qrels: dict[str, Qrels]  # split: judgements
     entry: Mapping[str, Any]  # of the table
+    sources: list[Path]  # the files that questions and judgements were read from
 
 
 def read_collections(data: Path, table: Path = HERE / "collections.toml") -> Iterator[Collection]:
@@ -85,7 +86,8 @@ def _read_collection(
     _require_known(judging, (key for judged in kept.values() for key in judged), present, "document")
     names = sorted(set(splits.values()))
     by_split = {split: {qid: judged for qid, judged in kept.items() if splits[qid] == split} for split in names}
-    return Collection(name, documents, [query for query in queries if query.qid in kept], by_split, entry)
+    sources = [places["queries"], *([judging] if judging != places["queries"] else [])]
+    return Collection(name, documents, [query for query in queries if query.qid in kept], by_split, entry, sources)
 
 
 def _read_passages(path: Path, ids: set[str], withdrawn: set[str]) -> Iterator[Passage]:
@@ -116,13 +118,19 @@ def _require_known(path: Path, named: Iterable[str], known: Container[str], what
 
 
 def write_collection(collection: Collection, folder: Path, *, ids_only: bool = False) -> None:
-    """Write `ids.txt` and the forms `beir`, `trec` and `hub`; with `ids_only` no document's text is in them."""
+    """Write `ids.txt` and the forms `beir`, `trec` and `hub`.
+
+    With `ids_only` they lack the documents' texts; `data` holds what the program needs beside texts fetched by ids.
+    """
     for part in ("beir/qrels", "trec/corpus", "hub/qrels"):
         (folder / part).mkdir(parents=True)
     _write_lines(folder / "ids.txt", (passage.doc_id for passage in collection.documents))
-    documents = (
-        [] if ids_only else [dict(zip(("_id", "title", "text"), one, strict=True)) for one in collection.documents]
-    )
+    documents = [dict(zip(("_id", "title", "text"), passage, strict=True)) for passage in collection.documents]
+    if ids_only:
+        documents = []
+        (folder / "data").mkdir()
+        for source in collection.sources:
+            shutil.copy(source, folder / "data")
     queries = [{"_id": query.qid, "text": query.text} for query in collection.queries]
     _write_beir(folder / "beir", documents, queries, collection.qrels)
     _write_trec(folder / "trec", queries, collection.qrels)

@@ -110,12 +110,19 @@ def test_datasets_reads_the_form_of_the_hub_and_sees_what_was_made_anew(data, mo
     assert load_dataset(str(folder), "qrels", split="dev", **place)["score"] == [3, 0]
 
 
-def test_with_ids_only_no_text_is_written(data):
-    MAKE.write_collection(read(data), data / "made", ids_only=True)
-    written = [path for path in (data / "made").rglob("*") if path.is_file()]
+def test_with_ids_only_no_text_is_written_but_all_that_makes_the_same_with_the_texts(data):
+    collection = read(data)
+    made = data / "made"
+    MAKE.write_collection(collection, made, ids_only=True)
+    written = [path for path in made.rglob("*") if path.is_file()]
     assert not any(b"rejette" in path.read_bytes() for path in written)
     assert not any(path.name.startswith("corpus") for path in written)
-    assert '"corpus"' not in (data / "made" / "hub" / "README.md").read_text("utf-8")
+    assert '"corpus"' not in (made / "hub" / "README.md").read_text("utf-8")
+    for name in ("decisions.jsonl", "splits.tsv"):
+        (data / name).rename(made / "data" / name)
+    (made / "ids.txt").rename(made / "data" / "ids.txt")
+    again = read(made / "data", more='ids = "ids.txt"')
+    assert (again.documents, again.queries, again.qrels) == (collection.documents, collection.queries, collection.qrels)
 
 
 def test_a_withdrawn_text_leaves_with_its_judgements_and_the_question_that_only_it_answers(data):
@@ -165,17 +172,23 @@ def test_a_folder_without_the_data_is_one_line_and_status_1(tmp_path, capsys):
 
 
 @pytest.mark.shared
-def test_no_decision_and_no_sheet_is_on_both_sides(shared_data):
-    sides: dict[str, set[str]] = {}
-    for collection in MAKE.read_collections(shared_data):
-        texts = {query.qid: query.text for query in collection.queries}
-        for split, qrels in collection.qrels.items():
-            for qid, judged in qrels.items():
-                source = min(judged) if collection.name == "decisions" else texts[qid].split(" : ")[0]
-                if collection.name != "service-public":  # whose questions are sheets
-                    sides.setdefault(source, set()).add(split)
-    assert len(sides) == 60 + 56
-    assert {len(splits) for splits in sides.values()} == {1}
+def test_the_collections_are_made_and_no_decision_and_no_sheet_is_in_both_splits(shared_data, tmp_path, capsys):
+    assert MAKE.main(["--data", str(shared_data), "--output", str(tmp_path), "--ids-only"]) == 0
+    counts = [line.split(": ")[1] for line in capsys.readouterr().out.splitlines()]
+    assert counts == [
+        "4097 documents, 60 questions (20 dev, 40 test)",
+        "11455 documents, 126 questions (42 dev, 84 test)",
+        "11455 documents, 175 questions (58 dev, 117 test)",
+    ]
+    splits: dict[str, set[str]] = {}  # of each decision, of each sheet
+    for name in ("decisions", "travail"):
+        lines = (tmp_path / name / "trec" / "topics.tsv").read_text("utf-8").splitlines()
+        sheets = {qid: text.split(" : ")[0] for qid, text in (line.split("\t") for line in lines)}
+        for split in ("dev", "test"):
+            for qid, judged in read_qrels(tmp_path / name / "trec" / f"qrels.{split}.txt").items():
+                splits.setdefault(sheets[qid] if name == "travail" else min(judged), set()).add(split)
+    assert len(splits) == 60 + 56
+    assert {len(of) for of in splits.values()} == {1}
 
 
 @pytest.mark.slow
