@@ -89,7 +89,7 @@ $(READERS)/.installed: Makefile
 	touch $@
 
 collections: $(INSTALLED) $(READERS)/.installed  ## make the test collections, read them by four libraries; RUNS=folder compares figures
-	$(BIN)/python collections/make_collection.py --check $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/python collections/make_collection.py --check $(RUNS)
 
 clean:
 	rm -rf $(VENV) $(TREC) $(SERVER) $(READERS) demo_output

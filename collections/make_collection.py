@@ -1,10 +1,10 @@
 """Make the test collections, each in the forms of BEIR, TREC and the Hugging Face hub, from a folder of data.
 
-Run: python collections/make_collection.py --data FOLDER [--output FOLDER] [--ids-only] [--check [--runs FOLDER]]
+Run: python collections/make_collection.py --data FOLDER [--output FOLDER] [--ids-only | --check [RUNS]]
 
 `--check` has BEIR, ir_datasets, datasets and MTEB read what was made, in the environment of `make collections`, and
-compares it with what was meant; with `--runs`, whose files are COLLECTION/SYSTEM/run.txt as `legal-rag evaluate
---output` writes them, each library's figures too.
+compares it with what was meant. With RUNS, a folder of COLLECTION/SYSTEM/run.txt as `legal-rag evaluate --output`
+writes them, it compares each library's figures with ours too.
 """
 
 import argparse
@@ -206,6 +206,8 @@ def check(collections: Sequence[Collection], output: Path, runs: Path | None) ->
     """Compare what the libraries read, and their figures of each run, with ours; return how many differ."""
     if not READERS.is_file():
         raise FileNotFoundError(f"no such program: {READERS} (expected what `make collections` installs)")
+    if runs and not any(runs.glob("*/*/run.txt")):
+        raise FileNotFoundError(f"no run in {runs} (expected COLLECTION/SYSTEM/run.txt)")
     command = [str(READERS), str(HERE / "read_back.py"), str(output), *([str(runs)] if runs else [])]
     read = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     differing = 0
@@ -245,8 +247,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("build/collections"))
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--ids-only", action="store_true", help="no texts: who makes it anew fetches them by ids.txt")
-    either.add_argument("--check", action="store_true", help="have the libraries read the forms")
-    parser.add_argument("--runs", type=Path, help="compare the figures of these runs too")
+    either.add_argument("--check", nargs="?", const="", metavar="RUNS", help="have the libraries read the forms")
     arguments = parser.parse_args(argv)
     if arguments.data is None:
         parser.error("no data (expected --data FOLDER, or LEGAL_RAG_DATA)")
@@ -260,7 +261,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             put_in_place(new, folder)
             counts = ", ".join(f"{len(qrels)} {split}" for split, qrels in collection.qrels.items())
             print(f"{folder}: {len(collection.documents)} documents, {len(collection.queries)} questions ({counts})")
-        return int(arguments.check and check(collections, arguments.output, arguments.runs) > 0)
+        if arguments.check is None:
+            return 0
+        return int(check(collections, arguments.output, Path(arguments.check) if arguments.check else None) > 0)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

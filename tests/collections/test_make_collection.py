@@ -207,3 +207,5 @@ def test_four_libraries_read_the_forms_and_give_our_figures(data, monkeypatch):
     assert MAKE.check([collection], data / "made", data / "runs") == 0
     (data / "made" / "decisions" / "trec" / "qrels.test.txt").write_text("q-1 0 JURI1 1\nq-2 0 JURI2 2\n", "utf-8")
     assert MAKE.check([collection], data / "made", data / "runs") == 1
+    with pytest.raises(FileNotFoundError, match="no run in .*made"):
+        MAKE.check([collection], data / "made", data / "made")
