@@ -1,6 +1,6 @@
 # Two commands for a newcomer: `make demo` and `make test`. Both create .venv by themselves: the one installs the core
 # alone, without torch, the other every extra. `make trec` makes an environment beside it for trec_eval, `make real-model`
-# one for llama.cpp's server.
+# one for llama.cpp's server, `make collections` one for the libraries that read the test collections.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,6 +8,7 @@ CORE := $(VENV)/.core
 INSTALLED := $(VENV)/.installed
 TREC := .venv-trec
 SERVER := .venv-model
+READERS := .venv-collections
 MODEL := normal
 # A test file is one worker's, so that what its tests share is built once, and the files come in the order of
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
@@ -15,7 +16,7 @@ WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-r
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start many programs: each would compile the package anew
 
-.PHONY: demo test slow attack fuzz lint docs pictures measure freeze frozen notebooks trec real-model clean
+.PHONY: demo test slow attack fuzz lint docs pictures measure freeze frozen notebooks trec real-model collections clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -81,5 +82,14 @@ $(SERVER)/.installed: Makefile
 real-model: $(INSTALLED) $(SERVER)/.installed  ## a small language model on this machine, half an hour; MODEL=small for a smaller one
 	$(BIN)/python benchmarks/real_model.py --model $(MODEL) $(REAL_MODEL)
 
+$(READERS)/.installed: Makefile
+	test -x $(READERS)/bin/python || $(PYTHON) -m venv $(READERS)
+	$(READERS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(READERS)/bin/python -m pip install --quiet --disable-pip-version-check 'beir==2.2.*' 'datasets==5.2.*' 'ir_datasets==0.6.*' 'ir_measures>=0.4.3' 'mteb==2.26.*'
+	touch $@
+
+collections: $(INSTALLED) $(READERS)/.installed  ## make the test collections, read them by four libraries; RUNS=folder compares figures
+	$(BIN)/python collections/make_collection.py --check $(RUNS)
+
 clean:
-	rm -rf $(VENV) $(TREC) $(SERVER) demo_output
+	rm -rf $(VENV) $(TREC) $(SERVER) $(READERS) demo_output

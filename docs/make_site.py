@@ -13,6 +13,8 @@ PAGES = {
     ROOT / "CONTRIBUTING.md": "contributing.md",
     ROOT / "CHANGELOG.md": "changelog.md",
     ROOT / "benchmarks" / "README.md": "benchmarks.md",
+    ROOT / "collections" / "README.md": "collections.md",
+    ROOT / "collections" / "guideline.md": "guideline.md",
     ROOT / "src" / "legal_rag" / "law" / "README.md": "law.md",
     ROOT / "src" / "legal_rag" / "corpus" / "sample" / "README.md": "sample.md",
     **{page: page.name for page in sorted((ROOT / "docs").glob("*.md"))},

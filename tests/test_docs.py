@@ -21,6 +21,7 @@ from legal_rag.corpus import read_documents
 
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDE, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "src").rglob("README.md"))]
+PAGES += sorted((ROOT / "collections").glob("*.md"))
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 COMPILED_ONLY = ('model="', "RayRetriever", "StdioServer", "cuda")  # in blocks for a model, a cluster, a server, a GPU
 
