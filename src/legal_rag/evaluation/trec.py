@@ -86,14 +86,15 @@ def read_run(path: str | Path) -> Run:
 
 
 def _read_lines(path: str | Path, read: Callable[[StringIO], Iterable[Any]], form: str) -> Iterator[Any]:
-    for number, line in enumerate(_read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         try:
             yield from read(StringIO(line))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {_quote_line(line)} (expected '{form}')") from error
 
 
-def _read_text(path: str | Path) -> str:
+def read_text(path: str | Path) -> str:
+    """Read a file of UTF-8; an error names what it is instead."""
     try:
         return Path(path).expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
@@ -157,7 +158,7 @@ def _read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         for dataset in [loaded] if isinstance(loaded, Dataset) else loaded.values():
             yield from dataset
         return
-    for number, line in enumerate(_read_text(path).split("\n"), start=1):  # JSON may hold other line ends
+    for number, line in enumerate(read_text(path).split("\n"), start=1):  # JSON may hold other line ends
         if not line.strip():
             continue
         try:
