@@ -5,6 +5,7 @@ import json
 from io import StringIO
 
 import pytest
+from support import ROOT
 from support.headless_browser import HeadlessBrowser
 from support.html_pages import Page
 
@@ -153,6 +154,21 @@ def test_where_judges_differ_the_lower_grade_counts_and_present_judgements_stay(
     merged = merge_judgements(present, FIRST, SECOND)
     assert merged == {"q1": {"d9": 3, "d1": 1, "d2": 0}, "q3": {"d3": 1}, "q2": {"d1": 0}}
     assert present == {"q1": {"d9": 3, "d1": 1}, "q3": {"d3": 1}}
+
+
+def test_the_published_judgements_are_the_two_judges_merged_and_agree_as_their_page_says():
+    folder = ROOT / "collections" / "judgements"
+    first, second = (read_marks(folder / f"judge-{name}.qrels") for name in "ab")
+    page, found = (folder / "README.md").read_text("utf-8"), agreement(first, second)
+    merged = read_qrels(folder / "questions-dev.qrels")
+    assert f"are **{found.kappa:.3f}**" in page
+    assert found.kappa == found.linear == found.quadratic == found.binary
+    pooled = {(qid, doc_id) for qid, judged in first.items() for doc_id in judged}
+    sources = [(qid, n) for qid, judged in merged.items() for one, n in judged.items() if (qid, one) not in pooled]
+    assert sources == [(qid, 3) for qid in merged]
+    assert f"judges {sum(map(len, merged.values())):,} pairs of the {len(merged)} questions" in page
+    for qid, doc_id in pooled:
+        assert merged[qid][doc_id] == min(first[qid][doc_id], second[qid][doc_id])
 
 
 @pytest.fixture(scope="module")
