@@ -134,7 +134,7 @@ from legal_rag.evaluation import evaluate_run
 evaluations = {mode: evaluate_run(qrels, run) for mode, run in runs.items()}
 for mode, evaluation in evaluations.items():
     for figure in evaluation.figures:
-        print(f"{mode:12} {figure.measure:8} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]")
+        print(f"{mode:12} {figure.measure:9} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]")
 
 # %% [markdown]
 # trec_eval doit trouver les mêmes chiffres. pyserini l'apporte, avec un Java, dans un environnement à part (400 Mo, une
@@ -153,7 +153,8 @@ from legal_rag.evaluation import trec_eval
 
 theirs = trec_eval(qrels, runs["hybrid"]) if has_trec_eval else {}
 for figure in evaluations["hybrid"].figures:
-    print(f"{figure.measure:8} {figure.mean:.4f}  trec_eval : {theirs.get(figure.measure, float('nan')):.4f}")
+    said = f"trec_eval : {theirs[figure.measure]:.4f}" if figure.measure in theirs else ""
+    print(f"{figure.measure:9} {figure.mean:.4f}  {said}")
 
 # %% [markdown]
 # La différence entre deux modes est-elle due au hasard ? Le test échange leurs résultats question par question.
@@ -162,7 +163,7 @@ for figure in evaluations["hybrid"].figures:
 from legal_rag.evaluation import compare_runs
 
 for comparison in compare_runs(evaluations["hybrid"], evaluations["bm25"]):
-    print(f"{comparison.measure:8} hybrid - bm25 = {comparison.difference:+.3f}, p = {comparison.p_value:.3f}")
+    print(f"{comparison.measure:9} hybrid - bm25 = {comparison.difference:+.3f}, p = {comparison.p_value:.3f}")
 
 # %% [markdown]
 # ## 5. Voir

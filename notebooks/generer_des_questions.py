@@ -154,7 +154,7 @@ print(f"{identical} réponses sur {report.accepted} sont le texte même de leur 
 # %%
 flattery = "" if lm else "  (flatteur : questions tirées des sommaires)"
 for figure in lr.evaluate(library, questions, k=10, mode="bm25").figures:
-    print(f"{figure.measure:8} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]{flattery}")
+    print(f"{figure.measure:9} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]{flattery}")
 
 # %% [markdown]
 # La fiche du jeu dit d'où il vient et ce qui a été écarté. La suite :

@@ -175,6 +175,16 @@ def test_figures_are_means_over_all_judged_questions_those_without_an_answer_too
     assert evaluate_run(QRELS, RUN) == found
 
 
+def test_bpref_ignores_what_nobody_judged_and_judged_is_its_share_of_the_first_ten():
+    run = {"q": [("unjudged", 3.0), ("right", 2.0), ("wrong", 1.0)]}
+    alone = {one.measure: one.mean for one in evaluate_run({"q": {"right": 1}}, run).figures}
+    assert (alone["Bpref"], alone["Judged@10"]) == (1, pytest.approx(1 / 3))  # without a judged wrong one: recall
+    pooled = {one.measure: one.mean for one in evaluate_run({"q": {"right": 1, "wrong": 0}}, run).figures}
+    assert (pooled["Bpref"], pooled["Judged@10"], pooled["RR"]) == (1, pytest.approx(2 / 3), 0.5)
+    below = evaluate_run({"q": {"right": 1, "unjudged": 0}}, run).figures
+    assert {one.measure: one.mean for one in below}["Bpref"] == 0
+
+
 def test_a_difference_is_tested_question_by_question():
     qrels = {str(i): {"d": 1} for i in range(12)}
     good = evaluate_run(qrels, {qid: [("d", 2.0), ("e", 1.0)] for qid in qrels})
@@ -219,8 +229,9 @@ def test_the_command_prints_the_figures_of_the_run_it_writes(place, tmp_path, ca
 
 def test_no_measure_looks_below_the_rank_that_is_searched_and_a_filter_that_none_meets_is_named(place, capsys):
     assert main(["evaluate", *place, "--queries", "sample", "--k", "10", "--mode", "bm25", "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)["figures"]) == ["R@1", "R@5", "R@10", "nDCG@10", "RR", "AP"]
-    assert [str(one) for one in measures(5)] == ["R@1", "R@5", "RR", "AP"]
+    printed = list(json.loads(capsys.readouterr().out)["figures"])
+    assert printed == ["R@1", "R@5", "R@10", "nDCG@10", "RR", "AP", "Bpref", "Judged@10"]
+    assert [str(one) for one in measures(5)] == ["R@1", "R@5", "RR", "AP", "Bpref"]
     arguments = ["evaluate", *place, "--queries", "sample", "--mode", "bm25"]
     assert main([*arguments, "--date-from", "2099"]) == 0
     assert "caution: no passage found: no document meets --date-from '2099-01-01'" in capsys.readouterr().out
@@ -364,7 +375,7 @@ def test_trec_eval_prints_the_same_figures(retriever, place, trec_python, script
     run = batch_query(retriever, queries, 100, mode="hybrid")
     ours = {figure.measure: figure.mean for figure in evaluate_run(qrels, run).figures}
     theirs = trec_eval(qrels, run)
-    assert theirs.keys() == ours.keys()
+    assert theirs.keys() == ours.keys() - {"Judged@10"}
     for name, value in theirs.items():
         assert value == pytest.approx(ours[name], abs=5e-5), name
     status, printed, _ = script("batch_query", *place, "--queries", "sample", "--pyserini")

@@ -48,6 +48,7 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "answers": ("ask", "List, show or delete saved answers.", ""),
     "extract": ("library", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
+    "pool": ("pool", "Judge what several systems rank first: sheets, kappa, merged qrels.", "merge a.csv b.csv"),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption

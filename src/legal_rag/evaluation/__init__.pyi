@@ -8,6 +8,15 @@ from .metrics import measures as measures
 from .metrics import plot_runs as plot_runs
 from .metrics import sampled as sampled
 from .metrics import save_plot as save_plot
+from .pooling import Agreement as Agreement
+from .pooling import PooledPair as PooledPair
+from .pooling import agreement as agreement
+from .pooling import make_sheet as make_sheet
+from .pooling import merge_judgements as merge_judgements
+from .pooling import pool_runs as pool_runs
+from .pooling import read_marks as read_marks
+from .pooling import render_sheet as render_sheet
+from .pooling import write_sheet as write_sheet
 from .trec import Qrels as Qrels
 from .trec import Query as Query
 from .trec import Run as Run

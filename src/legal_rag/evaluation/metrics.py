@@ -65,10 +65,14 @@ class RunComparison(NamedTuple):
 
 
 def measures(k: int | None = None) -> "list[Measure]":
-    """Return the default measures: recall, nDCG, reciprocal rank, average precision; none that looks below rank `k`."""
-    from ir_measures import AP, RR, R, nDCG
+    """Return the default measures; none that looks below rank `k`.
 
-    known = [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP]
+    Recall, nDCG, reciprocal rank, average precision; bpref, which ignores what nobody judged (Buckley and Voorhees,
+    2004); and the share of the first ten that is judged.
+    """
+    from ir_measures import AP, RR, Bpref, Judged, R, nDCG
+
+    known = [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP, Bpref, Judged @ 10]
     return [measure for measure in known if k is None or measure.params.get("cutoff", 0) <= k]
 
 
@@ -112,7 +116,7 @@ def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = No
     if not qrels:
         raise ValueError("no judgements: nothing to measure")
     wanted = measures() if wanted is None else wanted
-    as_read = {qid: dict(falling(ranked)) for qid, ranked in run.items()}  # by trec_eval
+    as_read = {qid: dict(falling(ranked)) for qid, ranked in run.items() if ranked}  # by trec_eval
     by_query: dict[str, dict[str, float]] = {qid: {str(measure): 0.0 for measure in wanted} for qid in qrels}
     for value in ir_measures.iter_calc(wanted, qrels, as_read):
         by_query[value.query_id][str(value.measure)] = value.value

