@@ -49,6 +49,20 @@ class PretoireDecisions(AbsTaskRetrieval):
     )
 
 
+class PretoireDecisionsPooled(AbsTaskRetrieval):
+    """Questions on court decisions, with the makers' judgements of what several systems rank first."""
+
+    metadata = _metadata(
+        "decisions-pooled",
+        "PretoireDecisionsPooledRetrieval",
+        "Find the French court decisions that answer a question, by judgements of the collection's makers, 0 to 3.",
+        date=("1958-12-04", "2026-07-08"),
+        task_subtypes=["Question Answering Retrieval"],
+        license=LICENCE_OUVERTE,
+        sample_creation="created",
+    )
+
+
 class PretoireTravail(AbsTaskRetrieval):
     """Questions of the Labour Ministry's fact sheets on the Code du travail."""
 
@@ -77,4 +91,9 @@ class PretoireServicePublic(AbsTaskRetrieval):
     )
 
 
-TASKS = {"decisions": PretoireDecisions, "travail": PretoireTravail, "service-public": PretoireServicePublic}
+TASKS = {
+    "decisions": PretoireDecisions,
+    "decisions-pooled": PretoireDecisionsPooled,
+    "travail": PretoireTravail,
+    "service-public": PretoireServicePublic,
+}
