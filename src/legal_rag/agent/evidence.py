@@ -1,5 +1,6 @@
 """Evidence mode: verbatim passages, or abstention when none is relevant."""
 
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -211,6 +212,11 @@ class EvidenceAgent(Agent):
         absent = (*absent_decisions(query, self._retriever.corpus), *inferred.absent)
         lacks = (how.found_none or bool(absent)) and not named
         return Findings(hits, read, signs, named, absent, lacks, how.filters)
+
+    def surety(self, findings: Findings) -> float:
+        """Return how surely findings answer (`Background.surety`); -inf without any, or without what is named."""
+        is_sure = findings.hits and not findings.lacks
+        return self._background.surety(findings.signs) if is_sure else -math.inf
 
     def _without(self, query: EncodedQuery, spans: Sequence[Span]) -> EncodedQuery:
         """Return a question without a court and its time, which are near to decisions whatever is asked."""

@@ -116,6 +116,8 @@ class CheckpointRecord:
     status: Literal["accepted", "rejected", "failed"]  # failed: the model was not reached; a later run tries again
     reason: str = ""  # why not accepted
     row: dict[str, Any] | None = None  # of the dataset, where accepted
+    near_miss: dict[str, Any] | None = None  # another row: a question near to that one, without an answer
+    near_reason: str = ""  # why there is none, though it was tried
     replies: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -229,9 +231,11 @@ class QuestionReport:
     corpus: str  # the source that the index names
     settings: QuestionSettings
     documents: int  # accepted, duplicates, rejected and failed add up to it
-    accepted: int  # rows
+    accepted: int  # rows with an answer
+    unanswerable: int  # rows without one: near misses of accepted questions
     duplicates: int  # passed every check, but their question nearly repeats one before
     rejected: dict[str, int]  # by reason
+    near_rejected: dict[str, int]  # near misses, by reason
     failed: dict[str, int]  # documents that the model failed on, by the kind of error; the next run tries them again
     splits: dict[str, int]  # rows
     replies: int
@@ -242,61 +246,79 @@ class QuestionReport:
     seconds: float  # that documents took, added up: less than that has passed where several were under way
 
 
-def schema(*, hard_negatives: bool = False) -> Any:
+def schema(settings: QuestionSettings) -> Any:
     """Return the columns, as `datasets.Features`."""
     require("datasets")
     from datasets import Features, Sequence, Value
 
     text = Value("string")
-    features = Features(
-        id=text,
-        doc_id=text,
-        question=text,
-        answer=text,
-        answer_span_start=Value("int64"),
-        answer_span_end=Value("int64"),
-        main_topic=text,
-        document_title=text,
-        summary=text,
-        key_entities=Sequence(text),
-        score=Value("float64"),
-        model=text,
-        prompt_hash=text,
-    )
-    return Features({**features, "hard_negatives": Sequence(text)}) if hard_negatives else features
+    columns = {
+        "id": text,
+        "doc_id": text,
+        "question": text,
+        "answer": text,
+        "answer_span_start": Value("int64"),
+        "answer_span_end": Value("int64"),
+        "main_topic": text,
+        "document_title": text,
+        "summary": text,
+        "key_entities": Sequence(text),
+        "score": Value("float64"),
+        "model": text,
+        "prompt_hash": text,
+    }
+    columns |= {"hard_negatives": Sequence(text)} if settings.hard_negatives else {}
+    columns |= {"answerable": Value("bool"), "near_doc_id": text} if settings.unanswerable else {}
+    return Features(columns)
 
 
 def write_dataset(
-    folder: Path, records: Iterable[CheckpointRecord], seed: int, *, hard_negatives: bool = False
-) -> tuple[dict[str, int], int]:
+    folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings
+) -> tuple[dict[str, int], int, int]:
     """Write the rows of accepted records in order, replacing the dataset before; other files in the folder stay.
 
-    Return the rows by split, and how many were left out because their question nearly repeats one before.
-    `load_from_disk` never sees half of it. `seed` draws the split of a document, whatever other documents there are.
+    Return the rows by split, those without an answer, and how many were left out because their question nearly repeats
+    one before, with their near misses. `load_from_disk` never sees half of it. The seed draws the split of a document,
+    whatever other documents there are.
     """
     scratch = folder / ".building"
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / PARQUET_FOLDER).mkdir(parents=True)
-    seen, n_repeated = SeenQuestions(), 0
+    seen, n_near, n_repeated = SeenQuestions(), 0, 0
     splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-    for row in (record.row for record in records if record.row is not None):
-        if seen.is_new(row["question"]):
-            splits[split_of(row["doc_id"], seed)].append(row)
-        else:
+    for record in records:
+        if record.row is None:
+            continue
+        if not seen.is_new(record.row["question"]):
             n_repeated += 1
-    _save_splits(splits, scratch, schema(hard_negatives=hard_negatives))
+            continue
+        rows = splits[split_of(record.doc_id, settings.seed)]
+        rows.append(record.row)
+        if record.near_miss and seen.is_new(record.near_miss["question"]):
+            rows.append(record.near_miss)
+            n_near += 1
+    _save_splits(splits, scratch, schema(settings))
     _replace_dataset(scratch, folder)
-    return {split: len(rows) for split, rows in splits.items()}, n_repeated
+    return {split: len(rows) for split, rows in splits.items()}, n_near, n_repeated
 
 
 def split_of(doc_id: str, seed: int) -> str:
     """Return the split that a document's rows are in: drawn by a hash of seed and id."""
-    number = int.from_bytes(hashlib.sha256(f"{seed}:{doc_id}".encode()).digest()[:8], "big") % 100
+    number = _number_of(doc_id, seed) % 100
     for split, share in SPLITS.items():
         if number < share:
             return split
         number -= share
     raise AssertionError("the shares are a hundred")
+
+
+def share_of(name: str, seed: int) -> float:
+    """Return a number from 0 to 1, 1 excluded, drawn by a hash of seed and name."""
+    return _number_of(name, seed) / 2**64
+
+
+def _number_of(name: str, seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "big")
 
 
 def make_row(document: Document, question: str, span: Span, **columns: Any) -> dict[str, Any]:
@@ -316,6 +338,24 @@ def make_row(document: Document, question: str, span: Span, **columns: Any) -> d
         "document_title": document.title,
         "key_entities": key_entities(document.content, span),
         **columns,
+    }
+
+
+def near_miss_row(
+    row: Mapping[str, Any], question: str, model: str, prompt_hash: str, hard_negatives: Sequence[str]
+) -> dict[str, Any]:
+    """Make the row of a question without an answer, near to that of `row`, whose topic it shares."""
+    return {
+        **dict.fromkeys(row),  # no document, answer or score
+        "id": question_id(row["doc_id"], (0, 0), question),
+        "question": question,
+        "main_topic": row["main_topic"],
+        "key_entities": [],
+        "model": model,
+        "prompt_hash": prompt_hash,
+        "hard_negatives": hard_negatives,
+        "answerable": False,
+        "near_doc_id": row["doc_id"],
     }
 
 

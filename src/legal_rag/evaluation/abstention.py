@@ -1,0 +1,158 @@
+"""Evaluate abstention: how well the toolkit's confidence tells questions with an answer from those without."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+
+from legal_rag.agent.agent import LegalReActAgent
+from legal_rag.agent.evidence import EvidenceAgent
+from legal_rag.base.extras import require
+from legal_rag.base.files import progress
+from legal_rag.base.html import Rows, displayed
+from legal_rag.evaluation.metrics import CONFIDENCE, RESAMPLES, SEED, Figure
+from legal_rag.evaluation.trec import Qrels, Query
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+COVERAGES: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+Outcome = Literal["abstained", "unsure", "close", "answers", "failed"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("abstained", "unsure", "close", "answers", "failed")
+
+
+@displayed
+class SelectiveAnswer(NamedTuple):
+    """How a question was answered, and how surely."""
+
+    qid: str
+    answerable: bool  # there is a right document
+    outcome: Outcome  # a grade of evidence mode (a model's answer counts as "answers"), or why there is no answer
+    confidence: float  # in standard deviations of `legal_rag.agent.doubt`; -inf without an answer
+    doc_id: str  # quoted first; '' without a quotation
+    right: bool  # it is a right document
+
+
+@displayed
+@dataclass(frozen=True)
+class AbstentionEvaluation:
+    """Figures over questions with and without an answer, with 95 % confidence intervals.
+
+    AUROC: the chance that a question with an answer has a higher confidence than one without (Hanley and McNeil, 1982).
+    risk@c: of the share c of questions answered most surely, the share not answered from a right document, which all
+    without one are not (El-Yaniv and Wiener, 2010). AURC: the mean of that risk over all coverages (Geifman and
+    El-Yaniv, 2017; Geifman et al., 2019). coverage and risk: of the questions that were answered.
+    """
+
+    figures: list[Figure]
+    answers: Rows[SelectiveAnswer]
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """Risk by coverage, from one question to all."""
+        confidence, _, wrong = _columns(self.answers)
+        risks = _risk_curve(confidence, wrong)
+        return [(rank / len(risks), float(risk)) for rank, risk in enumerate(risks, start=1)]
+
+    def outcomes(self, *, answerable: bool) -> dict[Outcome, int]:
+        """Count the outcomes of questions with an answer, or without."""
+        counts = Counter(answer.outcome for answer in self.answers if answer.answerable == answerable)
+        return {outcome: counts[outcome] for outcome in OUTCOMES}
+
+
+def evaluate_abstention(
+    agent: EvidenceAgent | LegalReActAgent, queries: Sequence[Query], qrels: Qrels
+) -> AbstentionEvaluation:
+    """Answer all questions, of which some have a right document in `qrels` and the others none.
+
+    The confidence of an answer is evidence mode's in the passages found, whoever answers; an abstention has less than
+    any answer. Equal confidences count by their mean. Intervals are by the bootstrap over questions, those with an
+    answer and those without apart (percentile method, fixed seed).
+
+    Raises:
+        ValueError: If all questions have a right document or none has, or one is longer than the encoder reads.
+    """
+    relevant = {qid: {doc_id for doc_id, grade in judged.items() if grade > 0} for qid, judged in qrels.items()}
+    n_answerable = sum(bool(relevant.get(query.qid)) for query in queries)
+    if n_answerable in (0, len(queries)):
+        raise ValueError(
+            f"{n_answerable} of {len(queries)} questions have a right document (expected some with, and some without)"
+        )
+    answers = Rows[SelectiveAnswer]()
+    with progress("Answering", unit=" questions", total=len(queries)) as bar:
+        for query in queries:
+            try:
+                answers.append(_answer(agent, query, relevant.get(query.qid, set())))
+            except ValueError as error:
+                raise ValueError(f"query {query.qid!r}: {error}") from error
+            bar.update()
+    return AbstentionEvaluation(_figures(answers), answers)
+
+
+def _answer(agent: EvidenceAgent | LegalReActAgent, query: Query, relevant: set[str]) -> SelectiveAnswer:
+    prediction = agent(query.text)
+    doc_id = prediction.citations[0].doc_id if prediction.citations else ""
+    outcome: Outcome = "failed"
+    if prediction.status in ("answered", "abstained"):
+        outcome = "abstained" if prediction.status == "abstained" else prediction.grade or "answers"
+    has_answer = outcome not in ("abstained", "failed")
+    evidence = agent if isinstance(agent, EvidenceAgent) else agent.evidence
+    confidence = evidence.surety(evidence.find(query.text)) if has_answer else -math.inf
+    return SelectiveAnswer(query.qid, bool(relevant), outcome, confidence, doc_id, has_answer and doc_id in relevant)
+
+
+def _columns(answers: Sequence[SelectiveAnswer]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each answer its confidence, and whether its question has an answer and this one is not right."""
+    rows = [(answer.confidence, answer.answerable, not answer.right) for answer in answers]
+    confidence, answerable, wrong = zip(*rows, strict=True)
+    return np.array(confidence), np.array(answerable), np.array(wrong)
+
+
+def _figures(answers: Sequence[SelectiveAnswer]) -> list[Figure]:
+    columns = _columns(answers)
+    having, lacking = np.flatnonzero(columns[1]), np.flatnonzero(~columns[1])
+    draw, samples = np.random.default_rng(SEED), []
+    for _ in range(RESAMPLES):
+        drawn = np.concatenate([draw.choice(having, len(having)), draw.choice(lacking, len(lacking))])
+        samples.append(_measure(*(column[drawn] for column in columns)))
+    ends = np.percentile(samples, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)], axis=0)
+    names = ["AUROC", "AURC", *(f"risk@{coverage}" for coverage in COVERAGES), "coverage", "risk"]
+    rows = zip(names, _measure(*columns), *ends.tolist(), strict=True)
+    return [Figure(*row) for row in rows]
+
+
+def _measure(confidence: np.ndarray, answerable: np.ndarray, wrong: np.ndarray) -> list[float]:
+    from scipy import stats
+
+    n, n_answerable = len(confidence), int(answerable.sum())
+    # The area under the ROC curve is the statistic of Mann and Whitney (1947), as a share.
+    above = stats.rankdata(confidence)[answerable].sum() - n_answerable * (n_answerable + 1) / 2
+    curve, answered = _risk_curve(confidence, wrong), confidence > -math.inf
+    risks = [float(curve[max(1, round(coverage * n)) - 1]) for coverage in COVERAGES]
+    risk = float(wrong[answered].mean()) if answered.any() else 0.0
+    auroc = float(above / (n_answerable * (n - n_answerable)))
+    return [auroc, float(curve.mean()), *risks, float(answered.mean()), risk]
+
+
+def _risk_curve(confidence: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return the share of wrong answers among the surest 1, 2, … n; in expectation, where some are equally sure."""
+    _, group = np.unique(-confidence, return_inverse=True)
+    share = np.bincount(group, wrong) / np.bincount(group)
+    return np.cumsum(share[np.sort(group)]) / np.arange(1, len(wrong) + 1)
+
+
+def plot_risk(evaluations: Mapping[str, AbstentionEvaluation]) -> "Plot":
+    """Draw the risk–coverage curve of each evaluation."""
+    require("matplotlib")
+    from matplotlib.figure import Figure as Plot
+
+    figure = Plot(layout="constrained")
+    axes = figure.subplots()
+    for name, evaluation in evaluations.items():
+        axes.plot(*zip(*evaluation.curve, strict=True), label=name)
+    axes.set(ylim=(0, 1.02), xlabel="part des questions répondues", ylabel="risque", title="Risque et couverture")
+    axes.legend()
+    return figure

@@ -1,0 +1,163 @@
+"""Near misses: accepted questions with a fact changed, so that no document of the corpus answers them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal, Protocol
+
+import dspy
+
+from legal_rag.base.html import displayed
+from legal_rag.base.text import fold_text
+from legal_rag.corpus.documents import Document
+from legal_rag.evaluation.questions.checks import REFERENCE_TO_TEXT, QuestionSettings, faults, tidy
+from legal_rag.evaluation.questions.dataset import CheckpointRecord, RecordMaker, near_miss_row, share_of, usage_columns
+from legal_rag.evaluation.questions.writer import DocumentRequests, predicted, prompt_hash, sampling_seed, shown_of
+from legal_rag.law import find_amounts, find_dates, find_durations
+from legal_rag.library.bm25 import lexical_words
+from legal_rag.library.library import Library
+from legal_rag.llm import Throttle, lm_of, model_of
+from legal_rag.retriever.retriever import SearchHit, jaccard
+
+
+class Search(Protocol):
+    """Search of an index, one at a time."""
+
+    def __call__(self, question: str, k: int, *, by_document: bool = False) -> Sequence[SearchHit] | None:
+        """Return the best `k` passages, or documents by their best; None if the encoder cannot read the question."""
+
+
+SEARCHED: Final = 30  # passages found for a near miss, none of which may hold what it changes
+READ: Final = 5  # of them, the best, of which the model says whether they answer
+SAME_TOPIC: Final = 0.5  # share of content words (Jaccard) that a near miss has in common with its question
+
+
+@displayed
+class NearMiss(dspy.Signature):
+    """Change un seul fait d'une question, de sorte que plus aucune décision n'y réponde.
+
+    La nouvelle question garde le sujet de l'ancienne et presque tous ses mots. Un seul fait y diffère : une année, une
+    juridiction, un montant, le rôle d'une partie ou la condition de la règle. Elle reste plausible pour un juriste,
+    mais le texte ne permet plus d'y répondre. Ne nie pas la question : remplace un fait par un autre.
+    """
+
+    context: str = dspy.InputField(desc="Texte d'une décision juridique en français")
+    question: str = dspy.InputField(desc="Question à laquelle ce texte répond")
+    answer: str = dspy.InputField(desc="Sa réponse, copiée du texte")
+    near_question: str = dspy.OutputField(desc="La même question, un seul fait changé, en français")
+
+
+@displayed
+class CanAnswer(dspy.Signature):
+    """Dis si un passage, lu seul, permet de répondre à une question.
+
+    Un passage du même sujet n'y répond pas s'il parle d'une autre année, d'une autre juridiction, d'un autre montant,
+    d'une autre partie ou d'une autre condition que la question.
+    """
+
+    passage: str = dspy.InputField(desc="Passage d'une décision juridique en français")
+    question: str = dspy.InputField()
+    answers: Literal["oui", "non"] = dspy.OutputField(desc="oui si le passage répond à la question, sinon non")
+
+
+class NearMisses:
+    """Adds to a share of accepted records a near miss, or why there is none; threads may share it."""
+
+    def __init__(
+        self,
+        make: RecordMaker,
+        library: Library,
+        lm: dspy.BaseLM,
+        search: Search,
+        settings: QuestionSettings,
+        throttle: Throttle,
+    ) -> None:
+        self._make, self._library, self._search = make, library, search
+        self._settings, self._throttle = settings, throttle
+        self._model = model_of(lm, cache=False)
+        self._prompt_hash = prompt_hash(NearMiss)
+
+    def __call__(self, doc_id: str) -> CheckpointRecord:
+        """Make a document's record, then change its question until a near miss passes, or tries are used up."""
+        record = self._make(doc_id)
+        if record.row is None:
+            return record
+        row = {**record.row, "answerable": True, "near_doc_id": None}
+        record = replace(record, row=row)
+        if share_of(f"near:{doc_id}", self._settings.seed) >= self._settings.unanswerable:
+            return record
+        asked = DocumentRequests(self._throttle, sampling_seed(self._settings.seed, doc_id))
+        near, reason = self._near_miss(self._library.document(doc_id), row, asked)
+        usage = record.usage.plus(asked.tracker.usage._replace(calls=asked.replies))
+        record = replace(record, near_miss=near, near_reason=reason, **usage_columns(usage))
+        if asked.failure:
+            return replace(record, status="failed", reason=asked.failure.kind, row=None, near_miss=None, near_reason="")
+        return record
+
+    def _near_miss(
+        self, document: Document, row: dict[str, Any], asked: DocumentRequests
+    ) -> tuple[dict[str, Any] | None, str]:
+        lm, reason = lm_of(self._model, asked), ""
+        context = document.content[slice(*shown_of(document, self._settings))]
+        for _ in range(self._settings.tries):
+            given = {"context": context, "question": row["question"], "answer": row["answer"]}
+            reply = predicted(dspy.Predict(NearMiss), lm, **given)
+            question = tidy(reply.near_question or "") if reply else ""
+            reason = near_miss_problem(question, row["question"])
+            hits = None if reason else self._search(question, SEARCHED)
+            if hits is not None:
+                texts = [f"{_head(self._library.document(hit.doc_id))}\n{hit.text}" for hit in hits]
+                whole = f"{_head(document)}\n{document.content}"
+                if any(holds_change(text, question, row["question"]) for text in (whole, *texts)):
+                    reason = "stated"
+                elif any(_answers(lm, text, question) for text in (context, *texts[:READ])):
+                    reason = "answered"
+                else:
+                    found = list(dict.fromkeys(hit.doc_id for hit in hits))[: self._settings.hard_negatives]
+                    return near_miss_row(row, question, self._model.model, self._prompt_hash, found), ""
+            if asked.failure:
+                break
+        return None, reason or "wrong_form"
+
+
+def near_miss_problem(question: str, original: str) -> str:
+    """Return why a question is no near miss of its original, whatever the corpus holds; '' if it may be one."""
+    if not question:
+        return "unreadable"
+    if wrong := faults(question):
+        return "not_french" if wrong == {"not_french"} else "wrong_form"
+    if REFERENCE_TO_TEXT.search(fold_text(question)):
+        return "refers_to_text"
+    words, others = set(lexical_words(question)), set(lexical_words(original))
+    return "" if words - others and jaccard(words, others) >= SAME_TOPIC else "not_near"
+
+
+def holds_change(text: str, question: str, original: str) -> bool:
+    """Tell whether a text holds what a question adds to its original.
+
+    That is all its new words, in any form, or one of its new amounts, dates and durations, however written.
+    """
+    words = set(lexical_words(question)) - set(lexical_words(original))
+    return words <= set(lexical_words(text)) or not (_values(question) - _values(original)).isdisjoint(_values(text))
+
+
+def _values(text: str) -> set[Any]:
+    amounts = {(amount.value, amount.currency) for amount in find_amounts(text)}
+    durations = {(duration.value, duration.unit) for duration in find_durations(text)}
+    return amounts | durations | {date.value for date in find_dates(text)}
+
+
+def _head(document: Document) -> str:
+    """Write what a passage does not repeat: of which court and date its decision is."""
+    parts = (document.title, document.juridiction, document.formation, document.citation.text, document.decision_date)
+    return " ; ".join(filter(None, parts))
+
+
+def _answers(lm: dspy.BaseLM, passage: str, question: str) -> bool:
+    """Ask the model whether a passage answers a question; a reply that cannot be read counts as yes."""
+    reply = predicted(dspy.Predict(CanAnswer), lm, passage=passage, question=question)
+    return reply is None or reply.answers != "non"
+
+
+def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
+    """Return the most requests for one near miss: for questions, and for verdicts on passages."""
+    return settings.tries, settings.tries * (1 + READ)
