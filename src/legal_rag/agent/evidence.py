@@ -1,6 +1,5 @@
 """Evidence mode: verbatim passages, or abstention when none is relevant."""
 
-import math
 import re
 import time
 from collections.abc import Sequence
@@ -214,9 +213,9 @@ class EvidenceAgent(Agent):
         return Findings(hits, read, signs, named, absent, lacks, how.filters)
 
     def surety(self, findings: Findings) -> float:
-        """Return how surely findings answer (`Background.surety`); -inf without any, or without what is named."""
-        is_sure = findings.hits and not findings.lacks
-        return self._background.surety(findings.signs) if is_sure else -math.inf
+        """Return how surely findings answer: `Background.surety`, at most 0 where what the question names is absent."""
+        surety = self._background.surety(findings.signs)
+        return min(surety, 0.0) if findings.lacks else surety
 
     def _without(self, query: EncodedQuery, spans: Sequence[Span]) -> EncodedQuery:
         """Return a question without a court and its time, which are near to decisions whatever is asked."""

@@ -31,7 +31,7 @@ class SelectiveAnswer(NamedTuple):
     qid: str
     answerable: bool  # there is a right document
     outcome: Outcome  # a grade of evidence mode (a model's answer counts as "answers"), or why there is no answer
-    confidence: float  # in standard deviations of `legal_rag.agent.doubt`; -inf without an answer
+    confidence: float | None  # `EvidenceAgent.surety` of the passages found; None without an answer
     doc_id: str  # quoted first; '' without a quotation
     right: bool  # it is a right document
 
@@ -54,7 +54,7 @@ class AbstentionEvaluation:
     def curve(self) -> list[tuple[float, float]]:
         """Risk by coverage, from one question to all."""
         confidence, _, wrong = _columns(self.answers)
-        risks = _risk_curve(confidence, wrong)
+        risks = _risk_curve(_groups(confidence), wrong)
         return [(rank / len(risks), float(risk)) for rank, risk in enumerate(risks, start=1)]
 
     def outcomes(self, *, answerable: bool) -> dict[Outcome, int]:
@@ -100,13 +100,17 @@ def _answer(agent: EvidenceAgent | LegalReActAgent, query: Query, relevant: set[
         outcome = "abstained" if prediction.status == "abstained" else prediction.grade or "answers"
     has_answer = outcome not in ("abstained", "failed")
     evidence = agent if isinstance(agent, EvidenceAgent) else agent.evidence
-    confidence = evidence.surety(evidence.find(query.text)) if has_answer else -math.inf
+    confidence = evidence.surety(evidence.find(query.text)) if has_answer else None
     return SelectiveAnswer(query.qid, bool(relevant), outcome, confidence, doc_id, has_answer and doc_id in relevant)
 
 
 def _columns(answers: Sequence[SelectiveAnswer]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each answer its confidence, and whether its question has an answer and this one is not right."""
-    rows = [(answer.confidence, answer.answerable, not answer.right) for answer in answers]
+    """Return for each question its answer's confidence (-inf without one), whether it has one, and this is wrong."""
+    lowest = -math.inf
+    rows = [
+        (lowest if answer.confidence is None else answer.confidence, answer.answerable, not answer.right)
+        for answer in answers
+    ]
     confidence, answerable, wrong = zip(*rows, strict=True)
     return np.array(confidence), np.array(answerable), np.array(wrong)
 
@@ -125,21 +129,23 @@ def _figures(answers: Sequence[SelectiveAnswer]) -> list[Figure]:
 
 
 def _measure(confidence: np.ndarray, answerable: np.ndarray, wrong: np.ndarray) -> list[float]:
-    from scipy import stats
-
-    n, n_answerable = len(confidence), int(answerable.sum())
-    # The area under the ROC curve is the statistic of Mann and Whitney (1947), as a share.
-    above = stats.rankdata(confidence)[answerable].sum() - n_answerable * (n_answerable + 1) / 2
-    curve, answered = _risk_curve(confidence, wrong), confidence > -math.inf
+    n, group = len(confidence), _groups(confidence)
+    having, lacking = np.bincount(group, answerable), np.bincount(group, ~answerable)
+    less_sure = lacking.sum() - np.cumsum(lacking) + lacking / 2  # of the questions without an answer, ties by half
+    auroc = float((having * less_sure).sum() / (having.sum() * lacking.sum()))
+    curve, answered = _risk_curve(group, wrong), confidence > -math.inf
     risks = [float(curve[max(1, round(coverage * n)) - 1]) for coverage in COVERAGES]
     risk = float(wrong[answered].mean()) if answered.any() else 0.0
-    auroc = float(above / (n_answerable * (n - n_answerable)))
     return [auroc, float(curve.mean()), *risks, float(answered.mean()), risk]
 
 
-def _risk_curve(confidence: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+def _groups(confidence: np.ndarray) -> np.ndarray:
+    """Number the answers by confidence, from 0, the surest first; equal ones have one number."""
+    return np.unique(-confidence, return_inverse=True)[1]
+
+
+def _risk_curve(group: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     """Return the share of wrong answers among the surest 1, 2, … n; in expectation, where some are equally sure."""
-    _, group = np.unique(-confidence, return_inverse=True)
     share = np.bincount(group, wrong) / np.bincount(group)
     return np.cumsum(share[np.sort(group)]) / np.arange(1, len(wrong) + 1)
 
