@@ -144,9 +144,8 @@ def _evaluate_abstention(
         print_json({"documents": len(library), "outcomes": rows, "figures": figures, "answers": answers})
         return
     click.echo(f"{len(queries)} questions over {len(library)} documents")
-    click.echo(f"{'':12}{'n':>6}" + "".join(f"{outcome:>11}" for outcome in rows["answerable"]))
     for kind, counts in rows.items():
-        click.echo(f"{kind:12}{sum(counts.values()):>6}" + "".join(f"{n:>11}" for n in counts.values()))
+        click.echo(f"{sum(counts.values()):6} {kind}: {', '.join(f'{n} {name}' for name, n in counts.items() if n)}")
     print_figures(measured)
 
 

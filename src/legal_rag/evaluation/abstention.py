@@ -2,22 +2,18 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from legal_rag.agent.agent import LegalReActAgent
 from legal_rag.agent.evidence import EvidenceAgent
-from legal_rag.base.extras import require
 from legal_rag.base.files import progress
 from legal_rag.base.html import Rows, displayed
 from legal_rag.evaluation.metrics import CONFIDENCE, RESAMPLES, SEED, Figure
 from legal_rag.evaluation.trec import Qrels, Query
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
 
 COVERAGES: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 Outcome = Literal["abstained", "unsure", "close", "answers", "failed"]
@@ -148,17 +144,3 @@ def _risk_curve(group: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     """Return the share of wrong answers among the surest 1, 2, … n; in expectation, where some are equally sure."""
     share = np.bincount(group, wrong) / np.bincount(group)
     return np.cumsum(share[np.sort(group)]) / np.arange(1, len(wrong) + 1)
-
-
-def plot_risk(evaluations: Mapping[str, AbstentionEvaluation]) -> "Plot":
-    """Draw the risk–coverage curve of each evaluation."""
-    require("matplotlib")
-    from matplotlib.figure import Figure as Plot
-
-    figure = Plot(layout="constrained")
-    axes = figure.subplots()
-    for name, evaluation in evaluations.items():
-        axes.plot(*zip(*evaluation.curve, strict=True), label=name)
-    axes.set(ylim=(0, 1.02), xlabel="part des questions répondues", ylabel="risque", title="Risque et couverture")
-    axes.legend()
-    return figure

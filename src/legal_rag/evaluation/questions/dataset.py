@@ -304,21 +304,12 @@ def write_dataset(
 
 def split_of(doc_id: str, seed: int) -> str:
     """Return the split that a document's rows are in: drawn by a hash of seed and id."""
-    number = _number_of(doc_id, seed) % 100
+    number = int.from_bytes(hashlib.sha256(f"{seed}:{doc_id}".encode()).digest()[:8], "big") % 100
     for split, share in SPLITS.items():
         if number < share:
             return split
         number -= share
     raise AssertionError("the shares are a hundred")
-
-
-def share_of(name: str, seed: int) -> float:
-    """Return a number from 0 to 1, 1 excluded, drawn by a hash of seed and name."""
-    return _number_of(name, seed) / 2**64
-
-
-def _number_of(name: str, seed: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "big")
 
 
 def make_row(document: Document, question: str, span: Span, **columns: Any) -> dict[str, Any]:
@@ -338,24 +329,6 @@ def make_row(document: Document, question: str, span: Span, **columns: Any) -> d
         "document_title": document.title,
         "key_entities": key_entities(document.content, span),
         **columns,
-    }
-
-
-def near_miss_row(
-    row: Mapping[str, Any], question: str, model: str, prompt_hash: str, hard_negatives: Sequence[str]
-) -> dict[str, Any]:
-    """Make the row of a question without an answer, near to that of `row`, whose topic it shares."""
-    return {
-        **dict.fromkeys(row),  # no document, answer or score
-        "id": question_id(row["doc_id"], (0, 0), question),
-        "question": question,
-        "main_topic": row["main_topic"],
-        "key_entities": [],
-        "model": model,
-        "prompt_hash": prompt_hash,
-        "hard_negatives": hard_negatives,
-        "answerable": False,
-        "near_doc_id": row["doc_id"],
     }
 
 

@@ -126,9 +126,9 @@ def generate_questions(
                     if config.must_retrieve or config.hard_negatives:
                         make = _with_round_trip(make, search, config)
                     if lm is not None and config.unanswerable:
-                        from legal_rag.evaluation.questions.near_misses import NearMisses
+                        from legal_rag.evaluation.questions.near_misses import with_near_misses
 
-                        make = NearMisses(make, library, lm, search, config, throttle)
+                        make = with_near_misses(make, library, lm, search, config, throttle)
                 _ask_in_threads(todo, make, keep, throttle, workers if lm is not None else 1)
             records = [checkpoint.record(doc_id) for doc_id, _ in drawn]
             return _save_questions(folder, records, config, model_name(lm), _source_name(library))
@@ -236,11 +236,10 @@ def _run_identity(library: Documents, lm: "dspy.LM | None", settings: QuestionSe
             raise ValueError("questions without an answer are written by a model (expected one, or unanswerable 0)")
         return identity
     from legal_rag.evaluation.questions.near_misses import CanAnswer, NearMiss
-    from legal_rag.evaluation.questions.writer import prompt_hash
+    from legal_rag.evaluation.questions.writer import FullQAExtraction, prompt_hash
 
-    identity["prompt_hash"] = prompt_hash()
-    near = [prompt_hash(NearMiss), prompt_hash(CanAnswer)] if settings.unanswerable else None
-    return {**identity, "near_miss_prompts": near}
+    near = (NearMiss, CanAnswer) if settings.unanswerable else ()
+    return {**identity, "prompt_hash": prompt_hash(FullQAExtraction, *near)}
 
 
 def _ask_in_threads(

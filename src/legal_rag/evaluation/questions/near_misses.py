@@ -1,8 +1,9 @@
 """Near misses: accepted questions with a fact changed, so that no document of the corpus answers them."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import dspy
 
@@ -10,7 +11,7 @@ from legal_rag.base.html import displayed
 from legal_rag.base.text import fold_text
 from legal_rag.corpus.documents import Document
 from legal_rag.evaluation.questions.checks import REFERENCE_TO_TEXT, QuestionSettings, faults, tidy
-from legal_rag.evaluation.questions.dataset import CheckpointRecord, RecordMaker, near_miss_row, share_of, usage_columns
+from legal_rag.evaluation.questions.dataset import CheckpointRecord, RecordMaker, question_id, usage_columns
 from legal_rag.evaluation.questions.writer import DocumentRequests, predicted, prompt_hash, sampling_seed, shown_of
 from legal_rag.law import find_amounts, find_dates, find_durations
 from legal_rag.library.bm25 import lexical_words
@@ -18,14 +19,7 @@ from legal_rag.library.library import Library
 from legal_rag.llm import Throttle, lm_of, model_of
 from legal_rag.retriever.retriever import SearchHit, jaccard
 
-
-class Search(Protocol):
-    """Search of an index, one at a time."""
-
-    def __call__(self, question: str, k: int, *, by_document: bool = False) -> Sequence[SearchHit] | None:
-        """Return the best `k` passages, or documents by their best; None if the encoder cannot read the question."""
-
-
+Search = Callable[..., Sequence[SearchHit] | None]  # of a question and how many; None if the encoder cannot read it
 SEARCHED: Final = 30  # passages found for a near miss, none of which may hold what it changes
 READ: Final = 5  # of them, the best, of which the model says whether they answer
 SAME_TOPIC: Final = 0.5  # share of content words (Jaccard) that a near miss has in common with its question
@@ -59,64 +53,57 @@ class CanAnswer(dspy.Signature):
     answers: Literal["oui", "non"] = dspy.OutputField(desc="oui si le passage répond à la question, sinon non")
 
 
-class NearMisses:
-    """Adds to a share of accepted records a near miss, or why there is none; threads may share it."""
+def with_near_misses(
+    make: RecordMaker, library: Library, lm: dspy.BaseLM, search: Search, settings: QuestionSettings, throttle: Throttle
+) -> RecordMaker:
+    """Add to a share of the accepted records, drawn by the seed, a near miss, or why there is none."""
+    model = model_of(lm, cache=False)
 
-    def __init__(
-        self,
-        make: RecordMaker,
-        library: Library,
-        lm: dspy.BaseLM,
-        search: Search,
-        settings: QuestionSettings,
-        throttle: Throttle,
-    ) -> None:
-        self._make, self._library, self._search = make, library, search
-        self._settings, self._throttle = settings, throttle
-        self._model = model_of(lm, cache=False)
-        self._prompt_hash = prompt_hash(NearMiss)
-
-    def __call__(self, doc_id: str) -> CheckpointRecord:
-        """Make a document's record, then change its question until a near miss passes, or tries are used up."""
-        record = self._make(doc_id)
+    def made(doc_id: str) -> CheckpointRecord:
+        record = make(doc_id)
         if record.row is None:
             return record
         row = {**record.row, "answerable": True, "near_doc_id": None}
-        record = replace(record, row=row)
-        if share_of(f"near:{doc_id}", self._settings.seed) >= self._settings.unanswerable:
-            return record
-        asked = DocumentRequests(self._throttle, sampling_seed(self._settings.seed, doc_id))
-        near, reason = self._near_miss(self._library.document(doc_id), row, asked)
+        if random.Random(f"{settings.seed}:near:{doc_id}").random() >= settings.unanswerable:  # noqa: S311
+            return replace(record, row=row)
+        asked = DocumentRequests(throttle, sampling_seed(settings.seed, doc_id))
+        question, found, reason = _near_miss(library, row, lm_of(model, asked), search, settings)
         usage = record.usage.plus(asked.tracker.usage._replace(calls=asked.replies))
-        record = replace(record, near_miss=near, near_reason=reason, **usage_columns(usage))
+        record = replace(record, row=row, near_reason=reason, **usage_columns(usage))
         if asked.failure:
-            return replace(record, status="failed", reason=asked.failure.kind, row=None, near_miss=None, near_reason="")
-        return record
+            return replace(record, status="failed", reason=asked.failure.kind, row=None, near_reason="")
+        if reason:
+            return record
+        near = {"id": question_id(doc_id, (0, 0), question), "question": question, "main_topic": row["main_topic"]}
+        near |= {"key_entities": [], "model": model.model, "prompt_hash": prompt_hash(NearMiss)}
+        near |= {"hard_negatives": found[: settings.hard_negatives], "answerable": False, "near_doc_id": doc_id}
+        return replace(record, near_miss=dict.fromkeys(row) | near)  # no document, answer or score
 
-    def _near_miss(
-        self, document: Document, row: dict[str, Any], asked: DocumentRequests
-    ) -> tuple[dict[str, Any] | None, str]:
-        lm, reason = lm_of(self._model, asked), ""
-        context = document.content[slice(*shown_of(document, self._settings))]
-        for _ in range(self._settings.tries):
-            given = {"context": context, "question": row["question"], "answer": row["answer"]}
-            reply = predicted(dspy.Predict(NearMiss), lm, **given)
-            question = tidy(reply.near_question or "") if reply else ""
-            reason = near_miss_problem(question, row["question"])
-            hits = None if reason else self._search(question, SEARCHED)
-            if hits is not None:
-                texts = [f"{_head(self._library.document(hit.doc_id))}\n{hit.text}" for hit in hits]
-                whole = f"{_head(document)}\n{document.content}"
-                if any(holds_change(text, question, row["question"]) for text in (whole, *texts)):
-                    reason = "stated"
-                elif any(_answers(lm, text, question) for text in (context, *texts[:READ])):
-                    reason = "answered"
-                else:
-                    found = list(dict.fromkeys(hit.doc_id for hit in hits))[: self._settings.hard_negatives]
-                    return near_miss_row(row, question, self._model.model, self._prompt_hash, found), ""
-            if asked.failure:
-                break
-        return None, reason or "wrong_form"
+    return made
+
+
+def _near_miss(
+    library: Library, row: dict[str, Any], lm: dspy.BaseLM, search: Search, settings: QuestionSettings
+) -> tuple[str, list[str], str]:
+    """Return the changed question, the documents found for it, and why the last try is no near miss ('' if it is)."""
+    document, question, reason = library.document(row["doc_id"]), "", ""
+    context = document.content[slice(*shown_of(document, settings))]
+    for _ in range(settings.tries):
+        given = {"context": context, "question": row["question"], "answer": row["answer"]}
+        reply = predicted(dspy.Predict(NearMiss), lm, **given)
+        question = tidy(reply.near_question or "") if reply else ""
+        if reason := near_miss_problem(question, row["question"]):
+            continue
+        hits = search(question, SEARCHED) or ()
+        texts = [f"{_head(library.document(hit.doc_id))}\n{hit.text}" for hit in hits]
+        whole = f"{_head(document)}\n{document.content}"
+        if any(holds_change(text, question, row["question"]) for text in (whole, *texts)):
+            reason = "stated"
+        elif any(_answers(lm, text, question) for text in (context, *texts[:READ])):
+            reason = "answered"
+        else:
+            return question, list(dict.fromkeys(hit.doc_id for hit in hits)), ""
+    return question, [], reason
 
 
 def near_miss_problem(question: str, original: str) -> str:

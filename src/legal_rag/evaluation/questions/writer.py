@@ -82,9 +82,9 @@ def predicted(module: dspy.Module, lm: dspy.BaseLM, **inputs: str) -> dspy.Predi
             return None
 
 
-def prompt_hash(signature: type[dspy.Signature] = FullQAExtraction) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a prompt, without a document."""
-    return sha256(prompt_of(signature).encode()).hexdigest()[:16]
+def prompt_hash(*signatures: type[dspy.Signature]) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of prompts, without a document."""
+    return sha256("".join(map(prompt_of, signatures)).encode()).hexdigest()[:16]
 
 
 def prompt_of(signature: type[dspy.Signature], context: str = "") -> str:
@@ -106,7 +106,7 @@ class ModelQuestions:
         self._library, self._settings, self._throttle = library, settings, throttle
         self._model = model_of(lm, cache=False)  # a new try wants a new reply
         self._writer = Writer(settings)
-        self._prompt_hash = prompt_hash()
+        self._prompt_hash = prompt_hash(FullQAExtraction)
 
     def __call__(self, doc_id: str) -> CheckpointRecord:
         """Ask about a document until a pair passes, or tries are used up."""
