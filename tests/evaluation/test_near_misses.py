@@ -12,7 +12,7 @@ from legal_rag.agent import build_language_model
 from legal_rag.cli import main
 from legal_rag.evaluation import read_queries
 from legal_rag.evaluation.questions import QuestionSettings, SourceDocuments, generate_questions
-from legal_rag.evaluation.questions.dataset import split_of
+from legal_rag.evaluation.questions.dataset import CheckpointRecord, schema, split_of, write_dataset
 from legal_rag.evaluation.questions.generate import estimate
 from legal_rag.evaluation.questions.near_misses import holds_change, near_miss_problem
 from legal_rag.indexer import IndexConfig, build_index, open_index
@@ -147,6 +147,20 @@ def test_what_is_added_is_looked_for_in_any_form_and_amounts_by_their_value():
     assert added(amount, "une somme de douze mille euros")
     assert not added(amount, "une somme de treize mille euros")
     assert near_miss_problem(QUESTION.replace("sans", "avec"), QUESTION) == "not_near"  # words that a search drops
+
+
+def test_a_near_miss_that_another_document_answers_is_not_kept(tmp_path):
+    def record(doc_id, question, near):
+        row = {"doc_id": doc_id, "question": question, "key_entities": []}
+        columns = dict.fromkeys(schema(settings)) | row
+        near_miss = columns | {"doc_id": None, "question": near, "near_doc_id": doc_id}
+        return CheckpointRecord(doc_id=doc_id, content_hash="", status="accepted", row=columns, near_miss=near_miss)
+
+    settings, other = QuestionSettings(unanswerable=1.0), QUESTION.replace("2015", "2016")
+    records = [record("a", QUESTION, other), record("b", other, other.replace("Lyon", "Metz"))]
+    splits, n_near, n_repeated = write_dataset(tmp_path, records, settings)
+    assert (sum(splits.values()), n_near, n_repeated) == (3, 1, 0)
+    assert {row["near_doc_id"] for _, row in rows_of(tmp_path)} == {None, "b"}
 
 
 @pytest.mark.parametrize(

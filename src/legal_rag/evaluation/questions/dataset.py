@@ -277,29 +277,27 @@ def write_dataset(
 ) -> tuple[dict[str, int], int, int]:
     """Write the rows of accepted records in order, replacing the dataset before; other files in the folder stay.
 
-    Return the rows by split, those without an answer, and how many were left out because their question nearly repeats
-    one before, with their near misses. `load_from_disk` never sees half of it. The seed draws the split of a document,
-    whatever other documents there are.
+    Return the rows by split, those without an answer, and how many records were left out because their question nearly
+    repeats one before; so are near misses. `load_from_disk` never sees half of it. The seed draws the split of a
+    document, whatever other documents there are.
     """
     scratch = folder / ".building"
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / PARQUET_FOLDER).mkdir(parents=True)
-    seen, n_near, n_repeated = SeenQuestions(), 0, 0
+    seen, kept, n_near = SeenQuestions(), list[CheckpointRecord](), 0
+    passed = [record for record in records if record.row is not None]
     splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-    for record in records:
-        if record.row is None:
-            continue
-        if not seen.is_new(record.row["question"]):
-            n_repeated += 1
-            continue
-        rows = splits[split_of(record.doc_id, settings.seed)]
-        rows.append(record.row)
+    for record in passed:
+        if record.row and seen.is_new(record.row["question"]):
+            splits[split_of(record.doc_id, settings.seed)].append(record.row)
+            kept.append(record)
+    for record in kept:  # a near miss may be a question that another document answers
         if record.near_miss and seen.is_new(record.near_miss["question"]):
-            rows.append(record.near_miss)
+            splits[split_of(record.doc_id, settings.seed)].append(record.near_miss)
             n_near += 1
     _save_splits(splits, scratch, schema(settings))
     _replace_dataset(scratch, folder)
-    return {split: len(rows) for split, rows in splits.items()}, n_near, n_repeated
+    return {split: len(rows) for split, rows in splits.items()}, n_near, len(passed) - len(kept)
 
 
 def split_of(doc_id: str, seed: int) -> str:

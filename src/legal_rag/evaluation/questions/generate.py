@@ -336,6 +336,7 @@ def _save_questions(
         totals.add(record)
     splits, unanswerable, duplicates = write_dataset(folder, records, settings)
     passed = totals.statuses["accepted"]
+    totals.near_reasons["duplicate"] = sum(record.near_miss is not None for record in records) - unanswerable
     report = QuestionReport(
         folder=folder,
         model=model,
@@ -346,7 +347,7 @@ def _save_questions(
         unanswerable=unanswerable,
         duplicates=duplicates,
         rejected=dict(totals.reasons["rejected"].most_common()),
-        near_rejected=dict(totals.near_reasons.most_common()),
+        near_rejected=dict((+totals.near_reasons).most_common()),
         failed=dict(totals.reasons["failed"].most_common()),
         splits=splits,
         **usage_columns(totals.usage),

@@ -1,6 +1,7 @@
 """Near misses: accepted questions with a fact changed, so that no document of the corpus answers them."""
 
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -63,13 +64,14 @@ def with_near_misses(
         record = make(doc_id)
         if record.row is None:
             return record
-        row = {**record.row, "answerable": True, "near_doc_id": None}
+        started, row = time.perf_counter(), {**record.row, "answerable": True, "near_doc_id": None}
         if random.Random(f"{settings.seed}:near:{doc_id}").random() >= settings.unanswerable:  # noqa: S311
             return replace(record, row=row)
         asked = DocumentRequests(throttle, sampling_seed(settings.seed, doc_id))
         question, found, reason = _near_miss(library, row, lm_of(model, asked), search, settings)
         usage = record.usage.plus(asked.tracker.usage._replace(calls=asked.replies))
-        record = replace(record, row=row, near_reason=reason, **usage_columns(usage))
+        seconds = round(record.seconds + time.perf_counter() - started, 3)
+        record = replace(record, row=row, near_reason=reason, seconds=seconds, **usage_columns(usage))
         if asked.failure:
             return replace(record, status="failed", reason=asked.failure.kind, row=None, near_reason="")
         if reason:
@@ -94,7 +96,9 @@ def _near_miss(
         question = tidy(reply.near_question or "") if reply else ""
         if reason := near_miss_problem(question, row["question"]):
             continue
-        hits = search(question, SEARCHED) or ()
+        if (hits := search(question, SEARCHED)) is None:
+            reason = "wrong_form"
+            continue
         texts = [f"{_head(library.document(hit.doc_id))}\n{hit.text}" for hit in hits]
         whole = f"{_head(document)}\n{document.content}"
         if any(holds_change(text, question, row["question"]) for text in (whole, *texts)):
