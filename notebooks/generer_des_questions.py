@@ -170,7 +170,7 @@ from legal_rag.evaluation.questions import read_examples, search_metric
 
 train = read_examples(questions, "train")
 held = read_examples(questions, "dev") + read_examples(questions, "test")
-metric = search_metric(library.retriever)
+metric = search_metric(library.retriever, mode="bm25")
 rewrite = dspy.Predict(dspy.Signature("question -> query", "Récris la question en mots-clés, en français."))
 score = dspy.Evaluate(devset=held, metric=metric, num_threads=WORKERS)
 print(len(train), "exemples pour apprendre,", len(held), "pour mesurer")

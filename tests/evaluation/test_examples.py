@@ -51,8 +51,8 @@ def test_the_rows_of_a_split_are_examples_with_a_question_as_input(dataset):
 
 
 def test_the_metric_is_the_reciprocal_rank_of_the_right_document(retriever):
-    metric = search_metric(retriever, k=3)
-    hits = retriever.search("clause de non-concurrence", 4, by_document=True)
+    metric = search_metric(retriever, k=3, mode="bm25")
+    hits = retriever.search("clause de non-concurrence", 4, mode="bm25", by_document=True)
     found = dspy.Prediction(query="clause de non-concurrence")
     values = [metric(dspy.Example(doc_id=hit.doc_id), found) for hit in hits]
     assert values == [1.0, 0.5, pytest.approx(1 / 3), 0.0]
@@ -62,7 +62,7 @@ def test_the_metric_is_the_reciprocal_rank_of_the_right_document(retriever):
 
 def test_an_optimised_program_finds_more_with_examples_of_other_documents(dataset, retriever):
     train, held = read_examples(dataset, "train"), read_examples(dataset, "dev") + read_examples(dataset, "test")
-    metric, rewrite = search_metric(retriever), dspy.Predict("question -> query")
+    metric, rewrite = search_metric(retriever, mode="bm25"), dspy.Predict("question -> query")
     score = dspy.Evaluate(devset=held, metric=metric, num_threads=1)
     with ScriptedServer(learns_from_examples) as server:
         lm = build_language_model("scripted", "sk-key", server.api_base, cache=False)

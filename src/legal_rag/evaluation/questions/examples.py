@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.base.extras import require
+from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def read_examples(folder: str | Path, split: str = "train") -> "list[dspy.Exampl
     return [dspy.Example(**row).with_inputs("question") for row in saved[split]]
 
 
-def search_metric(retriever: Retriever, k: int = 10) -> Callable[..., float]:
+def search_metric(retriever: Retriever, k: int = 10, *, mode: Mode | None = None) -> Callable[..., float]:
     """Return a metric of DSPy: the reciprocal rank of the right document in a search for a program's `query`.
 
     It is 0 where `doc_id`, of the example, is not among the first `k` documents, and for a query that is empty or
@@ -40,7 +41,7 @@ def search_metric(retriever: Retriever, k: int = 10) -> Callable[..., float]:
             query = retriever.query(prediction.query or "")
         except ValueError:
             return 0.0
-        hits = retriever.search(query, k, by_document=True)
+        hits = retriever.search(query, k, mode=mode, by_document=True)
         return next((1 / hit.rank for hit in hits if hit.doc_id == example.doc_id), 0.0)
 
     return reciprocal_rank
