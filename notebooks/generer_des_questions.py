@@ -157,6 +157,34 @@ for figure in lr.evaluate(library, questions, k=10, mode="bm25").figures:
     print(f"{figure.measure:9} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]{flattery}")
 
 # %% [markdown]
+# ## 7. Optimiser une consigne avec ces questions
+#
+# Chaque ligne devient un `dspy.Example`. Un modèle récrit la question en requête ; `BootstrapFewShot` retient de
+# `train` des récritures qui trouvent leur décision, et les lui montre en exemple. La note, sur `dev` et `test`, est le
+# rang réciproque moyen de la bonne décision, en pour cent.
+
+# %%
+import dspy
+
+from legal_rag.evaluation.questions import read_examples, search_metric
+
+train = read_examples(questions, "train")
+held = read_examples(questions, "dev") + read_examples(questions, "test")
+metric = search_metric(library.retriever, mode="bm25")
+rewrite = dspy.Predict(dspy.Signature("question -> query", "Récris la question en mots-clés, en français."))
+score = dspy.Evaluate(devset=held, metric=metric, num_threads=WORKERS)
+print(len(train), "exemples pour apprendre,", len(held), "pour mesurer")
+
+# %%
+if lm and train and held:
+    with dspy.context(lm=lm):
+        before = score(rewrite).score
+        optimised = dspy.BootstrapFewShot(metric, max_labeled_demos=0).compile(rewrite, trainset=train)
+        print(f"Avant : {before:.1f} ; avec {len(optimised.demos)} exemples : {score(optimised).score:.1f}")
+else:
+    print("Sans modèle ou sans question, rien n'est optimisé : donnez GENERATOR_API_BASE et GENERATOR_MODEL_ID.")
+
+# %% [markdown]
 # La fiche du jeu dit d'où il vient et ce qui a été écarté. La suite :
 # [évaluer la recherche](evaluer_la_recherche.ipynb), où `QUESTIONS` peut nommer ce jeu.
 

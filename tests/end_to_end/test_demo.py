@@ -15,7 +15,8 @@ from support import ROOT, model_variables
 from support.agent_scripts import diligent
 from support.notebooks import clean, read_script, run, texts
 from support.rlm_scripts import root_model
-from support.scripted_server import Reply, ScriptedServer
+from support.scripted_author import author
+from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.indexer import export_pylate
 from legal_rag.library import Library
@@ -225,6 +226,24 @@ def test_the_notebook_on_deep_reading_shows_what_a_model_found_and_how(tmp_path,
     assert "décisions infirmatives" in frames[0]
     assert "find_documents" in frames[1]
     assert len(list((tmp_path / "deep_read_output").glob("lecture_*.jsonl"))) == 1
+
+
+@pytest.mark.slow
+def test_the_notebook_on_questions_shows_what_examples_change(tmp_path, monkeypatch):
+    write = author(with_mischief=False)
+
+    def script(prompt, attempt):
+        asked = re.findall(r"\[\[ ## question ## \]\]\n(.*)", prompt)[-1]
+        shown = "[[ ## query ## ]]\nRÉCRITURE" in prompt
+        if "[[ ## query ## ]]" not in prompt:
+            return write(prompt, attempt)
+        return fields(query=f"RÉCRITURE {asked}" if shown or len(asked) % 2 else "rien")
+
+    with ScriptedServer(script) as server:
+        monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
+        _, printed = run_notebook(tmp_path, "notebooks/generer_des_questions.py", GENERATOR_MODEL_ID="un-modele")
+    before, after = re.search(r"Avant : ([\d.]+) ; avec 4 exemples : ([\d.]+)", printed).groups()
+    assert float(before) < float(after)
 
 
 @pytest.mark.slow

@@ -464,8 +464,10 @@ def test_a_document_keeps_its_split_whatever_others_there_are():
 
 
 def test_a_dataset_without_a_row_is_still_one(tmp_path):
-    written = write_dataset(tmp_path, [CheckpointRecord(doc_id="a", content_hash="", status="rejected")], seed=0)
-    assert written == ({"train": 0, "dev": 0, "test": 0}, 0)
+    written = write_dataset(
+        tmp_path, [CheckpointRecord(doc_id="a", content_hash="", status="rejected")], QuestionSettings()
+    )
+    assert written == ({"train": 0, "dev": 0, "test": 0}, 0, 0)
     assert load_from_disk(str(tmp_path))["train"].column_names == COLUMNS
 
 

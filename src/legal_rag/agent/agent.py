@@ -165,7 +165,7 @@ class LegalReActAgent(Agent):
         self.lm, self._instructions, self._budget, self._match_words = lm, instructions, budget, match_words
         self._extra_tools, self._search_k, self._tool_names, self._tags = tuple(extra_tools), search_k, tools, tags
         self._is_structured = structured
-        self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
+        self.evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         self._loops: dict[bool, LegalReAct] = {}  # by whether the context has room for all tools
         known = [tool.__name__ for tool in self._all_tools(EventLog())]
         if unknown := sorted(set(tools or ()) - set(known)):
@@ -208,7 +208,7 @@ class LegalReActAgent(Agent):
         calls = ModelCalls(self.lm, self._budget)
         react = self.react
         searched = self._query_in_context(query, log)
-        filters = self._evidence.filters_for(searched, log)
+        filters = self.evidence.filters_for(searched, log)
         provider = StructuredProvider(self._retriever, reasoner_of(calls)) if self._is_structured else None
         tools = self._build_tools(log, calls.tracker, filters, provider, is_roomy=react.with_options)
         failure: Status
@@ -229,7 +229,7 @@ class LegalReActAgent(Agent):
         log.failed(reason, calls.tracker.usage, calls.seconds)
         yield
         return (
-            yield from self._evidence.steps(
+            yield from self.evidence.steps(
                 query, log, mode="fallback", failure=failure, notice=f"{reason}.", usage=calls.tracker.usage
             )
         )
@@ -267,7 +267,7 @@ class LegalReActAgent(Agent):
             self._search_k,
             read_chars,
             filters,
-            infer_filters=self._evidence.infers_filters,
+            infer_filters=self.evidence.infers_filters,
             structured=structured,
         )
         return [*own, *filter(None, extra)]

@@ -19,7 +19,7 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 logger = logging.getLogger(__name__)
 
 OFF_TOPIC = read_words("legal_rag.agent", "abstention.toml")["off_topic"]
-# Deviations above the background, chosen by benchmarks/abstention.py over several Libraries; the share of a question's
+# Deviations above the background, chosen over several Libraries; the share of a question's
 # words that the passages hold, plain or weighed by rarity, did not tell more.
 THRESHOLD = 1.15  # of nearness: below, and below `CLOSE`, nothing is quoted
 CLOSE, SURE = 1.6, 2.4  # of surety: see `Background.grade`

@@ -212,6 +212,11 @@ class EvidenceAgent(Agent):
         lacks = (how.found_none or bool(absent)) and not named
         return Findings(hits, read, signs, named, absent, lacks, how.filters)
 
+    def surety(self, findings: Findings) -> float:
+        """Return how surely findings answer: `Background.surety`, at most 0 where what the question names is absent."""
+        surety = self._background.surety(findings.signs)
+        return min(surety, 0.0) if findings.lacks else surety
+
     def _without(self, query: EncodedQuery, spans: Sequence[Span]) -> EncodedQuery:
         """Return a question without a court and its time, which are near to decisions whatever is asked."""
         words = without_spans(query.text, spans).strip()

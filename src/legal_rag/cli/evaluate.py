@@ -33,9 +33,11 @@ from legal_rag.evaluation.trec import NO_MODEL
 if TYPE_CHECKING:
     import dspy
 
+    from legal_rag.evaluation.abstention import AbstentionEvaluation
     from legal_rag.evaluation.metrics import Evaluation, RunComparison
     from legal_rag.evaluation.questions.dataset import Documents, QuestionReport
     from legal_rag.evaluation.questions.generate import Estimate
+    from legal_rag.evaluation.trec import Qrels, Query
     from legal_rag.library.filters import Filters
 
 SHOWN_CHARS = 100  # of a question
@@ -51,6 +53,8 @@ SHOWN_CHARS = 100  # of a question
 @click.option("--compare", metavar="RUN", help="Test the differences from another run, by randomisation.")
 @click.option("--show", default=0, metavar="N", help="Show N questions drawn at random, found (HIT) or not (MISS).")
 @click.option("--pyserini", is_flag=True, help="Print trec_eval's own figures too, by the environment of 'make trec'.")
+@click.option("--abstention", is_flag=True, help="Answer the questions instead: which are known to have no answer?")
+@model_options
 @ranking_options
 @filter_options
 @trust_option
@@ -64,6 +68,9 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
         qrels = evaluation.read_qrels(settings["qrels"])
     if not qrels:
         raise ValueError(f"{settings['queries']} names no doc_id: give the judgements with --qrels")
+    if settings["abstention"]:
+        _evaluate_abstention(place, filters, {**settings, "mode": mode}, queries, qrels)
+        return
     files = _output_files(settings["output"], force=settings["force"])
     if settings["pyserini"]:
         evaluation.trec_python()  # before the work, too
@@ -115,6 +122,33 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
             click.echo(f"{len(absent)} of the documents judged relevant are not in the index, e.g. {absent[0]}")
 
 
+def _evaluate_abstention(
+    place: Place, filters: "Filters", settings: dict[str, Any], queries: "list[Query]", qrels: "Qrels"
+) -> None:
+    from legal_rag import evaluation
+    from legal_rag.agent.agent import build_agent
+
+    if others := [name for name in ("mode", "output", "compare", "show", "pyserini") if settings[name]]:
+        raise ValueError(f"--abstention answers questions and makes no run: --{others[0]} does not go with it")
+    lm = language_model(settings)
+    library = place.open()
+    library.check_values(filters)
+    agent = build_agent(
+        library, lm=lm, match_words=False, filters=filters, trust_remote_code=settings["trust_remote_code"]
+    )
+    measured = evaluation.evaluate_abstention(agent, queries, qrels)
+    rows = {kind: measured.outcomes(answerable=kind == "answerable") for kind in ("answerable", "unanswerable")}
+    if place.as_json:
+        figures = {name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in measured.figures}
+        answers = [answer._asdict() for answer in measured.answers]
+        print_json({"documents": len(library), "outcomes": rows, "figures": figures, "answers": answers})
+        return
+    click.echo(f"{len(queries)} questions over {len(library)} documents")
+    for kind, counts in rows.items():
+        click.echo(f"{sum(counts.values()):6} {kind}: {', '.join(f'{n} {name}' for name, n in counts.items() if n)}")
+    print_figures(measured)
+
+
 def _output_files(output: str | None, *, force: bool) -> list[Path]:
     """Return the files to write, the run and the judgements; checked before the work, not after it."""
     if output is None:
@@ -127,7 +161,7 @@ def _output_files(output: str | None, *, force: bool) -> list[Path]:
 
 
 def print_figures(
-    measured: "Evaluation",
+    measured: "Evaluation | AbstentionEvaluation",
     compared: "Sequence[RunComparison]" = (),
     theirs: Mapping[str, float] | None = None,
 ) -> None:
@@ -152,6 +186,12 @@ DEFAULT = QuestionSettings()
 @model_options
 @click.option("--no-model", is_flag=True, help="Make questions of official summaries.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy)
+@click.option(
+    "--unanswerable",
+    metavar="SHARE",
+    default=DEFAULT.unanswerable,
+    help="Of so many questions, 0 to 1, make a near miss too, which no document answers.",
+)
 @settings_of(DEFAULT, "seed", "tries", "threshold", "context_chars", "must_retrieve", "hard_negatives")
 @setting("requests_per_minute", float)
 @trust_option
@@ -220,8 +260,10 @@ def _print_question_report(place: Place, report: "QuestionReport") -> None:
         return
     splits = ", ".join(f"{n} {split}" for split, n in report.splits.items())
     click.echo(f"{report.accepted} questions from {report.documents} documents in {report.folder} ({splits})")
+    if report.settings.unanswerable:
+        click.echo(f"{report.unanswerable} questions more that no document answers")
     left_out = {**report.rejected, **{f"failed: {name}": n for name, n in report.failed.items()}}
-    left_out["duplicate"] = report.duplicates
+    left_out |= {"duplicate": report.duplicates, **{f"near miss: {why}": n for why, n in report.near_rejected.items()}}
     for reason, n in left_out.items():
         click.echo(f"  {n:6} {reason}") if n else None
     if report.model.startswith(NO_MODEL):

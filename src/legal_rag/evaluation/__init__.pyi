@@ -1,4 +1,6 @@
 from . import questions as questions
+from .abstention import AbstentionEvaluation as AbstentionEvaluation
+from .abstention import evaluate_abstention as evaluate_abstention
 from .metrics import batch_query as batch_query
 from .metrics import caution as caution
 from .metrics import compare_runs as compare_runs

@@ -55,7 +55,7 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
         if qid in queries:
             raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
         queries[qid] = Query(qid, text, str(row.get("model") or ""))
-        if (doc_id := row.get("doc_id")) not in (None, "", []):
+        if (doc_id := row.get("doc_id")) not in (None, "", []) and row.get("answerable") is not False:
             qrels[qid] = {str(answer): 1 for answer in (doc_id if isinstance(doc_id, list) else [doc_id])}
     if not queries:
         raise ValueError(f"{source} holds no question")

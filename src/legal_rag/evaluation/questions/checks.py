@@ -104,6 +104,7 @@ class QuestionSettings:
     context_chars: int = 8000  # of a document that the model is shown
     must_retrieve: int = 0  # the question must find its document within this rank; 0: not checked
     hard_negatives: int = 0  # ids kept of other documents that the question finds
+    unanswerable: float = 0.0  # share of questions, 0 to 1, that get a near miss: see `.near_misses`
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -113,6 +114,8 @@ class QuestionSettings:
         for name, least in (("tries", 1), ("context_chars", 500), ("must_retrieve", 0), ("hard_negatives", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.unanswerable <= 1:
+            raise ValueError(f"unanswerable must be a share from 0 to 1, got {self.unanswerable}")
 
 
 @displayed
@@ -200,7 +203,7 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
     flags: dict[Problem, bool] = {
         "ungrounded": span is None,
         "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
-        "wrong_form": bool(_faults(question, answer, topic) - {"not_french"}),
+        "wrong_form": bool(faults(question, answer, topic) - {"not_french"}),
         "broken_off": breaks_off(answer if span is None else context[slice(*span)]),
         "given_away": _is_given_away(folded, asked, answer),
         "refers_to_text": bool(REFERENCE_TO_TEXT.search(folded)),
@@ -221,7 +224,8 @@ def breaks_off(answer: str) -> bool:
     return BROKEN_OFF.search(fold_text(answer).strip(MARGIN.replace("'", ""))) is not None
 
 
-def _faults(question: str, answer: str, topic: str) -> set[str]:
+def faults(question: str, answer: str = "…", topic: str = "") -> set[str]:
+    """Return the kinds of what is wrong with the form of a question and its answer; see `QAPair`."""
     try:
         QAPair(question=question, answer=answer, main_topic=topic)
     except ValidationError as error:

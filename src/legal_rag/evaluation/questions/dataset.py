@@ -116,6 +116,8 @@ class CheckpointRecord:
     status: Literal["accepted", "rejected", "failed"]  # failed: the model was not reached; a later run tries again
     reason: str = ""  # why not accepted
     row: dict[str, Any] | None = None  # of the dataset, where accepted
+    near_miss: dict[str, Any] | None = None  # another row: a question near to that one, without an answer
+    near_reason: str = ""  # why there is none, though it was tried
     replies: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -229,9 +231,11 @@ class QuestionReport:
     corpus: str  # the source that the index names
     settings: QuestionSettings
     documents: int  # accepted, duplicates, rejected and failed add up to it
-    accepted: int  # rows
+    accepted: int  # rows with an answer
+    unanswerable: int  # rows without one: near misses of accepted questions
     duplicates: int  # passed every check, but their question nearly repeats one before
     rejected: dict[str, int]  # by reason
+    near_rejected: dict[str, int]  # near misses, by reason
     failed: dict[str, int]  # documents that the model failed on, by the kind of error; the next run tries them again
     splits: dict[str, int]  # rows
     replies: int
@@ -242,51 +246,58 @@ class QuestionReport:
     seconds: float  # that documents took, added up: less than that has passed where several were under way
 
 
-def schema(*, hard_negatives: bool = False) -> Any:
+def schema(settings: QuestionSettings) -> Any:
     """Return the columns, as `datasets.Features`."""
     require("datasets")
     from datasets import Features, Sequence, Value
 
     text = Value("string")
-    features = Features(
-        id=text,
-        doc_id=text,
-        question=text,
-        answer=text,
-        answer_span_start=Value("int64"),
-        answer_span_end=Value("int64"),
-        main_topic=text,
-        document_title=text,
-        summary=text,
-        key_entities=Sequence(text),
-        score=Value("float64"),
-        model=text,
-        prompt_hash=text,
-    )
-    return Features({**features, "hard_negatives": Sequence(text)}) if hard_negatives else features
+    columns = {
+        "id": text,
+        "doc_id": text,
+        "question": text,
+        "answer": text,
+        "answer_span_start": Value("int64"),
+        "answer_span_end": Value("int64"),
+        "main_topic": text,
+        "document_title": text,
+        "summary": text,
+        "key_entities": Sequence(text),
+        "score": Value("float64"),
+        "model": text,
+        "prompt_hash": text,
+    }
+    columns |= {"hard_negatives": Sequence(text)} if settings.hard_negatives else {}
+    columns |= {"answerable": Value("bool"), "near_doc_id": text} if settings.unanswerable else {}
+    return Features(columns)
 
 
 def write_dataset(
-    folder: Path, records: Iterable[CheckpointRecord], seed: int, *, hard_negatives: bool = False
-) -> tuple[dict[str, int], int]:
+    folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings
+) -> tuple[dict[str, int], int, int]:
     """Write the rows of accepted records in order, replacing the dataset before; other files in the folder stay.
 
-    Return the rows by split, and how many were left out because their question nearly repeats one before.
-    `load_from_disk` never sees half of it. `seed` draws the split of a document, whatever other documents there are.
+    Return the rows by split, those without an answer, and how many records were left out because their question nearly
+    repeats one before; so are near misses. `load_from_disk` never sees half of it. The seed draws the split of a
+    document, whatever other documents there are.
     """
     scratch = folder / ".building"
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / PARQUET_FOLDER).mkdir(parents=True)
-    seen, n_repeated = SeenQuestions(), 0
+    seen, kept, n_near = SeenQuestions(), list[CheckpointRecord](), 0
+    passed = [record for record in records if record.row is not None]
     splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-    for row in (record.row for record in records if record.row is not None):
-        if seen.is_new(row["question"]):
-            splits[split_of(row["doc_id"], seed)].append(row)
-        else:
-            n_repeated += 1
-    _save_splits(splits, scratch, schema(hard_negatives=hard_negatives))
+    for record in passed:
+        if record.row and seen.is_new(record.row["question"]):
+            splits[split_of(record.doc_id, settings.seed)].append(record.row)
+            kept.append(record)
+    for record in kept:  # a near miss may be a question that another document answers
+        if record.near_miss and seen.is_new(record.near_miss["question"]):
+            splits[split_of(record.doc_id, settings.seed)].append(record.near_miss)
+            n_near += 1
+    _save_splits(splits, scratch, schema(settings))
     _replace_dataset(scratch, folder)
-    return {split: len(rows) for split, rows in splits.items()}, n_repeated
+    return {split: len(rows) for split, rows in splits.items()}, n_near, len(passed) - len(kept)
 
 
 def split_of(doc_id: str, seed: int) -> str:

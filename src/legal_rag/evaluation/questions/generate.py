@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from legal_rag.base.extras import require
 from legal_rag.base.files import locked, progress
 from legal_rag.base.html import displayed
-from legal_rag.corpus.chunking import draw_window
 from legal_rag.corpus.files import is_french
 from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings, tidy
 from legal_rag.evaluation.questions.dataset import (
@@ -42,7 +41,8 @@ from legal_rag.llm import ModelError, Price, Throttle, Usage, price_of, tokens_i
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.retriever.retriever import Retriever
+    from legal_rag.evaluation.questions.near_misses import Search
+    from legal_rag.retriever.retriever import Retriever, SearchHit
 
 CHECKPOINT: Final = "progress.jsonl"
 NAMES_LISTED = 20  # files of a folder, in a message
@@ -54,6 +54,7 @@ ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first o
 QUERY_CHARS = 300  # of a summary: its first sentences, as far as they fit
 ANSWER_CHARS = 400
 MIN_WORDS = 3  # content words, for a query to say anything
+SEARCHING: Final = ("must_retrieve", "hard_negatives", "unanswerable")  # settings that need an index
 
 
 def generate_questions(
@@ -81,13 +82,13 @@ def generate_questions(
         workers: Requests to the model under way at once.
         output: The dataset's folder; one begun before is resumed.
         requests_per_minute: To the model, at most.
-        retriever: For `must_retrieve` and `hard_negatives`; None opens the Library's.
+        retriever: For `must_retrieve`, `hard_negatives` and `unanswerable`; None opens the Library's.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         settings: Further ones.
 
     Raises:
-        ValueError: If a setting is out of range or needs an index, or the folder was begun with others or holds
-            something else.
+        ValueError: If a setting is out of range or needs an index or a model, or the folder was begun with others or
+            holds something else.
         LookupError: If there is no document of one of `doc_ids`.
         ConnectionError: If the model is not reached, refuses, or fails on too many documents in a row. What is finished
             is kept: the same call resumes.
@@ -120,7 +121,14 @@ def generate_questions(
                     from legal_rag.evaluation.questions.writer import ModelQuestions
 
                     make = ModelQuestions(library, lm, config, throttle)
-                make = _with_round_trip(make, library, retriever, config, trust_remote_code)
+                if isinstance(library, Library) and any(getattr(config, name) for name in SEARCHING):
+                    search = _search_in(library, retriever, trust_remote_code)
+                    if config.must_retrieve or config.hard_negatives:
+                        make = _with_round_trip(make, search, config)
+                    if lm is not None and config.unanswerable:
+                        from legal_rag.evaluation.questions.near_misses import with_near_misses
+
+                        make = with_near_misses(make, library, lm, search, config, throttle)
                 _ask_in_threads(todo, make, keep, throttle, workers if lm is not None else 1)
             records = [checkpoint.record(doc_id) for doc_id, _ in drawn]
             return _save_questions(folder, records, config, model_name(lm), _source_name(library))
@@ -152,31 +160,35 @@ def estimate(
     price: Price | None = None,
 ) -> Estimate:
     """Estimate a run over what `generate_questions` draws; `price` is the model's, where LiteLLM does not know it."""
-    from legal_rag.evaluation.questions.writer import question_prompt, requests_at_most
+    from legal_rag.evaluation.questions import near_misses
+    from legal_rag.evaluation.questions.writer import FullQAExtraction, prompt_of, requests_at_most, shown_of
 
     settings = settings or QuestionSettings()
     drawn = draw(library.content_hashes(), limit, settings.seed, doc_ids)
     n, tokens = len(drawn), []
     for doc_id, _ in draw(drawn, SAMPLED, settings.seed):
-        content = library.document(doc_id).content
-        shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
-        tokens.append(tokens_in(question_prompt(shown)))
+        document = library.document(doc_id)
+        shown = document.content[slice(*shown_of(document, settings))]
+        tokens.append(tokens_in(prompt_of(FullQAExtraction, shown)))
     mean = sum(tokens) / (len(tokens) or 1)
     asks, advice = requests_at_most(settings)
-    prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))
-    completion = (n * REPLY_TOKENS, n * (asks + advice) * REPLY_TOKENS)
+    near = settings.unanswerable * sum(near_misses.requests_at_most(settings))  # each shows a window at most
+    requests = (n, round(n * (asks + advice + near)))
+    prompt = (round(n * mean), round(n * advice * ADVICE_TOKENS + requests[1] * mean))
+    completion = (n * REPLY_TOKENS, requests[1] * REPLY_TOKENS)
     price = price or price_of(str(lm.model))
     dollars = None
     if price is not None:
         least, most = ((p * price.prompt + c * price.completion) / 1e6 for p, c in zip(prompt, completion, strict=True))
         dollars = (least, most)
-    return Estimate(n, (n, n * (asks + advice)), prompt, completion, dollars)
+    return Estimate(n, requests, prompt, completion, dollars)
 
 
 class _Totals:
     def __init__(self) -> None:
         self.statuses: Counter[str] = Counter()
         self.reasons: dict[str, Counter[str]] = {"rejected": Counter(), "failed": Counter()}
+        self.near_reasons: Counter[str] = Counter()
         self.usage = Usage()
         self.seconds = self.scores = 0.0
 
@@ -184,6 +196,8 @@ class _Totals:
         self.statuses[record.status] += 1
         if record.status != "accepted":
             self.reasons[record.status][record.reason] += 1
+        elif record.near_reason:
+            self.near_reasons[record.near_reason] += 1
         self.usage = self.usage.plus(record.usage)
         self.seconds += record.seconds
         self.scores += record.row["score"] or 0.0 if record.row else 0.0
@@ -213,15 +227,19 @@ def _source_name(documents: Documents) -> str:
 def _run_identity(library: Documents, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
     """Return what must be equal for a run to resume another's records."""
     identity = {"model": model_name(lm), **asdict(settings)}
-    if settings.must_retrieve or settings.hard_negatives:
+    if searching := [name for name in SEARCHING if getattr(settings, name)]:
         if isinstance(library, SourceDocuments):
-            raise ValueError("must_retrieve and hard_negatives search an index, and a source has none")
+            raise ValueError(f"{' and '.join(searching)} search an index, and a source has none")
         identity["lineage"] = library.manifest["lineage"]
     if lm is None:
+        if settings.unanswerable:
+            raise ValueError("questions without an answer are written by a model (expected one, or unanswerable 0)")
         return identity
-    from legal_rag.evaluation.questions.writer import prompt_hash
+    from legal_rag.evaluation.questions.near_misses import CanAnswer, NearMiss
+    from legal_rag.evaluation.questions.writer import FullQAExtraction, prompt_hash
 
-    return {**identity, "prompt_hash": prompt_hash()}
+    near = (NearMiss, CanAnswer) if settings.unanswerable else ()
+    return {**identity, "prompt_hash": prompt_hash(FullQAExtraction, *near)}
 
 
 def _ask_in_threads(
@@ -273,35 +291,35 @@ def _quiet_dspy() -> Iterator[None]:
             log.setLevel(level)
 
 
-def _with_round_trip(
-    make: RecordMaker,
-    library: Documents,
-    retriever: "Retriever | None",
-    settings: QuestionSettings,
-    trust_remote_code: bool,
-) -> RecordMaker:
-    """Reject questions that do not retrieve their document, and keep other documents they retrieve as negatives."""
-    if isinstance(library, SourceDocuments) or not (settings.must_retrieve or settings.hard_negatives):
-        return make
+def _search_in(library: Library, retriever: "Retriever | None", trust_remote_code: bool) -> "Search":
     from legal_rag.retriever.retriever import build_retriever
 
     searcher = retriever or build_retriever(library, trust_remote_code=trust_remote_code)
     lock = threading.Lock()
+
+    def search(question: str, k: int, *, by_document: bool = False) -> "Sequence[SearchHit] | None":
+        try:
+            searcher.encoder.check_query(question)
+        except ValueError:  # longer than the encoder reads
+            return None
+        with lock:  # the encoder takes all cores as it is
+            return searcher.search(question, k, by_document=by_document)
+
+    return search
+
+
+def _with_round_trip(make: RecordMaker, search: "Search", settings: QuestionSettings) -> RecordMaker:
+    """Reject questions that do not retrieve their document, and keep other documents they retrieve as negatives."""
     depth = max(settings.must_retrieve, settings.hard_negatives + 1)
 
     def made(doc_id: str) -> CheckpointRecord:
         record = make(doc_id)
         if record.row is None:
             return record
-        lost, question = replace(record, status="rejected", reason="not_retrieved", row=None), record.row["question"]
-        try:
-            searcher.encoder.check_query(question)
-        except ValueError:  # longer than the encoder reads
-            return lost
-        with lock:  # the encoder takes all cores as it is
-            ranked = [hit.doc_id for hit in searcher.search(question, depth, by_document=True)]
-        if settings.must_retrieve and doc_id not in ranked[: settings.must_retrieve]:
-            return lost
+        hits = search(record.row["question"], depth, by_document=True)
+        ranked = [hit.doc_id for hit in hits or ()]
+        if hits is None or (settings.must_retrieve and doc_id not in ranked[: settings.must_retrieve]):
+            return replace(record, status="rejected", reason="not_retrieved", row=None)
         if settings.hard_negatives:
             negatives = [other for other in ranked if other != doc_id][: settings.hard_negatives]
             return replace(record, row={**record.row, "hard_negatives": negatives})
@@ -316,17 +334,20 @@ def _save_questions(
     totals = _Totals()
     for record in records:
         totals.add(record)
-    splits, duplicates = write_dataset(folder, records, settings.seed, hard_negatives=bool(settings.hard_negatives))
+    splits, unanswerable, duplicates = write_dataset(folder, records, settings)
     passed = totals.statuses["accepted"]
+    totals.near_reasons["duplicate"] = sum(record.near_miss is not None for record in records) - unanswerable
     report = QuestionReport(
         folder=folder,
         model=model,
         corpus=corpus,
         settings=settings,
         documents=totals.statuses.total(),
-        accepted=sum(splits.values()),
+        accepted=sum(splits.values()) - unanswerable,
+        unanswerable=unanswerable,
         duplicates=duplicates,
         rejected=dict(totals.reasons["rejected"].most_common()),
+        near_rejected=dict((+totals.near_reasons).most_common()),
         failed=dict(totals.reasons["failed"].most_common()),
         splits=splits,
         **usage_columns(totals.usage),

@@ -10,7 +10,9 @@ from typing import Literal
 import dspy
 
 from legal_rag.base.html import displayed
+from legal_rag.base.text import Span
 from legal_rag.corpus.chunking import draw_window
+from legal_rag.corpus.documents import Document
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, tidy
 from legal_rag.evaluation.questions.dataset import CheckpointRecord, Documents, make_row, usage_columns
 from legal_rag.llm import (
@@ -66,24 +68,29 @@ class Writer:
     def __call__(self, context: str, lm: dspy.BaseLM) -> dspy.Prediction | None:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
         # The module itself counts `fail_count` down, and raises when it falls below the number of tries made.
-        module = copy.copy(self._module)
-        # A trace that is dropped afterwards: DSPy's would hold every text that was shown.
-        with dspy.context(lm=lm, adapter=LenientAdapter(), trace=[], warn_on_type_mismatch=False):
-            try:
-                return module(context=context)
-            # What a model replies may fail to parse in as many ways as there are models, and the tries were made.
-            except Exception:
-                return None
+        return predicted(copy.copy(self._module), lm, context=context)
 
 
-def prompt_hash() -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the prompt, without a document."""
-    return sha256(question_prompt("").encode()).hexdigest()[:16]
+def predicted(module: dspy.Module, lm: dspy.BaseLM, **inputs: str) -> dspy.Prediction | None:
+    """Return a module's reply; None if none could be read, or the model failed."""
+    # A trace that is dropped afterwards: DSPy's would hold every text that was shown.
+    with dspy.context(lm=lm, adapter=LenientAdapter(), trace=[], warn_on_type_mismatch=False):
+        try:
+            return module(**inputs)
+        # What a model replies may fail to parse in as many ways as there are models, and the tries were made.
+        except Exception:
+            return None
 
 
-def question_prompt(context: str) -> str:
-    """Return the text of a first request, all messages joined."""
-    messages = dspy.ChatAdapter().format(FullQAExtraction, [], {"context": context})
+def prompt_hash(*signatures: type[dspy.Signature]) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of prompts, without a document."""
+    return sha256("".join(map(prompt_of, signatures)).encode()).hexdigest()[:16]
+
+
+def prompt_of(signature: type[dspy.Signature], context: str = "") -> str:
+    """Return the text of a first request about a document, all messages joined."""
+    inputs = dict.fromkeys(signature.input_fields, "") | {"context": context}
+    messages = dspy.ChatAdapter().format(signature, [], inputs)
     return "\n".join(str(message["content"]) for message in messages)
 
 
@@ -99,16 +106,15 @@ class ModelQuestions:
         self._library, self._settings, self._throttle = library, settings, throttle
         self._model = model_of(lm, cache=False)  # a new try wants a new reply
         self._writer = Writer(settings)
-        self._prompt_hash = prompt_hash()
+        self._prompt_hash = prompt_hash(FullQAExtraction)
 
     def __call__(self, doc_id: str) -> CheckpointRecord:
         """Ask about a document until a pair passes, or tries are used up."""
         started = time.perf_counter()
         document = self._library.document(doc_id)
-        settings = self._settings
-        start, end = draw_window(document.content, f"{settings.seed}:{doc_id}", settings.context_chars)
+        start, end = shown_of(document, self._settings)
         context = document.content[start:end]
-        asked = _DocumentRequests(self._throttle, self._sampling_seed(doc_id))
+        asked = DocumentRequests(self._throttle, sampling_seed(self._settings.seed, doc_id))
         reply = self._writer(context, lm_of(self._model, asked))
         verdict = judge(context, reply)
         record = CheckpointRecord(
@@ -133,11 +139,18 @@ class ModelQuestions:
         )
         return replace(record, status="accepted", reason="", row=row)
 
-    def _sampling_seed(self, doc_id: str) -> int:
-        return int.from_bytes(sha256(f"{self._settings.seed}:{doc_id}".encode()).digest()[:3], "big")
+
+def shown_of(document: Document, settings: QuestionSettings) -> Span:
+    """Return the window of a document that the model is shown."""
+    return draw_window(document.content, f"{settings.seed}:{document.id}", settings.context_chars)
 
 
-class _DocumentRequests:
+def sampling_seed(seed: int, doc_id: str) -> int:
+    """Return the seed of the first request about a document."""
+    return int.from_bytes(sha256(f"{seed}:{doc_id}".encode()).digest()[:3], "big")
+
+
+class DocumentRequests:
     """Makes the requests about one document: each has its own seed, and none follows a failure."""
 
     def __init__(self, throttle: Throttle, seed: int) -> None:
@@ -147,6 +160,7 @@ class _DocumentRequests:
         self.failure: ModelError | None = None
 
     def __call__(self, endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
+        """Make a request; ModelError if the model failed, now or before, or its reply was cut off."""
         if self.failure is not None:
             raise self.failure
         if endpoint.sender is None:  # other clients may refuse one
