@@ -66,11 +66,14 @@ class SystemComparison:
 
     def describe_tests(self) -> str:
         """Say in a sentence what the mark stands for: the test, the number of queries, the correction."""
-        n_queries = len(self.evaluations[self.baseline].by_query)
         return (
-            f"differs from {self.baseline}: two-sided paired randomisation test over {n_queries} queries,"
+            f"differs from {self.baseline}: two-sided paired randomisation test over {self._n_queries} queries,"
             f" {RESAMPLES:,} permutations, p < {SIGNIFICANT} after Holm–Bonferroni over {len(self.tests)} comparisons"
         )
+
+    @property
+    def _n_queries(self) -> int:
+        return len(self.evaluations[self.baseline].by_query)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with a row for each system; `tests.to_pandas()` has the p-values."""
@@ -88,8 +91,10 @@ class SystemComparison:
                 value = f"{figure.mean:.3f}"
                 cells.append((rf"\textbf{{{value}}}" if value == f"{highest:.3f}" else value) + mark)
             lines.append(f"{' & '.join(cells)} \\\\")
-        caption = f"Mean over queries; best in bold. $^\\dagger$ {self.describe_tests().translate(LATEX)}."
-        caption = caption.replace("p <", "$p <$").replace("–", "--")
+        caption = f"Means over {self._n_queries} queries; the best in bold."
+        if self.tests:
+            tests = self.describe_tests().translate(LATEX).replace("p <", "$p <$").replace("–", "--")
+            caption += rf" $^\dagger$ {tests}."
         head = " & ".join(["System", *(name.translate(LATEX) for name in names)])
         return "\n".join(
             [
@@ -114,11 +119,11 @@ class SystemComparison:
              for name, value in row.items()}
             for row in self._rows()
         )  # fmt: skip
-        n_queries = len(self.evaluations[self.baseline].by_query)
-        rows.remarks = [
-            f"{MARK} : diffère de {self.baseline} (test de permutation apparié sur {n_queries} questions, bilatéral ;"
+        remark = (
+            f"{MARK} : diffère de {self.baseline} (test de permutation apparié, bilatéral, {self._n_queries} questions ;"
             f" p < 0,05 après correction de Holm-Bonferroni pour {len(self.tests)} comparaisons)."
-        ]
+        )
+        rows.remarks = [remark] * bool(self.tests)
         return rows._repr_html_()
 
     def _rows(self) -> list[dict[str, Any]]:
