@@ -120,8 +120,8 @@ class SystemComparison:
             for row in self._rows()
         )  # fmt: skip
         remark = (
-            f"{MARK} : diffère de {self.baseline} (test de permutation apparié, bilatéral, {self._n_queries} questions ;"
-            f" p < 0,05 après correction de Holm-Bonferroni pour {len(self.tests)} comparaisons)."
+            f"{MARK} : diffère de {self.baseline} (test de permutation apparié et bilatéral, {self._n_queries}"
+            f" questions, p < 0,05 après correction de Holm-Bonferroni pour {len(self.tests)} comparaisons)."
         )
         rows.remarks = [remark] * bool(self.tests)
         return rows._repr_html_()
