@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 import os
 import re
 import subprocess
@@ -205,6 +206,7 @@ def _open_bm25s(library: Library) -> Search:
     import bm25s
     import Stemmer
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # which it sets to DEBUG
     stemmer = Stemmer.Stemmer("french")
 
     def tokens(texts: list[str]) -> Any:
