@@ -93,7 +93,7 @@ def test_latex_has_the_best_in_bold_and_what_differs_marked(tiny_library, tmp_pa
     write_run(tmp_path / "100%_mine.txt", {QUERIES[0].qid: [("FICTIF0101", 1.0)]})
     compared = compare_systems(tiny_library, QUERIES, QRELS, ["bm25", str(tmp_path / "100%_mine.txt")], wanted=WANTED)
     lines = compared.to_latex().splitlines()
-    assert lines[4] == r"System & R@1 & nDCG@10 & RR \\"
+    assert lines[4] == r"system & R@1 & nDCG@10 & RR \\"
     assert lines[6].startswith(r"bm25 & \textbf{0.")
     assert r"100\%\_mine.txt & 0.025$^\dagger$ &" in lines[7]
     assert "over 40 queries, 10,000 permutations, $p <$ 0.05 after Holm--Bonferroni over 3 comparisons" in lines[10]

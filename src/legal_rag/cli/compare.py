@@ -1,5 +1,6 @@
 """Command that compares systems over one set of queries."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,25 +85,22 @@ def _print_tables(compared: "SystemComparison") -> None:
     """Print the figures of each system, then the corrected p-values of those that were tested."""
     from legal_rag.evaluation.comparison import MARK
 
-    width = max(map(len, compared.evaluations)) + 2
-    names = [figure.measure for figure in compared.evaluations[compared.baseline].figures]
-    click.echo(f"{'':{width}}{''.join(f'{name:>10} ' for name in names)}{'ms/query':>10}")
-    for system, evaluation in compared.evaluations.items():
-        marks = (compared.significant(system, figure.measure) for figure in evaluation.figures)
-        cells = [
-            f"{figure.mean:10.4f}{MARK if mark else ' '}"
-            for figure, mark in zip(evaluation.figures, marks, strict=True)
-        ]
-        spent = f"{compared.milliseconds[system]:10.1f}" if system in compared.milliseconds else ""
-        click.echo(f"{system:{width}}{''.join(cells)}{spent}".rstrip())
-    if not compared.tests:
-        return
-    click.echo(f"{MARK} {compared.describe_tests()}\n\ncorrected p")
-    p_values = {test[:2]: f"{test.corrected:10.4f} " for test in compared.tests}
-    for system in compared.evaluations:
-        if system == compared.baseline:
-            continue
-        click.echo(f"{system:{width}}{''.join(p_values.get((system, name), ' ' * 11) for name in names)}".rstrip())
+    (_, *names), *rows = compared.rows("{:.4f}")
+    width = max(len(system) for system, *_ in rows) + 2
+
+    def show(first: str, cells: Iterable[str], last: str = "") -> None:
+        columns = (f"{cell:>10}" if cell.endswith(MARK) else f"{cell:>9} " for cell in cells)
+        click.echo(f"{first:{width}}{''.join(columns)}{last:>10}".rstrip())
+
+    show("", names, "ms/query")
+    for system, *cells in rows:
+        spent = compared.milliseconds.get(system)
+        show(system, cells, "" if spent is None else f"{spent:.1f}")
+    if compared.tests:
+        click.echo(f"{MARK} {compared.describe_tests()}\n\ncorrected p")
+    p_values = {test[:2]: f"{test.corrected:.4f}" for test in compared.tests}
+    for system in dict.fromkeys(test.system for test in compared.tests):
+        show(system, (p_values.get((system, name), "") for name in names))
 
 
 def _as_json(compared: "SystemComparison") -> dict[str, Any]:

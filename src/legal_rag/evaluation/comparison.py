@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,19 @@ logger = logging.getLogger(__name__)
 SIGNIFICANT = 0.05  # a corrected p-value below it is marked
 MARK = "†"
 UNTESTED = ("Judged",)  # measures of the judgements, not of a system
-LATEX = str.maketrans(
+LATEX = r"""\begin{{table}}
+\centering
+\begin{{tabular}}{{{columns}}}
+\toprule
+{head} \\
+\midrule
+{rows}
+\bottomrule
+\end{{tabular}}
+\caption{{{caption}}}
+\end{{table}}
+"""
+ESCAPED = str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {character: f"\\{character}" for character in "&%$#_{}"}
 )
@@ -60,10 +72,6 @@ class SystemComparison:
     milliseconds: dict[str, float]
     absent: list[str]
 
-    def significant(self, system: str, measure: str) -> bool:
-        """Tell whether a system differs from the baseline by more than chance, its p-value corrected."""
-        return any(test[:2] == (system, measure) and test.corrected < SIGNIFICANT for test in self.tests)
-
     def describe_tests(self) -> str:
         """Say in a sentence what the mark stands for: the test, the number of queries, the correction."""
         return (
@@ -71,66 +79,49 @@ class SystemComparison:
             f" {RESAMPLES:,} permutations, p < {SIGNIFICANT} after Holm–Bonferroni over {len(self.tests)} comparisons"
         )
 
-    @property
-    def _n_queries(self) -> int:
-        return len(self.evaluations[self.baseline].by_query)
+    def rows(self, form: str = "{:.3f}", best: str = "{}", mark: str = MARK) -> list[list[str]]:
+        """Write the table, its head first: a system's name and means, the best as `best` has it, differences marked."""
+        marked = {test[:2] for test in self.tests if test.corrected < SIGNIFICANT}
+        means = {system: dict(one[:2] for one in measured.figures) for system, measured in self.evaluations.items()}
+        names = list(means[self.baseline])
+        highest = {name: form.format(max(each[name] for each in means.values())) for name in names}
+        table = [["system", *names]]
+        for system, each in means.items():
+            shown = {name: form.format(mean) for name, mean in each.items()}
+            cells = (best.format(text) if text == highest[name] else text for name, text in shown.items())
+            marks = (mark * ((system, name) in marked) for name in names)
+            table.append([system, *(cell + sign for cell, sign in zip(cells, marks, strict=True))])
+        return table
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with a row for each system; `tests.to_pandas()` has the p-values."""
-        return Rows(self._rows()).to_pandas()
+        means = ({"system": name, **dict(one[:2] for one in each.figures)} for name, each in self.evaluations.items())
+        return Rows(means).to_pandas()
 
     def to_latex(self) -> str:
         """Return a table for LaTeX with its package booktabs: the best of each measure in bold, differences marked."""
-        names = [figure.measure for figure in self.evaluations[self.baseline].figures]
-        best = [max(one.figures[i].mean for one in self.evaluations.values()) for i in range(len(names))]
-        lines = []
-        for system, evaluation in self.evaluations.items():
-            cells = [system.translate(LATEX)]
-            for figure, highest in zip(evaluation.figures, best, strict=True):
-                mark = r"$^\dagger$" if self.significant(system, figure.measure) else ""
-                value = f"{figure.mean:.3f}"
-                cells.append((rf"\textbf{{{value}}}" if value == f"{highest:.3f}" else value) + mark)
-            lines.append(f"{' & '.join(cells)} \\\\")
+        head, *rows = self.rows(best=r"\textbf{{{}}}", mark=r"$^\dagger$")
+        lines = [" & ".join([name.translate(ESCAPED), *cells]) + r" \\" for name, *cells in rows]
         caption = f"Means over {self._n_queries} queries; the best in bold."
         if self.tests:
-            tests = self.describe_tests().translate(LATEX).replace("p <", "$p <$").replace("–", "--")
+            tests = self.describe_tests().translate(ESCAPED).replace("p <", "$p <$").replace("–", "--")
             caption += rf" $^\dagger$ {tests}."
-        head = " & ".join(["System", *(name.translate(LATEX) for name in names)])
-        return "\n".join(
-            [
-                r"\begin{table}",
-                r"\centering",
-                rf"\begin{{tabular}}{{l{'r' * len(names)}}}",
-                r"\toprule",
-                f"{head} \\\\",
-                r"\midrule",
-                *lines,
-                r"\bottomrule",
-                r"\end{tabular}",
-                rf"\caption{{{caption}}}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        columns, names = "l" + "r" * (len(head) - 1), " & ".join(head).translate(ESCAPED | {ord("&"): "&"})
+        return LATEX.format(columns=columns, head=names, rows="\n".join(lines), caption=caption)
 
     def _repr_html_(self) -> str:
-        rows = Rows(
-            {name: f"{value:.3f}{MARK * self.significant(row['system'], name)}" if name != "system" else value
-             for name, value in row.items()}
-            for row in self._rows()
-        )  # fmt: skip
+        head, *rows = self.rows()
+        table = Rows(dict(zip(head, row, strict=True)) for row in rows)
         remark = (
             f"{MARK} : diffère de {self.baseline} (test de permutation apparié et bilatéral, {self._n_queries}"
             f" questions, p < 0,05 après correction de Holm-Bonferroni pour {len(self.tests)} comparaisons)."
         )
-        rows.remarks = [remark] * bool(self.tests)
-        return rows._repr_html_()
+        table.remarks = [remark] * bool(self.tests)
+        return table._repr_html_()
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [
-            {"system": system, **{figure.measure: figure.mean for figure in evaluation.figures}}
-            for system, evaluation in self.evaluations.items()
-        ]
+    @property
+    def _n_queries(self) -> int:
+        return len(self.evaluations[self.baseline].by_query)
 
 
 def compare_systems(
