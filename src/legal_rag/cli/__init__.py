@@ -49,9 +49,11 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "extract": ("library", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
     "pool": ("pool", "Judge what several systems rank first: sheets, kappa, merged qrels.", "merge a.csv b.csv"),
+    "compare": ("compare", "Compare systems over many questions.", "--queries questions.jsonl bm25s hybrid"),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
 }
-RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
+# After an interruption.
+RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "compare", "questions"}
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length

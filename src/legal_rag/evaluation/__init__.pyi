@@ -1,6 +1,10 @@
 from . import questions as questions
 from .abstention import AbstentionEvaluation as AbstentionEvaluation
 from .abstention import evaluate_abstention as evaluate_abstention
+from .comparison import SystemComparison as SystemComparison
+from .comparison import SystemTest as SystemTest
+from .comparison import compare_systems as compare_systems
+from .comparison import holm as holm
 from .metrics import batch_query as batch_query
 from .metrics import caution as caution
 from .metrics import compare_runs as compare_runs
