@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, fold_text, one_line
@@ -40,6 +41,20 @@ _BLANK_BEFORE_STOP = re.compile(r"(?<![ \u00a0\u202f])[ \u00a0\u202f]+(?=[.,)])"
 _TELLING = frozenset({"date", "month", "article", "case", "quantity", "figure"})
 
 
+# supported: a citation that covers it is verified, relocated or supported; unsupported: its sentence is among the
+# ungrounded claims; unchecked: it states nothing that can be checked.
+PartState = Literal["unchecked", "unsupported", "supported"]
+PART_STATES: tuple[PartState, ...] = ("unchecked", "unsupported", "supported")
+
+
+@displayed
+class AnswerPart(NamedTuple):
+    """Consecutive words of an answer, and whether its citations support them."""
+
+    text: str  # plain, without markers
+    state: PartState
+
+
 @displayed
 class EnrichedResponse(NamedTuple):
     """An answer after its citations were checked, corrected and completed."""
@@ -51,6 +66,7 @@ class EnrichedResponse(NamedTuple):
     grounding_rate: float | None  # share of the other sentences stating facts that cite what holds; None: there is none
     abstained: bool  # whether the answer says that nothing was found
     cut: bool = False  # whether the answer was longer than `MOST_CHARS`, and its end left out
+    parts: Sequence[AnswerPart] = ()  # all of its plain text, in order
 
     @property
     def counts(self) -> dict[str, int]:
@@ -110,6 +126,8 @@ class Enrichment:
         self._placed: list[_Placed] = []
         self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
         self._standing: list[Span] = []  # of the claims of which a citation stands, in order
+        self._supported: list[Claim] = []  # those of which a citation holds or is supported
+        self._ungrounded: list[Span] = []  # of sentences
 
     def response(self) -> EnrichedResponse:
         """Check the markers, cite the rest, and put the answer together."""
@@ -127,7 +145,19 @@ class Enrichment:
             # "Le bail ne contient aucune clause": what a passage says is no abstention.
             abstained=not any(citation.holds for citation in citations)
             and is_abstention(blanked(self._text.plain, self._standing)),
+            parts=self._parts(),
         )
+
+    def _parts(self) -> list[AnswerPart]:
+        states = self._cover(self._supported, 2)
+        for start, end in self._ungrounded:
+            states[start:end] = bytes(state or 1 for state in states[start:end])
+        runs = ((state, len(list(run))) for state, run in groupby(states))
+        parts, done = [], 0
+        for state, length in runs:
+            parts.append(AnswerPart(self._text.plain[done : done + length], PART_STATES[state]))
+            done += length
+        return parts
 
     def _check_markers(self) -> None:
         done = 0
@@ -152,6 +182,8 @@ class Enrichment:
             self._claims.append((claim, any(citation.holds for citation in citations)))
             if any(citation.stands for citation in citations):
                 self._standing.append((claim.start, claim.end))
+            if any(citation.holds or citation.status == "supported" for citation in citations):
+                self._supported.append(claim)
             done = max(group[-1].offset, claim.end)
 
     def _check_seen(self, citation: Citation) -> Citation:
@@ -195,12 +227,13 @@ class Enrichment:
                 at = self._skip_closing_marks(self._plain.written(claim.quotations[-1].end))
                 self._placed.append(_Placed(at, citations[0], added=True))
                 self._claims.append((claim, True))
+                self._supported.append(claim)
 
-    def _cover(self, claims: Iterable[Claim]) -> bytearray:
+    def _cover(self, claims: Iterable[Claim], mark: int = 1) -> bytearray:
         """Mark the characters of the text that claims cover."""
         covered = bytearray(len(self._text.plain))
         for claim in claims:
-            covered[claim.start : claim.end] = b"\1" * (claim.end - claim.start)
+            covered[claim.start : claim.end] = bytes([mark]) * (claim.end - claim.start)
         return covered
 
     def _skip_closing_marks(self, offset: int) -> int:
@@ -227,6 +260,7 @@ class Enrichment:
             claims += bool(anchors or lost or is_held or has_failed)
             if lost or has_failed or not all(held[anchor.start] and held[anchor.end - 1] for anchor in anchors):
                 ungrounded.append(_BLANK_BEFORE_STOP.sub("", claim.text).strip())
+                self._ungrounded.append((start, end))
         return claims, ungrounded
 
     def _write_markers(self) -> str:

@@ -1,0 +1,50 @@
+"""Command that probes a model for errors in French law."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.cli.options import Place, language_model, model_options, note, place_options
+
+if TYPE_CHECKING:
+    from legal_rag.evaluation.probe import ProbeReport
+
+
+@click.command("probe")
+@place_options
+@model_options
+@click.option("--output", help="Folder that keeps every reply; one begun before is resumed.")
+@click.option("--written", is_flag=True, help="Judge the answers written by hand with the probe, not a model's.")
+@click.option("--only-score", is_flag=True, help="Judge the replies that --output has, be they all or some.")
+def probe_command(place: Place, output: str | None, written: bool, only_score: bool, **settings: Any) -> None:
+    """Count the errors in French law of a model's answers, by kind, and those that the checks mark.
+
+    The index is of the sample corpus: sixty questions, four for each of fifteen kinds of errors.
+    """
+    from legal_rag.evaluation.probe import probe_model, score_replies, score_written
+
+    if written:
+        _print_report(place, score_written(place.open()))
+        return
+    if output is None:
+        raise ValueError("nowhere to keep the replies (expected --output FOLDER, or --written)")
+    if only_score:
+        _print_report(place, score_replies(place.open(), output))
+        return
+    lm = language_model(settings)
+    if lm is None:
+        raise ValueError("no model to probe (expected --model with --api-base or a key, or --written)")
+    from legal_rag.llm import model_of
+
+    _print_report(place, probe_model(place.open(), model_of(lm), output))
+
+
+def _print_report(place: Place, report: "ProbeReport") -> None:
+    columns = ("kind", "asked", "right", "flagged", "wrong", "caught", "unmarked", "vouched")
+    table = [columns, ["---", *["---:"] * (len(columns) - 1)], *report.rows]
+    lines = [f"| {' | '.join(map(str, row))} |" for row in table]
+    shares = [f"{name}: {value:.1%} [{low:.1%}, {high:.1%}]" for name, (value, low, high) in report.shares.items()]
+    place.show(report.to_json(), report.model, *lines, *shares)
+    vouched = [one.id for one in report.outcomes if one.fate == "vouched"]
+    if vouched:
+        note(f"errors that a citation vouches for: {', '.join(vouched)} (their texts: --json)")
