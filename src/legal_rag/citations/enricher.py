@@ -41,10 +41,10 @@ _BLANK_BEFORE_STOP = re.compile(r"(?<![ \u00a0\u202f])[ \u00a0\u202f]+(?=[.,)])"
 _TELLING = frozenset({"date", "month", "article", "case", "quantity", "figure"})
 
 
-# supported: a citation that covers it is verified, relocated or supported; unsupported: its sentence is among the
-# ungrounded claims; unchecked: it states nothing that can be checked.
-PartState = Literal["unchecked", "unsupported", "supported"]
-PART_STATES: tuple[PartState, ...] = ("unchecked", "unsupported", "supported")
+# supported: a citation that covers it is verified, relocated or supported; warned: the same, each with a warning;
+# reworded: see `Citation.reworded`; unsupported: its sentence is among the ungrounded claims; unchecked: it states nothing
+# that is checked.
+PartState = Literal["unchecked", "unsupported", "reworded", "warned", "supported"]
 
 
 @displayed
@@ -126,7 +126,7 @@ class Enrichment:
         self._placed: list[_Placed] = []
         self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
         self._standing: list[Span] = []  # of the claims of which a citation stands, in order
-        self._supported: list[Claim] = []  # those of which a citation holds or is supported
+        self._states: list[tuple[Claim, PartState]] = []  # of the claims that stand
         self._ungrounded: list[Span] = []  # of sentences
 
     def response(self) -> EnrichedResponse:
@@ -149,15 +149,13 @@ class Enrichment:
         )
 
     def _parts(self) -> list[AnswerPart]:
-        states = self._cover(self._supported, 2)
+        states: list[PartState] = ["unchecked"] * len(self._text.plain)  # of its characters
         for start, end in self._ungrounded:
-            states[start:end] = bytes(state or 1 for state in states[start:end])
-        runs = ((state, len(list(run))) for state, run in groupby(states))
-        parts, done = [], 0
-        for state, length in runs:
-            parts.append(AnswerPart(self._text.plain[done : done + length], PART_STATES[state]))
-            done += length
-        return parts
+            states[start:end] = ["unsupported"] * (end - start)
+        for claim, state in self._states:
+            states[claim.start : claim.end] = [state] * (claim.end - claim.start)
+        letters = groupby(zip(states, self._text.plain, strict=True), key=lambda pair: pair[0])
+        return [AnswerPart("".join(letter for _, letter in run), state) for state, run in letters]
 
     def _check_markers(self) -> None:
         done = 0
@@ -180,10 +178,9 @@ class Enrichment:
             ]
             self._placed += dict.fromkeys(placed)  # each once
             self._claims.append((claim, any(citation.holds for citation in citations)))
-            if any(citation.stands for citation in citations):
+            if standing := [citation for citation in citations if citation.stands]:
                 self._standing.append((claim.start, claim.end))
-            if any(citation.holds or citation.status == "supported" for citation in citations):
-                self._supported.append(claim)
+                self._states.append((claim, _state_of(standing)))
             done = max(group[-1].offset, claim.end)
 
     def _check_seen(self, citation: Citation) -> Citation:
@@ -227,13 +224,13 @@ class Enrichment:
                 at = self._skip_closing_marks(self._plain.written(claim.quotations[-1].end))
                 self._placed.append(_Placed(at, citations[0], added=True))
                 self._claims.append((claim, True))
-                self._supported.append(claim)
+                self._states.append((claim, _state_of(citations)))
 
-    def _cover(self, claims: Iterable[Claim], mark: int = 1) -> bytearray:
+    def _cover(self, claims: Iterable[Claim]) -> bytearray:
         """Mark the characters of the text that claims cover."""
         covered = bytearray(len(self._text.plain))
         for claim in claims:
-            covered[claim.start : claim.end] = bytes([mark]) * (claim.end - claim.start)
+            covered[claim.start : claim.end] = b"\1" * (claim.end - claim.start)
         return covered
 
     def _skip_closing_marks(self, offset: int) -> int:
@@ -278,6 +275,13 @@ class Enrichment:
             is_blank = placed.added or (not piece and done) if placed else text and not text[-1].isspace()
             text, done = f"{text}{' ' if is_blank else ''}{marker}", offset
         return text + self._marked.plain[done:]
+
+
+def _state_of(standing: Sequence[Citation]) -> PartState:
+    supporting = [citation for citation in standing if not citation.reworded]
+    if not supporting:
+        return "reworded"
+    return "warned" if all(citation.warnings for citation in supporting) else "supported"
 
 
 UNSEEN = "Cette décision n'a été ni trouvée ni lue pour cette réponse."

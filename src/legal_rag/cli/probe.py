@@ -40,11 +40,11 @@ def probe_command(place: Place, output: str | None, written: bool, only_score: b
 
 
 def _print_report(place: Place, report: "ProbeReport") -> None:
-    columns = ("kind", "asked", "right", "flagged", "wrong", "caught", "unmarked", "vouched")
-    table = [columns, ["---", *["---:"] * (len(columns) - 1)], *report.rows]
+    head = ("kind", "asked", "right", "compare", "refused", "wrong", "refused", "compare", "unmarked", "vouched")
+    table = [head, ["---", *["---:"] * (len(head) - 1)], *report.rows]
     lines = [f"| {' | '.join(map(str, row))} |" for row in table]
     shares = [f"{name}: {value:.1%} [{low:.1%}, {high:.1%}]" for name, (value, low, high) in report.shares.items()]
     place.show(report.to_json(), report.model, *lines, *shares)
-    vouched = [one.id for one in report.outcomes if one.fate == "vouched"]
+    vouched = [one.id for one in report.outcomes if (one.verdict, one.shown) == ("wrong", "vouched")]
     if vouched:
         note(f"errors that a citation vouches for: {', '.join(vouched)} (their texts: --json)")

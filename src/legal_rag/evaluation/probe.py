@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
@@ -41,9 +41,15 @@ Question : {question}"""
 
 # right: it says what is expected and nothing that is forbidden; wrong: it says something forbidden.
 Verdict = Literal["right", "wrong", "neither"]
-# Of an error: "caught" where every sentence that states it is marked, "vouched" where a citation that is shown as
-# verified or supported covers it, "unmarked" where it is neither.
-Fate = Literal["", "caught", "unmarked", "vouched"]
+# How the checks leave the words that decide: under a citation shown as verified or supported; without any mark; marked
+# as to be compared (reworded, or with a warning); in a sentence that is refused. An error's most trusted place counts.
+Shown = Literal["", "vouched", "unmarked", "compare", "refused"]
+STATES: Mapping[Shown, tuple[str, ...]] = {
+    "vouched": ("supported",),
+    "unmarked": ("unchecked",),
+    "compare": ("reworded", "warned"),
+    "refused": ("unsupported",),
+}
 
 _QUOTATION = re.compile(r"[«“\"]([^«»“”\"]+)[»”\"]")
 _CUT = re.compile(r"\[?\(?(?:\.{3}|…)\)?\]?")
@@ -141,7 +147,7 @@ class Judge:
         if pattern.reader == "words":
             return re.search(pattern.value, _plain(text)) is not None
         if pattern.reader == "abstains":
-            return is_abstention(text) or re.search(DOES_NOT_SAY, _plain(text)) is not None
+            return is_abstention(text) or _DOES_NOT_SAY.search(_plain(text)) is not None
         if pattern.reader != "other":
             return pattern.value in READERS[pattern.reader](read(text))
         values = READERS[pattern.value](read(text)) - READERS[pattern.value](read(asked.question))
@@ -158,48 +164,46 @@ class Judge:
         errors = [pattern for pattern in counted if self._says(reply, pattern, asked)]
         return ("wrong" if errors else "right" if complete else "neither"), errors
 
-    def outcome(self, asked: ProbeQuestion, reply: str, shown: Sequence[str] | None = None) -> "Outcome":
-        """Judge a reply without and with the checks; `shown` are the documents that its model saw, None: any."""
-        seen = None if shown is None else frozenset(shown)
-        parts = self._enricher.enrich(reply, shown, seen=seen).parts
+    def outcome(self, asked: ProbeQuestion, reply: str, seen: Sequence[str] | None = None) -> "Outcome":
+        """Judge a reply without and with the checks; `seen` are the documents that its model was shown, None: any."""
+        parts = self._enricher.enrich(reply, seen, seen=seen).parts
         verdict, errors = self.verdict(asked, "".join(part.text for part in parts))
-        both = self._with_references(parts)
-        found = Outcome(asked.id, asked.kind, reply, verdict, [f"{error.reader} {error.value}" for error in errors])
-        if verdict == "wrong":
-            return found._replace(fate=self._fate(asked, errors, both), by_citations=self._fate(asked, errors, parts))
-        unmarked = _joined(both, "supported", "unchecked")
-        is_kept = all(self._says(unmarked, pattern, asked) for pattern in asked.expected)
-        return found._replace(flagged=verdict == "right" and not is_kept)
+        deciding = {"wrong": errors, "right": asked.expected, "neither": []}[verdict]
+        both, one = (
+            self._shown(asked, verdict, deciding, checked) for checked in (self._with_references(parts), parts)
+        )
+        names = [f"{pattern.reader} {pattern.value}" for pattern in errors]
+        return Outcome(asked.id, asked.kind, reply, verdict, names, both, one)
 
-    def _with_references(self, parts: Sequence[AnswerPart]) -> list[AnswerPart]:
-        """Mark the sentences, too, of which a reference is wrong or absent."""
+    def _shown(
+        self, asked: ProbeQuestion, verdict: Verdict, patterns: Sequence[Pattern], parts: Sequence[AnswerPart]
+    ) -> Shown:
+        trusted: tuple[str, ...] = ()
+        quantified = any if verdict == "wrong" else all
+        for shown, states in STATES.items():
+            trusted += states
+            text = "".join(part.text if part.state in trusted else " " for part in parts)
+            if patterns and quantified(self._says(text, pattern, asked) for pattern in patterns):
+                return shown
+        return ""
+
+    def _with_references(self, parts: Sequence[AnswerPart]) -> Sequence[AnswerPart]:
+        """Refuse the sentences, too, of which a reference is wrong or absent."""
         text = "".join(part.text for part in parts)
         if not text.strip():
-            return [*parts]
+            return parts
         refused = [ref.start for ref in verify_text(text, self._library).of_status("wrong", "absent")]
-        sentences = [(start, end) for start, end in split_sentences(text) if any(start <= at < end for at in refused)]
         states = [part.state for part in parts for _ in part.text]
-        for start, end in sentences:
-            states[start:end] = ["unsupported"] * (end - start)
+        for start, end in split_sentences(text):
+            if any(start <= at < end for at in refused):
+                states[start:end] = ["unsupported"] * (end - start)
         return [AnswerPart(letter, state) for letter, state in zip(text, states, strict=True)]
 
-    def _fate(self, asked: ProbeQuestion, errors: Sequence[Pattern], parts: Sequence[AnswerPart]) -> Fate:
-        def stated_in(text: str) -> bool:
-            return any(self._says(text, error, asked) for error in errors)
 
-        if stated_in(_joined(parts, "supported")):
-            return "vouched"
-        return "unmarked" if stated_in(_joined(parts, "supported", "unchecked")) else "caught"
-
-
-DOES_NOT_SAY = (
+_DOES_NOT_SAY = re.compile(
     r"\b(?:ne|n')[^.]{0,12}(?:précis|mention|indiqu|parl|di[ts]|permet|contien|répon|figur|fourni|connu|donn|spécifi)"
     r"|\baucune? (?:information|mention|précision|indication|réponse|passage|élément)"
 )
-
-
-def _joined(parts: Iterable[AnswerPart], *states: str) -> str:
-    return "".join(part.text if part.state in states else " " for part in parts)
 
 
 @displayed
@@ -211,9 +215,8 @@ class Outcome(NamedTuple):
     reply: str
     verdict: Verdict
     errors: list[str]  # patterns
-    fate: Fate = ""  # of a wrong one, by all checks
-    by_citations: Fate = ""  # by the check of its citations alone, without that of its references
-    flagged: bool = False  # a right one whose right words stand only in marked sentences
+    shown: Shown = ""  # with all checks
+    by_citations: Shown = ""  # with the check of its citations alone, without that of its references
 
 
 @displayed
@@ -223,11 +226,18 @@ class KindCounts(NamedTuple):
     kind: str
     asked: int
     right: int
-    flagged: int  # of the right ones, marked
+    right_compare: int  # of the right ones; see `Shown`
+    right_refused: int
     wrong: int
-    caught: int  # of the wrong ones, marked
+    refused: int  # of the wrong ones, as the next three
+    compare: int
     unmarked: int
-    vouched: int  # shown with a citation that passes for verified or supported
+    vouched: int
+
+    @property
+    def caught(self) -> int:
+        """Of the wrong ones, those that are marked."""
+        return self.refused + self.compare
 
 
 @displayed
@@ -249,12 +259,13 @@ class ProbeReport:
     def shares(self) -> dict[str, tuple[float, float, float]]:
         """Shares of all replies, with Wilson's intervals of 95 %: value, low, high; without cases they are left out."""
         all_ = self.rows[-1]
-        left = all_.wrong - all_.caught
         cases = {
-            "wrong without checks": (all_.wrong, all_.asked),
-            "wrong left by the checks": (left, all_.asked),
-            "caught, of the wrong": (all_.caught, all_.wrong),
-            "flagged, of the right": (all_.flagged, all_.right),
+            "wrong, without checks": (all_.wrong, all_.asked),
+            "wrong and not marked, with checks": (all_.wrong - all_.caught, all_.asked),
+            "marked, of the wrong": (all_.caught, all_.wrong),
+            "vouched for, of the wrong": (all_.vouched, all_.wrong),
+            "marked, of the right": (all_.right_compare + all_.right_refused, all_.right),
+            "refused, of the right": (all_.right_refused, all_.right),
         }
         return {name: _wilson(k, n) for name, (k, n) in cases.items() if n}
 
@@ -265,10 +276,11 @@ class ProbeReport:
 
 
 def _counts(kind: str, outcomes: Sequence[Outcome]) -> KindCounts:
-    verdicts, fates = Counter(one.verdict for one in outcomes), Counter(one.fate for one in outcomes)
-    flagged = sum(one.flagged for one in outcomes)
-    fate = (fates["caught"], fates["unmarked"], fates["vouched"])
-    return KindCounts(kind, len(outcomes), verdicts["right"], flagged, verdicts["wrong"], *fate)
+    shown = Counter((one.verdict, one.shown) for one in outcomes)
+    right, wrong = (sum(one.verdict == verdict for one in outcomes) for verdict in ("right", "wrong"))
+    of_right = shown["right", "compare"], shown["right", "refused"]
+    of_wrong = [shown["wrong", how] for how in ("refused", "compare", "unmarked", "vouched")]
+    return KindCounts(kind, len(outcomes), right, *of_right, wrong, *of_wrong)
 
 
 def _wilson(k: int, n: int) -> tuple[float, float, float]:
@@ -342,7 +354,7 @@ def _asked(library: Library, model: Endpoint, questions: Sequence[ProbeQuestion]
             raise OSError(f"{model.name} did not reply to {asked.id}: {error} (the same command resumes)") from error
         doc_ids = sorted({cited.doc_id for cited in passages})
         used = {"tokens": reply.usage.tokens, "seconds": round(reply.seconds, 1)}
-        yield {"id": asked.id, "prompt": prompt, "shown": doc_ids, "reply": reply.text, **used}
+        yield {"id": asked.id, "prompt": prompt, "seen": doc_ids, "reply": reply.text, **used}
 
 
 def _passage(library: Library, cited: Citation) -> str:
@@ -369,4 +381,4 @@ def _line(record: Mapping[str, Any]) -> str:
 
 def _report(judge: Judge, model: str, replies: Mapping[str, Mapping[str, Any]]) -> ProbeReport:
     answered = ((asked, replies[asked.id]) for asked in read_probe()[1] if asked.id in replies)
-    return ProbeReport(model, [judge.outcome(asked, reply["reply"], reply["shown"]) for asked, reply in answered])
+    return ProbeReport(model, [judge.outcome(asked, reply["reply"], reply["seen"]) for asked, reply in answered])
