@@ -8,6 +8,11 @@ from .metrics import measures as measures
 from .metrics import plot_runs as plot_runs
 from .metrics import sampled as sampled
 from .metrics import save_plot as save_plot
+from .probe import ProbeReport as ProbeReport
+from .probe import probe_model as probe_model
+from .probe import read_probe as read_probe
+from .probe import score_replies as score_replies
+from .probe import score_written as score_written
 from .trec import Qrels as Qrels
 from .trec import Query as Query
 from .trec import Run as Run
