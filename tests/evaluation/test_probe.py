@@ -8,7 +8,7 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import build_language_model
 from legal_rag.cli import main
-from legal_rag.evaluation import ProbeReport, probe_model, read_probe, score_replies, score_written
+from legal_rag.evaluation import ProbeReport, probe_model, read_probe, score_written
 from legal_rag.evaluation.probe import REPLIES, Judge
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
@@ -157,7 +157,7 @@ def test_a_run_goes_on_after_a_kill_in_the_midst_of_a_reply(whole_run, tiny_libr
     _, kept, report = whole_run
     *lines, last = kept.splitlines(keepends=True)
     (tmp_path / REPLIES).write_text("".join(lines) + last[:40], "utf-8")
-    assert score_replies(tiny_library, tmp_path).rows[-1].asked == 59
+    assert probe_model(tiny_library, None, tmp_path).rows[-1].asked == 59
     with ScriptedServer(by_hand) as server:
         again = probe_model(tiny_library, model_at(server), tmp_path)
     assert len(server.prompts) == 1
@@ -166,20 +166,19 @@ def test_a_run_goes_on_after_a_kill_in_the_midst_of_a_reply(whole_run, tiny_libr
 
 def test_the_command_prints_a_table_by_kind_or_json(whole_run, probed, tmp_path):
     (tmp_path / REPLIES).write_text(whole_run[1], "utf-8")
-    status, table, told = probed("--only-score")
+    status, table, told = probed()
     assert (status, len(table.splitlines())) == (0, 1 + 2 + 16 + 6)
     assert "vouches for" in told
-    status, text, _ = probed("--only-score", "--json")
+    status, text, _ = probed("--json")
     assert (status, len(json.loads(text)["outcomes"])) == (0, 60)
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "no model to probe (expected --model"),
+        ([], "no model to probe, and no replies in"),
         (["--model", "m", "--api-base", "http://127.0.0.1:9/v1"], "m did not reply to number-1"),
         (["--model", "m", "--api-base", "nowhere"], "invalid api_base"),
-        (["--only-score"], "No such file"),
     ],
 )
 def test_what_cannot_be_probed_is_said_in_one_line(probed, arguments, line):

@@ -1,5 +1,6 @@
 """Command that probes a model for errors in French law."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,30 +14,29 @@ if TYPE_CHECKING:
 @click.command("probe")
 @place_options
 @model_options
-@click.option("--output", help="Folder that keeps every reply; one begun before is resumed.")
+@click.option("--output", help="Folder that keeps every reply; one begun before is resumed; without a model, judged.")
 @click.option("--written", is_flag=True, help="Judge the answers written by hand with the probe, not a model's.")
-@click.option("--only-score", is_flag=True, help="Judge the replies that --output has, be they all or some.")
-def probe_command(place: Place, output: str | None, written: bool, only_score: bool, **settings: Any) -> None:
+def probe_command(place: Place, output: str | None, written: bool, **settings: Any) -> None:
     """Count the errors in French law of a model's answers, by kind, and those that the checks mark.
 
     The index is of the sample corpus: sixty questions, four for each of fifteen kinds of errors.
     """
-    from legal_rag.evaluation.probe import probe_model, score_replies, score_written
+    from legal_rag.evaluation.probe import REPLIES, probe_model, score_written
 
     if written:
         _print_report(place, score_written(place.open()))
         return
     if output is None:
         raise ValueError("nowhere to keep the replies (expected --output FOLDER, or --written)")
-    if only_score:
-        _print_report(place, score_replies(place.open(), output))
-        return
     lm = language_model(settings)
-    if lm is None:
-        raise ValueError("no model to probe (expected --model with --api-base or a key, or --written)")
-    from legal_rag.llm import model_of
+    model = None
+    if lm is not None:
+        from legal_rag.llm import model_of
 
-    _print_report(place, probe_model(place.open(), model_of(lm), output))
+        model = model_of(lm)
+    elif not (Path(output).expanduser() / REPLIES).exists():
+        raise ValueError(f"no model to probe, and no replies in {output} (expected --model with --api-base or a key)")
+    _print_report(place, probe_model(place.open(), model, output))
 
 
 def _print_report(place: Place, report: "ProbeReport") -> None:

@@ -11,7 +11,6 @@ from .metrics import save_plot as save_plot
 from .probe import ProbeReport as ProbeReport
 from .probe import probe_model as probe_model
 from .probe import read_probe as read_probe
-from .probe import score_replies as score_replies
 from .probe import score_written as score_written
 from .trec import Qrels as Qrels
 from .trec import Query as Query

@@ -31,9 +31,13 @@ REPLY_TOKENS = 140
 PASSAGES, PASSAGE_CHARS = 2, 900  # shown with a question: the first ones of an answer without a model
 QUOTED_WORDS = 4  # that words in quotation marks need, to count as a decision's own
 SEED = 0
-PROMPT = """Répondez en français à la question de droit, en deux phrases au plus, d'après les seuls passages ci-dessous.
-Citez-les mot pour mot entre « », et faites suivre chaque phrase du repère du passage, tel quel.
-Si les passages ne répondent pas, écrivez : Les passages ne permettent pas de répondre.
+PROMPT = """Répondez en français à la question de droit, en une ou deux phrases, d'après les seuls passages ci-dessous.
+Citez-les mot pour mot entre « », puis recopiez le repère du passage. Si les passages ne le disent pas, dites-le.
+
+Exemple de forme : Le bailleur doit délivrer la chose : « le bailleur est obligé de délivrer la chose louée » [Source: \
+FICTIF0000, chars 120-480].
+
+Passages :
 
 {passages}
 
@@ -304,22 +308,21 @@ def probe_hash() -> str:
     return hashlib.sha256(json.dumps([settings, asked], ensure_ascii=False).encode()).hexdigest()
 
 
-def score_replies(library: Library, output: str | Path) -> ProbeReport:
-    """Judge the replies kept in a folder, be they all or some; FileNotFoundError if there are none."""
-    path = Path(output).expanduser() / REPLIES
-    header, replies = _kept(path)
-    return _report(Judge(library), str(header["model"]), replies)
-
-
-def probe_model(library: Library, model: Endpoint, output: str | Path) -> ProbeReport:
+def probe_model(library: Library, model: Endpoint | None, output: str | Path) -> ProbeReport:
     """Ask a model the probe's questions and judge its replies; those kept in the folder `output` are not asked again.
 
+    Without a model, those kept are judged, be they all or some.
+
     Raises:
+        FileNotFoundError: If there is neither a model nor a reply.
         LookupError: If the Library is not of the sample.
         ValueError: If the folder holds replies of another model, or to other questions.
         OSError: If the model does not reply.
     """
     judge, path = Judge(library), Path(output).expanduser() / REPLIES
+    if model is None:
+        kept_of, replies = _kept(path)
+        return _report(judge, kept_of["model"], replies)
     header = {"model": model.name, "probe": probe_hash()}
     with locked(path):
         if not path.exists():
@@ -364,12 +367,10 @@ def _passage(library: Library, cited: Citation) -> str:
     return f"{marker} {title}\n{' '.join(text.split())}"
 
 
-def _kept(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Read the header of a file of replies, and the replies by their questions."""
+def _kept(path: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Read the header of a file of replies, and the replies by their questions, but for what a kill cut off."""
     try:
-        header, *replies = [
-            json.loads(line) for line in path.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")
-        ]
+        header, *replies = map(json.loads, path.read_text("utf-8").split("\n")[:-1])
         return {name: header[name] for name in ("model", "probe")}, {reply["id"]: reply for reply in replies}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} does not hold replies to the probe ({error}): name another folder") from error
