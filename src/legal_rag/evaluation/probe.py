@@ -20,8 +20,8 @@ from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.files import locked, progress, write_whole
 from legal_rag.base.html import displayed
-from legal_rag.base.text import fold_text
-from legal_rag.citations import AnswerPart, Citation, CitationEnricher, format_marker, is_abstention, verify_text
+from legal_rag.base.text import Span, fold_text
+from legal_rag.citations import Citation, CitationEnricher, format_marker, is_abstention, verify_text
 from legal_rag.law import Reading, read, split_sentences
 from legal_rag.library.library import Library
 from legal_rag.llm import Endpoint, ModelError, ask
@@ -171,37 +171,31 @@ class Judge:
     def outcome(self, asked: ProbeQuestion, reply: str, seen: Sequence[str] | None = None) -> "Outcome":
         """Judge a reply without and with the checks; `seen` are the documents that its model was shown, None: any."""
         parts = self._enricher.enrich(reply, seen, seen=seen).parts
-        verdict, errors = self.verdict(asked, "".join(part.text for part in parts))
-        deciding = {"wrong": errors, "right": asked.expected, "neither": []}[verdict]
-        both, one = (
-            self._shown(asked, verdict, deciding, checked) for checked in (self._with_references(parts), parts)
-        )
-        names = [f"{pattern.reader} {pattern.value}" for pattern in errors]
-        return Outcome(asked.id, asked.kind, reply, verdict, names, both, one)
-
-    def _shown(
-        self, asked: ProbeQuestion, verdict: Verdict, patterns: Sequence[Pattern], parts: Sequence[AnswerPart]
-    ) -> Shown:
-        trusted: tuple[str, ...] = ()
-        quantified = any if verdict == "wrong" else all
-        for shown, states in STATES.items():
-            trusted += states
-            text = "".join(part.text if part.state in trusted else " " for part in parts)
-            if patterns and quantified(self._says(text, pattern, asked) for pattern in patterns):
-                return shown
-        return ""
-
-    def _with_references(self, parts: Sequence[AnswerPart]) -> Sequence[AnswerPart]:
-        """Refuse the sentences, too, of which a reference is wrong or absent."""
         text = "".join(part.text for part in parts)
-        if not text.strip():
-            return parts
-        refused = [ref.start for ref in verify_text(text, self._library).of_status("wrong", "absent")]
         states = [part.state for part in parts for _ in part.text]
-        for start, end in split_sentences(text):
-            if any(start <= at < end for at in refused):
-                states[start:end] = ["unsupported"] * (end - start)
-        return [AnswerPart(letter, state) for letter, state in zip(text, states, strict=True)]
+        verdict, errors = self.verdict(asked, text)
+
+        def shown() -> Shown:
+            deciding, quantified = (errors, any) if verdict == "wrong" else (asked.expected, all)
+            trusted: tuple[str, ...] = ()
+            for how, more in STATES.items():
+                trusted += more
+                pairs = zip(text, states, strict=True)
+                left = "".join(letter if state in trusted else "¤" for letter, state in pairs)
+                if quantified(self._says(left, pattern, asked) for pattern in deciding):
+                    return how
+            return ""
+
+        by_citations = shown()
+        for start, end in self._sentences_with_wrong_references(text):
+            states[start:end] = ["unsupported"] * (end - start)
+        names = [f"{pattern.reader} {pattern.value}" for pattern in errors]
+        return Outcome(asked.id, asked.kind, reply, verdict, names, shown(), by_citations)
+
+    def _sentences_with_wrong_references(self, text: str) -> list[Span]:
+        references = verify_text(text, self._library).references if text.strip() else ()
+        wrong = [one.start for one in references if one.status in ("wrong", "absent")]
+        return [(start, end) for start, end in split_sentences(text) if any(start <= at < end for at in wrong)]
 
 
 _DOES_NOT_SAY = re.compile(
@@ -219,8 +213,8 @@ class Outcome(NamedTuple):
     reply: str
     verdict: Verdict
     errors: list[str]  # patterns
-    shown: Shown = ""  # with all checks
-    by_citations: Shown = ""  # with the check of its citations alone, without that of its references
+    shown: Shown  # with all checks
+    by_citations: Shown  # with the check of its citations alone, without that of its references
 
 
 @displayed
