@@ -75,6 +75,8 @@ def test_the_answers_written_by_hand_are_right_and_wrong(judge, qid):
     wrong = judge.outcome(asked, asked.wrong)
     assert (wrong.verdict, wrong.kind) == ("wrong", asked.kind)
     assert wrong.errors
+    if asked.kind not in ("unanswerable", "dropped_condition"):
+        assert judge.verdict(asked, asked.question)[0] == "neither", "an echo is no answer"
 
 
 @pytest.mark.parametrize(
