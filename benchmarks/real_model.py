@@ -9,7 +9,8 @@ of a question and its answer; with `--plain`, the questions also to DSPy's own R
 they come; `--output` has them with the answers. The model computes on one thread: two on busy cores are far slower.
 
 `--entities N` prints instead every entity that the model finds in the beginnings of N decisions of the sample, and
-whether the class tests keep it: a table to be read by hand.
+whether the class tests keep it: a table to be read by hand. `--probe FOLDER` runs `legal-rag probe` instead, whose
+replies the folder keeps.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import zipfile
@@ -33,6 +35,7 @@ from typing import Any, NamedTuple
 
 import dspy
 
+from legal_rag import cli
 from legal_rag.agent import Budget, Prediction, build_agent, build_language_model
 from legal_rag.base import deadline
 from legal_rag.base.files import cache_folder, progress, write_whole, written_whole
@@ -78,6 +81,7 @@ PLAIN = (
     " [Source: identifiant, chars début-fin]."
 )
 EXTRACTED = ("FICTIF0108", "FICTIF0212", "FICTIF0408")
+PROBE_SECONDS = 900  # of a reply, on a busy machine
 ASKED_ABOUT = ("FICTIF0101", "FICTIF0205", "FICTIF0305", "FICTIF0402", "FICTIF0412")
 COLUMNS = ("item", "status", "mode", "hold", "right", "usable steps", "calls", "prompts", "read", "written", "seconds")
 
@@ -123,10 +127,16 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="ask them of DSPy's own ReAct too")
     parser.add_argument("--context", type=int, default=8192, help="tokens that the server takes")
     parser.add_argument("--entities", type=int, default=0, help="decisions of which the model's entities are listed")
+    parser.add_argument("--probe", default="", metavar="FOLDER", help="probe the model for errors in French law")
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     weights, log = fetch(MODELS[arguments.model]), arguments.output.with_suffix(".log")
     with tempfile.TemporaryDirectory() as scratch, served(weights, log, arguments.context) as address:
+        if arguments.probe:
+            library = sample_library(Path(scratch)).path
+            asked = ["--model", weights.stem, "--api-base", f"{address}/v1", "--timeout", str(PROBE_SECONDS)]
+            place = ["--index-folder", str(library.parent), "--index-name", library.name]
+            sys.exit(cli.main(["probe", *asked, *place, "--output", arguments.probe]))
         if arguments.entities:
             list_entities(sample_library(Path(scratch)), f"{address}/v1", arguments.entities, arguments.seconds)
             return

@@ -1,5 +1,6 @@
 from .checks import Citation as Citation
 from .checks import CitationStatus as CitationStatus
+from .enricher import AnswerPart as AnswerPart
 from .enricher import CitationEnricher as CitationEnricher
 from .enricher import EnrichedResponse as EnrichedResponse
 from .enricher import is_abstention as is_abstention

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, fold_text, one_line
@@ -40,6 +41,20 @@ _BLANK_BEFORE_STOP = re.compile(r"(?<![ \u00a0\u202f])[ \u00a0\u202f]+(?=[.,)])"
 _TELLING = frozenset({"date", "month", "article", "case", "quantity", "figure"})
 
 
+# supported: a citation that covers it is verified, relocated or supported; warned: the same, each with a warning;
+# reworded: see `Citation.reworded`; unsupported: its sentence is among the ungrounded claims; unchecked: it states nothing
+# that is checked.
+PartState = Literal["unchecked", "unsupported", "reworded", "warned", "supported"]
+
+
+@displayed
+class AnswerPart(NamedTuple):
+    """Consecutive words of an answer, and whether its citations support them."""
+
+    text: str  # plain, without markers
+    state: PartState
+
+
 @displayed
 class EnrichedResponse(NamedTuple):
     """An answer after its citations were checked, corrected and completed."""
@@ -51,6 +66,7 @@ class EnrichedResponse(NamedTuple):
     grounding_rate: float | None  # share of the other sentences stating facts that cite what holds; None: there is none
     abstained: bool  # whether the answer says that nothing was found
     cut: bool = False  # whether the answer was longer than `MOST_CHARS`, and its end left out
+    parts: Sequence[AnswerPart] = ()  # all of its plain text, in order
 
     @property
     def counts(self) -> dict[str, int]:
@@ -110,6 +126,8 @@ class Enrichment:
         self._placed: list[_Placed] = []
         self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
         self._standing: list[Span] = []  # of the claims of which a citation stands, in order
+        self._states: list[tuple[Claim, PartState]] = []  # of the claims that stand
+        self._ungrounded: list[Span] = []  # of sentences
 
     def response(self) -> EnrichedResponse:
         """Check the markers, cite the rest, and put the answer together."""
@@ -127,7 +145,17 @@ class Enrichment:
             # "Le bail ne contient aucune clause": what a passage says is no abstention.
             abstained=not any(citation.holds for citation in citations)
             and is_abstention(blanked(self._text.plain, self._standing)),
+            parts=self._parts(),
         )
+
+    def _parts(self) -> list[AnswerPart]:
+        states: list[PartState] = ["unchecked"] * len(self._text.plain)  # of its characters
+        for start, end in self._ungrounded:
+            states[start:end] = ["unsupported"] * (end - start)
+        for claim, state in self._states:
+            states[claim.start : claim.end] = [state] * (claim.end - claim.start)
+        letters = groupby(zip(states, self._text.plain, strict=True), key=lambda pair: pair[0])
+        return [AnswerPart("".join(letter for _, letter in run), state) for state, run in letters]
 
     def _check_markers(self) -> None:
         done = 0
@@ -150,8 +178,9 @@ class Enrichment:
             ]
             self._placed += dict.fromkeys(placed)  # each once
             self._claims.append((claim, any(citation.holds for citation in citations)))
-            if any(citation.stands for citation in citations):
+            if standing := [citation for citation in citations if citation.stands]:
                 self._standing.append((claim.start, claim.end))
+                self._states.append((claim, _state_of(standing)))
             done = max(group[-1].offset, claim.end)
 
     def _check_seen(self, citation: Citation) -> Citation:
@@ -195,6 +224,7 @@ class Enrichment:
                 at = self._skip_closing_marks(self._plain.written(claim.quotations[-1].end))
                 self._placed.append(_Placed(at, citations[0], added=True))
                 self._claims.append((claim, True))
+                self._states.append((claim, _state_of(citations)))
 
     def _cover(self, claims: Iterable[Claim]) -> bytearray:
         """Mark the characters of the text that claims cover."""
@@ -227,6 +257,7 @@ class Enrichment:
             claims += bool(anchors or lost or is_held or has_failed)
             if lost or has_failed or not all(held[anchor.start] and held[anchor.end - 1] for anchor in anchors):
                 ungrounded.append(_BLANK_BEFORE_STOP.sub("", claim.text).strip())
+                self._ungrounded.append((start, end))
         return claims, ungrounded
 
     def _write_markers(self) -> str:
@@ -244,6 +275,13 @@ class Enrichment:
             is_blank = placed.added or (not piece and done) if placed else text and not text[-1].isspace()
             text, done = f"{text}{' ' if is_blank else ''}{marker}", offset
         return text + self._marked.plain[done:]
+
+
+def _state_of(standing: Sequence[Citation]) -> PartState:
+    supporting = [citation for citation in standing if not citation.reworded]
+    if not supporting:
+        return "reworded"
+    return "warned" if all(citation.warnings for citation in supporting) else "supported"
 
 
 UNSEEN = "Cette décision n'a été ni trouvée ni lue pour cette réponse."

@@ -54,6 +54,23 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
 }
 # After an interruption.
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "compare", "questions"}
+    "probe": (
+        "probe",
+        "Count a model's errors in French law, and those that checks mark.",
+        "--model MODEL --output probe",
+    ),
+    "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
+}
+RESUMED = {
+    "index",
+    "add",
+    "compact",
+    "corpus-index",
+    "rebuild",
+    "extract",
+    "questions",
+    "probe",
+}  # after an interruption
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length

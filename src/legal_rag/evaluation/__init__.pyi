@@ -23,6 +23,10 @@ from .pooling import pool_runs as pool_runs
 from .pooling import read_marks as read_marks
 from .pooling import render_sheet as render_sheet
 from .pooling import write_sheet as write_sheet
+from .probe import ProbeReport as ProbeReport
+from .probe import probe_model as probe_model
+from .probe import read_probe as read_probe
+from .probe import score_written as score_written
 from .trec import Qrels as Qrels
 from .trec import Query as Query
 from .trec import Run as Run
