@@ -50,10 +50,6 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
     "pool": ("pool", "Judge what several systems rank first: sheets, kappa, merged qrels.", "merge a.csv b.csv"),
     "compare": ("compare", "Compare systems over many questions.", "--queries questions.jsonl bm25s hybrid"),
-    "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
-}
-# After an interruption.
-RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "compare", "questions"}
     "probe": (
         "probe",
         "Count a model's errors in French law, and those that checks mark.",
@@ -61,16 +57,8 @@ RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "com
     ),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
 }
-RESUMED = {
-    "index",
-    "add",
-    "compact",
-    "corpus-index",
-    "rebuild",
-    "extract",
-    "questions",
-    "probe",
-}  # after an interruption
+# After an interruption.
+RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "compare", "questions", "probe"}
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length
