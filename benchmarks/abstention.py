@@ -4,8 +4,8 @@ Run: python benchmarks/abstention.py --set NAME QUESTIONS… [--set …] [--spli
 
 Each set is a built Library's name and files of questions; those of off_topic_questions.jsonl, that no Library here
 answers, are asked of each too. They are not those of abstention.toml, by which a corpus's background is measured. For
-each file, the shares of questions without a passage and of each grade are printed, and the share whose first document
-is the right one, where the file says which.
+each file, the numbers of questions without a passage and of each grade are printed as JSON, and of those whose first
+document is the right one, where the file says which.
 """
 
 import argparse
@@ -28,22 +28,21 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", action="append", required=True, metavar="NAME QUESTIONS", dest="sets")
     parser.add_argument("--split", help="of the questions that have one")
     arguments = parser.parse_args()
-
-    print(f"{'library':12}{'questions':22}{'n':>5}" + "".join(f"{grade:>11}" for grade in GRADES) + f"{'first':>9}")
+    figures: dict[str, dict[str, dict[str, int]]] = {}
     for name, *files in arguments.sets:
         retriever = build_retriever(Library.open(arguments.index_folder, name))
         agent, background = EvidenceAgent(retriever), background_of(retriever)
         for file in [*map(Path, files), OFF_TOPIC]:
             rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
             rows = [row for row in rows if arguments.split in (None, row.get("split", arguments.split))]
-            counts, right, known = Counter[str](), 0, sum("doc_id" in row for row in rows)
+            counts = Counter[str](questions=len(rows), **dict.fromkeys(GRADES, 0), first_right=0)
             for row in rows:
                 findings = agent.find(row["question"])
                 relevant = bool(findings.hits) and is_relevant(findings.signs, background)
                 counts[background.grade(findings.signs) if relevant else "abstained"] += 1
-                right += bool(findings.hits) and findings.hits[0].doc_id == row.get("doc_id")
-            shares = "".join(f"{counts[grade] / len(rows):>11.3f}" for grade in GRADES)
-            print(f"{name:12}{file.stem:22}{len(rows):>5}{shares}{f'{right / known:.3f}' if known else '-':>9}")
+                counts["first_right"] += bool(findings.hits) and findings.hits[0].doc_id == row.get("doc_id")
+            figures.setdefault(name, {})[file.stem] = counts
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

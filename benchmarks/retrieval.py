@@ -4,12 +4,12 @@ Run: python benchmarks/retrieval.py --index-name NAME --queries FILE [--qrels FI
 
 The Library must be built; judgements on documents that it lacks are left out. bm25s has its defaults and Snowball's
 French stemmer, over the same documents, whole, title first. Lucene is Anserini's, over the same chunks: see `lucene.py`
-for the environment of PYTHON. Figures are by document, from ir_measures. With `--runs`, each run is written there, in
-the form that trec_eval reads.
+for the environment of PYTHON. Figures are by document, from ir_measures, as JSON, with the differences of `hybrid` from
+two others by a randomisation test. With `--runs`, each run is written there, in the form that trec_eval reads.
 """
 
 import argparse
-import time
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,13 +54,13 @@ def main() -> None:
         ways["Lucene BM25, chunks"] = lambda some: lucene_run(library, some, DEPTH, arguments.lucene)
     for mode in reversed(MODES):
         ways[mode] = lambda some, mode=mode: batch_query(retriever, some, DEPTH, mode=mode)
-    print(f"{library.n_documents} documents, {len(queries)} queries")
-    measured: dict[str, Evaluation] = {}
-    for name, way in ways.items():
-        measured[name] = _print_row(name, way, queries, qrels, arguments.runs)
-    for name in ("colbert", "bm25"):
-        for one in compare_runs(measured["hybrid"], measured[name]):
-            print(f"hybrid - {name:8} {one.measure:8} {one.difference:+.4f} p = {one.p_value:.4f}")
+    measured = {name: _measure(name, way(queries), qrels, arguments.runs) for name, way in ways.items()}
+    figures = {name: {one.measure: one.mean for one in found.figures} for name, found in measured.items()}
+    above = {
+        name: {one.measure: one._asdict() for one in compare_runs(measured["hybrid"], measured[name])}
+        for name in ("colbert", "bm25")
+    }
+    print(json.dumps({"queries": len(queries), **figures, "hybrid above": above}, indent=1))
 
 
 def judged_in(library: Library, queries: list[Query], qrels: Qrels) -> tuple[list[Query], Qrels]:
@@ -71,21 +71,11 @@ def judged_in(library: Library, queries: list[Query], qrels: Qrels) -> tuple[lis
     return [query for query in queries if query.qid in held], held
 
 
-def _print_row(
-    name: str, way: Callable[[list[Query]], Run], queries: list[Query], qrels: Qrels, runs: Path | None
-) -> Evaluation:
-    way(queries[:1])  # warm
-    started = time.perf_counter()
-    run = way(queries)
-    milliseconds = (time.perf_counter() - started) / len(queries) * 1000
-    found = evaluate_run(qrels, run)
-    if name == "bm25s, whole documents":
-        print(f"{'':24}{''.join(f'{one.measure:>9}' for one in found.figures)}{'ms/query':>10}")
-    print(f"{name:24}{''.join(f'{one.mean:9.4f}' for one in found.figures)}{milliseconds:10.0f}", flush=True)
+def _measure(name: str, run: Run, qrels: Qrels, runs: Path | None) -> Evaluation:
     if runs is not None:
         runs.mkdir(parents=True, exist_ok=True)
         write_run(runs / f"{name.replace(' ', '_').replace(',', '')}.txt", run, name.split(",")[0].replace(" ", "_"))
-    return found
+    return evaluate_run(qrels, run)
 
 
 def _bm25s(library: Library) -> Callable[[list[Query]], Run]:

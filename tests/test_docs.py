@@ -18,6 +18,7 @@ from support import ROOT
 
 from legal_rag.cli import commands, main
 from legal_rag.corpus import read_documents
+from legal_rag.evaluation.reproductions import read_table
 
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDE, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "src").rglob("README.md"))]
@@ -129,6 +130,12 @@ def test_each_page_is_in_the_navigation_of_the_site():
 @pytest.mark.parametrize("page", GUIDE, ids=name_of)
 def test_the_commands_of_a_page_are_understood(page):
     assert [(words, reason) for words in shown_commands(page) if (reason := misunderstood(words))] == []
+
+
+def test_the_page_of_reproductions_is_that_of_the_table():
+    written = (ROOT / "docs" / "reproductions.md").read_text("utf-8")
+    page = runpy.run_path(str(ROOT / "docs" / "write_reproductions.py"))["page"]
+    assert page(read_table(ROOT), written) == written
 
 
 DILA = """<TEXTE_JURI_JUDI><META><META_COMMUN><ID>JURITEXT000099999999</ID></META_COMMUN><META_SPEC>

@@ -49,8 +49,22 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "extract": ("library", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
+    "reproduce": (
+        "reproduce",
+        "Run published figures' commands in a clone, and compare.",
+        "'sample-*' --log log.jsonl",
+    ),
 }
-RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
+RESUMED = {
+    "index",
+    "add",
+    "compact",
+    "corpus-index",
+    "rebuild",
+    "extract",
+    "questions",
+    "reproduce",
+}  # after an interruption
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length
