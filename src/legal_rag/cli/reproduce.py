@@ -36,7 +36,7 @@ def reproduce_command(rows: tuple[str, ...], listed: bool, libraries: str | None
         return 0
     outcomes = []
     with tempfile.TemporaryDirectory() as scratch:
-        for outcome in reproductions.reproduce(table, chosen, Path(libraries or scratch), log_file):
+        for outcome in reproductions.reproduce(table, chosen, Path(libraries or scratch).expanduser(), log_file):
             _print(outcome)
             outcomes.append(outcome)
     if update:

@@ -154,15 +154,19 @@ def _row(name: str, given: dict[str, Any]) -> Row:
         raise ValueError(f"{TABLE}: row {name!r} has no {min(missing)!r}")
     if unknown := set(given) - ROW_KEYS:
         raise ValueError(f"{TABLE}: row {name!r}: unknown {min(unknown)!r} (expected {', '.join(sorted(ROW_KEYS))})")
-    figures = {
-        figure: Figure(*(Decimal(value[key]) for key in ("expected", "tolerance") if key in value))
-        if isinstance(value, dict)
-        else Figure(Decimal(value))
-        for figure, value in given.get("figures", {}).items()
-    }
+    figures = {figure: _figure(name, figure, value) for figure, value in given.get("figures", {}).items()}
     lists = {key: tuple(given.get(key, ())) for key in ("needs", "libraries")}
     times = {key: Decimal(value) for key, value in given.get("times", {}).items()}
     return Row(name, given["shows"], given["command"], figures, times, seconds=given["seconds"], **lists)
+
+
+def _figure(row: str, name: str, value: Any) -> Figure:
+    given = value if isinstance(value, dict) else {"expected": value}
+    try:
+        return Figure(**{key: Decimal(one) for key, one in given.items()})
+    except (ArithmeticError, TypeError, ValueError) as error:
+        expected = "a number, or { expected = …, tolerance = … }"
+        raise ValueError(f"{TABLE}: row {row!r}: figure {name!r} is {value!r} (expected {expected})") from error
 
 
 def reproduce(table: Table, rows: Sequence[Row], libraries: Path, log: Path | None = None) -> Iterator[Outcome]:
@@ -175,6 +179,7 @@ def reproduce(table: Table, rows: Sequence[Row], libraries: Path, log: Path | No
         log: A file of JSON lines. It gets one for each row that ran; what it holds as right for this commit, a clean
             tree and the same data is not run again.
     """
+    libraries.mkdir(parents=True, exist_ok=True)
     environment = _environment(libraries)
     state = _state(table.root, environment)
     lines = read_log(log) if log is not None else []
@@ -210,7 +215,7 @@ def _environment(libraries: Path) -> dict[str, str]:
     """The variables of commands: `legal-rag` and `python` are this environment's, folders are absolute."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     data = {DATA: str(Path(os.environ[DATA]).absolute())} if os.environ.get(DATA) else {}
-    return {**os.environ, **data, LIBRARIES: str(libraries.expanduser().absolute()), "PATH": path}
+    return {**os.environ, **data, LIBRARIES: str(libraries.absolute()), "PATH": path}
 
 
 def _output_of(command: str, root: Path, environment: Mapping[str, str]) -> str:
@@ -283,13 +288,15 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     Raises:
         ValueError: If a line was changed, added or taken out.
     """
-    before, lines = FIRST, []
+    before, lines = FIRST, list[dict[str, Any]]()
     for number, text in enumerate(path.read_text("utf-8").splitlines() if path.exists() else [], start=1):
-        line = parse_json(text)
-        if not isinstance(line, dict) or line.get("before") != before:
+        with suppress(ValueError):
+            line = parse_json(text)
+            if isinstance(line, dict) and line.get("before") == before:
+                lines.append(line)
+                before = sha256(text.encode()).hexdigest()
+        if len(lines) < number:
             raise ValueError(f"{path}, line {number}: not what followed the line before: the log was changed")
-        lines.append(line)
-        before = sha256(text.encode()).hexdigest()
     return lines
 
 
