@@ -21,7 +21,8 @@ from legal_rag.corpus import read_documents
 from legal_rag.evaluation.reproductions import read_table
 
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [*GUIDE, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "src").rglob("README.md"))]
+FIGURES = [ROOT / "benchmarks" / "README.md", *sorted((ROOT / "benchmarks" / "pages").glob("*.md"))]
+PAGES = [*GUIDE, *FIGURES, ROOT / "CHANGELOG.md", *sorted((ROOT / "src").rglob("README.md"))]
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 COMPILED_ONLY = ('model="', "RayRetriever", "StdioServer", "cuda")  # in blocks for a model, a cluster, a server, a GPU
 
@@ -127,7 +128,7 @@ def test_each_page_is_in_the_navigation_of_the_site():
     assert set(PAGES) <= set(pages)
 
 
-@pytest.mark.parametrize("page", GUIDE, ids=name_of)
+@pytest.mark.parametrize("page", [*GUIDE, *FIGURES], ids=name_of)
 def test_the_commands_of_a_page_are_understood(page):
     assert [(words, reason) for words in shown_commands(page) if (reason := misunderstood(words))] == []
 
