@@ -25,7 +25,7 @@ def reproduce_command(rows: tuple[str, ...], listed: bool, libraries: str | None
     """
     from legal_rag.evaluation import reproductions
 
-    table = reproductions.find_table()
+    table = reproductions.read_table(Path.cwd())
     chosen = table.named(rows)
     log_file = Path(log).expanduser() if log is not None else None
     if listed:

@@ -17,11 +17,12 @@ from difflib import get_close_matches
 from fnmatch import filter as matching
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from legal_rag.base.files import parse_json, progress, write_whole
+from legal_rag.base.files import parse_json, progress, sha256_of, write_whole
 from legal_rag.base.html import displayed
 
 TABLE = Path("benchmarks", "reproductions.toml")
@@ -40,7 +41,7 @@ class Figure(NamedTuple):
 
     def is_met_by(self, found: float) -> bool:
         """Whether a figure found is the expected one."""
-        return abs(round(Decimal(str(found)), self.decimals) - self.expected) <= self.tolerance
+        return isfinite(found) and abs(round(Decimal(str(found)), self.decimals) - self.expected) <= self.tolerance
 
     @property
     def decimals(self) -> int:
@@ -101,11 +102,9 @@ class Table(NamedTuple):
 
     def missing(self, row: Row, environment: Mapping[str, str]) -> str:
         """Return what a row needs and is not there, and how to get it; or nothing."""
-        absent = [need for need in self.needed(row) if not self._path(self.needs[need].file, environment).exists()]
-        return "; ".join(f"{need}: {self.needs[need].how}" for need in absent)
-
-    def _path(self, file: str, environment: Mapping[str, str]) -> Path:
-        return self.root / Template(file).safe_substitute(environment)
+        needs = {name: self.needs[name] for name in self.needed(row)}
+        files = {name: self.root / Template(need.file).safe_substitute(environment) for name, need in needs.items()}
+        return "; ".join(f"{name}: {needs[name].how}" for name, file in files.items() if not file.exists())
 
 
 class Outcome(NamedTuple):
@@ -114,27 +113,27 @@ class Outcome(NamedTuple):
     row: Row
     status: str
     found: Mapping[str, float] = {}
-    moved: tuple[str, ...] = ()  # figures that are not the expected ones
     seconds: float = 0.0
     reason: str = ""
 
+    @property
+    def moved(self) -> list[str]:
+        """Names of the figures that are not the expected ones."""
+        return [
+            name for name, one in self.row.figures.items() if name in self.found and not one.is_met_by(self.found[name])
+        ]
 
-def find_table() -> Table:
-    """Read the table of the clone that the current folder is in.
+
+def read_table(folder: Path) -> Table:
+    """Read the table of the clone that a folder is in.
 
     Raises:
         FileNotFoundError: If it is in none.
         ValueError: If a row lacks something, or has something unknown.
     """
-    here = Path.cwd()
-    root = next((folder for folder in (here, *here.parents) if (folder / TABLE).is_file()), None)
+    root = next((one for one in (folder, *folder.parents) if (one / TABLE).is_file()), None)
     if root is None:
-        raise FileNotFoundError(f"no {TABLE} in {here} or above (expected a clone of the repository)")
-    return read_table(root)
-
-
-def read_table(root: Path) -> Table:
-    """Read the table of a clone; see `find_table`."""
+        raise FileNotFoundError(f"no {TABLE} in {folder} or above (expected a clone of the repository)")
     try:
         content = tomllib.loads((root / TABLE).read_text("utf-8"), parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
@@ -207,8 +206,8 @@ def _run(table: Table, row: Row, environment: Mapping[str, str]) -> Outcome:
         found = _figures_of(printed, [*row.figures, *row.times])
     except (ValueError, LookupError, OSError) as error:
         return Outcome(row, "failed", reason=str(error))
-    moved = tuple(name for name, figure in row.figures.items() if not figure.is_met_by(found[name]))
-    return Outcome(row, "moved" if moved else "ok", found, moved, seconds)
+    outcome = Outcome(row, "ok", found, seconds)
+    return outcome._replace(status="moved") if outcome.moved else outcome
 
 
 def _environment(libraries: Path) -> dict[str, str]:
@@ -250,12 +249,16 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 def _state(root: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return what figures depend on: the commit, whether files differ from it, and the data's SHA-256."""
-    git = ("git", "-C", str(root))
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
-    status = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False)  # noqa: S603
-    files = sorted(Path(environment[DATA]).iterdir()) if environment.get(DATA) else []
-    data = sha256(b"".join(sha256(file.read_bytes()).digest() for file in files if file.is_file())).hexdigest()
-    return {"commit": commit, "clean": bool(commit) and not status.stdout, "data": data if files else None}
+    commit, changes = (_git(root, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "-uno")))
+    files = sorted(Path(environment[DATA]).glob("*")) if environment.get(DATA) else []
+    digests = "".join(sha256_of(file) for file in files if file.is_file())
+    data = sha256(digests.encode()).hexdigest() if digests else None
+    return {"commit": commit, "clean": bool(commit) and not changes, "data": data}
+
+
+def _git(root: Path, *words: str) -> str:
+    ran = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    return ran.stdout.strip()
 
 
 def _logged(outcome: Outcome) -> dict[str, Any]:
@@ -263,7 +266,7 @@ def _logged(outcome: Outcome) -> dict[str, Any]:
         "row": outcome.row.name,
         "ok": outcome.status == "ok",
         "figures": dict(outcome.found),
-        "moved": list(outcome.moved),
+        "moved": outcome.moved,
         "reason": outcome.reason,
         "seconds": round(outcome.seconds, 1),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
