@@ -199,7 +199,7 @@ def _run(table: Table, row: Row, environment: Mapping[str, str]) -> Outcome:
     try:
         for name in row.libraries:
             if not Path(environment[LIBRARIES], name, "manifest.json").is_file():
-                _output_of(table.libraries[name].command, table.root, environment)
+                _output_of(table.libraries[name].command, table.root, environment, shown=True)
         started = time.perf_counter()
         printed = _output_of(row.command, table.root, environment)
         seconds = time.perf_counter() - started
@@ -217,11 +217,15 @@ def _environment(libraries: Path) -> dict[str, str]:
     return {**os.environ, **data, LIBRARIES: str(libraries.absolute()), "PATH": path}
 
 
-def _output_of(command: str, root: Path, environment: Mapping[str, str]) -> str:
+def _output_of(command: str, root: Path, environment: Mapping[str, str], *, shown: bool = False) -> str:
+    """Run a command and return what it prints; its progress on stderr is shown, or kept for an error's last line."""
     words = [Template(word).safe_substitute(environment) for word in shlex.split(command)]
-    ran = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    stderr = None if shown else subprocess.PIPE
+    ran = subprocess.run(
+        words, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
+    )
     if ran.returncode:
-        last = (ran.stderr.strip() or ran.stdout.strip() or "nothing printed").splitlines()[-1]
+        last = ((ran.stderr or "").strip() or ran.stdout.strip() or "see above").splitlines()[-1]
         raise ValueError(f"{words[0]} ended with status {ran.returncode}: {last}")
     return ran.stdout
 
