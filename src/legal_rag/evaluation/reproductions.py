@@ -220,10 +220,8 @@ def _environment(libraries: Path) -> dict[str, str]:
 def _output_of(command: str, root: Path, environment: Mapping[str, str], *, shown: bool = False) -> str:
     """Run a command and return what it prints; its progress on stderr is shown, or kept for an error's last line."""
     words = [Template(word).safe_substitute(environment) for word in shlex.split(command)]
-    stderr = None if shown else subprocess.PIPE
-    ran = subprocess.run(
-        words, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
-    )
+    kept = {"stdout": subprocess.PIPE, "stderr": None if shown else subprocess.PIPE}
+    ran = subprocess.run(words, cwd=root, env=environment, text=True, check=False, **kept)  # type: ignore[call-overload]  # noqa: S603
     if ran.returncode:
         last = ((ran.stderr or "").strip() or ran.stdout.strip() or "see above").splitlines()[-1]
         raise ValueError(f"{words[0]} ended with status {ran.returncode}: {last}")
