@@ -165,6 +165,16 @@ for comparison in compare_runs(evaluations["hybrid"], evaluations["bm25"]):
     print(f"{comparison.measure:8} hybrid - bm25 = {comparison.difference:+.3f}, p = {comparison.p_value:.3f}")
 
 # %% [markdown]
+# D'autres systèmes dans le même tableau : un autre BM25 (`bm25s`, documents entiers), une fusion par les rangs. Leurs
+# tests sont corrigés de leur nombre (Holm-Bonferroni) ; `to_latex()` donne le tableau d'un article.
+
+# %%
+from legal_rag.evaluation import compare_systems
+
+systems = ["hybrid", "colbert", "bm25", "bm25s", "rrf(colbert,bm25)"]
+compare_systems(library, queries, qrels, systems, k=K, output=Path(OUTPUT_FOLDER, "systemes"))
+
+# %% [markdown]
 # ## 5. Voir
 #
 # À gauche, la part des bonnes décisions parmi les k premières ; à droite, le rang de la première.

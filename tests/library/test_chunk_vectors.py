@@ -139,6 +139,17 @@ def test_the_largest_numbers_do_not_overflow(tmp_path, dim, size):
     assert numbers.max() >= min(32_767, 2**24 // dim - 2)
 
 
+def test_decoded_means_are_near_those_written_without_removed_chunks(tmp_path):
+    means = random_means(30)
+    segments = write(tmp_path / "x", means, [30])
+    decoded = ChunkVectors(tmp_path / "x", segments, [20, 10], [np.array([3]), np.array([0, 9])]).decode()
+    kept = np.delete(means, [3, 20, 29], axis=0)
+    kept /= np.linalg.norm(kept, axis=1, keepdims=True)
+    assert decoded.dtype == np.float32
+    assert np.linalg.norm(decoded, axis=1) == pytest.approx(np.ones(27), abs=1e-6)
+    assert (decoded * kept).sum(axis=1).min() > 0.9995
+
+
 def test_a_chunk_is_found_by_its_own_words(tmp_path):
     generator = np.random.default_rng(0)
     tokens = generator.standard_normal((400, 30, 64)) + 3 * generator.standard_normal((400, 1, 64)) + 2

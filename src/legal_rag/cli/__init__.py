@@ -48,6 +48,11 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "answers": ("ask", "List, show or delete saved answers.", ""),
     "extract": ("library", "Extract parties, dates, amounts, articles…, grounded in the text.", "--source contracts/"),
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
+    "compare": (
+        "compare",
+        "Compare search engines over many questions.",
+        "--queries questions.jsonl bm25s bm25 hybrid",
+    ),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
     "reproduce": (
         "reproduce",
@@ -62,6 +67,7 @@ RESUMED = {
     "corpus-index",
     "rebuild",
     "extract",
+    "compare",
     "questions",
     "reproduce",
 }  # after an interruption

@@ -1,4 +1,8 @@
 from . import questions as questions
+from .comparison import SystemComparison as SystemComparison
+from .comparison import SystemTest as SystemTest
+from .comparison import compare_systems as compare_systems
+from .comparison import holm as holm
 from .metrics import batch_query as batch_query
 from .metrics import caution as caution
 from .metrics import compare_runs as compare_runs

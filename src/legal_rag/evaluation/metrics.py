@@ -1,7 +1,7 @@
 """Evaluate rankings: figures with confidence intervals, hits and misses, the hardest queries, mismatched ids, plots."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ from legal_rag.base.extras import require
 from legal_rag.base.files import progress
 from legal_rag.base.html import Rows, displayed
 from legal_rag.corpus.chunking import parse_chunk_id
+from legal_rag.encoder.encoder import Encoder
 from legal_rag.evaluation.trec import NO_MODEL, Qrels, Query, Run, falling
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.ranking import Mode
@@ -84,11 +85,7 @@ def batch_query(
 
     A question that is empty or longer than the encoder reads is a ValueError that names it.
     """
-    for query in queries:
-        try:
-            retriever.encoder.check_query(query.text)
-        except ValueError as error:
-            raise ValueError(f"query {query.qid!r}: {error}") from error
+    check_queries(retriever.encoder, queries)
     run: Run = {}
     with progress("Searching", unit=" queries", total=len(queries)) as bar:
         for start in range(0, len(queries), BATCH_QUERIES):
@@ -99,6 +96,15 @@ def batch_query(
                 run[query.qid] = [(hit.doc_id, hit.score) for hit in hits]
             bar.update(len(batch))
     return run
+
+
+def check_queries(encoder: Encoder, queries: Iterable[Query]) -> None:
+    """Raise ValueError for a question that an encoder does not read whole; it names the question."""
+    for query in queries:
+        try:
+            encoder.check_query(query.text)
+        except ValueError as error:
+            raise ValueError(f"query {query.qid!r}: {error}") from error
 
 
 def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = None) -> Evaluation:

@@ -104,7 +104,8 @@ class ChunkVectors:
             FileNotFoundError: If a file is missing.
             ValueError: If files, segments and sizes contradict one another.
         """
-        dim = len(read_frame(folder).mean)
+        self._frame = read_frame(folder)
+        dim = len(self._frame.mean)
         self._segments = [_open_segment(folder, segment, dim) for segment in segments]
         self._segment_starts = np.cumsum([0, *map(len, self._segments)])
         self._shard_starts = np.cumsum([0, *sizes], dtype=np.int64)
@@ -140,6 +141,11 @@ class ChunkVectors:
             rows = rows[_select_best(self._score_rows(_quantise_query(query), rows), n)]
         bounds = np.searchsorted(rows, self._shard_starts)
         return [rows[i:j] - start for (i, j), start in zip(pairwise(bounds), self._shard_starts[:-1], strict=True)]
+
+    def decode(self) -> np.ndarray:
+        """Return the means of the chunks that are not removed, by shard and position: (n, dim), float32, unit rows."""
+        rows = np.concatenate(self._segments)[self._all]
+        return _normalise_rows(rows * np.float32(self._frame.scale) + self._frame.mean)
 
     def _select_rows(self, positions: Sequence[np.ndarray | None]) -> np.ndarray:
         """Return the rows of some positions of each shard, rising as these do."""
