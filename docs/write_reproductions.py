@@ -27,7 +27,8 @@ def page(table: Table, written: str) -> str:
 def _described(table: Table, row: Row) -> str:
     built = f" with the Libraries {', '.join(row.libraries)}" if row.libraries else ""
     needs = ", ".join(table.needed(row)) or "nothing but the clone"
-    return f"{row.shows}. {row.seconds} s{built}; needs {needs}.\n\n```console\n{row.command}\n```\n"
+    elsewhere = f"; elsewhere within {row.elsewhere}" if row.elsewhere else ""
+    return f"{row.shows}. {row.seconds} s{built}; needs {needs}{elsewhere}.\n\n```console\n{row.command}\n```\n"
 
 
 def _figures(row: Row) -> str:

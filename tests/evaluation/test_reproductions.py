@@ -86,6 +86,12 @@ def test_a_figure_that_moved_is_printed_with_what_was_expected_and_makes_status_
     assert "1 of 2 rows without a difference" in out
 
 
+@pytest.mark.parametrize(("processor", "status"), [("abacus", 0), ("", 1)])
+def test_on_another_processor_figures_may_differ_by_what_the_row_says(clone, capsys, processor, status):
+    clone(f'processor = "{processor}"\n', row(figures='"a.b.0" = 0.150', more="elsewhere = 0.03"))
+    assert run(capsys)[0] == status
+
+
 def test_update_writes_found_figures_into_the_rows_asked_for_alone(clone, capsys):
     clone(row(figures='"a.b.0" = 0.00\n"a.b.1" = { expected = 0, tolerance = 1 }'), row("two", figures='"a.b.1" = 0'))
     assert run(capsys, "one", "--update")[0] == 1
@@ -118,7 +124,7 @@ def test_a_library_is_built_once_for_the_rows_that_need_it(clone, capsys, tmp_pa
     ("table", "message"),
     [
         ('[rows.one]\nshows = ""\nseconds = 1\n', "row 'one' has no 'command'"),
-        (row(more="second = 2"), "row 'one': unknown 'second' (expected command, figures,"),
+        (row(more="second = 2"), "row 'one': unknown 'second' (expected command, elsewhere,"),
         (row(more='needs = ["date"]'), "row 'one': no need 'date'"),
         (row(figures='"a" = "much"'), "row 'one': figure 'a' is 'much' (expected a number"),
         ("[rows.one\n", "reproductions.toml: Expected ']'"),

@@ -30,7 +30,8 @@ DATA = "LEGAL_RAG_DATA"  # the variable that names the folder of the shared data
 LIBRARIES = "LIBRARIES"  # the one that names the folder that Libraries are built into
 FIRST = "0" * 64  # what the first line of a log holds in place of the SHA-256 of the line before
 PACKAGES = ("legal-rag", "numpy", "openvino", "fast-plaid", "tantivy", "ir-measures", "scikit-learn", "torch")
-ROW_KEYS = {"shows", "command", "figures", "times", "needs", "libraries", "seconds"}
+ROW_KEYS = {"shows", "command", "figures", "times", "needs", "libraries", "seconds", "elsewhere"}
+MULTIPLIES = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")  # flags of processors that encode differently, best first
 
 
 class Figure(NamedTuple):
@@ -39,9 +40,11 @@ class Figure(NamedTuple):
     expected: Decimal
     tolerance: Decimal = Decimal(0)
 
-    def is_met_by(self, found: float) -> bool:
-        """Whether a figure found is the expected one."""
-        return isfinite(found) and abs(round(Decimal(str(found)), self.decimals) - self.expected) <= self.tolerance
+    def is_met_by(self, found: float, slack: Decimal = Decimal(0)) -> bool:
+        """Whether a figure found is the expected one, but for `slack` beside its tolerance."""
+        return (
+            isfinite(found) and abs(round(Decimal(str(found)), self.decimals) - self.expected) <= self.tolerance + slack
+        )
 
     @property
     def decimals(self) -> int:
@@ -54,6 +57,7 @@ class Row(NamedTuple):
     """A command, and what it is expected to print: one JSON value with all `figures` and `times`.
 
     A figure is named by its path in that value, joined by dots. `times` are shown as ratios and decide nothing.
+    `elsewhere` is what figures may differ by on another processor than the table's.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Row(NamedTuple):
     needs: tuple[str, ...]
     libraries: tuple[str, ...]
     seconds: int
+    elsewhere: Decimal
 
 
 class Need(NamedTuple):
@@ -80,6 +85,7 @@ class Table(NamedTuple):
     rows: dict[str, Row]
     libraries: dict[str, Row]
     needs: dict[str, Need]
+    processor: str  # one of `MULTIPLIES`, by which the figures were found
 
     def named(self, names: Sequence[str]) -> list[Row]:
         """Return rows by names or patterns such as 'sample-*'; all of them where none is given.
@@ -115,13 +121,13 @@ class Outcome(NamedTuple):
     found: Mapping[str, float] = {}
     seconds: float = 0.0
     reason: str = ""
+    slack: Decimal = Decimal(0)
 
     @property
     def moved(self) -> list[str]:
         """Names of the figures that are not the expected ones."""
-        return [
-            name for name, one in self.row.figures.items() if name in self.found and not one.is_met_by(self.found[name])
-        ]
+        figures = self.row.figures.items()
+        return [name for name, one in figures if name in self.found and not one.is_met_by(self.found[name], self.slack)]
 
 
 def read_table(folder: Path) -> Table:
@@ -145,7 +151,7 @@ def read_table(folder: Path) -> Table:
         for kind, known, used in (("need", needs, row.needs), ("Library", libraries, row.libraries)):
             if unknown := set(used) - set(known):
                 raise ValueError(f"{TABLE}: row {row.name!r}: no {kind} {min(unknown)!r} (expected {', '.join(known)})")
-    return Table(root, rows, libraries, needs)
+    return Table(root, rows, libraries, needs, content.get("processor", ""))
 
 
 def _row(name: str, given: dict[str, Any]) -> Row:
@@ -154,9 +160,19 @@ def _row(name: str, given: dict[str, Any]) -> Row:
     if unknown := set(given) - ROW_KEYS:
         raise ValueError(f"{TABLE}: row {name!r}: unknown {min(unknown)!r} (expected {', '.join(sorted(ROW_KEYS))})")
     figures = {figure: _figure(name, figure, value) for figure, value in given.get("figures", {}).items()}
-    lists = {key: tuple(given.get(key, ())) for key in ("needs", "libraries")}
+    needs, libraries = (tuple(given.get(key, ())) for key in ("needs", "libraries"))
     times = {key: Decimal(value) for key, value in given.get("times", {}).items()}
-    return Row(name, given["shows"], given["command"], figures, times, seconds=given["seconds"], **lists)
+    return Row(
+        name,
+        given["shows"],
+        given["command"],
+        figures,
+        times,
+        needs,
+        libraries,
+        given["seconds"],
+        Decimal(given.get("elsewhere", 0)),
+    )
 
 
 def _figure(row: str, name: str, value: Any) -> Figure:
@@ -206,7 +222,8 @@ def _run(table: Table, row: Row, environment: Mapping[str, str]) -> Outcome:
         found = _figures_of(printed, [*row.figures, *row.times])
     except (ValueError, LookupError, OSError) as error:
         return Outcome(row, "failed", reason=str(error))
-    outcome = Outcome(row, "ok", found, seconds)
+    slack = Decimal(0) if table.processor in ("", _multiplies()) else row.elsewhere
+    outcome = Outcome(row, "ok", found, seconds, slack=slack)
     return outcome._replace(status="moved") if outcome.moved else outcome
 
 
@@ -277,14 +294,24 @@ def _logged(outcome: Outcome) -> dict[str, Any]:
 
 
 def _machine() -> dict[str, Any]:
-    cpu = platform.processor()
-    with suppress(OSError):
-        cpu = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))[0]
+    name = re.search(r"model name\s*: (.*)", _cpu_info())
+    cpu = f"{name[1] if name else platform.processor()}, {_multiplies()}"
     packages = {}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
             packages[name] = version(name)
     return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version(), "packages": packages}
+
+
+def _cpu_info() -> str:
+    place = Path("/proc/cpuinfo")
+    return place.read_text("utf-8") if place.exists() else ""
+
+
+def _multiplies() -> str:
+    """Return how this processor multiplies: the first of `MULTIPLIES` that it has, or nothing."""
+    flags = set(_cpu_info().split())
+    return next((flag for flag in MULTIPLIES if flag in flags), "")
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
