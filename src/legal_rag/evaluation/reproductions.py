@@ -294,8 +294,8 @@ def _logged(outcome: Outcome) -> dict[str, Any]:
 
 
 def _machine() -> dict[str, Any]:
-    name = re.search(r"model name\s*: (.*)", _cpu_info())
-    cpu = f"{name[1] if name else platform.processor()}, {_multiplies()}"
+    model = re.search(r"model name\s*: (.*)", _cpu_info())
+    cpu = f"{model[1] if model else platform.processor()}, {_multiplies()}"
     packages = {}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
