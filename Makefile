@@ -16,7 +16,7 @@ WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-r
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start many programs: each would compile the package anew
 
-.PHONY: demo test slow attack fuzz lint docs pictures measure freeze frozen notebooks trec real-model collections clean
+.PHONY: demo test slow attack fuzz lint docs pictures measure reproduce reproductions notebooks trec real-model collections clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -60,8 +60,11 @@ pictures: $(INSTALLED)  ## README's pictures anew, by Chromium
 measure: $(INSTALLED)  ## size and shape of the code, seconds of --help
 	$(BIN)/python benchmarks/measure.py
 
-freeze frozen: $(INSTALLED)  ## write the figures of quality and speed down; compare with them. LEGAL_RAG_DATA names the data
-	$(BIN)/python benchmarks/freeze.py $(if $(filter frozen,$@),--check) $(FREEZE)
+reproduce: $(INSTALLED)  ## published figures anew, compared with those expected; ROWS="'sample-*'" for some
+	$(BIN)/legal-rag reproduce $(ROWS)
+
+reproductions: $(INSTALLED)  ## docs/reproductions.md anew, of benchmarks/reproductions.toml
+	$(BIN)/python docs/write_reproductions.py
 
 notebooks: $(INSTALLED) trec  ## write each notebook anew from its script, with the outputs of a run
 	PYTHONPATH=tests $(BIN)/python -m support.notebooks demo.py notebooks/*.py

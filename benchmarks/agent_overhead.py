@@ -4,7 +4,7 @@ Run: python benchmarks/agent_overhead.py [--index FOLDER/NAME] [--runs 20] [--st
 
 The model is scripted, behind a real server in this process that sleeps `--latency` for each reply; it searches, reads
 a decision, searches again and so on, finishes, and quotes. Without --index the sample corpus is indexed first
-with the bundled encoder. The first two runs, which load what is loaded once, are not counted. Three tables:
+with the bundled encoder. The first two runs, which load what is loaded once, are not counted. Milliseconds, as JSON:
 
 - a step: wall time from one step's beginning to the next one's, less what the model slept and what the tools took;
 - the tools: the retrieval and the reading, which a step takes beside that;
@@ -12,7 +12,7 @@ with the bundled encoder. The first two runs, which load what is loaded once, ar
 """
 
 import argparse
-import os
+import json
 import statistics
 import sys
 import tempfile
@@ -49,12 +49,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         library = open_index(arguments.index, folder)
         measured = measure(library, arguments.runs, arguments.steps, arguments.latency)
-    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
-    print(f"{arguments.runs} runs of {arguments.steps} steps; {os.cpu_count()} cores, load {loads}")
-    print(f"{'milliseconds':34} {'median':>7} {'mean':>7} {'95 %':>7}")
-    for name, values in columns(measured).items():
-        high = sorted(values)[int(0.95 * (len(values) - 1))]
-        print(f"{name:34} {statistics.median(values):7.1f} {statistics.mean(values):7.1f} {high:7.1f}")
+    figures = {
+        name: {"median": statistics.median(values), "95 %": sorted(values)[int(0.95 * (len(values) - 1))]}
+        for name, values in columns(measured).items()
+    }
+    print(json.dumps({"runs": len(measured), **figures}, indent=1))
 
 
 def columns(measured: list[Measured]) -> dict[str, list[float]]:

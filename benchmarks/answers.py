@@ -3,10 +3,9 @@
 Run: python benchmarks/answers.py --index-folder FOLDER --index-name NAME QUERIES [--split tune|held] [--sheet FILE]
 
 QUERIES is a JSONL of questions with doc_id, and char_start and char_end of the expected answer or `passages` with them.
-Of the passages shown those that a reader has marked (data/client_questions/read.jsonl) are counted too. Printed are
-the shares of questions whose expected answer overlaps the first passage, or any of those shown; whose first passage is
-of the right decision; and what is shown: passages, characters, decisions other than the right one, quashed reasoning,
-abstentions.
+Printed are, as JSON, how many questions' expected answers overlap the first passage, or any of those shown; how many
+first passages are of the right decision; and what is shown: passages, characters, decisions other than the right one,
+quashed reasoning, abstentions, and passages that a reader has marked (data/client_questions/read.jsonl).
 The sheet has `JUDGED` of the questions, drawn by a fixed seed, with what is shown for each: what a reader judges by
 data/answers/guideline.md.
 """
@@ -48,12 +47,6 @@ def main() -> None:
     others = sum(one.doc_id != query["doc_id"] for some, query in zip(shown, queries, strict=True) for one in some)
     n, passages = len(queries), sum(map(len, shown))
     chars = [sum(len(one.quote) for one in some) for some in shown]
-    print(f"{n} questions, {seconds / n:.2f} s of processor each")
-    print(f"first passage overlaps the expected answer: {sum(any(some[:1]) for some in overlaps) / n:.3f}")
-    print(f"any passage shown does: {sum(map(any, overlaps)) / n:.3f}")
-    print(f"first passage of the right decision: {sum(right) / n:.3f}")
-    print(f"passages shown: {passages / n:.2f}, of other decisions: {others / passages:.3f}")
-    print(f"characters: {sum(chars) / n:.0f}, at most {max(chars)}; first passage at most {_longest_first(shown)}")
     if arguments.sheet:
         drawn = random.Random(SEED).sample(range(n), JUDGED)
         judged = [f"=== {queries[i]['qid']}: {queries[i]['question']}\n\n{answers[i].answer}" for i in sorted(drawn)]
@@ -62,9 +55,22 @@ def main() -> None:
     marks = list(
         filter(None, (_marks(one, query, read) for some, query in zip(shown, queries, strict=True) for one in some))
     )
-    off = sum(max(of) == 0 for of in marks)
-    print(f"passages that a reader has marked: {len(marks)}, off the question: {off / max(len(marks), 1):.3f}")
-    print(f"quashed reasoning: {sum(one.censured for some in shown for one in some)}, abstained: {shown.count([])}")
+    figures = {
+        "questions": n,
+        "first passage overlaps the expected answer": sum(any(some[:1]) for some in overlaps),
+        "any passage shown does": sum(map(any, overlaps)),
+        "first passage of the right decision": sum(right),
+        "passages shown": passages,
+        "of other decisions": others,
+        "characters": sum(chars),
+        "most characters of a first passage": max(len(some[0].quote) for some in shown if some),
+        "passages that a reader has marked": len(marks),
+        "of these off the question": sum(max(of) == 0 for of in marks),
+        "quashed reasoning": sum(one.censured for some in shown for one in some),
+        "abstained": shown.count([]),
+        "seconds of processor a question": seconds / n,
+    }
+    print(json.dumps(figures, indent=1))
 
 
 def _read(path: Path) -> list[dict]:
@@ -87,10 +93,6 @@ def _marks(one: Citation, query: dict, read: list[dict]) -> list[int]:
         for row in read
         if row["qid"] == query["qid"] and row["doc_id"] == one.doc_id and _holds_of(one, row)
     ]
-
-
-def _longest_first(shown: list[list[Citation]]) -> int:
-    return max(len(some[0].quote) for some in shown if some)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,17 @@ COLUMNS = (
     "removed",
     "none",
 )
-
-
 VOUCHED = ("verified", "relocated")
+FAILURES = (
+    "vouched for",
+    "given a marker",
+    "supported",
+    "no warning",
+    "not confirmed",
+    "verified without quotation",
+    "only supported",
+    "wrong place",
+)
 
 
 class Judged(NamedTuple):

@@ -1,16 +1,16 @@
 """Citations: what is vouched for though it is false, what is not confirmed though it is true, and what checking takes.
 
 Run: python benchmarks/citations.py --data FOLDER [--cases 12] [--half dev] [--show N --kind K] [--dump FILE]
-     [--answers 300] [--seed 0] [--no-speed]
+     [--answers 300] [--seed 0] [--speed]
 
-FOLDER holds `decisions.jsonl.gz`. Three parts:
+FOLDER holds `decisions.jsonl.gz`. Three parts, printed as JSON:
 
 - false and honest answers of one claim (`false_answers`), --cases of each kind, in two halves by decision: rules are
   made by `dev`; of `held-out` only the figures are looked at. A false answer is "vouched for" if a citation of it is
   verified or relocated; "given a marker" if it had none;
 - scores of answers of 3 to 8 sentences over twenty decisions (`synthetic_answers`): precision and recall of `verified`,
   places found anew, statuses by kind. "wrongly": the citation does not hold the passage that bears the claim out;
-- speed: milliseconds of process time for an answer of about 500 words over twenty documents of 20,000 characters.
+- with --speed, milliseconds of process time for an answer of some 500 words over twenty documents of 20,000 characters.
 
 --show N prints N failures of the kinds whose name contains K, of `dev` unless --half names the other.
 """
@@ -18,6 +18,7 @@ FOLDER holds `decisions.jsonl.gz`. Three parts:
 import argparse
 import json
 import random
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -27,7 +28,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from citation_scores import COLUMNS, Judged, Outcome, Scores, judge, outcomes_of, scores_of
+from citation_scores import FAILURES, Judged, Outcome, judge, outcomes_of, scores_of
 from false_answers import HALVES, Decisions, make_cases
 from synthetic_answers import N_READ, SyntheticAnswer, make_answers
 
@@ -47,7 +48,7 @@ def main() -> None:
     parser.add_argument("--kind", default="", help="Show failures of the kinds whose name contains this.")
     parser.add_argument("--failure", default="", help="Show failures of this sort only, e.g. 'vouched for'.")
     parser.add_argument("--dump", type=Path, help="Write every case and what became of it, as JSON lines.")
-    parser.add_argument("--no-speed", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     arguments = parser.parse_args()
     from legal_rag.citations import CitationEnricher
     from legal_rag.corpus import read_documents
@@ -55,51 +56,44 @@ def main() -> None:
     decisions = list(read_documents(arguments.data / "decisions.jsonl.gz"))
     documents = {one.id: one.content for one in decisions}
     judged: list[Judged] = []
+    figures: dict[str, Any] = {}
     if arguments.cases:
         enrich = CitationEnricher(Decisions({one.id: one for one in decisions})).enrich
         for half in [arguments.half] if arguments.half else HALVES:
             cases = make_cases(decisions, half, arguments.cases, arguments.seed)
             of_half = [judge(case, enrich, documents) for case in cases]
             judged += of_half
-            print_judged(half, of_half)
+            figures[half] = figures_of(of_half)
         show_judged(judged, arguments)
     if arguments.dump:
         arguments.dump.write_text("".join(json.dumps(row(one), ensure_ascii=False) + "\n" for one in judged))
     if arguments.answers:
         answers = make_answers(documents, arguments.answers, arguments.seed)
         outcomes, changed = outcomes_of(answers, CitationEnricher(documents).enrich)
-        print_scores(scores_of(outcomes, changed), len(answers))
+        figures["answers of several sentences"] = scores_of(outcomes, changed)._asdict()
         if not arguments.cases:
             show([one for one in outcomes if arguments.kind in one.claim.kind], arguments.show)
-    if not arguments.no_speed:
-        speed(documents, arguments.seed)
+    if arguments.speed:
+        figures["milliseconds"] = speed(documents, arguments.seed)
+    print(json.dumps(figures, indent=1, ensure_ascii=False))
 
 
-def print_judged(half: str, judged: Sequence[Judged]) -> None:
-    """Print the bars of a half, and the kinds with failures."""
-    kinds = Counter(one.case.kind for one in judged)
-    failures = Counter((one.case.kind, one.failure) for one in judged if one.failure)
-    truths = {
-        truth: [one for one in judged if one.case.truth == truth]
-        for truth in dict.fromkeys(one.case.truth for one in judged)
+def figures_of(judged: Sequence[Judged]) -> dict[str, Any]:
+    """Count the answers of a half by truth and failure, and the failures of each kind."""
+    truths = dict.fromkeys(one.case.truth for one in judged)
+    counts = Counter((one.case.truth, one.failure) for one in judged)
+    by_truth = {
+        truth: {
+            "answers": sum(n for (of, _), n in counts.items() if of == truth),
+            **{failure: counts[truth, failure] for failure in FAILURES},
+        }
+        for truth in truths
     }
-    sorts = {truth: Counter(one.failure for one in some) for truth, some in truths.items()}
-    print(f"\n{half}: {len(judged)} answers of {len(kinds)} kinds")
-    for truth, some in truths.items():
-        told = ", ".join(f"{count} {failure}" for failure, count in sorted(sorts[truth].items()) if failure)
-        print(f"{truth:10} {len(some):6} answers  {told or 'no failure'}")
-    worst = [count / kinds[kind] for (kind, failure), count in failures.items() if failure == "supported"]
-    n_above = sum(share > 0.05 for share in worst)
-    honest = [one for truth in ("quoting", "stating") for one in truths.get(truth, [])]
-    unconfirmed = sum(one.failure in ("not confirmed", "wrong place", "verified without quotation") for one in honest)
-    quoting = truths.get("quoting", [])
-    print(f"false supported, worst kind   {max(worst, default=0):.3f}  (at most 0.05; {n_above} kinds above)")
-    print(f"honest confirmed              {1 - unconfirmed / len(honest):.3f}  (at least 0.95)")
-    print(
-        f"quoting verified or relocated {sum(not one.failure for one in quoting) / len(quoting):.3f}  (at least 0.95)"
-    )
-    for (kind, failure), count in sorted(failures.items()):
-        print(f"  {kind:44} {failure:28} {count:4} of {kinds[kind]}")
+    kinds: dict[str, Counter[str]] = {}
+    for one in judged:
+        if one.failure:
+            kinds.setdefault(one.case.kind, Counter())[one.failure] += 1
+    return {**by_truth, "failures by kind": dict(sorted(kinds.items()))}
 
 
 def show_judged(judged: Sequence[Judged], arguments: argparse.Namespace) -> None:
@@ -108,10 +102,13 @@ def show_judged(judged: Sequence[Judged], arguments: argparse.Namespace) -> None
         one for one in judged if one.failure and arguments.kind in one.case.kind and arguments.failure in one.failure
     )
     for one in islice((one for one in wanted if arguments.half or one.case.half == "dev"), arguments.show):
-        print(f"\n{one.case.kind} ({one.case.truth}): {one.failure}\n  {one.case.text}")
-        print(f"  decision: {one.case.true}\n  place: {one.case.place}")
+        print(f"\n{one.case.kind} ({one.case.truth}): {one.failure}\n  {one.case.text}", file=sys.stderr)
+        print(f"  decision: {one.case.true}\n  place: {one.case.place}", file=sys.stderr)
         for cited in one.citations:
-            print(f"  {cited.status}: {cited.doc_id} {cited.char_start}-{cited.char_end} {cited.quote[:300]!r}")
+            print(
+                f"  {cited.status}: {cited.doc_id} {cited.char_start}-{cited.char_end} {cited.quote[:300]!r}",
+                file=sys.stderr,
+            )
 
 
 def row(one: Judged) -> dict[str, Any]:
@@ -126,36 +123,25 @@ def row(one: Judged) -> dict[str, Any]:
     }
 
 
-def print_scores(scores: Scores, n_answers: int) -> None:
-    """Print the scores, and the statuses of each kind of claim."""
-    print(f"\n{n_answers} answers, {sum(one['claims'] for one in scores.table.values())} claims")
-    print(f"precision of verified        {scores.precision:.4f}  (of {scores.n_verified})")
-    print(f"recall of verified           {scores.recall:.4f}  (of {scores.n_correct})")
-    print(f"altered and verified         {scores.altered_verified}")
-    print(f"vouched without quotation    {scores.vouched_without_quotation}")
-    for kind, share in scores.placed.items():
-        print(f"{kind:28} {share:.4f}  given the right place")
-    print(f"swapped documents            {scores.relocated_or_unverified:.4f}  given the right place, or not verified")
-    print(f"answers whose words changed  {scores.changed_texts}")
-    columns = ("claims", *COLUMNS, "ungrounded")
-    print(f"\n{'':28}" + "".join(f"{column.replace(' wrongly', ' ✗'):>13}" for column in columns))
-    for kind, counts in sorted(scores.table.items()):
-        print(f"{kind:28}" + "".join(f"{counts[column] or '':>13}" for column in columns))
-
-
 def show(outcomes: list[Outcome], n: int) -> None:
     """Print claims that came out otherwise than they should."""
     for one in islice((one for one in outcomes if not one.as_it_should_be()), n):
-        print(f"\n{one.claim.kind} {one.claim.detail}\n  {one.claim.text}")
-        print(f"  truth: {', '.join(f'{p.doc_id} {p.char_start}-{p.char_end}' for p in one.claim.passages) or 'none'}")
+        print(f"\n{one.claim.kind} {one.claim.detail}\n  {one.claim.text}", file=sys.stderr)
+        print(
+            f"  truth: {', '.join(f'{p.doc_id} {p.char_start}-{p.char_end}' for p in one.claim.passages) or 'none'}",
+            file=sys.stderr,
+        )
         for cited in one.citations:
-            print(f"  {cited.status}: {cited.doc_id} {cited.char_start}-{cited.char_end} {cited.quote[:300]!r}")
+            print(
+                f"  {cited.status}: {cited.doc_id} {cited.char_start}-{cited.char_end} {cited.quote[:300]!r}",
+                file=sys.stderr,
+            )
         if not one.citations:
-            print(f"  {one.cells()[0]}")
+            print(f"  {one.cells()[0]}", file=sys.stderr)
 
 
-def speed(documents: Mapping[str, str], seed: int) -> None:
-    """Print what checking takes."""
+def speed(documents: Mapping[str, str], seed: int) -> dict[str, dict[str, float]]:
+    """Return what checking takes."""
     from legal_rag.citations import CitationEnricher
     from legal_rag.indexer import IndexConfig, build_index
     from legal_rag.library import Library
@@ -173,10 +159,8 @@ def speed(documents: Mapping[str, str], seed: int) -> None:
             "Library, fresh enricher": lambda: CitationEnricher(library),
             "Library, kept enricher": lambda: kept_of_library,
         }
-        print(f"\n{len(answers)} answers of about 500 words, {N_READ} documents of {LONG} characters each")
-        for name, enricher in ways.items():
-            times = [milliseconds(enricher, answer) for answer in answers]
-            print(f"{name:28} median {median(times):6.1f} ms, p95 {quantiles(times, n=20)[-1]:6.1f} ms")
+        times = {name: [milliseconds(enricher, answer) for answer in answers] for name, enricher in ways.items()}
+        return {name: {"median": median(some), "p95": quantiles(some, n=20)[-1]} for name, some in times.items()}
 
 
 def milliseconds(enricher: Callable[[], Any], answer: SyntheticAnswer) -> float:

@@ -2,7 +2,7 @@
 
 Run: python benchmarks/entities.py --data FOLDER [--documents N] [--questions 50]
 
-FOLDER holds `decisions.jsonl.gz`. Tables:
+FOLDER holds `decisions.jsonl.gz`. Printed as JSON:
 
 - scores: precision and recall of each class on the windows annotated by hand in `tests/annotations`;
 - counts: entities of each class, and how many are not the text at their place (none should be);
@@ -12,6 +12,7 @@ FOLDER holds `decisions.jsonl.gz`. Tables:
 """
 
 import argparse
+import json
 import random
 import sys
 import tempfile
@@ -38,30 +39,32 @@ def main() -> None:
     from legal_rag.corpus import read_documents
 
     documents = list(read_documents(arguments.data / "decisions.jsonl.gz"))
-    scores({one.id: one for one in documents})
+    annotated = scores({one.id: one for one in documents})
     documents = documents[: arguments.documents]
-    found = counts(documents)
+    found, counted = counts(documents)
     with tempfile.TemporaryDirectory() as folder:
-        command(documents, folder)
-        facts(documents, found, folder, arguments.questions)
+        speed = command(documents, folder)
+        named = facts(found, folder, arguments.questions)
+    figures = {"scores": annotated, **counted, "extract, documents a second": speed, "recall@1": named}
+    print(json.dumps(figures, indent=1))
 
 
-def scores(documents: dict[str, Any]) -> None:
-    """Print precision and recall on the annotated windows."""
+def scores(documents: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return precision and recall on the annotated windows."""
     sys.path.insert(0, str(TESTS))
     from support.entity_scores import ANNOTATIONS
     from support.entity_scores import scores as scored
 
     names = {"60 windows": "entities.jsonl", "24 held out": "held_out.jsonl"}
     tables = {label: scored(ANNOTATIONS / file, documents) for label, file in names.items()}
-    print(f"{'class':20} " + " ".join(f"{label:>24}" for label in tables))
-    for name in dict.fromkeys(name for table in tables.values() for name in table):
-        cells = [table.get(name) for table in tables.values()]
-        print(f"{name:20} " + " ".join(f"{f'P {p:.3f} R {r:.3f}' if (p, r) else '':>24}" for p, r in cells))
+    return {
+        label: {one: {"P": cell[0], "R": cell[1]} for one, cell in table.items() if cell}
+        for label, table in tables.items()
+    }
 
 
-def counts(documents: list[Any]) -> dict[str, list[Any]]:
-    """Find all entities by the rules alone, check each, and print how many there are and how fast they were found."""
+def counts(documents: list[Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Find all entities by the rules alone, check each, and count them; and how fast they were found."""
     from legal_rag.extraction.rules import find_entities
 
     find_entities(documents[0].content)
@@ -75,14 +78,16 @@ def counts(documents: list[Any]) -> dict[str, list[Any]]:
         for id_, some in found.items()
         for entity in some
     )
-    print(f"\n{len(documents)} documents, {classes.total()} entities, {wrong} not the text at their place")
-    print(", ".join(f"{name} {n}" for name, n in classes.most_common()))
-    print(f"rules alone: {len(documents) / seconds:.0f} documents a second of process time")
-    return found
+    counted = {
+        "entities": classes.total(),
+        "not the text at their place": wrong,
+        "classes": dict(classes.most_common()),
+    }
+    return found, {**counted, "rules alone, documents a second": len(documents) / seconds}
 
 
-def command(documents: list[Any], folder: str) -> None:
-    """Print how fast `legal-rag extract` fills a Library and writes its files."""
+def command(documents: list[Any], folder: str) -> float:
+    """Return how fast `legal-rag extract` fills a Library and writes its files."""
     from legal_rag.extraction import ExtractionSettings
     from legal_rag.indexer import IndexConfig, build_index, extract_library
     from legal_rag.library import Library
@@ -92,17 +97,16 @@ def command(documents: list[Any], folder: str) -> None:
     build_index(IndexConfig(source=rows, index_folder=folder, index_name="after", n_bits=0))
     started = time.process_time()
     report = extract_library(Library(Path(folder, "after")), ExtractionSettings())
-    print(
-        f"legal-rag extract, files and all: {report.documents / (time.process_time() - started):.0f} documents a second"
-    )
+    return report.documents / (time.process_time() - started)
 
 
-def facts(documents: list[Any], found: dict[str, list[Any]], folder: str, n_questions: int) -> None:
-    """Print recall@1 for questions that name facts, and what a search takes."""
+def facts(found: dict[str, list[Any]], folder: str, n_questions: int) -> dict[str, dict[str, float]]:
+    """Return recall@1 for questions that name facts, without and with entities."""
     from legal_rag.library import Library
     from legal_rag.retriever import build_retriever
 
     retrievers = {name: build_retriever(Library(Path(folder, name))) for name in ("before", "after")}
+    recalls: dict[str, dict[str, float]] = {}
     for extraction_class, question in FACTS.items():
         holders: dict[str, set[str]] = {}
         for id_, some in found.items():
@@ -111,16 +115,16 @@ def facts(documents: list[Any], found: dict[str, list[Any]], folder: str, n_ques
                     holders.setdefault(" ".join(one["extraction_text"].split()), set()).add(id_)
         rare = sorted(text for text, ids in holders.items() if len(ids) <= MOST_HOLDERS and 6 <= len(text) <= 60)
         chosen = random.Random(1).sample(rare, n_questions)
-        cells = []
-        for name, retriever in retrievers.items():
-            right, seconds = 0, []
-            for text in chosen:
-                started = time.perf_counter()
-                hits = retriever.search(question.format(text), 1, mode="bm25")
-                seconds.append(time.perf_counter() - started)
-                right += bool(hits) and hits[0].doc_id in holders[text]
-            cells.append(f"{name} {right / len(chosen):.3f} ({sorted(seconds)[len(seconds) // 2] * 1000:.1f} ms)")
-        print(f"recall@1, {extraction_class:8} " + ", ".join(cells))
+        right = {
+            name: sum(
+                bool(hits := retriever.search(question.format(text), 1, mode="bm25"))
+                and hits[0].doc_id in holders[text]
+                for text in chosen
+            )
+            for name, retriever in retrievers.items()
+        }
+        recalls[extraction_class] = {name: n / len(chosen) for name, n in right.items()}
+    return recalls
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Run: python benchmarks/graph.py --index-name NAME [--index-folder FOLDER]
      python benchmarks/graph.py --index-name NAME --simulate 10000 --simulate 50000 --simulate 150000 [--scratch FOLDER]
 
 The graph is made anew, in a scratch folder, by a process of its own, whose peak memory is the system's figure; the
-Library stays as it is. Queries are timed warm, in this process: each the better of two runs, by the clock and of the
+Library stays as it is. Queries are timed warm, in this process: each the better of two runs, in milliseconds of the
 processor, over nodes and pairs drawn at random (a fixed seed), and over hubs, the five most cited nodes of each type.
 
 `--simulate` makes a corpus of so many decisions instead, from those of the Library, which must have entities, drawn at
@@ -18,7 +18,6 @@ the same rules as any other; entities are those of the decision drawn, at the sa
 
 import argparse
 import json
-import os
 import random
 import re
 import statistics
@@ -74,33 +73,27 @@ def main() -> None:
     arguments = parser.parse_args()
     library = Library.open(arguments.index_folder, arguments.index_name)
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-        if not arguments.simulate:
-            print_graph(library.path, Path(scratch))
-        else:
-            for folder in simulated(library, sorted(arguments.simulate), Path(scratch)):
-                print_graph(folder, folder)
+        folders = simulated(library, sorted(arguments.simulate), Path(scratch)) if arguments.simulate else ()
+        figures = [measured(folder, folder) for folder in folders] or [measured(library.path, Path(scratch))]
+    print(json.dumps(figures, indent=1))
 
 
-def print_graph(library: Path, scratch: Path) -> None:
-    """Make the graph of a Library in a scratch folder, and print what it costs and how its queries do."""
+def measured(library: Path, scratch: Path) -> dict[str, Any]:
+    """Make the graph of a Library in a scratch folder; return what it costs and how its queries do."""
     command = [sys.executable, "-c", MEASURED, str(scratch), str(library / STORE), str(library / ENTITIES)]
     result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this file's own
     documents, seconds, cpu, before, peak = json.loads(result.stdout)
-    size = (scratch / GRAPH).stat().st_size
-    print(f"\n{documents:,} documents; load {os.getloadavg()[0]:.1f}")
-    print(f"made in {seconds:.1f} s ({documents / seconds:.0f} documents/s, {cpu:.1f} s of its processor time)")
-    print(f"peak memory {peak:.0f} MB, {before:.0f} MB of them before it began; {size / 1e6:,.1f} MB on disk")
     if scratch != library:
         for path in library.iterdir():
             if path.name != GRAPH:
                 (scratch / path.name).symlink_to(path)
-    print_queries(KnowledgeGraph(scratch))
+    cost = {"seconds": seconds, "cpu": cpu, "MB": peak, "MB before": before, "bytes": (scratch / GRAPH).stat().st_size}
+    return {"documents": documents, **cost, **queries(KnowledgeGraph(scratch))}
 
 
-def print_queries(graph: KnowledgeGraph) -> None:
-    """Print the counts of a graph, and the milliseconds of its queries."""
+def queries(graph: KnowledgeGraph) -> dict[str, Any]:
+    """Return the counts of a graph, and the milliseconds of its queries."""
     counts = graph.counts()
-    print(f"{counts['nodes']:,} nodes, {counts['facts']:,} edges")
     generator = random.Random(SEED)
     drawn = generator.sample(_document_keys(graph), DRAWN)
     nodes = [graph.find(one) for one in drawn]
@@ -108,43 +101,41 @@ def print_queries(graph: KnowledgeGraph) -> None:
         hub for kind in ("article", "decision", "statute", "court", "party") for hub in graph.most_cited(kind, HUBS)
     ]
     pairs = [generator.sample(nodes, 2) for _ in range(DRAWN)]
-    print(f"{'milliseconds':24}{'median':>8}{'95 %':>8}{'most':>8}  of the processor: the same")
-    _print_row("find", [partial(graph.find, one) for one in drawn])
-    _print_row("neighbours", [partial(graph.neighbours, node) for node in nodes])
-    _print_row("neighbours of hubs", [partial(graph.neighbours, hub) for hub in hubs])
-    _print_row("citing", [partial(graph.citing, node) for node in nodes])
-    _print_row("citing hubs", [partial(graph.citing, hub) for hub in hubs])
-    found = _print_row("path", [partial(graph.path, *pair) for pair in pairs])
-    _print_row("path from hubs", [partial(graph.path, hub, node) for hub in hubs for node in nodes[:10]])
-    _print_row("most_cited", [partial(graph.most_cited, kind) for kind in ("article", "decision", "statute")])
-    lengths = [len(path) for path in found]
-    print(f"paths: {lengths.count(0)} of {len(lengths)} pairs have none; the others' mean length is ", end="")
-    print(f"{statistics.mean(filter(None, lengths)):.1f}")
+    calls: dict[str, list[Callable[[], Any]]] = {
+        "find": [partial(graph.find, one) for one in drawn],
+        "neighbours": [partial(graph.neighbours, node) for node in nodes],
+        "neighbours of hubs": [partial(graph.neighbours, hub) for hub in hubs],
+        "citing": [partial(graph.citing, node) for node in nodes],
+        "citing hubs": [partial(graph.citing, hub) for hub in hubs],
+        "path": [partial(graph.path, *pair) for pair in pairs],
+        "path from hubs": [partial(graph.path, hub, node) for hub in hubs for node in nodes[:10]],
+        "most_cited": [partial(graph.most_cited, kind) for kind in ("article", "decision", "statute")],
+    }
+    paths = [graph.path(*pair) for pair in pairs]
+    return {
+        "nodes": counts["nodes"],
+        "edges": counts["facts"],
+        "pairs without a path": sum(not path for path in paths),
+        "milliseconds": {name: _quantiles(some) for name, some in calls.items()},
+    }
 
 
 def _document_keys(graph: KnowledgeGraph) -> list[str]:
     return [key.removeprefix("doc:") for (key,) in graph._select("SELECT key FROM nodes WHERE key LIKE 'doc:%'")]
 
 
-def _print_row(name: str, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Print a row of the table, and return what the calls returned."""
-    found, spent, of_processor = [], [], []
+def _quantiles(calls: Sequence[Callable[[], Any]]) -> dict[str, float]:
+    """Return the milliseconds of the processor that calls take: median, the slowest twentieth, most."""
+    spent = []
     for call in calls:
         times = []
         for _ in range(2):
-            started, began = time.perf_counter(), time.process_time()
-            answer = call()
-            times.append(((time.perf_counter() - started) * 1000, (time.process_time() - began) * 1000))
-        found.append(answer)
-        for times_of, all_times in zip(zip(*times, strict=True), (spent, of_processor), strict=True):
-            all_times.append(min(times_of))
-    print(f"{name:24}{_quantiles(spent)}  {_quantiles(of_processor)}", flush=True)
-    return found
-
-
-def _quantiles(times: list[float]) -> str:
-    some = sorted(times)
-    return f"{statistics.median(some):8.2f}{some[int(0.95 * len(some))]:8.2f}{some[-1]:8.2f}"
+            began = time.process_time()
+            call()
+            times.append((time.process_time() - began) * 1000)
+        spent.append(min(times))
+    some = sorted(spent)
+    return {"median": statistics.median(some), "95 %": some[int(0.95 * len(some))], "most": some[-1]}
 
 
 def simulated(library: Library, sizes: Sequence[int], folder: Path) -> Iterator[Path]:

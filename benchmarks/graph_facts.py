@@ -4,7 +4,7 @@ Run: python benchmarks/graph_facts.py --library FOLDER [--documents N] [--seed N
 
 FOLDER is a Library with entities and a graph; it is copied, and nothing is written to it. Of decisions drawn at random,
 true relationships are read from the text by patterns of this file, which know nothing of the graph's rules, and false
-ones are made of them. Each goes through `add_answer` as a model's tag would. Tables:
+ones are made of them. Each goes through `add_answer` as a model's tag would. Printed as JSON:
 
 - true: how many are recognised as facts, or at least as stated in the text, by kind;
 - false: how many are given as facts (none should be), as stated (the names stand together in what was read: shown as
@@ -12,10 +12,12 @@ ones are made of them. Each goes through `add_answer` as a model's tag would. Ta
 """
 
 import argparse
+import json
 import random
 import re
 import shutil
 import sqlite3
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -77,13 +79,13 @@ def main() -> None:
         library = Library(shutil.copytree(arguments.library, Path(folder) / "copy", ignore=_left_out))
         tags = list(_all_tags(library, rng, arguments.documents))
         results = {tag: _support(library, tag) for tag in tags}
-    _print_table(results, is_true=True)
-    _print_table(results, is_true=False)
     for tag, support in results.items():
         if arguments.list and (support != "facts" if tag.is_true else support == "stated"):
-            print(f"{support}:", tag)
+            print(f"{support}:", tag, file=sys.stderr)
         if support == "facts" and not tag.is_true:
-            print("GIVEN AS A FACT:", tag)
+            print("GIVEN AS A FACT:", tag, file=sys.stderr)
+    figures = {"true": _counts(results, is_true=True), "false": _counts(results, is_true=False)}
+    print(json.dumps(figures, indent=1))
 
 
 def _left_out(folder: str, names: list[str]) -> list[str]:
@@ -101,16 +103,14 @@ def _support(library: Library, tag: Tag) -> str:
     return "facts" if found.facts else "stated" if found.stated else "unsupported" if unsupported else "left out"
 
 
-def _print_table(results: dict[Tag, str], *, is_true: bool) -> None:
+def _counts(results: dict[Tag, str], *, is_true: bool) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for tag, support in results.items():
         if tag.is_true == is_true:
-            counts[tag.kind][support] += 1
-    columns = ("facts", "stated", "unsupported", "left out")
-    print(f"\n{'true' if is_true else 'false':44}" + "".join(f"{one:>13}" for one in ("tags", *columns)))
+            counts[tag.kind].update(["tags", support])
     total = sum(counts.values(), Counter[str]())
-    for kind, some in [*counts.items(), ("all", total)]:
-        print(f"{kind:44}{some.total():13}" + "".join(f"{some[one]:13}" for one in columns))
+    columns = ("tags", "facts", "stated", "unsupported", "left out")
+    return {kind: {one: some[one] for one in columns} for kind, some in {"all": total, **counts}.items()}
 
 
 def _all_tags(library: Library, rng: random.Random, most: int) -> Iterator[Tag]:

@@ -9,6 +9,7 @@ each compared with a scan of all documents.
 """
 
 import argparse
+import json
 import random
 import statistics
 import time
@@ -46,14 +47,17 @@ def main() -> None:
     library = Library.open(arguments.index_folder, arguments.index_name)
     retriever = build_retriever(library)
     generator = random.Random(arguments.seed)
-    print(f"{library.n_documents:,} documents, {library.manifest['counts']['chunks']:,} chunks")
-    print_latencies(retriever, [query.text for query in read_queries(arguments.queries)[0]], generator)
-    print_names(retriever, library, generator)
-    print_filters(library, generator)
+    texts = [query.text for query in read_queries(arguments.queries)[0]]
+    figures = {
+        "milliseconds": latencies(retriever, texts, generator),
+        "names": names_first(retriever, library, generator),
+        "filters": filters_right(library, generator),
+    }
+    print(json.dumps(figures, indent=1))
 
 
-def print_latencies(retriever: Retriever, texts: list[str], generator: random.Random) -> None:
-    """Print the median and the 95th percentile of each mode, over the questions, by turns."""
+def latencies(retriever: Retriever, texts: list[str], generator: random.Random) -> dict[str, dict[str, float]]:
+    """Return the median and the 95th percentile of each mode, over the questions, by turns."""
     ids = list(retriever.corpus)  # type: ignore[call-overload]
     narrow = retriever.corpus.positions(Filters(doc_ids=generator.sample(ids, max(len(ids) // 100, 1))))
     encode = [_timed(partial(retriever.encoder.encode_queries, [text])) for text in texts]
@@ -65,15 +69,17 @@ def print_latencies(retriever: Retriever, texts: list[str], generator: random.Ra
                 for name, subsets in (("", None), ("1 %", narrow)):
                     spent = _timed(partial(retriever._ranker.rank, [question], K, mode, subsets))
                     times.setdefault((mode, name), []).append(spent)
-    print(f"{'':24}{'p50 ms':>9}{'p95 ms':>9}")
-    for (mode, name), spent in {("encoding", ""): encode, **times}.items():
-        print(f"{mode:16}{name:8}{statistics.median(spent):9.1f}{statistics.quantiles(spent, n=20)[-1]:9.1f}")
-    parts = sum(statistics.median(times[mode, ""]) for mode in ("colbert", "bm25"))
-    print(f"hybrid / (colbert + bm25), medians: {statistics.median(times['hybrid', '']) / parts:.2f}")
+    return {
+        f"{mode}, {name}".removesuffix(", "): {
+            "p50": statistics.median(spent),
+            "p95": statistics.quantiles(spent, n=20)[-1],
+        }
+        for (mode, name), spent in {("encoding", ""): encode, **times}.items()
+    }
 
 
-def print_names(retriever: Retriever, library: Library, generator: random.Random) -> None:
-    """Print how often a document comes first for its name."""
+def names_first(retriever: Retriever, library: Library, generator: random.Random) -> dict[str, int]:
+    """Count how often a document comes first for its name."""
     query = (
         "SELECT term, MIN(id) FROM names JOIN documents USING (document_key)"
         " WHERE own AND removed IS NULL AND term NOT LIKE 'cc:%' AND term NOT LIKE 'article:%'"
@@ -82,18 +88,17 @@ def print_names(retriever: Retriever, library: Library, generator: random.Random
     with closing(connect_to_read(library.path / STORE)) as connection:
         held = connection.execute(query).fetchall()
     chosen = generator.sample(held, min(NAMES, len(held)))
-    missed = []
+    right = 0
     for term, doc_id in chosen:
         kind, _, value = term.partition(":")
         shown = f"{value} {kind.upper()}" if kind in SERIES else value
         question = SENTENCES.get(kind, OTHER_SENTENCE).format(shown)
-        if retriever.search(question, 1)[0].doc_id != doc_id:
-            missed.append(question)
-    print(f"names: {len(chosen) - len(missed)} of {len(chosen)} first", *missed, sep="\n  ")
+        right += retriever.search(question, 1)[0].doc_id == doc_id
+    return {"asked": len(chosen), "first": right}
 
 
-def print_filters(library: Library, generator: random.Random) -> None:
-    """Print for how many filters the documents that pass are those that a scan finds."""
+def filters_right(library: Library, generator: random.Random) -> dict[str, int]:
+    """Count the filters by which the documents that pass are those that a scan finds."""
     rows = [document.row() for document in library.documents()]
     right = 0
     for number in range(FILTERS):
@@ -101,7 +106,7 @@ def print_filters(library: Library, generator: random.Random) -> None:
         filters, passes = _a_filter(row, number)
         found = {chunk.doc_id for chunk in library.chunks_at(_places(library, filters))}
         right += found == {str(other["id"]) for other in rows if passes(other)}
-    print(f"filters: {right} of {FILTERS} as a scan")
+    return {"tried": FILTERS, "right": right}
 
 
 def _a_filter(row: dict[str, object], number: int) -> tuple[Filters, Callable[[dict[str, object]], bool]]:

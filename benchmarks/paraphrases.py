@@ -2,7 +2,8 @@
 
 Run: python benchmarks/paraphrases.py --index-folder FOLDER --index-name NAME QUERIES [--answers 100] [--seed 0]
 
-QUERIES is a JSONL of questions. --show N prints N answers; those that are not shown to the reader are printed always.
+QUERIES is a JSONL of questions. Figures are printed as JSON; --show N prints N answers on stderr, where those that are
+not shown to a reader are printed always.
 
 - answers: a scripted model is asked the questions; of the passages that it is shown it takes one, and says one to three
   clauses of it in other words (`answer_wording.paraphrase`: synonyms, another tense, another order, asides left out),
@@ -48,12 +49,12 @@ def main() -> None:
     arguments = parser.parse_args()
     library = Library.open(arguments.index_folder, arguments.index_name)
     questions = [json.loads(line)["question"] for line in arguments.queries.read_text("utf-8").splitlines()]
-    print_answers(library, questions, arguments)
-    print_sentences(library)
+    figures = {"answers": answers_shown(library, questions, arguments), "sentences": sentences(library)}
+    print(json.dumps(figures, indent=1))
 
 
-def print_answers(library: Library, questions: list[str], arguments: argparse.Namespace) -> None:
-    """Ask the questions of the scripted model, over and over, and print what became of its answers."""
+def answers_shown(library: Library, questions: list[str], arguments: argparse.Namespace) -> dict[str, int]:
+    """Ask the questions of the scripted model, over and over, and count what became of its answers."""
     from support.scripted_server import ScriptedServer, answer
 
     from legal_rag.agent import build_agent
@@ -80,8 +81,8 @@ def print_answers(library: Library, questions: list[str], arguments: argparse.Na
             if is_shown:
                 statuses.update("reworded" if one.reworded else one.status for one in prediction.citations)
             if asked <= arguments.show or not is_shown:
-                print(f"\n{prediction.mode}, {prediction.notice}\n  {written[0]}")
-    print(f"\n{shown} of {asked} answers shown; their sentences: {dict(statuses)}")
+                print(f"\n{prediction.mode}, {prediction.notice}\n  {written[0]}", file=sys.stderr)
+    return {"asked": asked, "shown": shown, **statuses}
 
 
 def paraphrased_answer(rng: random.Random, prompt: str, library: Library) -> str:
@@ -104,18 +105,17 @@ def paraphrased_answer(rng: random.Random, prompt: str, library: Library) -> str
     return ""
 
 
-def print_sentences(library: Library) -> None:
-    """Check the sentences written by hand at their places, and print how they fared."""
+def sentences(library: Library) -> dict[str, dict[str, int]]:
+    """Check the sentences written by hand at their places, and count how they fared."""
     enricher = CitationEnricher(library)
-    fared: Counter[tuple[str, str]] = Counter()
+    fared: dict[str, Counter[str]] = {truth: Counter(verified=0, supported=0) for truth in ("true", "false")}
     for pair in map(json.loads, PAIRS.read_text("utf-8").splitlines()):
         marker = format_marker(pair["doc_id"], pair["char_start"], pair["char_end"])
         for truth in ("true", "false"):
             (cited,) = enricher.enrich(f"{pair[truth]} {marker}.").citations
-            fared[truth, "reworded" if cited.reworded else cited.status] += 1
-            fared[truth, "of these with a doubt about a negation"] += cited.reworded and "nier" in cited.reason
-    for (truth, status), n in sorted(fared.items(), reverse=True):
-        print(f"{truth:5} {status:40} {n:3}")
+            fared[truth]["reworded" if cited.reworded else cited.status] += 1
+            fared[truth]["of these with a doubt about a negation"] += cited.reworded and "nier" in cited.reason
+    return {truth: dict(counts) for truth, counts in fared.items()}
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ Run: python benchmarks/passages.py DECISIONS QUERIES [--strength C]
 
 DECISIONS is the decisions' JSONL (gzipped or not), QUERIES the questions' with doc_id, char_start and char_end. Each
 question is asked of its own decision alone, read by the bundled encoder. A logistic regression tells passages that
-overlap the expected answer from others; the figures are of ten-fold cross-validation over questions (five draws), and
-beside them those of nearness alone. The weights printed are fitted to all questions; those that are kept stand in
+overlap the expected answer from others. Printed are, as JSON, the shares of questions whose first passage overlaps the
+expected answer, and whose first four do: by ten-fold cross-validation over questions (five draws), by nearness alone,
+and by the weights kept. The weights printed are fitted to all questions; those that are kept stand in
 legal_rag/agent/passages.py.
 """
 
@@ -49,14 +50,17 @@ def main() -> None:
     encoder = build_encoder("bundled")
     queries = [json.loads(line) for line in arguments.queries.read_text(encoding="utf-8").splitlines()]
     cases = [_case(query, contents[query["doc_id"]], encoder) for query in queries]
-    print(f"{len(cases)} questions; by nearness alone:", _figures(cases, lambda case, _: case.features[:, 0]))
     scores = [_cross_validated(cases, arguments.strength, draw) for draw in range(DRAWS)]
     found = np.mean([_hits(cases, lambda case, n, own=own: own[n]) for own in scores], axis=0)
-    print(f"cross-validated: first {found[0]:.3f}, among four {found[1]:.3f}")
     weights = _fit(cases, arguments.strength)
-    for name, weight in zip(NAMES, weights / weights[0], strict=True):
-        print(f"  {name:16} {weight:6.2f}")
-    print("as kept:", _figures(cases, lambda case, _: case.features @ _kept()))
+    figures = {
+        "questions": len(cases),
+        "nearness": _hits(cases, lambda case, _: case.features[:, 0]),
+        "cross-validated": found.tolist(),
+        "as kept": _hits(cases, lambda case, _: case.features @ _kept()),
+        "weights": dict(zip(NAMES, (weights / weights[0]).round(3).tolist(), strict=True)),
+    }
+    print(json.dumps(figures, indent=1))
 
 
 def _case(query: dict[str, Any], content: str, encoder: ColbertEncoder) -> Case:
@@ -132,11 +136,6 @@ def _hits(cases: list[Case], score: Callable[[Case, int], np.ndarray]) -> tuple[
         found = [span in expected for span in _best_apart([case.spans[n] for n in order])]
         first, among = first + found[0], among + any(found)
     return first / len(cases), among / len(cases)
-
-
-def _figures(cases: list[Case], score: Callable[[Case, int], np.ndarray]) -> str:
-    first, among = _hits(cases, score)
-    return f"first {first:.3f}, among four {among:.3f}"
 
 
 if __name__ == "__main__":

@@ -1,14 +1,11 @@
-"""Making questions with a scripted model: what each strategy asks for, what a document takes beside the model, memory.
+"""Making questions with a scripted model: what each strategy asks for, what a document takes beside the model.
 
-Run: python benchmarks/questions.py --data FOLDER [--documents 500] [--seconds 0.2] [--memory 1000 --memory 4000]
+Run: python benchmarks/questions.py --data FOLDER [--documents 500] [--seconds 0.2]
 
 FOLDER holds `decisions.jsonl.gz`. The model is a program of its own on 127.0.0.1 that takes `--seconds` for each reply
-and goes wrong in the ways of `tests/support/scripted_author.py`. Three tables:
-
-- strategies: requests and tokens for each pair kept, with a model that does better when asked once more ("forgetful"),
-  and with one that does so only when it is told what was wrong ("stubborn");
-- overhead: (workers x wall time - what the model slept) / documents, of the whole call, dataset written and all;
-- memory: the peak of a process that asks about so many documents, each a copy of a decision where there are too few.
+and goes wrong in the ways of `tests/support/scripted_author.py`. Printed as JSON, with a model that does better when
+asked once more ("forgetful"), and with one that does so only when it is told what was wrong ("stubborn"): pairs kept,
+requests, and the overhead of the whole call, (workers x wall time - what the model slept) / documents.
 """
 
 import argparse
@@ -33,25 +30,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--documents", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=0.2)
-    parser.add_argument("--memory", type=int, action="append")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         child(*arguments.child)
         return
-    memory = arguments.memory or [1000, 4000]
+    figures: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        index(arguments.data, folder, max(arguments.documents, *memory))
-        print(f"{'model':10} {'strategy':17} {'kept':>5} {'requests':>8} {'a pair kept':>11} {'overhead':>9}")
+        index(arguments.data, folder, arguments.documents)
         for model in ("forgetful", "stubborn"):
             for strategy in ("refine", "best-of-n"):
                 found = run(folder, model, arguments.seconds, arguments.documents, strategy)
-                each = found["requests"] / found["accepted"]
-                line = f"{found['accepted']:5} {found['requests']:8} {each:11.2f} {found['overhead_ms']:6.1f} ms"
-                print(f"{model:10} {strategy:17} {line}", flush=True)
-        for documents in memory:
-            found = run(folder, "forgetful", 0.0, documents, "refine")
-            print(f"{documents} documents: {found['peak_mb']} MB at the peak, {found['seconds']:.0f} s")
+                figures.setdefault(model, {})[strategy] = found
+    print(json.dumps(figures, indent=1))
 
 
 def index(data: Path, folder: str, count: int) -> None:

@@ -8,7 +8,9 @@ expected, `result` the first of `search --structured`, where it is an entity's s
 """
 
 import argparse
+import json
 import statistics
+import sys
 import tempfile
 import time
 import tomllib
@@ -29,7 +31,7 @@ def main() -> None:
 
     encoder = bundled_encoder()
     queries_of = tomllib.loads((REGULATIONS / "queries.toml").read_text("utf-8"))
-    print(f"{'set':10}{'questions':>10}{'entity':>8}{'stated':>8}{'result':>8}{'ms':>8}")
+    figures = {}
     for name, queries in queries_of.items():
         with tempfile.TemporaryDirectory() as folder:
             config = IndexConfig(source=str(REGULATIONS / name), index_folder=folder)
@@ -50,9 +52,10 @@ def main() -> None:
                 result = provider.retrieve(query["question"], 1)[0]
                 shown += result.source == "entity" and query["entity"] in result.text
                 if arguments.missed and not is_right:
-                    print(f"  {query['id']} {query['question']}\n    {first and first['extraction_text']!r}")
-            figures = f"{len(queries):10}{right:8}{stated:8}{shown:8}{1000 * statistics.median(seconds):8.1f}"
-            print(f"{name:10}{figures}")
+                    print(f"{query['id']} {query['question']}: {first and first['extraction_text']!r}", file=sys.stderr)
+            counts = {"questions": len(queries), "entity": right, "stated": stated, "result": shown}
+            figures[name] = {**counts, "milliseconds": 1000 * statistics.median(seconds)}
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -9,17 +9,17 @@ heading, a saisine, a formula, a party, a signature. The rule was chosen by `dev
 its first figures showed a fault, which was mended; `last` was written after that.
 
 With FOLDER also `--restated` sentences of each kind of `stated_changes`: a clause of a decision changed in one thing,
-or spelt otherwise, beside the clause itself.
+or spelt otherwise, beside the clause itself. Figures are printed as JSON.
 """
 
 import argparse
 import json
 import random
-import time
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from false_answers import Decisions, Scene
 from stated_changes import FALSE, RESPELT
@@ -53,17 +53,17 @@ def main() -> None:
     documents = dict(_documents(arguments.data, {pair.doc_id for pair in pairs}))
     enricher = CitationEnricher(Decisions(documents))
     pairs = [pair for pair in pairs if pair.doc_id in documents]
-    started = time.process_time()
     judged = [(pair, _check(pair, documents[pair.doc_id], enricher)) for pair in pairs]
-    print(f"{len(judged)} pairs, {1000 * (time.process_time() - started) / len(judged):.1f} ms each\n")
-    _print_statuses(judged)
+    figures: dict[str, Any] = _statuses(judged)
     wrong = [(pair, citation) for pair, citation in judged if (pair.truth == "honest") != citation.holds]
     for pair, citation in wrong[: arguments.show]:
         doubts = " ".join([citation.reason, *citation.warnings])
-        print(f"\n{pair.half}, {pair.truth}, {pair.kind}: {citation.status}, {doubts}")
-        print(f"  {pair.sentence}\n  « {pair.quotation} »")
+        print(f"\n{pair.half}, {pair.truth}, {pair.kind}: {citation.status}, {doubts}", file=sys.stderr)
+        print(f"  {pair.sentence}\n  « {pair.quotation} »", file=sys.stderr)
     if arguments.data:
-        _print_restated(list(read_documents(arguments.data / "decisions.jsonl.gz")), arguments.restated)
+        decisions = list(read_documents(arguments.data / "decisions.jsonl.gz"))
+        figures["beside itself"] = _restated(decisions, arguments.restated)
+    print(json.dumps(figures, indent=1))
 
 
 def _documents(folder: Path | None, doc_ids: set[str]) -> Iterator[tuple[str, Document]]:
@@ -78,23 +78,22 @@ def _check(pair: Pair, document: Document, enricher: CitationEnricher) -> Citati
     return enricher.enrich(f"{pair.sentence} « {pair.quotation} » {marker}.").citations[0]
 
 
-def _print_statuses(judged: Sequence[tuple[Pair, Citation]]) -> None:
-    groups: dict[tuple[str, str, str], Counter[str]] = {}
+def _statuses(judged: Sequence[tuple[Pair, Citation]]) -> dict[str, dict[str, Counter[str]]]:
+    """Count pairs by what they are, half, and status; `vouched for` are all statuses that hold."""
+    counts: dict[str, dict[str, Counter[str]]] = {}
     for pair, citation in judged:
-        kinds = ("contradiction",) if pair.kind == "contradiction" else ("all others", pair.kind)
-        for kind in ("all",) if pair.truth == "honest" else kinds:
-            counts = groups.setdefault((pair.truth, pair.half, kind), Counter())
-            counts.update(["pairs", citation.status])
-    columns = ("pairs", "verified", "relocated", "supported", "unverified")
-    print(f"{'':36}" + "".join(f"{column:>12}" for column in columns))
-    for (truth, half, kind), counts in sorted(groups.items()):
-        print(f"{truth:8}{half:10}{kind:18}" + "".join(f"{counts[column]:12}" for column in columns))
+        sort = "honest" if pair.truth == "honest" else "contradiction" if pair.kind == "contradiction" else "other"
+        of_half = counts.setdefault(sort, {}).setdefault(pair.half, Counter(pairs=0, **{"vouched for": 0}))
+        of_half.update(["pairs", citation.status])
+        of_half["vouched for"] += citation.holds
+    return counts
 
 
-def _print_restated(decisions: Sequence[Document], n: int) -> None:
-    """Print how many clauses are vouched for that stand, changed or spelt otherwise, beside themselves."""
+def _restated(decisions: Sequence[Document], n: int) -> dict[str, dict[str, int]]:
+    """Count the clauses that are vouched for, changed or spelt otherwise, beside themselves."""
     enricher = CitationEnricher(Decisions({document.id: document for document in decisions}))
     scene, rng = Scene(decisions, "dev", 0), random.Random(0)
+    counts = {}
     for name, rules in (("changed in one thing", FALSE), ("spelt otherwise", RESPELT)):
         made = vouched = 0
         for rule in rules.values():
@@ -108,7 +107,8 @@ def _print_restated(decisions: Sequence[Document], n: int) -> None:
                     answer = f"{sentence} « {clause.text} » [Source: {doc_id}, chars {first}-{last}]."
                     made += 1
                     vouched += any(citation.holds for citation in enricher.enrich(answer, [doc_id]).citations)
-        print(f"\nbeside itself, {name}: {vouched} of {made} vouched for ({vouched / made:.3f})")
+        counts[name] = {"clauses": made, "vouched for": vouched}
+    return counts
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ DECISIONS and TRAVAIL are the folders of two Libraries: the decisions, and the C
 (benchmarks/data/search_box.toml says how); what is right is computed from the documents' columns and texts, never from
 what the engine finds. A search is right where documents are found, those expected come first, and all of the five
 shown are right. FILE may also be JSON lines, as client_questions/searches.jsonl is: `first`, ids of which one must come
-first; `all_hits` and `none`, what the columns and the text of each hit must match, and may not. The table counts them
-by kind; each that is wrong is printed with what it gave. Status 1 where more than a tenth is wrong.
+first; `all_hits` and `none`, what the columns and the text of each hit must match, and may not. Counted by kind, as
+JSON; each that is wrong is printed on stderr with what it gave.
 """
 
 import argparse
@@ -30,8 +30,7 @@ SEARCHES = Path(__file__).parent / "data" / "search_box.toml"
 SHOWN = 5
 
 
-def main() -> int:
-    """Print the table."""
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("decisions", type=Path)
     parser.add_argument("travail", type=Path)
@@ -50,13 +49,10 @@ def main() -> int:
         tried[search["kind"]] += 1
         right[search["kind"]] += not problems
         if problems:
-            print(f"{search['typed']}: {'; '.join(problems)} | {' '.join(results.remarks)}")
-    print("\n| kind | searches | right |\n|---|---|---|")
-    for kind, n in tried.items():
-        print(f"| {kind} | {n} | {right[kind]} |")
-    print(f"| all | {tried.total()} | {right.total()} |")
-    print(f"\nmedian {sorted(seconds)[len(seconds) // 2]:.2f} s, longest {max(seconds):.2f} s")
-    return int(right.total() < 0.9 * tried.total())
+            print(f"{search['typed']}: {'; '.join(problems)} | {' '.join(results.remarks)}", file=sys.stderr)
+    kinds = {kind: {"searches": n, "right": right[kind]} for kind, n in tried.items()}
+    figures = {"searches": tried.total(), "right": right.total(), "seconds": sorted(seconds)[len(seconds) // 2]}
+    print(json.dumps({**figures, "kinds": kinds}, indent=1))
 
 
 def read_searches(path: Path) -> list[dict[str, Any]]:
@@ -122,4 +118,4 @@ def _is_right(search: dict[str, Any], document: Document) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,47 +1,56 @@
 """Compare main parts and speakers with what people annotated.
 
-Run: python benchmarks/structure.py DECISIONS [--set dev|test|test-2] [--errors]
+Run: python benchmarks/structure.py DECISIONS [--errors dev|test|test-2]
 
-DECISIONS is the decisions' JSONL (gzipped or not). What was annotated, and by which guideline, is in data/structure.
+DECISIONS is the decisions' JSONL (gzipped or not). Printed are the figures of each set as JSON. What was annotated, and
+by which guideline, is in data/structure.
 """
 
 import argparse
 import gzip
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-from structure_sample import paragraphs
 
 from legal_rag.law.parts import main_parts, read_paragraphs
 
 HEADING_CHARS = 40
+SETS = ("dev", "test", "test-2")
 ANNOTATED = Path(__file__).parent / "data" / "structure"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("decisions", type=Path)
-    parser.add_argument("--set", choices=["dev", "test", "test-2"], default="dev", dest="name")
-    parser.add_argument("--errors", action="store_true", help="print each paragraph and border that differs")
+    parser.add_argument("--errors", choices=SETS, help="print each paragraph and border of a set that differs")
     arguments = parser.parse_args()
     opener = gzip.open if arguments.decisions.suffix == ".gz" else open
     with opener(arguments.decisions, "rt", encoding="utf-8") as lines:
         contents = {row["id"]: row["content"] for row in map(json.loads, lines)}
-    spoken, borders = compare(contents, arguments.name, show_errors=arguments.errors)
-    total = spoken.total()
-    print(
-        f"speakers: {sum(n for (a, b), n in spoken.items() if a.rstrip('!') == b.rstrip('!')) / total:.3f} of {total}"
-    )
-    wrong = sum(n for (a, b), n in spoken.items() if b == "court" and a in ("party", "lower_court!"))
-    print(f"a party's or quashed reasoning called the court's: {wrong} of {total}")
-    for (expected, label), n in sorted(spoken.items()):
-        print(f"  {expected:12} {label:12} {n}")
-    exact = sum(n for (_, right), n in borders.items() if right)
-    print(f"borders exact: {exact / borders.total():.3f} of {borders.total()}")
-    for (kind, right), n in sorted(borders.items()):
-        print(f"  {kind:12} {'exact' if right else 'other'} {n}")
+    figures = {}
+    for name in [arguments.errors] if arguments.errors else SETS:
+        spoken, borders = compare(contents, name, show_errors=bool(arguments.errors))
+        figures[name] = {
+            "paragraphs": spoken.total(),
+            "speakers right": sum(n for (a, b), n in spoken.items() if a.rstrip("!") == b.rstrip("!")),
+            "not the court's, called the court's": sum(
+                n for (a, b), n in spoken.items() if b == "court" and a in ("party", "lower_court!")
+            ),
+            "borders": borders.total(),
+            "borders exact": sum(n for (_, right), n in borders.items() if right),
+        }
+    print(json.dumps(figures, indent=1))
+
+
+def paragraphs(content: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and last offset of each line that is not blank, white space at its ends left out."""
+    start = 0
+    for line in content.split("\n"):
+        if stripped := line.strip():
+            first = start + line.index(stripped)
+            yield first, first + len(stripped)
+        start += len(line) + 1
 
 
 def compare(

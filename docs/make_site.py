@@ -18,6 +18,7 @@ PAGES = {
     ROOT / "src" / "legal_rag" / "law" / "README.md": "law.md",
     ROOT / "src" / "legal_rag" / "corpus" / "sample" / "README.md": "sample.md",
     **{page: page.name for page in sorted((ROOT / "docs").glob("*.md"))},
+    **{page: f"figures-{page.name}" for page in sorted((ROOT / "benchmarks" / "pages").glob("*.md"))},
 }
 
 

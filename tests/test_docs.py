@@ -18,9 +18,11 @@ from support import ROOT
 
 from legal_rag.cli import commands, main
 from legal_rag.corpus import read_documents
+from legal_rag.evaluation.reproductions import read_table
 
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [*GUIDE, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "src").rglob("README.md"))]
+FIGURES = [ROOT / "benchmarks" / "README.md", *sorted((ROOT / "benchmarks" / "pages").glob("*.md"))]
+PAGES = [*GUIDE, *FIGURES, ROOT / "CHANGELOG.md", *sorted((ROOT / "src").rglob("README.md"))]
 PAGES += sorted((ROOT / "collections").glob("*.md"))
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 COMPILED_ONLY = ('model="', "RayRetriever", "StdioServer", "cuda")  # in blocks for a model, a cluster, a server, a GPU
@@ -127,9 +129,15 @@ def test_each_page_is_in_the_navigation_of_the_site():
     assert set(PAGES) <= set(pages)
 
 
-@pytest.mark.parametrize("page", GUIDE, ids=name_of)
+@pytest.mark.parametrize("page", [*GUIDE, *FIGURES], ids=name_of)
 def test_the_commands_of_a_page_are_understood(page):
     assert [(words, reason) for words in shown_commands(page) if (reason := misunderstood(words))] == []
+
+
+def test_the_page_of_reproductions_is_that_of_the_table():
+    written = (ROOT / "docs" / "reproductions.md").read_text("utf-8")
+    page = runpy.run_path(str(ROOT / "docs" / "write_reproductions.py"))["page"]
+    assert page(read_table(ROOT), written) == written
 
 
 DILA = """<TEXTE_JURI_JUDI><META><META_COMMUN><ID>JURITEXT000099999999</ID></META_COMMUN><META_SPEC>

@@ -1,7 +1,7 @@
 """Make the open pack: five briefs over the sample corpus with some 200 references, and their key; or our verdicts.
 
 Run: python benchmarks/briefs/make_pack.py              writes `pack/` anew
-     python benchmarks/briefs/make_pack.py --verdicts F  writes what `verify_text` says of it, for `pack/score.py`
+     python benchmarks/briefs/make_pack.py --verdicts F  writes what `verify_text` says of it; its score, as JSON
 """
 
 import argparse
@@ -17,7 +17,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 from layouts import LAYOUTS, UNSEEN, Layout
 from material import Material
-from pack.score import squash
+from pack.score import read_lines, score, shares_of, squash
 from references import (
     MAKERS,
     Mention,
@@ -110,6 +110,7 @@ def main() -> None:
         build_index(IndexConfig(source="sample", n_bits=0, index_folder=folder), bundled_encoder())
         rows = verdicts(Library.open(folder))
     arguments.verdicts.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    print(json.dumps(shares_of(score(read_lines(PACK / "keys.jsonl"), rows)), indent=1))
 
 
 if __name__ == "__main__":

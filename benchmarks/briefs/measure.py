@@ -1,18 +1,19 @@
 """Briefs as lawyers have them, in twelve formats: what `verify_text` finds, wrongly confirms, wrongly calls wrong.
 
 Run: python benchmarks/briefs/measure.py --data FOLDER --index-folder FOLDER --half dev|held [--decisions decisions]
-     [--code travail] [--references 1000] [--seed 0] [--show N --kind K --layout L] [--no-speed]
+     [--code travail] [--references 1000] [--seed 0] [--show N --kind K --layout L] [--speed]
 
 FOLDER holds `decisions.jsonl.gz` and `code-du-travail.jsonl.gz`; the index folder holds a Library of each, both asked.
 Decisions and articles belong to one half or the other by their ids: mend the verifier by `dev`, look only at the
 figures of `held`. `forms.toml` has the forms, `references.py` what is made of them, `layouts.py` the formats.
 
 A reference is found if one of its sort touches its words in the text as read; `pack/score.py` judges. Bars: found 0.98,
-wrong or absent ones called confirmed 0.01, right ones called wrong or absent 0.003, wrong things named 0.95.
+wrong or absent ones called confirmed 0.01, right ones called wrong or absent 0.003, wrong
+things named 0.95. Printed as JSON: how many, of how many.
 """
 
 import argparse
-import os
+import json
 import random
 import sys
 import tempfile
@@ -27,7 +28,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 from false_answers import squash
 from layouts import LAYOUTS, UNSEEN, Layout, filler, inlined, parts
 from material import Material
-from pack.score import Judged, Verdict, judge, print_scores
+from pack.score import Judged, Verdict, judge, shares_of
 from references import CALL, Mention, Passage, passages, unrelated
 
 from legal_rag.citations import Reference, Verification, verify_text
@@ -169,16 +170,16 @@ def show(results: Iterable[Scored]) -> None:
     for result in results:
         mention = result.mention
         expected = f"{mention.status} {'|'.join(mention.what)} {mention.right}"
-        print(f"\n[{result.judged.failure}] {mention.kind} · {result.judged.place} · {expected}")
-        print(f"  {mention.text!r}\n  in {result.context.replace(CALL, '°')[:400]!r}")
+        print(f"\n[{result.judged.failure}] {mention.kind} · {result.judged.place} · {expected}", file=sys.stderr)
+        print(f"  {mention.text!r}\n  in {result.context.replace(CALL, '°')[:400]!r}", file=sys.stderr)
         for reference in result.references:
             corrections = [tuple(correction) for correction in reference.corrections[:3]]
             verdict = f"{reference.kind} {reference.status} {reference.text[:90]!r}"
-            print(f"  -> {verdict} {reference.explanation} {corrections}")
+            print(f"  -> {verdict} {reference.explanation} {corrections}", file=sys.stderr)
 
 
-def speed(material: Material, libraries: Sequence[Library]) -> None:
-    """Print what a brief of 45 pages with 278 references takes against both Libraries."""
+def speed(material: Material, libraries: Sequence[Library]) -> dict[str, float]:
+    """Return what a brief of 45 pages with 278 references takes against both Libraries."""
     brief: list[Passage] = []
     for passage in passages(material):
         if sum(len(added.mentions) for added in brief) >= 278:
@@ -193,9 +194,7 @@ def speed(material: Material, libraries: Sequence[Library]) -> None:
         started, used = time.perf_counter(), time.process_time()
         verification = verification_of(path, libraries)
         took, used = time.perf_counter() - started, time.process_time() - used
-    pages, load = sum(map(len, blocks)) / PAGE, os.getloadavg()[0]
-    found = f"{pages:.0f} pages, 278 references, {len(verification.references)} found"
-    print(f"\n{found}: {took:.2f} s, {used:.2f} s of a processor, load {load:.1f}")
+    return {"pages": sum(map(len, blocks)) / PAGE, "found": len(verification.references), "seconds": took, "cpu": used}
 
 
 def main() -> None:
@@ -210,14 +209,14 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--kind", default="", help="Show failures whose kind or sort contains this.")
     parser.add_argument("--layout", default="", help="Show failures of the layouts whose name contains this.")
-    parser.add_argument("--no-speed", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     arguments = parser.parse_args()
     if arguments.show and arguments.half == "held":
         parser.error("failures of the held half are not looked at")
     material = material_of(arguments.data, arguments.half, arguments.seed)
     libraries = [Library.open(arguments.index_folder, name) for name in (arguments.decisions, arguments.code)]
     results = score(material, libraries, arguments.references)
-    print_scores([result.judged for result in results])
+    figures: dict[str, object] = {**shares_of([result.judged for result in results])}
     failed = (
         result
         for result in results
@@ -226,8 +225,9 @@ def main() -> None:
         and arguments.layout in result.judged.place
     )
     show(islice(failed, arguments.show))
-    if not arguments.no_speed:
-        speed(material, libraries)
+    if arguments.speed:
+        figures["speed"] = speed(material, libraries)
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -69,12 +69,11 @@ def _failure(expected: str, statuses: set[str], named: bool) -> str:
     return "" if named else "not named" if statuses & {"wrong", "absent"} else "another status"
 
 
-def print_scores(results: Sequence[Judged]) -> None:
-    """Print shares of what was found, confirmed, called wrong and named, then the failures of each kind and place."""
+def shares_of(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
+    """Count what was found, confirmed, called wrong and named; each with how many it could have been."""
     references = [result for result in results if result.expected != "none"]
     right = [result for result in references if result.expected in RIGHT]
     wrong = [result for result in references if result.expected not in RIGHT]
-    print(f"{len(references)} references, {len(right)} right and {len(wrong)} wrong or absent")
     shares = {
         "found": (references, lambda result: result.failure != "not found"),
         "wrong or absent called confirmed": (wrong, lambda result: result.failure == "called confirmed"),
@@ -93,9 +92,13 @@ def print_scores(results: Sequence[Judged]) -> None:
             lambda result: bool(result.failure),
         ),
     }
-    for title, (among, counts) in shares.items():
-        count = sum(map(counts, among))
-        print(f"{title:34} {count / max(1, len(among)):.4f}  {count:4} of {len(among):4}")
+    return {title: (sum(map(counts, among)), len(among)) for title, (among, counts) in shares.items()}
+
+
+def print_scores(results: Sequence[Judged]) -> None:
+    """Print the shares, then the failures of each kind and place."""
+    for title, (count, among) in shares_of(results).items():
+        print(f"{title:34} {count / max(1, among):.4f}  {count:4} of {among:4}")
     for at in (0, 1):
         counts, failures = (
             Counter(result[at] for result in results),

@@ -50,15 +50,27 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "evaluate": ("evaluate", "Measure retrieval over many questions.", "--queries questions.jsonl --mode hybrid"),
     "pool": ("pool", "Judge what several systems rank first: sheets, kappa, merged qrels.", "merge a.csv b.csv"),
     "compare": ("compare", "Compare systems over many questions.", "--queries questions.jsonl bm25s hybrid"),
-    "probe": (
-        "probe",
-        "Count a model's errors in French law, and those that checks mark.",
-        "--model MODEL --output probe",
-    ),
+    "probe": ("probe", "Count a model's errors in French law that checks mark, or do not.", "--model MODEL"),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
+    "reproduce": (
+        "reproduce",
+        "Run published figures' commands in a clone, and compare.",
+        "'sample-*' --log log.jsonl",
+    ),
 }
 # After an interruption.
-RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "compare", "questions", "probe"}
+RESUMED = {
+    "index",
+    "add",
+    "compact",
+    "corpus-index",
+    "rebuild",
+    "extract",
+    "compare",
+    "questions",
+    "probe",
+    "reproduce",
+}
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length

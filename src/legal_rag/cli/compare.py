@@ -116,6 +116,10 @@ def _as_json(compared: "SystemComparison") -> dict[str, Any]:
             }
             for system, measured in compared.evaluations.items()
         },
-        "tests": [test._asdict() for test in compared.tests],
+        "tests": {
+            system: {test.measure: test._asdict() for test in compared.tests if test.system == system}
+            for system in compared.evaluations
+            if system != compared.baseline
+        },
         "absent_documents": compared.absent,
     }
