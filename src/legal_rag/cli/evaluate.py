@@ -45,7 +45,12 @@ SHOWN_CHARS = 100  # of a question
 
 @click.command("evaluate")
 @place_options
-@click.option("--queries", required=True, help="JSONL with qid, question and doc_id; or a saved dataset's folder.")
+@click.option(
+    "--queries",
+    multiple=True,
+    required=True,
+    help="JSONL with qid, question and doc_id, or a saved dataset's folder; may be repeated.",
+)
 @click.option("--qrels", help="Judgements, as trec_eval reads them; else each question's own doc_id.")
 @click.option("--k", default=100, help="Documents ranked for each question.")
 @click.option("--output", help="Write run.txt and qrels.txt into this folder, as trec_eval reads them.")
@@ -63,11 +68,11 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
     from legal_rag import evaluation
     from legal_rag.retriever.retriever import build_retriever
 
-    queries, qrels = evaluation.read_queries(settings["queries"])
+    queries, qrels = evaluation.read_queries(*settings["queries"])
     if settings["qrels"] is not None:
         qrels = evaluation.read_qrels(settings["qrels"])
     if not qrels:
-        raise ValueError(f"{settings['queries']} names no doc_id: give the judgements with --qrels")
+        raise ValueError(f"{', '.join(settings['queries'])} names no doc_id: give the judgements with --qrels")
     if settings["abstention"]:
         _evaluate_abstention(place, filters, {**settings, "mode": mode}, queries, qrels)
         return

@@ -35,31 +35,38 @@ class Query(NamedTuple):
     model: str = ""  # that wrote it; '' if the file does not say
 
 
-def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
+def read_queries(*sources: str | Path) -> tuple[list[Query], Qrels]:
     """Read questions and, where rows name a document, the answers they ask for.
 
-    `source` is a JSONL file, or a folder that `datasets` saved; `sample` is the questions in the package, where no file
+    A source is a JSONL file, or a folder that `datasets` saved; `sample` is the questions in the package, where no file
     has that name. A row has `qid` (or `id`), `question`, and perhaps `doc_id` and `model`. ValueError if a row lacks
-    its id or question, an id comes twice, or the file is not UTF-8.
+    its id or question, an id comes twice, or a file is empty or not UTF-8.
     """
     queries: dict[str, Query] = {}
     qrels: Qrels = {}
-    path = Path(source).expanduser()
-    path = SAMPLE_QUESTIONS if str(source) == SAMPLE and not path.exists() else path
-    for number, row in enumerate(_read_rows(path), start=1):
-        names = (row.get(name) for name in ("qid", "id"))
-        qid, text = str(next((name for name in names if name is not None), "")), row.get("question")
-        if not qid.strip() or any(letter.isspace() for letter in qid) or not isinstance(text, str) or not text.strip():
-            shown = json.dumps(dict(row), ensure_ascii=False, default=str)[:80]
-            raise ValueError(f"{source}, row {number}: {shown} (expected a qid without blanks, and a question)")
-        if qid in queries:
-            raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
-        queries[qid] = Query(qid, text, str(row.get("model") or ""))
-        if (doc_id := row.get("doc_id")) not in (None, "", []) and row.get("answerable") is not False:
-            qrels[qid] = {str(answer): 1 for answer in (doc_id if isinstance(doc_id, list) else [doc_id])}
-    if not queries:
-        raise ValueError(f"{source} holds no question")
+    for source in sources:
+        path = Path(source).expanduser()
+        path = SAMPLE_QUESTIONS if str(source) == SAMPLE and not path.exists() else path
+        n_before = len(queries)
+        for number, row in enumerate(_read_rows(path), start=1):
+            query = _query_of(row, f"{source}, row {number}")
+            if query.qid in queries:
+                raise ValueError(f"{source}, row {number}: query {query.qid!r} comes twice")
+            queries[query.qid] = query
+            if (doc_id := row.get("doc_id")) not in (None, "", []) and row.get("answerable") is not False:
+                qrels[query.qid] = {str(answer): 1 for answer in (doc_id if isinstance(doc_id, list) else [doc_id])}
+        if len(queries) == n_before:
+            raise ValueError(f"{source} holds no question")
     return list(queries.values()), qrels
+
+
+def _query_of(row: Mapping[str, Any], place: str) -> Query:
+    names = (row.get(name) for name in ("qid", "id"))
+    qid, text = str(next((name for name in names if name is not None), "")), row.get("question")
+    if not qid.strip() or any(letter.isspace() for letter in qid) or not isinstance(text, str) or not text.strip():
+        shown = json.dumps(dict(row), ensure_ascii=False, default=str)[:80]
+        raise ValueError(f"{place}: {shown} (expected a qid without blanks, and a question)")
+    return Query(qid, text, str(row.get("model") or ""))
 
 
 def read_qrels(path: str | Path) -> Qrels:
