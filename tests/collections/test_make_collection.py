@@ -176,7 +176,7 @@ def test_the_collections_are_made_and_no_decision_and_no_sheet_is_in_both_splits
     assert MAKE.main(["--data", str(shared_data), "--output", str(tmp_path), "--ids-only"]) == 0
     counts = [line.split(": ")[1] for line in capsys.readouterr().out.splitlines()]
     assert counts == [
-        "4097 documents, 60 questions (20 dev, 40 test)",
+        *["4097 documents, 60 questions (20 dev, 40 test)"] * 2,
         "11455 documents, 126 questions (42 dev, 84 test)",
         "11455 documents, 175 questions (58 dev, 117 test)",
     ]
