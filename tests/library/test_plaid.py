@@ -78,13 +78,13 @@ def test_our_files_find_the_exact_top_passages_no_less_than_fast_plaids(pair, qu
     assert own > {1: 0.75, 2: 0.85, 4: 0.93}[pair["n_bits"]]
 
 
-def test_scores_are_within_three_ten_thousandths_a_query_token_of_those_of_decompressed_vectors(ours, queries):
+def test_scores_are_within_four_ten_thousandths_a_query_token_of_those_of_decompressed_vectors(ours, queries):
     shard = MappedShard(ours)
     stored = [shard.token_vectors(np.array([p])).astype(np.float64) for p in range(N_PASSAGES)]
     for query in queries:
         (hits,) = shard.best([query], N_PASSAGES)
         expected = [max_sim(query.astype(np.float64), stored[p]) for p in hits.positions]
-        np.testing.assert_allclose(hits.scores, expected, rtol=0, atol=3e-4 * len(query))
+        np.testing.assert_allclose(hits.scores, expected, rtol=0, atol=4e-4 * len(query))
 
 
 def test_decompressed_vectors_are_unit_rows_near_the_originals(ours, passages):
