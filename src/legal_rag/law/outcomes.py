@@ -119,12 +119,14 @@ _IT = (
 )
 
 
+_OF_CONSTITUTION = r"(?:à la constitution|aux (?:droits|exigences|dispositions|normes)[^.;]{0,40}constitution)"
 _CONFORMS = re.compile(
-    r"\b(?:(?P<conforms>(?<!non )(?<!non-)conformes?)|contraires?|non[ -]conformes?)(?= (?:à la constitution|aux (?:droits|exigences|dispositions|normes)[^.;]{0,40}constitution))"
+    rf"\b(?:(?P<conforms>(?<!non )(?<!non-)conformes?)|contraires?|non[ -]conformes?)(?= {_OF_CONSTITUTION})"
     r"|\binconstitutionnel(?:le)?s?\b"
 )
 _ASKED = re.compile(
-    r"\b(?:si\b|s['’](?:ils?|elles?)\b|question\b|(?:soutien|souten|préten|invoqu|reproch|allègu|allégu|argu|grief)\w*|f(?:ai|on)\w* valoir|selon l[ea]s? )"
+    r"\b(?:si\b|s['’](?:ils?|elles?)\b|question\b|f(?:ai|on)\w* valoir|selon l[ea]s? "
+    r"|(?:soutien|souten|préten|invoqu|reproch|allègu|allégu|argu|grief)\w*)"
 )
 _DENIED = re.compile(rf"(?:\bne |\bn['’])(?:\w+ ){{1,3}}?{negations(after=True)}[^,]{{0,40}}\Z")
 _RESERVED = re.compile(r"\bréserves?\b")
