@@ -50,3 +50,32 @@ def state(text, sentence):
 )
 def test_a_statute_is_said_to_conform_to_the_constitution_only_where_the_decision_says_so(text, sentence, expected):
     assert state(text, sentence) == expected
+
+
+COMPTE = """Considérant que le délai expirait donc le 28 mai 1993 à minuit ; que le compte du candidat n'est parvenu à la \
+préfecture que le 9 juin 1993, soit avec douze jours de retard."""
+LICENCIE = """La société Immobilière du Midi, créée le 3 mars 2001, a embauché le salarié le 5 mai 2003 et l'a licencié \
+pour faute grave par lettre du 7 juin 2009, avec une indemnité de 1 200 euros et un rappel de salaire de 900 euros, \
+après un préavis de deux mois et une mise à pied de trois mois."""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "expected"),
+    [
+        (COMPTE, "Le délai expirait le 28 mai 1993 à minuit", "supported"),
+        (COMPTE, "Le délai expirait le 9 juin 1993 à minuit", "reworded"),
+        (COMPTE, "Le 9 juin 1993 à minuit, le délai expirait", "reworded"),
+        (LICENCIE, "La société Immobilière du Midi a été créée le 3 mars 2001", "supported"),
+        (LICENCIE, "La société Immobilière du Midi a embauché le salarié le 5 mai 2003", "supported"),
+        (LICENCIE, "Le 5 mai 2003, la société Immobilière du Midi a embauché le salarié", "supported"),
+        (LICENCIE, "Le salarié a été licencié pour faute grave par lettre du 7 juin 2009", "supported"),
+        (LICENCIE, "La société Immobilière du Midi a été créée le 5 mai 2003", "reworded"),
+        (LICENCIE, "La société Immobilière du Midi a licencié le salarié pour faute grave le 5 mai 2003", "reworded"),
+        (LICENCIE, "Le salarié a été licencié avec une indemnité de 1 200 euros", "supported"),
+        (LICENCIE, "Le salarié a été licencié avec une indemnité de 900 euros", "reworded"),
+        (LICENCIE, "Le salarié a été licencié après un préavis de deux mois", "supported"),
+        (LICENCIE, "Le salarié a été licencié après un préavis de trois mois", "reworded"),
+    ],
+)
+def test_a_date_an_amount_or_a_duration_stands_by_the_words_that_it_stands_by_in_the_source(text, sentence, expected):
+    assert state(text, sentence) == expected

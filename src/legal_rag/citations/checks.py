@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
+from legal_rag.citations.bindings import is_of_the_same
 from legal_rag.citations.claims import STOPS, Claim, Quotation, blanked, is_evidence
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.markers import MarkedReference
@@ -45,7 +46,8 @@ from legal_rag.law.words import negations
 # the sentence states nothing else that can be checked and is not there; one that quotes nothing is never verified.
 # relocated: the same, at another place of the same decision, or of the only other decision read that holds it.
 # supported: quotes nothing; every fact is in one or two neighbouring sentences of the passage, with most of its
-# content words, and negation and direction agree there: same facts, same words, not same meaning.
+# content words, by which its dates and amounts stand, and negation and direction agree there: same facts, same words,
+# not same meaning.
 # unverified: none of these; `reworded` where it quotes nothing and is only in other words than its passage.
 CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
 # In French: what was checked, not whether it is right in law; in the order in which statuses are counted.
@@ -361,7 +363,7 @@ def _find_support(
         if not all(any(court <= name for name in named) for court in courts):
             continue
         if says_the_same(claim.text, text, known=known, reworded=reworded) and (
-            reworded or denies_alike(claim.text, text)
+            reworded or (denies_alike(claim.text, text) and is_of_the_same(claim.text, text))
         ):
             return span
     return None
