@@ -79,3 +79,26 @@ après un préavis de deux mois et une mise à pied de trois mois."""
 )
 def test_a_date_an_amount_or_a_duration_stands_by_the_words_that_it_stands_by_in_the_source(text, sentence, expected):
     assert state(text, sentence) == expected
+
+
+RAPPORT = """Le rapport écrit de M. Vasseur, conseiller, et l'avis écrit de Mme Lemercier, avocat général, ont été mis à la \
+disposition des parties."""
+BAUX = """La société Valdor a donné à bail à la société Borel un local commercial, et M. Quillerou a consenti à Mme Morel \
+un prêt de trésorerie."""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "expected"),
+    [
+        (RAPPORT, "Le rapport écrit de M. Vasseur a été mis à la disposition des parties", "supported"),
+        (RAPPORT, "L'avis écrit de Mme Lemercier a été mis à la disposition des parties", "supported"),
+        (RAPPORT, "Le rapport écrit de Mme Lemercier a été mis à la disposition des parties", "reworded"),
+        (RAPPORT, "L'avis écrit de M. Vasseur a été mis à la disposition des parties", "reworded"),
+        (BAUX, "M. Quillerou a consenti à Mme Morel un prêt de trésorerie", "supported"),
+        (BAUX, "La société Valdor a donné à bail à la société Borel un local commercial", "supported"),
+        (BAUX, "La société Valdor a consenti à Mme Morel un prêt de trésorerie", "reworded"),
+        (BAUX, "La société Valdor a donné à bail à Mme Morel un local commercial", "reworded"),
+    ],
+)
+def test_a_person_or_a_company_stands_by_the_words_that_it_stands_by_in_the_source(text, sentence, expected):
+    assert state(text, sentence) == expected
