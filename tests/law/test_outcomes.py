@@ -6,7 +6,7 @@ import pytest
 
 from legal_rag.extraction.entities import outcome_of
 from legal_rag.law.courts import level_of
-from legal_rag.law.outcomes import STATED, Outcome, kinds_of
+from legal_rag.law.outcomes import STATED, Outcome, constitutionality, kinds_of
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,22 @@ def test_outcomes_are_read_in_time_linear_to_the_text():
     seconds(10)
     few, many = min(seconds(400), seconds(401)), min(seconds(3200), seconds(3201))
     assert many < 16 * few + 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("L'article 1er est conforme à la Constitution.", {"conformité"}),
+        ("Sous cette réserve, l'article 1er est conforme à la Constitution.", {"conformité", "réserve"}),
+        ("Les mots « six mois » sont contraires à la Constitution.", {"non-conformité"}),
+        ("Ils ne sont donc pas contraires à la Constitution.", {"conformité"}),
+        ("Il n'est pas conforme aux droits et libertés que la Constitution garantit.", {"non-conformité"}),
+        ("La loi est inconstitutionnelle ; l'autre est conforme à la Constitution.", {"conformité", "non-conformité"}),
+        ("Il demande si la loi est contraire à la Constitution.", set()),
+        ("Le requérant soutient que la loi est contraire à la Constitution.", set()),
+        ("Une question relative à la conformité de la loi à la Constitution.", set()),
+        ("Un lot non conforme au contrat ; le Conseil constitutionnel.", set()),
+    ],
+)
+def test_a_statute_conforms_to_the_constitution_or_does_not(text, kinds):
+    assert constitutionality(text) == kinds

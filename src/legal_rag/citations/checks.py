@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span
+from legal_rag.citations.bindings import is_of_the_same
 from legal_rag.citations.claims import STOPS, Claim, Quotation, blanked, is_evidence
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.markers import MarkedReference
@@ -26,7 +27,18 @@ from legal_rag.citations.wording import (
     telling_stems,
 )
 from legal_rag.law.courts import find_formations, find_named_courts, words_of_value
-from legal_rag.law.outcomes import ANNULATION, CASSATION, INFIRMATION, REJET, REPORTED, STATED_KINDS, Outcome, kinds_of
+from legal_rag.law.outcomes import (
+    ANNULATION,
+    CASSATION,
+    INFIRMATION,
+    REJET,
+    REPORTED,
+    RESERVATION,
+    STATED_KINDS,
+    Outcome,
+    constitutionality,
+    kinds_of,
+)
 from legal_rag.law.tree import Paragraph, Speaker, speaker_in_french
 from legal_rag.law.words import negations
 
@@ -34,7 +46,8 @@ from legal_rag.law.words import negations
 # the sentence states nothing else that can be checked and is not there; one that quotes nothing is never verified.
 # relocated: the same, at another place of the same decision, or of the only other decision read that holds it.
 # supported: quotes nothing; every fact is in one or two neighbouring sentences of the passage, with most of its
-# content words, and negation and direction agree there: same facts, same words, not same meaning.
+# content words, by which its dates and amounts stand, and negation and direction agree there: same facts, same words,
+# not same meaning.
 # unverified: none of these; `reworded` where it quotes nothing and is only in other words than its passage.
 CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
 # In French: what was checked, not whether it is right in law; in the order in which statuses are counted.
@@ -333,6 +346,7 @@ def _find_support(
     `reworded`: see `says_the_same`.
     """
     stems, facts, known = telling_stems(claim.text), _facts_to_find(claim, source), telling_stems(source.own.court)
+    verdict = constitutionality(claim.text)
     courts = [court for court in _courts_named(claim.text) if not court <= source.own.court_words]
     pairs = ((start, end) for (start, _), (_, end) in pairwise(sentences) if end - start <= LONGEST_SENTENCE)
     for span in (*sentences, *pairs) if stems or facts else ():
@@ -343,11 +357,13 @@ def _find_support(
             continue
         if len(_quotations_within(claim, source, span)) < len(set(claim.quotations)):
             continue
+        if verdict and verdict != constitutionality(text):
+            continue
         named = _courts_named(text) if courts else []
         if not all(any(court <= name for name in named) for court in courts):
             continue
         if says_the_same(claim.text, text, known=known, reworded=reworded) and (
-            reworded or denies_alike(claim.text, text)
+            reworded or (denies_alike(claim.text, text) and is_of_the_same(claim.text, text))
         ):
             return span
     return None
@@ -514,6 +530,8 @@ class SurroundingsCheck:
             return OTHER_FACT
         if self._wrong_court():
             return OTHER_COURT
+        if self._wrong_constitutionality():
+            return OTHER_OUTCOME
         stems = (match.group()[:5] for match in REPORTED.finditer(self._frame_without_courts))
         near = " ".join(self._source.lower[slice(*span)] for span in self._near_spans)
         # "Sa demande est rejetée" may be said of one claim, whatever became of the case.
@@ -626,7 +644,15 @@ class SurroundingsCheck:
         behind = self._frame[end : end + 90]
         return bool(re.match(rf"[^.;:“”]{{0,40}}?\b(?:a |avait |ayant )?{_SAYS}", behind))
 
+    def _wrong_constitutionality(self) -> bool:
+        """Is a statute said to conform to the Constitution, or not to, where the decision says the contrary alone?"""
+        verdict = constitutionality(self._frame) - {RESERVATION}
+        decided = constitutionality(self._source.content)
+        return bool(verdict and decided) and not verdict & decided
+
     def _wrong_outcome(self) -> bool:
+        if self._wrong_constitutionality():
+            return True
         for match in REPORTED.finditer(self._frame_without_courts):
             stated, outcome = Outcome(kinds_of(match.group(), reported=True), ""), self._source.outcome
             if _NEGATED.search(self._frame[max(0, match.start() - 25) : match.start()]):

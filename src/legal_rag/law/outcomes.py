@@ -9,10 +9,11 @@ from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, words_of
 from legal_rag.law.courts import APPEAL, SUPREME, Level
 from legal_rag.law.scanning import BLANK, SPACE, Around, read_table
-from legal_rag.law.words import phrases, spelt
+from legal_rag.law.words import negations, phrases, spelt
 
 CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
 CONFIRMATION, INFIRMATION = "confirmation", "infirmation"
+CONFORMITY, NON_CONFORMITY, RESERVATION = "conformité", "non-conformité", "réserve"
 INELIGIBLE, ELIGIBLE = "inéligibilité", "non-lieu à inéligibilité"
 
 
@@ -79,6 +80,21 @@ def kinds_named(text: str) -> set[str]:
     return {row.kind for row, sourced, _ in _KINDS if row in _STATED and sourced.search(folded)}
 
 
+def constitutionality(text: str) -> frozenset[str]:
+    """Return what a text states of statutes: conformity to the Constitution, non-conformity, and with reservations.
+
+    What is asked ("si la loi est contraire…") or argued by a party is not stated.
+    """
+    lower, kinds = text.lower(), set()
+    for match in _CONFORMS.finditer(lower):
+        clause = re.split(r"[.;:]", lower[max(match.start() - _LOOK_BACK, 0) : match.start()])[-1]
+        if _ASKED.search(clause):
+            continue
+        is_denied = _DENIED.search(clause) is not None
+        kinds.add(CONFORMITY if bool(match["conforms"]) != is_denied else NON_CONFORMITY)
+    return frozenset(kinds | ({RESERVATION} if kinds and _RESERVED.search(lower) else set()))
+
+
 def decides(statement: str) -> bool:
     """Does a statement of an operative part decide the case, and not what follows from that, such as payments?"""
     return _DECIDES.search(statement) is not None
@@ -103,6 +119,19 @@ _IT = (
 )
 
 
+_OF_CONSTITUTION = r"(?:à la constitution|aux (?:droits|exigences|dispositions|normes)[^.;]{0,40}constitution)"
+_CONFORMS = re.compile(
+    rf"\b(?:(?P<conforms>(?<!non )(?<!non-)conformes?)|contraires?|non[ -]conformes?)(?= {_OF_CONSTITUTION})"
+    r"|\binconstitutionnel(?:le)?s?\b"
+)
+_ASKED = re.compile(
+    r"\b(?:si\b|s['’](?:ils?|elles?)\b|question\b|f(?:ai|on)\w* valoir|selon l[ea]s? "
+    r"|(?:soutien|souten|préten|invoqu|reproch|allègu|allégu|argu|grief)\w*)"
+)
+_DENIED = re.compile(rf"(?:\bne |\bn['’])(?:\w+ ){{1,3}}?{negations(after=True)}[^,]{{0,40}}\Z")
+_RESERVED = re.compile(r"\bréserves?\b")
+
+
 _TAIL = r"(?: (?:partielle?|totale?|sans renvoi|avec renvoi|non spécialement motivé|et annulation)){0,3}"
 # Where a noun stands alone: in parentheses, between commas, behind a colon, as a line or a table's cell.
 _BEFORE_NOUN, _AFTER_NOUN = r"(?:\A|[(\[|:–—,\t\n]|[ ]-)[ \t]*", r"[ \t]*(?=\Z|[)\]|,.;:\t\n])"
@@ -113,7 +142,7 @@ _RELATIVE = r"(?:(?<=, qui )|(?<=[\d)A-Z] qui ))"
 _UNDER_REVIEW = re.compile(
     rf"\b{_STEMS}\w*\b[^.;]{{0,80}}\b(?:arrêt|jugement|ordonnance|décision)\b|\bcontre\b", re.IGNORECASE
 )
-_LOOK_BACK = 200  # characters before a relative clause in which a decision under review is named
+_LOOK_BACK = 200  # characters before a statement in which what it is said of, or by whom, is named
 
 
 _ADVERB = r"(?:(?:aussi|également|ainsi|donc|déjà|bien) )?"
