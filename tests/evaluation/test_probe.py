@@ -107,7 +107,7 @@ def test_a_value_is_read_in_all_its_forms(judge, qid, reply, verdict):
     [
         ("series-1", "C'est l'article L. 1225-1 du code du travail [Source: FICTIF0211].", "refused"),
         ("outcome-1", "Peut-être la Cour casse-t-elle, sans plus : casse et annule", "unmarked"),
-        ("date-3", "Le délai expirait le 9 juin 1993 à minuit [Source: FICTIF0108].", "vouched"),
+        ("date-3", "Le délai expirait le 9 juin 1993 à minuit [Source: FICTIF0108].", "compare"),
         (
             "party-1",
             "La Cour juge que « le trajet protégé n'est enfermé dans aucun horaire » [Source: FICTIF0204].",
@@ -128,7 +128,7 @@ def test_an_error_is_caught_only_where_its_own_sentence_is_marked(judge, qid, re
 
 def test_a_wrong_reference_marks_a_sentence_that_its_citation_does_not_refuse(judge):
     outcome = judge.outcome(BY_ID["court-4"], BY_ID["court-4"].wrong)
-    assert (outcome.by_citations, outcome.shown) == ("vouched", "refused")
+    assert (outcome.by_citations, outcome.shown) == ("compare", "refused")
 
 
 def test_the_written_answers_are_counted_by_kind(tiny_library):
