@@ -52,10 +52,10 @@ def test_a_statute_is_said_to_conform_to_the_constitution_only_where_the_decisio
     assert state(text, sentence) == expected
 
 
-COMPTE = """Considérant que le délai expirait donc le 28 mai 1993 à minuit ; que le compte du candidat n'est parvenu à la \
-préfecture que le 9 juin 1993, soit avec douze jours de retard."""
-LICENCIE = """La société Immobilière du Midi, créée le 3 mars 2001, a embauché le salarié le 5 mai 2003 et l'a licencié \
-pour faute grave par lettre du 7 juin 2009, avec une indemnité de 1 200 euros et un rappel de salaire de 900 euros, \
+COMPTE = """Considérant que le délai expirait donc le 28 mai 1993 à minuit ; que le compte du candidat n'est parvenu \
+à la préfecture que le 9 juin 1993, soit avec douze jours de retard."""
+LICENCIE = """La société Immobilière du Midi, créée le 3 mars 2001, a embauché le salarié le 5 mai 2003 et l'a \
+licencié pour faute grave par lettre du 7 juin 2009, avec une indemnité de 1 200 euros et un rappel de salaire de 900 euros, \
 après un préavis de deux mois et une mise à pied de trois mois."""
 
 
@@ -81,10 +81,10 @@ def test_a_date_an_amount_or_a_duration_stands_by_the_words_that_it_stands_by_in
     assert state(text, sentence) == expected
 
 
-RAPPORT = """Le rapport écrit de M. Vasseur, conseiller, et l'avis écrit de Mme Lemercier, avocat général, ont été mis à la \
-disposition des parties."""
-BAUX = """La société Valdor a donné à bail à la société Borel un local commercial, et M. Quillerou a consenti à Mme Morel \
-un prêt de trésorerie."""
+RAPPORT = """Le rapport écrit de M. Vasseur, conseiller, et l'avis écrit de Mme Lemercier, avocat général, ont été mis \
+à la disposition des parties."""
+BAUX = """La société Valdor a donné à bail à la société Borel un local commercial, et M. Quillerou a consenti à \
+Mme Morel un prêt de trésorerie."""
 
 
 @pytest.mark.parametrize(
