@@ -1,8 +1,9 @@
-"""Claims that quote nothing: the words of a passage, put together otherwise than it does."""
+"""Claims put together otherwise than their passage: its words with another date or person, or without a condition."""
 
 import pytest
 
 from legal_rag.citations import CitationEnricher
+from legal_rag.citations.checks import HOLDING, WITHOUT_CONDITION
 
 QPC = """Le Conseil constitutionnel a été saisi d'une question relative à la conformité aux droits et libertés que la \
 Constitution garantit de l'article 12 du code de la voirie.
@@ -52,11 +53,11 @@ def test_a_statute_is_said_to_conform_to_the_constitution_only_where_the_decisio
     assert state(text, sentence) == expected
 
 
-COMPTE = """Considérant que le délai expirait donc le 28 mai 1993 à minuit ; que le compte du candidat n'est parvenu à la \
-préfecture que le 9 juin 1993, soit avec douze jours de retard."""
-LICENCIE = """La société Immobilière du Midi, créée le 3 mars 2001, a embauché le salarié le 5 mai 2003 et l'a licencié \
-pour faute grave par lettre du 7 juin 2009, avec une indemnité de 1 200 euros et un rappel de salaire de 900 euros, \
-après un préavis de deux mois et une mise à pied de trois mois."""
+COMPTE = """Considérant que le délai expirait donc le 28 mai 1993 à minuit ; que le compte du candidat n'est parvenu \
+à la préfecture que le 9 juin 1993, soit avec douze jours de retard."""
+LICENCIE = """La société Immobilière du Midi, créée le 3 mars 2001, a embauché le salarié le 5 mai 2003 et l'a \
+licencié pour faute grave par lettre du 7 juin 2009, avec une indemnité de 1 200 euros et un rappel de salaire de 900 \
+euros, après un préavis de deux mois et une mise à pied de trois mois."""
 
 
 @pytest.mark.parametrize(
@@ -81,10 +82,10 @@ def test_a_date_an_amount_or_a_duration_stands_by_the_words_that_it_stands_by_in
     assert state(text, sentence) == expected
 
 
-RAPPORT = """Le rapport écrit de M. Vasseur, conseiller, et l'avis écrit de Mme Lemercier, avocat général, ont été mis à la \
-disposition des parties."""
-BAUX = """La société Valdor a donné à bail à la société Borel un local commercial, et M. Quillerou a consenti à Mme Morel \
-un prêt de trésorerie."""
+RAPPORT = """Le rapport écrit de M. Vasseur, conseiller, et l'avis écrit de Mme Lemercier, avocat général, ont été mis \
+à la disposition des parties."""
+BAUX = """La société Valdor a donné à bail à la société Borel un local commercial, et M. Quillerou a consenti à \
+Mme Morel un prêt de trésorerie."""
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,24 @@ un prêt de trésorerie."""
 )
 def test_a_person_or_a_company_stands_by_the_words_that_it_stands_by_in_the_source(text, sentence, expected):
     assert state(text, sentence) == expected
+
+
+RULE = "La salariée peut se prévaloir de tout autre mode d'envoi, si l'employeur a reçu le certificat dans le délai."
+CONFORMS = "Sous la réserve énoncée au considérant 7, l'article 12 du code de la voirie est conforme à la Constitution."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "warned"),
+    [
+        (RULE, "« La salariée peut se prévaloir de tout autre mode d'envoi »", True),
+        (RULE, f"« {RULE[:-1]} »", False),
+        (RULE, "« La salariée peut se prévaloir de tout autre mode d'envoi », à condition qu'il soit reçu", False),
+        (RULE, "« l'employeur a reçu le certificat dans le délai »", False),
+        (CONFORMS, "« l'article 12 du code de la voirie est conforme à la Constitution »", True),
+        (CONFORMS, f"« {CONFORMS[:-1]} »", False),
+        (CONFORMS, "Sous une réserve, « l'article 12 du code de la voirie est conforme à la Constitution »", False),
+    ],
+)
+def test_a_quotation_cut_off_from_its_condition_is_warned_of(text, sentence, warned):
+    (citation,) = CitationEnricher({"A": text}).enrich(f"{sentence} [Source: A].").citations
+    assert (citation.status in HOLDING, WITHOUT_CONDITION in citation.warnings) == (True, warned)

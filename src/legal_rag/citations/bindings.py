@@ -46,6 +46,7 @@ def _by_kind(text: str) -> dict[str, list[Fact]]:
 
 
 def _is_of_the_same(claim: str, facts: Sequence[Fact], source: str, stated: Sequence[Fact]) -> bool:
+    facts = [fact for fact in facts if any(_is_same(fact, one) for one in stated)]  # others: the decision's own date
     spans = [(fact.start, fact.end) for fact in stated]
     theirs = [{stem for stem, _ in words} for words in _words_of_each(source, spans)]
     ours = _words_of_each(claim, [(fact.start, fact.end) for fact in facts])

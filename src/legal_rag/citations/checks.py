@@ -452,12 +452,17 @@ _REFUSALS = frozenset({"not", "wrongly", "refuses"})
 _DENYING = _REFUSALS | {"except"}
 _GOES_ON_ABOUT = re.compile(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b")  # after a quotation
 _DENIED_AFTER = re.compile(r"[ ,;—–-]{0,4}(?:à tort|faussement|est (?:faux|inexact|rejeté|écarté)|n['’]est pas)")
+_CONDITION = r"(?:sauf|hormis|excepté|si\b|s['’]ils?\b|à moins|sous (?:\w+ )?réserves?|à l['’]exception|à (?:la )?condition|pourvu que)"
+_CONDITION_AFTER = re.compile(rf"[ ,]{{0,3}}{_CONDITION}")
+_CONDITION_BEFORE = re.compile(r"\bsous (?:\w+ )?réserves?\b[^;.:]{0,60},\s*\Z")
+_CONDITIONAL = re.compile(rf"\b(?:{_CONDITION}|réserves?\b|conditions?\b|exceptions?\b)")
 _MODALS = ("must", "maybe")
 
 OF_PARTY = "Ces mots sont ceux d'une partie, non de la juridiction."
 OF_LOWER_COURT = "Ces mots sont ceux de la décision attaquée, non de la juridiction."
 OF_CENSURED = "Ces mots sont ceux de la décision attaquée, que la juridiction censure sur ce point."
 AFTER_NEGATION = "Dans la décision, une négation précède ces mots."
+WITHOUT_CONDITION = "Dans la décision, une condition ou une exception accompagne ces mots."
 TOO_MUCH = "La phrase cite ou énonce plus qu'il n'est contrôlé en une fois."
 SAYS_NOTHING = "Aucune phrase ne précède ce marqueur."
 NO_PLACE = "Le marqueur n'indique aucun passage de la décision."
@@ -769,6 +774,17 @@ class SurroundingsCheck:
     def _quoted_paragraph(self) -> Paragraph | None:
         return self._source.passage_at(self._places[0])
 
+    def _warn_of_condition(self) -> None:
+        """Warn where a quotation that states a rule is cut off from its condition, and the claim states none."""
+        if _CONDITIONAL.search(legible(self._claim.text).lower()):
+            return
+        for quotation, place in zip(self._claim.quotations, self._places, strict=True):
+            after = _CONDITION_AFTER.match(self._source.lower, place[1])
+            if len(telling_stems(quotation.text)) >= TERM_WORDS and (
+                after or _CONDITION_BEFORE.search(self._words_before(place))
+            ):
+                self._warnings.append(WITHOUT_CONDITION)
+
     def _warn_of_context(self) -> None:
         for number, place in enumerate(self._places):
             led = self._words_before(place)[-LED:]
@@ -776,6 +792,7 @@ class SurroundingsCheck:
                 self._clauses_around(number)[0]
             ):
                 self._warnings.append(AFTER_NEGATION)
+        self._warn_of_condition()
         if any(
             re.search(r"\[(?![.…\s])[a-zà-ÿ][^\]]{2,}\]", quotation.text) and "[sic]" not in quotation.text
             for quotation in self._claim.quotations
