@@ -128,7 +128,7 @@ def test_an_error_is_caught_only_where_its_own_sentence_is_marked(judge, qid, re
 
 def test_a_wrong_reference_marks_a_sentence_that_its_citation_does_not_refuse(judge):
     outcome = judge.outcome(BY_ID["court-4"], BY_ID["court-4"].wrong)
-    assert (outcome.by_citations, outcome.shown) == ("compare", "refused")
+    assert (outcome.by_citations, outcome.shown) == ("vouched", "refused")
 
 
 def test_the_written_answers_are_counted_by_kind(tiny_library):
