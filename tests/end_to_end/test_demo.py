@@ -252,7 +252,7 @@ def test_without_trec_eval_the_figures_of_ir_measures_remain(tmp_path, monkeypat
     form = {"INDEX": str(tiny_library.path), "PYSERINI": False}
     _, printed = run_notebook(tmp_path, "notebooks/evaluer_la_recherche.py", **form)
     assert "Sans trec_eval, restent les chiffres d'ir_measures." in printed
-    assert printed.count("trec_eval : nan") == 7
+    assert "trec_eval : " not in printed
 
 
 @pytest.mark.slow
