@@ -31,7 +31,7 @@ LIBRARIES = "LIBRARIES"  # the one that names the folder that Libraries are buil
 FIRST = "0" * 64  # what the first line of a log holds in place of the SHA-256 of the line before
 PACKAGES = ("legal-rag", "numpy", "openvino", "fast-plaid", "tantivy", "ir-measures", "scikit-learn", "torch")
 ROW_KEYS = {"shows", "command", "figures", "times", "needs", "libraries", "seconds", "elsewhere"}
-MULTIPLIES = ("avx512_vnni", "avx512f", "avx2")  # flags of processors that encode differently, best first
+MULTIPLIES = ("amx_int8", "avx512_vnni", "avx512f", "avx2")  # flags of processors that encode differently, best first
 
 
 class Figure(NamedTuple):
