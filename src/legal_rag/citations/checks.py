@@ -652,8 +652,8 @@ class SurroundingsCheck:
     def _wrong_constitutionality(self) -> bool:
         """Is a statute said to conform to the Constitution, or not to, where the decision says the contrary alone?"""
         verdict = constitutionality(self._frame) - {RESERVATION}
-        decided = constitutionality(self._source.content)
-        return bool(verdict and decided) and not verdict & decided
+        decided = constitutionality(self._source.content) if verdict else frozenset()
+        return bool(decided) and verdict.isdisjoint(decided)
 
     def _wrong_outcome(self) -> bool:
         if self._wrong_constitutionality():
