@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from legal_rag.cli import main
-from legal_rag.evaluation.reproductions import Figure, append_to_log, read_log, read_table, reproduce
+from legal_rag.evaluation.reproductions import ExpectedFigure, append_to_log, read_log, read_table, reproduce
 
 PRINTING = """[rows.{name}]
 shows = "A figure"
@@ -67,7 +67,7 @@ def run(capsys, *arguments):
     ],
 )
 def test_a_figure_is_met_to_the_last_decimal_written_but_for_its_tolerance(expected, tolerance, found, is_met):
-    assert Figure(Decimal(expected), Decimal(tolerance)).is_met_by(found) is is_met
+    assert ExpectedFigure(Decimal(expected), Decimal(tolerance)).is_met_by(found) is is_met
 
 
 def test_a_row_is_run_and_compared_and_times_decide_nothing(clone, capsys):

@@ -9,7 +9,7 @@ import click
 from legal_rag.cli.options import note
 
 if TYPE_CHECKING:
-    from legal_rag.evaluation.reproductions import Outcome, Row
+    from legal_rag.evaluation.reproductions import Row, RowOutcome
 
 
 @click.command("reproduce")
@@ -52,7 +52,7 @@ def _listed(row: "Row") -> str:
     return f"{row.name:28} {row.seconds:5} s  {row.shows}" + f"  [{needs}]" * bool(needs)
 
 
-def _print(outcome: "Outcome") -> None:
+def _print(outcome: "RowOutcome") -> None:
     row = outcome.row
     told = f"{len(row.figures)} figures, {outcome.seconds:.0f} s, expected {row.seconds} s"
     if outcome.status not in ("ok", "moved"):

@@ -168,7 +168,7 @@ class Judge:
         errors = [pattern for pattern in counted if self._says(reply, pattern, asked)]
         return ("wrong" if errors else "right" if complete else "neither"), errors
 
-    def outcome(self, asked: ProbeQuestion, reply: str, seen: Sequence[str] | None = None) -> "Outcome":
+    def outcome(self, asked: ProbeQuestion, reply: str, seen: Sequence[str] | None = None) -> "ReplyOutcome":
         """Judge a reply without and with the checks; `seen` are the documents that its model was shown, None: any."""
         parts = self._enricher.enrich(reply, seen, seen=seen).parts
         text = "".join(part.text for part in parts)
@@ -190,7 +190,7 @@ class Judge:
         for start, end in self._sentences_with_wrong_references(text):
             states[start:end] = ["unsupported"] * (end - start)
         names = [f"{pattern.reader} {pattern.value}" for pattern in errors]
-        return Outcome(asked.id, asked.kind, reply, verdict, names, shown(), by_citations)
+        return ReplyOutcome(asked.id, asked.kind, reply, verdict, names, shown(), by_citations)
 
     def _sentences_with_wrong_references(self, text: str) -> list[Span]:
         references = verify_text(text, self._library).references if text.strip() else ()
@@ -205,7 +205,7 @@ _DOES_NOT_SAY = re.compile(
 
 
 @displayed
-class Outcome(NamedTuple):
+class ReplyOutcome(NamedTuple):
     """What a reply says, and what the checks make of it."""
 
     id: str
@@ -244,7 +244,7 @@ class ProbeReport:
     """Outcomes of a model's replies, or of those written by hand."""
 
     model: str
-    outcomes: list[Outcome]
+    outcomes: list[ReplyOutcome]
 
     @cached_property
     def rows(self) -> list[KindCounts]:
@@ -273,7 +273,7 @@ class ProbeReport:
         return {"model": self.model, "kinds": rows, "shares": self.shares, "outcomes": outcomes}
 
 
-def _counts(kind: str, outcomes: Sequence[Outcome]) -> KindCounts:
+def _counts(kind: str, outcomes: Sequence[ReplyOutcome]) -> KindCounts:
     shown = Counter((one.verdict, one.shown) for one in outcomes)
     right, wrong = (sum(one.verdict == verdict for one in outcomes) for verdict in ("right", "wrong"))
     of_right = shown["right", "compare"], shown["right", "refused"]

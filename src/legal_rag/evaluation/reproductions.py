@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.base.files import parse_json, progress, sha256_of, write_whole
 from legal_rag.base.html import displayed
+from legal_rag.library.library import is_library
 
 TABLE = Path("benchmarks", "reproductions.toml")
 DATA = "LEGAL_RAG_DATA"  # the variable that names the folder of the shared data
@@ -34,7 +35,7 @@ ROW_KEYS = {"shows", "command", "figures", "times", "needs", "libraries", "secon
 MULTIPLIES = ("amx_int8", "avx512_vnni", "avx512f", "avx2")  # flags of processors that encode differently, best first
 
 
-class Figure(NamedTuple):
+class ExpectedFigure(NamedTuple):
     """An expected figure: a found one is rounded to its decimals, and may differ by `tolerance`."""
 
     expected: Decimal
@@ -63,7 +64,7 @@ class Row(NamedTuple):
     name: str
     shows: str
     command: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, ExpectedFigure]
     times: Mapping[str, Decimal]
     needs: tuple[str, ...]
     libraries: tuple[str, ...]
@@ -113,7 +114,7 @@ class Table(NamedTuple):
         return "; ".join(f"{name}: {needs[name].how}" for name, file in files.items() if not file.exists())
 
 
-class Outcome(NamedTuple):
+class RowOutcome(NamedTuple):
     """What became of a row: `ok`, `moved`, `failed`, `skipped` (something is missing) or `done` (by the log)."""
 
     row: Row
@@ -175,16 +176,16 @@ def _row(name: str, given: dict[str, Any]) -> Row:
     )
 
 
-def _figure(row: str, name: str, value: Any) -> Figure:
+def _figure(row: str, name: str, value: Any) -> ExpectedFigure:
     given = value if isinstance(value, dict) else {"expected": value}
     try:
-        return Figure(**{key: Decimal(one) for key, one in given.items()})
+        return ExpectedFigure(**{key: Decimal(one) for key, one in given.items()})
     except (ArithmeticError, TypeError, ValueError) as error:
         expected = "a number, or { expected = …, tolerance = … }"
         raise ValueError(f"{TABLE}: row {row!r}: figure {name!r} is {value!r} (expected {expected})") from error
 
 
-def reproduce(table: Table, rows: Sequence[Row], libraries: Path, log: Path | None = None) -> Iterator[Outcome]:
+def reproduce(table: Table, rows: Sequence[Row], libraries: Path, log: Path | None = None) -> Iterator[RowOutcome]:
     """Run rows and compare what they print with what is expected.
 
     Args:
@@ -202,28 +203,28 @@ def reproduce(table: Table, rows: Sequence[Row], libraries: Path, log: Path | No
     with progress("Reproducing", total=len(rows), unit=" rows") as bar:
         for row in rows:
             bar.set_postfix_str(row.name)
-            outcome = Outcome(row, "done") if row.name in done else _run(table, row, environment)
+            outcome = RowOutcome(row, "done") if row.name in done else _run(table, row, environment)
             if log is not None and outcome.status in ("ok", "moved", "failed"):
                 append_to_log(log, {**state, **_logged(outcome)})
             bar.update()
             yield outcome
 
 
-def _run(table: Table, row: Row, environment: Mapping[str, str]) -> Outcome:
+def _run(table: Table, row: Row, environment: Mapping[str, str]) -> RowOutcome:
     if missing := table.missing(row, environment):
-        return Outcome(row, "skipped", reason=missing)
+        return RowOutcome(row, "skipped", reason=missing)
     try:
         for name in row.libraries:
-            if not Path(environment[LIBRARIES], name, "manifest.json").is_file():
+            if not is_library(Path(environment[LIBRARIES], name)):
                 _output_of(table.libraries[name].command, table.root, environment, shown=True)
         started = time.perf_counter()
         printed = _output_of(row.command, table.root, environment)
         seconds = time.perf_counter() - started
         found = _figures_of(printed, [*row.figures, *row.times])
     except (ValueError, LookupError, OSError) as error:
-        return Outcome(row, "failed", reason=str(error))
+        return RowOutcome(row, "failed", reason=str(error))
     slack = Decimal(0) if table.processor in ("", _multiplies()) else row.elsewhere
-    outcome = Outcome(row, "ok", found, seconds, slack=slack)
+    outcome = RowOutcome(row, "ok", found, seconds, slack=slack)
     return outcome._replace(status="moved") if outcome.moved else outcome
 
 
@@ -280,7 +281,7 @@ def _git(root: Path, *words: str) -> str:
     return ran.stdout.strip()
 
 
-def _logged(outcome: Outcome) -> dict[str, Any]:
+def _logged(outcome: RowOutcome) -> dict[str, Any]:
     return {
         "row": outcome.row.name,
         "ok": outcome.status == "ok",
@@ -339,7 +340,7 @@ def append_to_log(path: Path, line: Mapping[str, Any]) -> None:
     write_whole(path, written + json.dumps({**line, "before": before}, ensure_ascii=False) + "\n")
 
 
-def update_table(table: Table, outcomes: Iterable[Outcome]) -> None:
+def update_table(table: Table, outcomes: Iterable[RowOutcome]) -> None:
     """Write what was found into the table as expected, with as many decimals as were expected."""
     text = (table.root / TABLE).read_text("utf-8")
     for row, found in ((one.row, one.found) for one in outcomes):
