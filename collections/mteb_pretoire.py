@@ -12,6 +12,13 @@ from mteb.abstasks.task_metadata import TaskMetadata
 HUB = "legal-rag/pretoire"  # where nothing is published yet
 LICENCE_OUVERTE = "https://www.etalab.gouv.fr/licence-ouverte-open-licence/"
 
+ON_DECISIONS = {
+    "date": ("1958-12-04", "2026-07-08"),
+    "task_subtypes": ["Question Answering Retrieval"],
+    "license": LICENCE_OUVERTE,
+    "sample_creation": "created",
+}
+
 
 def _metadata(collection: str, name: str, description: str, **differing: Any) -> TaskMetadata:
     folder = os.environ.get("PRETOIRE")
@@ -42,10 +49,7 @@ class PretoireDecisions(AbsTaskRetrieval):
         "decisions",
         "PretoireDecisionsRetrieval",
         "Find the French court decision that a question was written from, mostly without its wording.",
-        date=("1958-12-04", "2026-07-08"),
-        task_subtypes=["Question Answering Retrieval"],
-        license=LICENCE_OUVERTE,
-        sample_creation="created",
+        **ON_DECISIONS,
     )
 
 
@@ -56,10 +60,7 @@ class PretoireDecisionsPooled(AbsTaskRetrieval):
         "decisions-pooled",
         "PretoireDecisionsPooledRetrieval",
         "Find the French court decisions that answer a question, by judgements of the collection's makers, 0 to 3.",
-        date=("1958-12-04", "2026-07-08"),
-        task_subtypes=["Question Answering Retrieval"],
-        license=LICENCE_OUVERTE,
-        sample_creation="created",
+        **ON_DECISIONS,
     )
 
 
