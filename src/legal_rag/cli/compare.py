@@ -7,6 +7,8 @@ import click
 
 from legal_rag.cli.options import (
     Place,
+    figures_json,
+    judged_queries,
     note,
     page_to_write,
     place_options,
@@ -46,11 +48,7 @@ def compare_command(place: Place, systems: tuple[str, ...], wanted: tuple[str, .
 
     table = page_to_write(options["latex"], ".tex")
     measures = [_measure(name) for name in wanted] or None
-    queries, qrels = evaluation.read_queries(options["queries"])
-    if options["qrels"] is not None:
-        qrels = evaluation.read_qrels(options["qrels"])
-    if not qrels:
-        raise ValueError(f"{options['queries']} names no doc_id: give the judgements with --qrels")
+    queries, qrels = judged_queries([options["queries"]], options["qrels"])
     compared = evaluation.compare_systems(
         place.open(),
         queries,
@@ -108,9 +106,7 @@ def _as_json(compared: "SystemComparison") -> dict[str, Any]:
         "baseline": compared.baseline,
         "systems": {
             system: {
-                "figures": {
-                    name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in measured.figures
-                },
+                "figures": figures_json(measured.figures),
                 "milliseconds": compared.milliseconds.get(system),
                 "by_query": measured.by_query,
             }

@@ -12,9 +12,11 @@ from legal_rag.cli.options import (
     column_options,
     doc_ids_option,
     dry_run_option,
+    figures_json,
     filter_at_fault,
     filter_options,
     ids_file_option,
+    judged_queries,
     language_model,
     model_options,
     note,
@@ -66,13 +68,10 @@ SHOWN_CHARS = 100  # of a question
 def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **settings: Any) -> None:
     """Rank documents for many questions and measure the ranking, with 95 % confidence intervals."""
     from legal_rag import evaluation
+    from legal_rag.evaluation.metrics import absent_documents
     from legal_rag.retriever.retriever import build_retriever
 
-    queries, qrels = evaluation.read_queries(*settings["queries"])
-    if settings["qrels"] is not None:
-        qrels = evaluation.read_qrels(settings["qrels"])
-    if not qrels:
-        raise ValueError(f"{', '.join(settings['queries'])} names no doc_id: give the judgements with --qrels")
+    queries, qrels = judged_queries(settings["queries"], settings["qrels"])
     if settings["abstention"]:
         _evaluate_abstention(place, filters, {**settings, "mode": mode}, queries, qrels)
         return
@@ -97,15 +96,14 @@ def evaluate_command(place: Place, filters: "Filters", mode: Any, k: int, **sett
     fault = f": no document meets {at_fault}" if (at_fault := filter_at_fault(library, filters)) else ""
     nothing = "" if any(run.values()) else f"no passage found{fault}"
     caution = "; ".join(filter(None, [nothing, evaluation.caution(queries)])) or None
-    absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
+    absent = absent_documents(qrels, library)
     if place.as_json:
-        figures = {name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in measured.figures}
         differences = {test.measure: {"difference": test.difference, "p_value": test.p_value} for test in compared}
         print_json(
             {
                 "documents": len(library),
                 "queries": len(measured.by_query),
-                "figures": figures,
+                "figures": figures_json(measured.figures),
                 "by_query": measured.by_query,
                 "comparison": differences,
                 "trec_eval": theirs,
@@ -144,8 +142,8 @@ def _evaluate_abstention(
     measured = evaluation.evaluate_abstention(agent, queries, qrels)
     rows = {kind: measured.outcomes(answerable=kind == "answerable") for kind in ("answerable", "unanswerable")}
     if place.as_json:
-        figures = {name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in measured.figures}
         answers = [answer._asdict() for answer in measured.answers]
+        figures = figures_json(measured.figures)
         print_json({"documents": len(library), "outcomes": rows, "figures": figures, "answers": answers})
         return
     click.echo(f"{len(queries)} questions over {len(library)} documents")

@@ -24,6 +24,8 @@ from legal_rag.retriever.ranking import MODES
 if TYPE_CHECKING:
     import dspy
 
+    from legal_rag.evaluation.metrics import Figure
+    from legal_rag.evaluation.trec import Qrels, Query
     from legal_rag.library.library import Library
     from legal_rag.library.plaid.search import SearchSettings
 
@@ -344,6 +346,23 @@ def filter_at_fault(library: "Library", filters: Filters) -> str:
     """Return the first filter that alone excludes every document, as an option; empty if none does."""
     name, _, value = library.filter_at_fault(filters).partition(" ")
     return f"--{name.replace('_', '-')} {value}" if name else ""
+
+
+def judged_queries(sources: Sequence[str], qrels: str | None) -> "tuple[list[Query], Qrels]":
+    """Read questions, and the judgements on them, of `qrels` or else their own; ValueError if there are none."""
+    from legal_rag.evaluation.trec import read_qrels, read_queries
+
+    queries, judged = read_queries(*sources)
+    if qrels is not None:
+        judged = read_qrels(qrels)
+    if not judged:
+        raise ValueError(f"{', '.join(sources)} names no doc_id: give the judgements with --qrels")
+    return queries, judged
+
+
+def figures_json(figures: "Sequence[Figure]") -> dict[str, dict[str, float]]:
+    """Return means and intervals by the names of their measures, as JSON has them."""
+    return {name: {"mean": mean, "low": low, "high": high} for name, mean, low, high in figures}
 
 
 def page_to_write(html: str | None, *suffixes: str) -> Path | None:

@@ -11,7 +11,14 @@ import numpy as np
 
 from legal_rag.base.files import progress
 from legal_rag.base.html import Rows, displayed
-from legal_rag.evaluation.metrics import RESAMPLES, Evaluation, compare_runs, evaluate_run, measures
+from legal_rag.evaluation.metrics import (
+    RESAMPLES,
+    Evaluation,
+    absent_documents,
+    compare_runs,
+    evaluate_run,
+    measures,
+)
 from legal_rag.evaluation.systems import System, Systems, fingerprint, parse_system, reciprocal_rank_fusion
 from legal_rag.evaluation.trec import Qrels, Query, Run, read_run, write_run
 from legal_rag.library.library import Library
@@ -175,7 +182,7 @@ def compare_systems(
         tests=_test_all(evaluations, first),
         runs={system.name: runs.get(system) for system in asked},
         milliseconds=runs.milliseconds,
-        absent=sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library}),
+        absent=absent_documents(qrels, library),
     )
 
 

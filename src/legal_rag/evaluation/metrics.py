@@ -1,7 +1,7 @@
 """Evaluate rankings: figures with confidence intervals, hits and misses, the hardest queries, mismatched ids, plots."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -313,10 +313,14 @@ def scores_by_relevance(qrels: Qrels, run: Run) -> dict[str, list[float]]:
     return scores
 
 
+def absent_documents(qrels: Qrels, corpus: Container[str]) -> list[str]:
+    """Return the ids of the relevant documents that a corpus lacks, sorted."""
+    return sorted({doc_id for judged in qrels.values() for doc_id in _relevant(judged) if doc_id not in corpus})
+
+
 def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
     """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
-    relevant = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
-    return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in sorted(relevant) if doc_id not in corpus]
+    return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in absent_documents(qrels, corpus)]
 
 
 def _why_absent(doc_id: str, corpus: Any) -> str:
