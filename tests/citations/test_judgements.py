@@ -31,6 +31,9 @@ Réponse de la Cour
 3. La prime de panier, qui rembourse une dépense exposée, n'entre pas dans l'assiette des dommages, \
 sauf clause contraire de la convention collective.
 
+4. Si l'employeur soutient que la prime compensait la pénibilité du poste, une telle circonstance, à la supposer \
+établie, est sans incidence sur l'assiette.
+
 PAR CES MOTIFS, la Cour :
 
 REJETTE le pourvoi ;
@@ -113,12 +116,18 @@ def test_each_reference_is_looked_up_in_every_library(libraries):
         ("Selon le moyen, « {party} » ({here}).", "confirmed", "argument d'une partie"),
         ("La Cour de cassation juge que « {party} » ({here}).", "wrong", "argument d'une partie"),
         ("La Cour de cassation n'a jamais jugé que « {court} » ({here}).", "wrong", "la juridiction"),
+        ("La Cour de cassation juge que « {pleaded}, {answered} » ({here}).", "wrong", "la juridiction"),
+        ("« {pleaded}, {answered} » ({here}).", "confirmed", "la juridiction"),
+        ("La Cour de cassation juge que « {answered} » ({here}).", "confirmed", "la juridiction"),
     ],
 )
 def test_who_speaks_is_told_and_compared_with_what_the_text_says(judged, text, status, said_by):
     court = "La prime de panier, qui rembourse une dépense exposée, n'entre pas dans l'assiette"
     party = "la prime de panier constitue toujours un complément de salaire dû pendant la suspension"
-    quotation = judged(text.format(court=court, party=party, here=HERE), "quotation")
+    pleaded = "la prime compensait la pénibilité du poste"
+    answered = "une telle circonstance, à la supposer établie, est sans incidence sur l'assiette"
+    said = text.format(court=court, party=party, pleaded=pleaded, answered=answered, here=HERE)
+    quotation = judged(said, "quotation")
     assert (quotation.status, quotation.said_by) == (status, said_by)
 
 

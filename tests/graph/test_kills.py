@@ -8,7 +8,6 @@ import sys
 import time
 from collections import defaultdict
 from contextlib import closing
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -16,7 +15,6 @@ from support import graph_writers
 from support.graph_writers import answer_of
 
 from legal_rag.graph import KnowledgeGraph
-from legal_rag.graph.answers import add_answer
 from legal_rag.graph.store import GRAPH, fill_graph
 from legal_rag.library import Library
 from legal_rag.library.library import STORE
@@ -74,22 +72,19 @@ def read(folder, *queries):
         return [connection.execute(query).fetchall() for query in queries]
 
 
-def seconds(call, *arguments):
-    started = time.perf_counter()
-    call(*arguments)
-    return time.perf_counter() - started
+def kill(folder, times, work, *arguments, took=None):
+    """Start a writer, kill it in the midst of a transaction or between two, which is told.
 
-
-def kill(folder, after, work, *arguments):
-    """Start a writer, kill it some seconds after it is ready; tell whether it was in the midst of a transaction.
+    It is killed so many `times` after it is ready, each as long as it `took` or says that it takes.
 
     A process of its own, for the server that forks others (`support.killable`) now and then forks one that hangs.
     """
     command = [sys.executable, graph_writers.__file__, work, folder, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "ready\n"
+        ready, *told = process.stdout.readline().split()
+        assert ready == "ready"
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(after)
+            process.wait(times * (took or float(told[0])))
         process.kill()
     journal = folder / f"{GRAPH}-journal"
     return journal.is_file() and journal.stat().st_size > 0
@@ -100,11 +95,10 @@ def test_an_answer_that_was_cut_off_is_there_as_it_was_or_as_it_became(folder):
     library = Library(folder)
     read_ids = list(library)[:3]
     said = answer_of(1, read_ids)
-    took = seconds(add_answer, library, "answer 0", said, read_ids)
     for seed in range(MOST_KILLS):
         if seed >= KILLS and in_a_commit >= IN_A_COMMIT:
             break
-        in_a_commit += kill(folder, generator.uniform(0, ANSWERS_LONGEST * took), "answers", seed)
+        in_a_commit += kill(folder, generator.uniform(0, ANSWERS_LONGEST), "answers", seed)
         generations = defaultdict(set)
         counts = defaultdict(int)
         for table, rows in zip(SAID, read(folder, *SAID.values()), strict=True):
@@ -125,14 +119,16 @@ def test_a_graph_that_was_cut_off_while_filled_holds_each_document_whole_or_not_
     generator, in_a_commit, sizes = random.Random(1), 0, set()
     (rows,) = read(folder, OF_DOCUMENTS)
     expected = edges_by_document(rows)
-    took = seconds(partial(fill_graph, folder, folder / STORE, anew=True))
+    started = time.perf_counter()
+    fill_graph(folder, folder / STORE, anew=True)
+    took = time.perf_counter() - started
     for number in range(MOST_KILLS):
         if number >= KILLS and in_a_commit >= IN_A_COMMIT:
             break
         if number % 2:  # every other time from nothing
             (folder / GRAPH).unlink(missing_ok=True)
             (folder / f"{GRAPH}-journal").unlink(missing_ok=True)
-        in_a_commit += kill(folder, generator.uniform(0, FILLS_LONGEST * took), "fills")
+        in_a_commit += kill(folder, generator.uniform(0, FILLS_LONGEST), "fills", took=took)
         found = edges_by_document(read(folder, OF_DOCUMENTS)[0]) if is_made(folder) else {}
         assert found.items() <= expected.items()
         sizes.add(len(found))

@@ -438,6 +438,10 @@ _PARTY = re.compile(
 _CLAIMED = re.compile(
     r"(?<!à )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)\b|all[èé]gu(?:e|ent|ait)|reproch(?:e|ent|ait)|affirm(?:e|ent|ait)|fait grief)\b[^;]{0,400}\Z|\balors (?:que|qu['’])[^;]{0,600}\Z"
 )
+_CLAIMED_THAT = re.compile(
+    r"(?<!à )(?<!pas )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)|all[èé]gu(?:e|ent|ait)|affirm(?:e|ent|ait))\b"
+    r"(?![^;]{0,60}\b(?:raison|titre|droit)\b)[^;,.]{0,60}\bqu(?:e\s|['’])\s?\Z"
+)
 _COURT = re.compile(
     rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute|\w+ chambre|chambre)|l['’]arrêt|le conseil)|\b{_SAYS}(?:(?! dans | de l)[^.;:“”]){{0,20}} (?:la cour|la juridiction|le conseil)"
 )
@@ -770,6 +774,10 @@ class SurroundingsCheck:
             return OF_LOWER_COURT
         is_party = (paragraph is not None and paragraph.speaker == "party") or _CLAIMED.search(led)
         return OF_PARTY if is_party else ""
+
+    def is_claimed(self) -> bool:
+        """Do the source's own words lead into the quotation by "la requérante soutient que"?"""
+        return _CLAIMED_THAT.search(self._words_before(self._places[0])) is not None
 
     def _quoted_paragraph(self) -> Paragraph | None:
         return self._source.passage_at(self._places[0])

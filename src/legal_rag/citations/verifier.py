@@ -473,8 +473,9 @@ class _Verifier:
             return Correction("words", NOT_SAID, "") if text.court_speaks_at(span) else None
         if check.wrong_speaker() and not _COURT_LAST.search(self.text[start : stated.start]):
             return Correction("speaker", "une partie ou la décision attaquée", right)
-        if check.other_speaker() and text.surely_reports(span) and not text.court_speaks_at(span):
-            return Correction("speaker", "la juridiction", right)
+        claimed = check.is_claimed()
+        if (claimed or (text.surely_reports(span) and not text.court_speaks_at(span))) and check.other_speaker():
+            return Correction("speaker", "la juridiction", "une partie, au début de la citation" if claimed else right)
         return None
 
     def _judge_absent(
