@@ -1,6 +1,7 @@
 """Rows of DILA's XML archives: court decisions (CASS, INCA, CAPP, JADE, CONSTIT), versions of articles (LEGI)."""
 
 import datetime
+import gzip
 import re
 import tarfile
 import tomllib
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from legal_rag.corpus.files import clean_text, error_line
 from legal_rag.corpus.sources import ARCHIVE_SUFFIXES, LINE_CHARS, BadRecord, Record, Records
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 MEMBER_BYTES = LINE_CHARS  # of one XML file
-READ_AT_ONCE = 2**18  # bytes of an archive
 DECISION_ROOTS = ("TEXTE_JURI_JUDI", "TEXTE_JURI_ADMIN", "TEXTE_JURI_CONSTIT")
 NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 TEXT_HOLDERS = ("CONTENU", "SCT", "ANA", "LIEN", "TITRE_TXT", "TITRE_TM")  # whose elements are markup
@@ -135,9 +135,9 @@ def _read_plain(path: Path, where: str) -> tuple[str, str, bytes | BadRecord]:
 
 
 def _members_of_archive(path: Path) -> Iterator[tuple[str, str, bytes | BadRecord]]:
-    """Stream an archive's regular files, whatever it is compressed with; links and devices are not followed."""
+    """Stream an archive's regular files, gzipped or not; links and devices are not followed."""
     try:
-        with tarfile.open(path, "r|*", bufsize=READ_AT_ONCE, tarinfo=_Header) as archive:
+        with _open(path) as file, tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # else all headers are held
                 name = PurePosixPath(member.name).name
@@ -149,11 +149,17 @@ def _members_of_archive(path: Path) -> Iterator[tuple[str, str, bytes | BadRecor
                 elif member.size > MEMBER_BYTES:
                     yield where, name, BadRecord(where, _too_large(member.size))
                 else:
-                    file = archive.extractfile(member)
-                    assert file is not None  # noqa: S101 - a regular file
-                    yield where, name, file.read()
+                    content = archive.extractfile(member)
+                    assert content is not None  # noqa: S101 - a regular file
+                    yield where, name, content.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         yield path.name, path.name, BadRecord(path.name, f"the archive breaks off ({error_line(error)})")
+
+
+def _open(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:  # tarfile's own gzip streams copy all that a block unpacks to for each file
+        is_gzipped = file.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(path)) if is_gzipped else path.open("rb")
 
 
 class _Header(tarfile.TarInfo):

@@ -10,12 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple, TextIO
 
@@ -24,10 +22,10 @@ from legal_rag.base.files import parse_json
 from legal_rag.base.html import displayed
 from legal_rag.base.text import json_safe, plain_text
 from legal_rag.corpus.files import check_size, error_line, open_text, read_file, read_plain_file, without_strays
+from legal_rag.corpus.judilibre import is_judilibre, judilibre_row
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
-JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 # Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
@@ -342,8 +340,7 @@ def json_problem(error: Exception) -> str:
 def _make_record(row: Any, where: str) -> Record | BadRecord:
     if isinstance(record := _check_row(row, where), BadRecord):
         return record
-    is_judilibre = "text" in row and "jurisdiction" in row and "content" not in row
-    return Record(where, _judilibre_row(row) if is_judilibre else row)
+    return Record(where, judilibre_row(row) if is_judilibre(row) else row)
 
 
 def _check_row(row: Any, where: str) -> Record | BadRecord:
@@ -380,35 +377,6 @@ def record_problem(row: Mapping[str, Any]) -> str:
 
 TOO_LONG = f"more than {LINE_CHARS:,} characters"
 TOO_MANY = f"more than {RECORD_VALUES:,} values"
-
-
-def _judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename a Judilibre record's fields; `zones` stay offsets into the published text."""
-    renamed = ("text", "jurisdiction", "chamber", "formation", "visa")
-    row = {key: value for key, value in record.items() if key not in renamed}
-    court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
-    names = _judilibre_names()
-    court, chamber = names["jurisdictions"].get(court, court), names["chambers"].get(chamber, chamber)
-    visas = record.get("visa") or []
-    visas = visas if isinstance(visas, list) else [visas]
-    if location := record.get("location"):
-        court = f"{court} ({location})"
-    row |= {
-        "content": record["text"],
-        "juridiction": court,
-        "formation": chamber,
-        "applied_laws": [str(visa.get("title", "") if isinstance(visa, Mapping) else visa) for visa in visas],
-    }
-    if record.get("formation"):
-        row["judges"] = record["formation"]  # Judilibre's "formation" is the size of the bench, e.g. FS
-    parts = (court, chamber.lower(), record.get("decision_date"), record.get("number"))
-    row.setdefault("title", ", ".join(str(part) for part in parts if part))
-    return row
-
-
-@cache
-def _judilibre_names() -> dict[str, dict[str, str]]:
-    return tomllib.loads(JUDILIBRE.read_text("utf-8"))
 
 
 def _rows_of_json(path: Path) -> Records:
