@@ -16,6 +16,7 @@ from legal_rag.base.text import words_of
 from legal_rag.corpus import dila as module
 from legal_rag.corpus import read_documents, removed_ids
 from legal_rag.corpus.sources import BadRecord
+from legal_rag.law.keys import own_keys
 
 TABLES = tomllib.loads(Path(module.__file__).with_suffix(".toml").read_text("utf-8"))
 FILES = [pytest.param(file, id=f"{form}-{file.doc_id}") for form, files in FORMS.items() for file in files]
@@ -96,6 +97,31 @@ def test_the_table_accounts_for_no_field_that_no_file_has():
     listed = {name for form in ("decision", "article") for part in TABLES[form].values() for name in part}
     assert listed - written == set()
     assert {f"LIENS/LIEN@{name}" for name in TABLES["link"]} <= written
+
+
+@pytest.mark.parametrize(
+    ("file", "citation"),
+    [
+        (FORMS["CASS"][0], "Cass. soc., 3 mai 2018, n° 16-26.437, publié"),
+        (FORMS["CASS"][2], "Cass. soc., 3 mai 2018, n° 10-12.345 et a., publié"),
+        (FORMS["CASS"][10], "T. confl., 3 mai 2018, n° 06-03.486, publié"),
+        (FORMS["INCA"][0], "Cass. 1re civ., 3 mai 2018, n° 10-81.000, inédit"),
+        (FORMS["CAPP"][1], "CA Aix-en-Provence, 12 juin 2007, n° 06/01234, inédit"),
+        (FORMS["JADE"][5], "CE, 2e et 7e ch. réun., 21 mars 2024, nos 352894 et 352895, mentionné aux tables"),
+        (FORMS["CONSTIT"][3], "Cons. const., 6 févr. 2026, n° 2001-2589 AN"),
+        (LEGI[0], "C. trav., art. L. 1233-4"),
+        (LEGI[2], "C. trav., annexe 1-2"),
+        (LEGI[3], "Décret n°2017-1387 du 22 septembre 2017, article 3"),
+        (LEGI[14], "CGI, art. L. 1233-4"),
+    ],
+)
+def test_a_document_is_cited_as_lawyers_do(file, citation, documents):
+    assert documents[file.doc_id].citation.text.replace("\u00a0", " ") == citation
+
+
+def test_a_decision_is_found_by_each_of_its_numbers(documents):
+    keys = own_keys(documents[FORMS["CASS"][2].doc_id])
+    assert {"pourvoi:10-12345", "pourvoi:10-12346", "pourvoi:10-12347"} <= set(keys)
 
 
 @pytest.mark.parametrize("form", FORMS)

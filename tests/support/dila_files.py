@@ -172,7 +172,7 @@ CASS = [
     judicial(38000010, {"nature": "AVIS"}, common={"NATURE": "AVIS"}),
     judicial(  # a court of its own among the decisions of the Cour de cassation
         38000011,
-        {"juridiction": "Tribunal des conflits", "formation": "Tribunal des conflits", "number": "06-03.486"},
+        {"juridiction": "Tribunal des conflits", "formation": "", "number": "06-03.486"},
         juri={"JURIDICTION": "Tribunal des conflits", "NUMERO": "C3486"},
         spec={
             "NUMEROS_AFFAIRES": ["06-03.486"],

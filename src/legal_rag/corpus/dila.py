@@ -274,6 +274,8 @@ def _read_decision(root: "_Element") -> dict[str, Any]:
         del row["nature"]
     for column in ("formation", "publication"):
         row[column] = tables[f"{column}s"].get(row.get(column), row.get(column, ""))
+    if row["formation"] == row.get("juridiction"):  # Tribunal des conflits
+        row["formation"] = ""
     given, numbers = (_numbers(found, path) for path in ("META_JURI/NUMERO", "NUMEROS_AFFAIRES/NUMERO_AFFAIRE"))
     numbers = numbers or given
     row["number"], row["numbers"] = next(iter(numbers), ""), numbers if len(numbers) > 1 else []
