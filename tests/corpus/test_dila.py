@@ -276,6 +276,16 @@ def test_a_suppression_list_is_a_path_a_line(line, tmp_path):
     assert removed_ids(path) == ["JURITEXT000007022836"]
 
 
+def test_an_unpacked_increment_removes_too_and_a_file_of_another_kind_removes_nothing(tmp_path):
+    (tmp_path / "unpacked").mkdir()
+    (tmp_path / "unpacked" / "liste_suppression_legi.dat").write_text(LEGI[1].path, "utf-8")
+    assert removed_ids(tmp_path / "unpacked") == [LEGI[1].doc_id]
+    (tmp_path / "a.jsonl").write_text("{}", "utf-8")
+    assert removed_ids(tmp_path / "a.jsonl") == []
+    with pytest.raises(FileNotFoundError, match=r"no such file or folder: .*absent \(expected an archive of DILA"):
+        removed_ids(tmp_path / "absent")
+
+
 def test_the_suppression_list_of_a_damaged_archive_is_an_error(tmp_path):
     (tmp_path / "LEGI.tar.gz").write_bytes(b"rien")
     with pytest.raises(ValueError, match=r"LEGI\.tar\.gz: the archive breaks off"):

@@ -77,21 +77,25 @@ def removed_ids(source: str | Path) -> list[str]:
     A text that its archive, or a later one, carries again was moved and is not withdrawn.
 
     Args:
-        source: An archive, or a folder of archives.
+        source: An archive, a folder of archives, or an archive unpacked; any other file withdraws nothing.
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If there is no such file or folder.
         ValueError: If an archive is damaged.
     """
     path = Path(source).expanduser()
-    archives = sorted(filter(is_archive, path.rglob("*")), key=_time_of) if path.is_dir() else [path]
+    if not path.exists():
+        raise FileNotFoundError(
+            f"no such file or folder: {path} (expected an archive of DILA, or a folder of archives)"
+        )
+    parts = [path, *filter(is_archive, path.rglob("*"))] if path.is_dir() else [path] if is_archive(path) else []
     removed: set[str] = set()
-    for archive in archives:
+    for part in sorted(parts, key=_time_of):
         carried: set[str] = set()
-        for where, name, data in _members(archive):
-            if isinstance(data, BadRecord):
+        for where, name, data in _members(part):
+            if isinstance(data, BadRecord) and where == part.name:
                 raise ValueError(f"{where}: {data.problem}")
-            if _REMOVED.fullmatch(name):
+            if isinstance(data, bytes) and _REMOVED.fullmatch(name):
                 removed |= _removed_in(data)
             else:
                 carried.add(PurePosixPath(name).stem)
@@ -119,7 +123,8 @@ def _members(source: Path) -> Iterator[tuple[str, str, bytes | BadRecord]]:
         yield from _members_of_archive(source)
     elif source.is_dir():
         for path in sorted(source.rglob("*")):
-            if path.suffix.lower() == ".xml" and path.is_file() and not path.is_symlink():
+            is_read = path.suffix.lower() == ".xml" or _REMOVED.fullmatch(path.name)
+            if is_read and path.is_file() and not path.is_symlink():
                 yield _read_plain(path, path.relative_to(source).as_posix())
     else:
         yield _read_plain(source, source.name)
@@ -152,7 +157,7 @@ def _members_of_archive(path: Path) -> Iterator[tuple[str, str, bytes | BadRecor
                     content = archive.extractfile(member)
                     assert content is not None  # noqa: S101 - a regular file
                     yield where, name, content.read()
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         yield path.name, path.name, BadRecord(path.name, f"the archive breaks off ({error_line(error)})")
 
 
@@ -215,19 +220,20 @@ def _find_all(root: "_Element") -> Found:
 
 
 def _columns(found: Found, kind: str) -> dict[str, Any]:
-    """Return the columns of a row, each the text of its first element or an attribute."""
+    """Return the columns of a row: of CONTENU all that there is, of other elements the first."""
     row: dict[str, Any] = {}
     for field, column in _tables()[kind]["columns"].items():
         path, _, attribute = field.partition("@")
-        for element in found.get(path, ())[:1]:
-            if attribute:
-                value = _line(element.get(attribute))
-            elif path.endswith("/CONTENU"):
-                value = _html(element) if column == "content" else _lines(element)
-            else:
-                value = _text(element)
-            if value not in ("", *NO_DAYS, "SUPPRIME"):
-                row[column] = value
+        if not (elements := found.get(path)):
+            continue
+        if attribute:
+            value = _line(elements[0].get(attribute))
+        elif path.endswith("/CONTENU"):
+            value = "\n".join(map(_html if column == "content" else _lines, elements))
+        else:
+            value = _text(elements[0])
+        if value not in ("", *NO_DAYS, "SUPPRIME"):
+            row[column] = value
     return row
 
 
@@ -283,8 +289,7 @@ def _read_decision(root: "_Element") -> dict[str, Any]:
     row["lower_court"], row["lower_date"] = _lower_decision(row.get("lower_court", ""), row.get("lower_date", ""))
     row["headnotes"] = list(filter(None, map(_lines, found.get("SOMMAIRE/SCT", ()))))
     row["summary"] = "\n\n".join(filter(None, map(_lines, found.get("SOMMAIRE/ANA", ()))))
-    row["related_decisions"] = "\n".join(map(_lines, found.get("CITATION_JP/CONTENU", ()))).split("\n")
-    row["related_decisions"] = [line for line in row["related_decisions"] if line.strip()]
+    row["related_decisions"] = [line for line in row.get("related_decisions", "").split("\n") if line.strip()]
     row["links"] = links = _links(found)
     row["applied_laws"] = [
         link["title"]
