@@ -17,7 +17,6 @@ from markdown_it.token import Token
 from support import ROOT
 
 from legal_rag.cli import commands, main
-from legal_rag.corpus import read_documents
 from legal_rag.evaluation.reproductions import read_table
 
 GUIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -140,12 +139,6 @@ def test_the_page_of_reproductions_is_that_of_the_table():
     assert page(read_table(ROOT), written) == written
 
 
-DILA = """<TEXTE_JURI_JUDI><META><META_COMMUN><ID>JURITEXT000099999999</ID></META_COMMUN><META_SPEC>
-<META_JURI><TITRE>Cour de cassation, civile, Chambre civile 1, 7 janvier 2026, 24-18.856, Publié au bulletin</TITRE>
-<DATE_DEC>2026-01-07</DATE_DEC><JURIDICTION>Cour de cassation</JURIDICTION><SOLUTION>Cassation</SOLUTION></META_JURI>
-<META_JURI_JUDI><NUMEROS_AFFAIRES><NUMERO_AFFAIRE>24-18856</NUMERO_AFFAIRE></NUMEROS_AFFAIRES>
-<FORMATION>CHAMBRE_CIVILE_1</FORMATION></META_JURI_JUDI></META_SPEC></META><TEXTE><BLOC_TEXTUEL><CONTENU>LA COUR,
-<br/> Vu la loi n&#176; 85-677 ; <br/><br/>CASSE &amp; ANNULE</CONTENU></BLOC_TEXTUEL></TEXTE></TEXTE_JURI_JUDI>"""
 PROGRAMS = [page for page in GUIDE if page.stem != "seeds" and code_blocks(page, "python")]
 
 
@@ -157,8 +150,6 @@ def workplace(tiny_library, tmp_path_factory):
     brief = WordDocument()
     brief.add_paragraph("Cass. soc., 9 janv. 2018, n° 16-99.999, l'aurait jugé.")
     brief.save(str(folder / "conclusions.docx"))
-    (folder / "cass").mkdir()
-    (folder / "cass" / "JURITEXT000099999999.xml").write_text(DILA, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "LANGEXTRACT_API_KEY"):
@@ -176,13 +167,6 @@ def test_the_python_of_a_page_runs(page, workplace):
         code = compile(block, f"<{name_of(page)}>", "exec")
         if not any(sign in block for sign in COMPILED_ONLY):
             exec(code, names)  # noqa: S102
-
-
-def test_the_lines_for_open_data_of_dila_make_rows_that_are_read(workplace):
-    exec(code_blocks(ROOT / "docs" / "indexing.md", "python")[0], {})  # noqa: S102
-    (decision,) = read_documents(workplace / "cass.jsonl")
-    assert " ".join(decision.citation.text.split()) == "Cass. 1re civ., 7 janv. 2026, n° 24-18.856, publié"
-    assert decision.content == "LA COUR,\n\nVu la loi n° 85-677 ;\n\nCASSE & ANNULE"
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,11 @@ import dataclasses
 import errno
 import random
 import time
+from html import escape
 from pathlib import Path
 
 import pytest
+from support.dila_files import judicial, members, write_archive
 from support.killable import N_DOCUMENTS, Killable, build_and_log
 
 from legal_rag.base.files import beside
@@ -89,6 +91,20 @@ def test_a_shard_that_was_made_before_a_failure_is_not_made_again(config, tiny_e
     assert sorted(path.name for path in Path(config.index_folder).iterdir() if path.suffix != ".lock") == [
         "legal_french_index"
     ]
+
+
+def test_a_build_from_an_archive_that_was_cut_off_is_taken_up(config, tiny_encoder, sample_rows, tmp_path):
+    files = [judicial(at, {}, text=escape(row["content"])) for at, row in enumerate(sample_rows[:N_DOCUMENTS])]
+    archive = str(write_archive(tmp_path / "CASS_20260101-000000.tar.gz", members(files)))
+    config = change(config, source=archive)
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS), CountingEncoder(tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, failing)
+    made = list(beside(library_path(config), "building").rglob("metadata.json"))
+    report = build_index(config, counting)
+    assert len(made) > 0
+    assert counting.encoded == report.chunks - SHARD_CHUNKS * len(made)
+    assert list(open_index(config).documents()) == list(read_documents(archive))
 
 
 @pytest.mark.parametrize("changes", [{"n_bits": 2}, {}])

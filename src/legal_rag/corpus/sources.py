@@ -1,4 +1,4 @@
-"""Rows of every source: JSON Lines, CSV, Parquet, Judilibre, folders of files, Hugging Face datasets."""
+"""Rows of every source: JSON Lines, CSV, Parquet, Judilibre, DILA's archives, folders, Hugging Face datasets."""
 
 import csv
 import itertools
@@ -10,12 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple, TextIO
 
@@ -24,10 +22,10 @@ from legal_rag.base.files import parse_json
 from legal_rag.base.html import displayed
 from legal_rag.base.text import json_safe, plain_text
 from legal_rag.corpus.files import check_size, error_line, open_text, read_file, read_plain_file, without_strays
+from legal_rag.corpus.judilibre import is_judilibre, judilibre_row
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
-JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 # Limits above which a record or a file is skipped, to bound memory and time on untrusted files.
@@ -148,7 +146,12 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: "Read
     if not files and not problems:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
-        yield from _rows_of_file(path, folder, process)
+        if _suffix(path) not in DILA_SUFFIXES:
+            yield from _rows_of_file(path, folder, process)
+    dila = [str(path) for path in files if _suffix(path) in ARCHIVE_SUFFIXES]
+    dila += [str(folder)] if any(_suffix(path) == ".xml" for path in files) else []
+    if dila:  # at once, since a later archive replaces what an earlier one holds
+        yield from _rows_of_process(process, "dila", dila, folder.name)
     for path, problem in problems.items():
         yield BadRecord(path.relative_to(folder).as_posix(), problem)
     others = [path for path in paths if not (_suffix(path) or path.name.startswith(".") or path in problems)]
@@ -234,7 +237,7 @@ def _rows_of_file(path: Path, root: Path, process: "ReaderProcess") -> Records:
             return
         if suffix == ".parquet":
             require("pyarrow")
-        else:
+        elif suffix not in DILA_SUFFIXES:
             check_size(path)
         yield from _rows_of_process(process, "file", [str(path), str(root)], where)
     except ModuleNotFoundError:
@@ -337,8 +340,7 @@ def json_problem(error: Exception) -> str:
 def _make_record(row: Any, where: str) -> Record | BadRecord:
     if isinstance(record := _check_row(row, where), BadRecord):
         return record
-    is_judilibre = "text" in row and "jurisdiction" in row and "content" not in row
-    return Record(where, _judilibre_row(row) if is_judilibre else row)
+    return Record(where, judilibre_row(row) if is_judilibre(row) else row)
 
 
 def _check_row(row: Any, where: str) -> Record | BadRecord:
@@ -375,35 +377,6 @@ def record_problem(row: Mapping[str, Any]) -> str:
 
 TOO_LONG = f"more than {LINE_CHARS:,} characters"
 TOO_MANY = f"more than {RECORD_VALUES:,} values"
-
-
-def _judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename a Judilibre record's fields; `zones` stay offsets into the published text."""
-    renamed = ("text", "jurisdiction", "chamber", "formation", "visa")
-    row = {key: value for key, value in record.items() if key not in renamed}
-    court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
-    names = _judilibre_names()
-    court, chamber = names["jurisdictions"].get(court, court), names["chambers"].get(chamber, chamber)
-    visas = record.get("visa") or []
-    visas = visas if isinstance(visas, list) else [visas]
-    if location := record.get("location"):
-        court = f"{court} ({location})"
-    row |= {
-        "content": record["text"],
-        "juridiction": court,
-        "formation": chamber,
-        "applied_laws": [str(visa.get("title", "") if isinstance(visa, Mapping) else visa) for visa in visas],
-    }
-    if record.get("formation"):
-        row["judges"] = record["formation"]  # Judilibre's "formation" is the size of the bench, e.g. FS
-    parts = (court, chamber.lower(), record.get("decision_date"), record.get("number"))
-    row.setdefault("title", ", ".join(str(part) for part in parts if part))
-    return row
-
-
-@cache
-def _judilibre_names() -> dict[str, dict[str, str]]:
-    return tomllib.loads(JUDILIBRE.read_text("utf-8"))
 
 
 def _rows_of_json(path: Path) -> Records:
@@ -473,6 +446,12 @@ def _rows_of_parquet(path: Path) -> Records:
         yield BadRecord(path.name, f"unreadable Parquet ({error_line(error)})")
 
 
+def _rows_of_dila(*paths: str | Path) -> Records:
+    from legal_rag.corpus.dila import read_dila
+
+    return read_dila(list(map(Path, paths)))
+
+
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     name = path.relative_to(root).as_posix()
     try:
@@ -487,6 +466,8 @@ def is_text_file(doc_id: str) -> bool:
     return Path(doc_id).suffix.lower() in TEXT_SUFFIXES
 
 
+ARCHIVE_SUFFIXES = (".tar", ".tar.gz", ".tgz")
+DILA_SUFFIXES = (*ARCHIVE_SUFFIXES, ".xml")
 TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".jsonl": _rows_of_jsonl,
     ".jsonl.gz": _rows_of_jsonl,
@@ -494,13 +475,15 @@ TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".json": _rows_of_json,
     ".parquet": _rows_of_parquet,
     ".csv": _rows_of_csv,
+    **dict.fromkeys(DILA_SUFFIXES, _rows_of_dila),
 }
 TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
 READERS = (*TABLE_READERS, *TEXT_SUFFIXES)
-PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers may crash, or exhaust memory
+PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx", *DILA_SUFFIXES)  # whose parsers may crash, or exhaust memory
 # Readers that a `ReaderProcess` runs, by name; see `_rows_of_process`.
 PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
     "file": lambda path, root: _serialise_records(_rows_of_file_here(Path(path), Path(root))),
+    "dila": lambda *paths: _serialise_records(_rows_of_dila(*paths)),
     "saved": lambda folder, split: _serialise_records(_rows_of_saved_dataset(folder, split)),
     "dataset": lambda folder, config, split: _serialise_records(_rows_of_dataset(folder, config or None, split)),
 }

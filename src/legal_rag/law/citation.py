@@ -273,7 +273,7 @@ def _read_date(document: DocumentLike, title: str) -> str:
 def _formation(document: DocumentLike, title: str, court: str) -> str:
     if court == CONSTITUTIONAL:
         return ""
-    given, named = _column_line(document.formation), _formations_of_title(title)
+    given, named = _FORMATION_CODE.sub("", _column_line(document.formation)), _formations_of_title(title)
     if court == CASSATION:
         return _cassation([given, *named], _column_line(document.extra.get("ecli")))
     text = given or ", ".join(named[1:] if named and court_at_start(named[0]) else named)
@@ -284,6 +284,7 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
     return text[:1].lower() + text[1:] if len(text) <= PART_CHARS else ""
 
 
+_FORMATION_CODE = re.compile(r"^[A-Z]{2}\d{4}$")  # of courts of appeal in DILA's archives: CT0028
 _ORDINAL = re.compile("|".join(word for word in ORDINALS if word not in ("premier", "second")), re.IGNORECASE)
 
 
@@ -329,7 +330,8 @@ _LABEL = re.compile(
 
 def _read_number(document: DocumentLike, title: str, court: str) -> str:
     """Return a decision's number as cited, the first of several with "et a."."""
-    given = [number for number in re.split(r"[,;]", _column_line(document.extra.get("number"))) if number.strip(" /")]
+    column = _column_line(document.extra.get("numbers") or document.extra.get("number"))
+    given = [number for number in re.split(r"[,;]", column) if number.strip(" /")]
     raw_numbers = given or _numbers_of_title(title) or _numbers_of_head(document, court)
     numbers = [_normalise_number(number, document, court) for number in raw_numbers]
     return " et ".join(numbers) if len(numbers) <= 2 else f"{numbers[0]} et a."

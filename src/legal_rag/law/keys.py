@@ -173,7 +173,8 @@ def own_keys(document: DocumentLike) -> list[str]:
 
 
 def _own_identifiers(document: DocumentLike) -> list[Identifier]:
-    number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
+    ecli, nature = _column_text(document, "ecli"), _column_text(document, "nature")
+    number = _column_text(document, "numbers") or _column_text(document, "number")  # all, where there are several
     in_columns = [*decision_identifiers(number, nature, document.juridiction), *find_identifiers(ecli)]
     title = document.title
     in_title = [
