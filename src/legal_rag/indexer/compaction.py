@@ -15,7 +15,7 @@ from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
-from legal_rag.indexer.doctor import refuse_damage
+from legal_rag.indexer.doctor import chunk_vector_problems, refuse_damage
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEBOOK,
@@ -117,8 +117,12 @@ def compact_index(
             files: dict[RebuiltPart, str] = {"trees": OUTLINES, "graph": GRAPH, "corpus-index": CORPUS_INDEX}
             names = {name for name, file in files.items() if (target / file).is_file()}
             manifest = _compacted_manifest(library, cfg, plan)
+            vectors = None if requantised else _copy_chunk_vectors(library, scratch, plan)
             # The document keys of the corpus index are those of the old store.
-            finish_library(scratch, manifest, len(plan), names, earlier=target, summaries=target / CORPUS_INDEX)
+            summaries = target / CORPUS_INDEX
+            finish_library(
+                scratch, manifest, len(plan), names, vectors=vectors, earlier=target, summaries=summaries, parallel=True
+            )
         report.bytes = _count_bytes(target)
     return report
 
@@ -190,6 +194,15 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
                 link_shard(places[sources[0]], target)
             else:
                 copy_passages(places, shard.places, target)
+
+
+def _copy_chunk_vectors(library: Library, scratch: Path, plan: Sequence[NewShard]) -> dict[str, Any] | None:
+    """Copy the vectors of the chunks that stay, and return the manifest's entry; None if they are to be made anew."""
+    if CHUNK_VECTORS not in library.manifest or any(chunk_vector_problems(library)):
+        return None
+    vectors = library.chunk_vectors()
+    assert vectors is not None
+    return {CHUNK_VECTORS: vectors.copy_into(scratch / CHUNK_VECTORS, [shard.places for shard in plan])}
 
 
 def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
