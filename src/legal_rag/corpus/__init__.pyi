@@ -3,6 +3,7 @@ from .chunking import ChunkConfig as ChunkConfig
 from .chunking import build_chunker as build_chunker
 from .chunking import chunk_document as chunk_document
 from .chunking import parse_chunk_id as parse_chunk_id
+from .dila import removed_ids as removed_ids
 from .documents import ID_COLUMN as ID_COLUMN
 from .documents import Document as Document
 from .documents import SourceOptions as SourceOptions

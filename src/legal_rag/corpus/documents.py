@@ -110,7 +110,8 @@ def read_documents(
 
     Args:
         source: A Hugging Face dataset id; a `.jsonl`, `.jsonl.gz`, `.json` (Judilibre), `.parquet` or `.csv` file;
-            a folder of `.txt`, `.md`, `.html`, `.pdf`, `.docx` or of the files above; or an iterable of rows.
+            an archive of DILA (`.tar.gz`, `.tgz`, `.tar`) or an `.xml` file of one; a folder of `.txt`, `.md`, `.html`,
+            `.pdf`, `.docx` or of the files above; or an iterable of rows.
         options: Columns, dataset configurations, split.
         on_bad: Called with each skipped record; by default they are logged as warnings.
 

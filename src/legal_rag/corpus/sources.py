@@ -1,4 +1,4 @@
-"""Rows of every source: JSON Lines, CSV, Parquet, Judilibre, folders of files, Hugging Face datasets."""
+"""Rows of every source: JSON Lines, CSV, Parquet, Judilibre, DILA's archives, folders, Hugging Face datasets."""
 
 import csv
 import itertools
@@ -148,7 +148,12 @@ def _rows_of_folder(folder: Path, config: str | None, split: str, process: "Read
     if not files and not problems:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
-        yield from _rows_of_file(path, folder, process)
+        if _suffix(path) not in DILA_SUFFIXES:
+            yield from _rows_of_file(path, folder, process)
+    dila = [str(path) for path in files if _suffix(path) in ARCHIVE_SUFFIXES]
+    dila += [str(folder)] if any(_suffix(path) == ".xml" for path in files) else []
+    if dila:  # at once, since a later archive replaces what an earlier one holds
+        yield from _rows_of_process(process, "dila", dila, folder.name)
     for path, problem in problems.items():
         yield BadRecord(path.relative_to(folder).as_posix(), problem)
     others = [path for path in paths if not (_suffix(path) or path.name.startswith(".") or path in problems)]
@@ -234,7 +239,7 @@ def _rows_of_file(path: Path, root: Path, process: "ReaderProcess") -> Records:
             return
         if suffix == ".parquet":
             require("pyarrow")
-        else:
+        elif suffix not in DILA_SUFFIXES:
             check_size(path)
         yield from _rows_of_process(process, "file", [str(path), str(root)], where)
     except ModuleNotFoundError:
@@ -473,6 +478,12 @@ def _rows_of_parquet(path: Path) -> Records:
         yield BadRecord(path.name, f"unreadable Parquet ({error_line(error)})")
 
 
+def _rows_of_dila(*paths: str | Path) -> Records:
+    from legal_rag.corpus.dila import read_dila
+
+    return read_dila(list(map(Path, paths)))
+
+
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     name = path.relative_to(root).as_posix()
     try:
@@ -487,6 +498,8 @@ def is_text_file(doc_id: str) -> bool:
     return Path(doc_id).suffix.lower() in TEXT_SUFFIXES
 
 
+ARCHIVE_SUFFIXES = (".tar", ".tar.gz", ".tgz")
+DILA_SUFFIXES = (*ARCHIVE_SUFFIXES, ".xml")
 TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".jsonl": _rows_of_jsonl,
     ".jsonl.gz": _rows_of_jsonl,
@@ -494,13 +507,15 @@ TABLE_READERS: dict[str, Callable[[Path], Records]] = {
     ".json": _rows_of_json,
     ".parquet": _rows_of_parquet,
     ".csv": _rows_of_csv,
+    **dict.fromkeys(DILA_SUFFIXES, _rows_of_dila),
 }
 TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
 READERS = (*TABLE_READERS, *TEXT_SUFFIXES)
-PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers may crash, or exhaust memory
+PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx", *DILA_SUFFIXES)  # whose parsers may crash, or exhaust memory
 # Readers that a `ReaderProcess` runs, by name; see `_rows_of_process`.
 PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
     "file": lambda path, root: _serialise_records(_rows_of_file_here(Path(path), Path(root))),
+    "dila": lambda *paths: _serialise_records(_rows_of_dila(*paths)),
     "saved": lambda folder, split: _serialise_records(_rows_of_saved_dataset(folder, split)),
     "dataset": lambda folder, config, split: _serialise_records(_rows_of_dataset(folder, config or None, split)),
 }
