@@ -28,7 +28,7 @@ from legal_rag.base.sqlite import (
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
-from legal_rag.graph.names import Named
+from legal_rag.graph.names import DOCUMENT, Named
 from legal_rag.graph.types import ExtractedEpisode
 from legal_rag.law.scanning import tables_version
 from legal_rag.library.manifest import record_checksums
@@ -243,6 +243,23 @@ def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
         return
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         _delete_gone(writer, "doc_id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
+
+
+def answers_about(folder: Path, doc_ids: Iterable[str]) -> list[str]:
+    """Return the ids of the answers that gave a graph edges or names of some documents or supported by their texts."""
+    if not (folder / GRAPH).is_file():
+        return []
+    query = f"""
+        WITH gone AS (SELECT value AS doc_id FROM json_each(?)),
+            of_texts AS (SELECT text_key FROM texts JOIN gone USING (doc_id)),
+            of_nodes AS (SELECT node_key FROM nodes JOIN gone ON key = '{DOCUMENT}' || doc_id)
+        SELECT answer_id FROM sources WHERE answer_id IS NOT NULL AND source_key IN (
+            SELECT source_key FROM edges WHERE text_key IN of_texts OR from_key IN of_nodes OR to_key IN of_nodes
+            UNION SELECT source_key FROM mentions WHERE text_key IN of_texts OR node_key IN of_nodes
+        ) ORDER BY answer_id
+    """  # noqa: S608
+    with closing(read_graph(folder / GRAPH)) as connection:
+        return [answer_id for (answer_id,) in connection.execute(query, (json.dumps(list(doc_ids)),))]
 
 
 def count_unlinked(folder: Path, store: Path) -> int:

@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -252,7 +253,13 @@ def apply_changes(
     `withdrawn` need not be complete before the documents were read; nor are the report's bad records.
     """
     manifest, path = update.manifest, update.path
-    cfg = as_recorded(cfg, manifest)
+    report.path, report.encoder = str(path), manifest["encoder"]["name"]
+    cfg, documents = as_recorded(cfg, manifest), iter(documents)
+    first = next(documents, None)
+    if first is None:  # and no encoder is needed
+        if withdrawn or report.bad:
+            _commit_changes(update, None, cfg, report, withdrawn)
+        return
     if cfg.n_bits:
         check_one_codebook(path, manifest["shards"])
     with watch.timed("open"):
@@ -266,11 +273,10 @@ def apply_changes(
         ) as store,
     ):
         with watch.timed("shards"):
-            fill_shards(path, documents, store, encoder, cfg, watch, codec_folder=path / PLAID_FOLDER)
+            added = chain([first], documents)
+            fill_shards(path, added, store, encoder, cfg, watch, codec_folder=path / PLAID_FOLDER)
         store.finish()
-        if store.n_documents or withdrawn or report.bad:
-            _commit_changes(update, store, cfg, report, withdrawn)
-    report.path, report.encoder = str(path), encoder.identity.name
+        _commit_changes(update, store, cfg, report, withdrawn)
 
 
 def _changed(documents: Iterable[Document], update: LibraryUpdate, report: IndexReport) -> Iterator[Document]:
@@ -282,12 +288,12 @@ def _changed(documents: Iterable[Document], update: LibraryUpdate, report: Index
 
 
 def _commit_changes(
-    update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, report: IndexReport, withdrawn: Collection[str]
+    update: LibraryUpdate, store: StoreWriter | None, cfg: IndexConfig, report: IndexReport, withdrawn: Collection[str]
 ) -> None:
     append_bad_records(update.path, report.bad, update.manifest["counts"]["bad_records"])
-    shards = range(store.first_shard, store.first_shard + store.n_shards)
+    shards = range(store.first_shard, store.first_shard + store.n_shards) if store else ()
     entry = {"source": source_entry(cfg), "bad_records": len(report.bad)}
-    added, removed, report.tokens = update.apply(withdrawn, store.path, shards, entry)
+    added, removed, report.tokens = update.apply(withdrawn, store.path if store else None, shards, entry)
     report.documents, report.chunks = added.documents, added.chunks
     report.replaced = removed.documents - len(withdrawn)
 

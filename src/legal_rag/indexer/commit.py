@@ -185,7 +185,7 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any] | None) -> Iterat
     deleted after bad input before that, and at the end. The key is all that decides the outcome but the documents;
     without one, nothing is resumed.
     """
-    scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
+    scratch, note = _scratch_and_note(target, purpose)
     text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
     if key is None or not (scratch.is_dir() and note.is_file() and note.read_text(encoding="utf-8") == text):
         shutil.rmtree(scratch, ignore_errors=True)
@@ -197,16 +197,22 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any] | None) -> Iterat
         yield scratch
     except BaseException as error:
         if key is None or (isinstance(error, ValueError | LookupError) and not (scratch / CODEBOOK).is_dir()):
-            _discard(scratch, note)
+            discard_attempt(target, purpose)
         if isinstance(error, sqlite3.OperationalError):  # how SQLite says that the disk is full
             raise OSError(f"cannot write in {scratch}: {error}") from error
         raise
-    _discard(scratch, note)
+    discard_attempt(target, purpose)
 
 
-def _discard(scratch: Path, note: Path) -> None:
+def discard_attempt(target: Path, purpose: str) -> None:
+    """Delete what an interrupted `staging` left."""
+    scratch, note = _scratch_and_note(target, purpose)
     shutil.rmtree(scratch, ignore_errors=True)
     note.unlink(missing_ok=True)
+
+
+def _scratch_and_note(target: Path, purpose: str) -> tuple[Path, Path]:
+    return beside(target, purpose), beside(target, f"{purpose}.json")
 
 
 def finish_library(

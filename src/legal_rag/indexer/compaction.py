@@ -13,7 +13,7 @@ from legal_rag.base.files import link_or_copy, progress
 from legal_rag.base.html import displayed
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
-from legal_rag.indexer.commit import finish_library, library_locked, replacing
+from legal_rag.indexer.commit import discard_attempt, finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
 from legal_rag.indexer.doctor import chunk_vector_problems, refuse_damage
 from legal_rag.indexer.pipeline import (
@@ -123,6 +123,7 @@ def compact_index(
             finish_library(
                 scratch, manifest, len(plan), names, vectors=vectors, earlier=target, summaries=summaries, parallel=True
             )
+        discard_attempt(target, "adding")  # it was at a commit of the folder that is gone
         report.bytes = _count_bytes(target)
     return report
 
@@ -198,10 +199,9 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
 
 def _copy_chunk_vectors(library: Library, scratch: Path, plan: Sequence[NewShard]) -> dict[str, Any] | None:
     """Copy the vectors of the chunks that stay, and return the manifest's entry; None if they are to be made anew."""
-    if CHUNK_VECTORS not in library.manifest or any(chunk_vector_problems(library)):
+    vectors = None if any(chunk_vector_problems(library)) else library.chunk_vectors()
+    if vectors is None:
         return None
-    vectors = library.chunk_vectors()
-    assert vectors is not None
     return {CHUNK_VECTORS: vectors.copy_into(scratch / CHUNK_VECTORS, [shard.places for shard in plan])}
 
 

@@ -66,7 +66,7 @@ def read_frame(folder: Path) -> Frame:
 
 
 def segment_name(first: int, n_shards: int) -> str:
-    """Name a segment by its shards, so that another description of the Library never finds other rows under its name."""
+    """Name a segment by its shards: another description of the Library never finds other rows under its name."""
     return f"{first}-{first + n_shards}.npy"
 
 
