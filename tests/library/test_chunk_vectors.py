@@ -10,9 +10,9 @@ from legal_rag.library.chunk_vectors import (
     ChunkVectors,
     Frame,
     fit_frame,
+    quantise_means,
     read_frame,
     write_frame,
-    quantise_means,
     write_segment,
 )
 
