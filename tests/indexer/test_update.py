@@ -194,15 +194,31 @@ def test_an_updated_library_finds_what_one_built_of_the_final_documents_finds(
 
 
 def graph_of(library):
-    """Return a graph's nodes and edges by their keys and places."""
+    """Return a graph's nodes and edges by keys and places."""
     edges = """
         SELECT a.key, e.type, b.key, t.doc_id, s.kind, support, char_start, char_end, n, detail
         FROM edges AS e JOIN nodes AS a ON a.node_key = from_key JOIN nodes AS b ON b.node_key = to_key
         LEFT JOIN texts AS t USING (text_key) JOIN sources AS s USING (source_key)
     """
     with closing(sqlite3.connect(library.path / "graph.sqlite")) as connection:
-        nodes = connection.execute("SELECT key, type, cited, degree FROM nodes").fetchall()
+        nodes = connection.execute("SELECT key, type, name, cited, degree FROM nodes").fetchall()
         return sorted(nodes), sorted(connection.execute(edges).fetchall())
+
+
+def test_a_name_of_the_graph_is_written_as_a_document_that_is_left_writes_it(tiny_encoder, tmp_path):
+    courts = {"a": "COUR D'APPEL DE RIOM", "b": "Cour d'appel de Riom", "c": "Cour d’appel de RIOM"}
+    rows = [{"id": doc_id, "content": "Le bail.", "juridiction": court} for doc_id, court in courts.items()]
+    config = IndexConfig(source=rows, n_bits=0, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    assert courts["a"] in names_of(open_index(config))
+    update_library(config, removed=["a"])
+    assert courts["b"] in names_of(open_index(config))
+    assert courts["a"] not in names_of(open_index(config))
+
+
+def names_of(library):
+    with closing(sqlite3.connect(library.path / "graph.sqlite")) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM nodes")}
 
 
 def test_of_several_sources_the_last_word_counts(config, sample_rows, tiny_encoder):

@@ -145,8 +145,8 @@ def _erase_removed(path: Path) -> list[str]:
             return []
         answers = _delete_answers(path, {doc_id for doc_id, _, has_lost in gone if has_lost})
         _forget_stale_entities(path, {doc_id: now for doc_id, now, _ in gone})
-        with leaving_bad_graph(path):
-            forget_in_graph(path, path / STORE, [doc_id for doc_id, *_ in gone])
+        with leaving_bad_graph(path):  # of the others the compaction deletes all that they named, too
+            forget_in_graph(path, path / STORE, [doc_id for doc_id, _, has_lost in gone if not has_lost])
     compact_index(path.parent, path.name)
     return answers
 
