@@ -216,7 +216,7 @@ def update_command(sources: tuple[str, ...], removed: str | None, place: Place, 
         index_folder=place.index_folder,
         index_name=place.index_name,
     )
-    report = update_library(cfg, sources, removed=sorted(read_ids(removed)))
+    report = update_library(cfg, sources, removed=sorted(read_ids(removed)), parallel=True)
     kinds = {name.replace("absent", "not there"): getattr(report, name) for name in CHANGES}
     place.show(report.to_json(), f"{', '.join(f'{len(ids)} {kind}' for kind, ids in kinds.items())}: {report.path}")
     if place.as_json:
@@ -261,7 +261,7 @@ def compact_command(n_bits: int | None, retrain: bool, place: Place) -> None:
     """Write a Library anew without removed documents, and its small shards as large ones; nothing is encoded."""
     from legal_rag.indexer.compaction import compact_index
 
-    report = compact_index(place.index_folder, place.index_name, n_bits=n_bits, retrain=retrain)
+    report = compact_index(place.index_folder, place.index_name, n_bits=n_bits, retrain=retrain, parallel=True)
     place.show(
         report.to_json(),
         f"{report.shards_before} shards, {report.bytes_before:,} bytes -> {report.shards} shards, {report.bytes:,}"

@@ -77,12 +77,14 @@ def compact_index(
     *,
     n_bits: int | None = None,
     retrain: bool = False,
+    parallel: bool = False,
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
     Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain` (as where shards of an earlier
     version have several codebooks), a codebook is trained on the present documents, and codes are made from the token
-    vectors that were kept, or else from those that the old codes decode to.
+    vectors that were kept, or else from those that the old codes decode to. `parallel` reads the texts in as many
+    processes as there are cores, for which a script's own work must be under `if __name__ == "__main__"`.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -121,7 +123,14 @@ def compact_index(
             # The document keys of the corpus index are those of the old store.
             summaries = target / CORPUS_INDEX
             finish_library(
-                scratch, manifest, len(plan), names, vectors=vectors, earlier=target, summaries=summaries, parallel=True
+                scratch,
+                manifest,
+                len(plan),
+                names,
+                vectors=vectors,
+                earlier=target,
+                summaries=summaries,
+                parallel=parallel,
             )
         discard_attempt(target, "adding")  # it was at a commit of the folder that is gone
         report.bytes = _count_bytes(target)

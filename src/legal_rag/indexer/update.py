@@ -58,7 +58,12 @@ class UpdateReport:
 
 
 def update_library(
-    cfg: IndexConfig, sources: Sequence[Any] = (), *, removed: Iterable[str] = (), encoder: Encoder | None = None
+    cfg: IndexConfig,
+    sources: Sequence[Any] = (),
+    *,
+    removed: Iterable[str] = (),
+    encoder: Encoder | None = None,
+    parallel: bool = False,
 ) -> UpdateReport:
     """Apply increments to a Library in one commit, and erase what it no longer holds from all its files.
 
@@ -71,6 +76,7 @@ def update_library(
         sources: As for `legal_rag.corpus.read_documents`, the oldest first.
         removed: Ids of further documents to withdraw.
         encoder: The Library's, if it is loaded.
+        parallel: As for `compact_index`.
 
     Raises:
         FileNotFoundError: If there is no Library, or no such source.
@@ -86,7 +92,7 @@ def update_library(
         stored, cfg = IndexReport(bad=report.bad), dataclasses.replace(cfg, source=names)
         apply_changes(update, changes, cfg, encoder, stored, Stopwatch(), withdrawn=report.removed)
     with watch.timed("erase"):
-        report.answers = _erase_removed(path)
+        report.answers = _erase_removed(path, parallel=parallel)
     return report
 
 
@@ -136,7 +142,7 @@ def _documents_of(source: Any, cfg: IndexConfig, report: UpdateReport, *, may_be
             raise
 
 
-def _erase_removed(path: Path) -> list[str]:
+def _erase_removed(path: Path, *, parallel: bool) -> list[str]:
     """Erase what a Library's files hold of documents that were removed or replaced; return the deleted answers' ids."""
     with library_locked(path):
         with closing(connect_to_read(path / STORE)) as connection:
@@ -147,7 +153,7 @@ def _erase_removed(path: Path) -> list[str]:
         _forget_stale_entities(path, {doc_id: now for doc_id, now, _ in gone})
         with leaving_bad_graph(path):  # of the others the compaction deletes all that they named, too
             forget_in_graph(path, path / STORE, [doc_id for doc_id, _, has_lost in gone if not has_lost])
-    compact_index(path.parent, path.name)
+    compact_index(path.parent, path.name, parallel=parallel)
     return answers
 
 
