@@ -133,12 +133,10 @@ def _withdrawn_by(source: Any) -> list[str]:
 
 
 def _documents_of(source: Any, cfg: IndexConfig, report: UpdateReport, *, may_be_empty: bool) -> Iterator[Document]:
-    n_before = len(report.bad)
-    documents = read_documents(source, cfg.options, on_bad=report.bad.append)
     try:
-        yield from documents
+        yield from read_documents(source, cfg.options, on_bad=report.bad.append)
     except ValueError:  # how reading ends where there was no document
-        if not may_be_empty or len(report.bad) > n_before:
+        if not may_be_empty:
             raise
 
 
