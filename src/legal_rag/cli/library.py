@@ -223,9 +223,8 @@ def update_command(sources: tuple[str, ...], removed: str | None, place: Place, 
         return
     for kind, ids in {**kinds, "saved answers deleted": report.answers}.items():
         if ids and kind != "unchanged":
-            note(
-                f"{kind}: {', '.join(ids[:LISTED_IDS])}{f' and {len(ids) - LISTED_IDS} more' * (len(ids) > LISTED_IDS)}"
-            )
+            more = f" and {len(ids) - LISTED_IDS} more" if len(ids) > LISTED_IDS else ""
+            note(f"{kind}: {', '.join(ids[:LISTED_IDS])}{more}")
     _note_bad_records(report.bad, report.path)
     if (report.added or report.changed) and place.open().entity_store is not None:
         note("the new documents have no entities yet")

@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -254,9 +254,10 @@ def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
 
 
 def answers_about(folder: Path, doc_ids: Iterable[str]) -> list[str]:
-    """Return the ids of the answers that gave a graph edges or names of some documents or supported by their texts."""
-    if not (folder / GRAPH).is_file():
-        return []
+    """Return the ids of the answers that gave a graph edges or names of some documents or supported by their texts.
+
+    A graph that is missing or damaged has none.
+    """
     query = f"""
         WITH gone AS (SELECT value AS doc_id FROM json_each(?)),
             of_texts AS (SELECT text_key FROM texts JOIN gone USING (doc_id)),
@@ -266,8 +267,9 @@ def answers_about(folder: Path, doc_ids: Iterable[str]) -> list[str]:
             UNION SELECT source_key FROM mentions WHERE text_key IN of_texts OR node_key IN of_nodes
         ) ORDER BY answer_id
     """  # noqa: S608
-    with closing(read_graph(folder / GRAPH)) as connection:
+    with suppress(sqlite3.DatabaseError), closing(read_graph(folder / GRAPH)) as connection:
         return [answer_id for (answer_id,) in connection.execute(query, (json.dumps(list(doc_ids)),))]
+    return []
 
 
 def count_unlinked(folder: Path, store: Path) -> int:
