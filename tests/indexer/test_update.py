@@ -301,6 +301,14 @@ def test_an_update_erases_what_a_removal_left(config):
     assert traces(Path(config.index_folder)) == set()
 
 
+def test_a_damaged_graph_keeps_no_text_from_going(config):
+    graph = open_index(config).path / "graph.sqlite"
+    graph.write_bytes(graph.read_bytes()[:4096] + b"Zorglubs" * 4096)
+    update_library(config, removed=[WITHDRAWN, RENAMED])
+    assert traces(Path(config.index_folder)) == set()
+    assert examine(open_index(config)) == []
+
+
 def killed(*_, **__):
     raise KeyboardInterrupt
 
