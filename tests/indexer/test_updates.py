@@ -23,7 +23,7 @@ from legal_rag.indexer import (
     remove_documents,
 )
 from legal_rag.indexer.build import plan_rebuild, rebuild
-from legal_rag.indexer.commit import SHARED_BY_SHARDS, updating
+from legal_rag.indexer.commit import SHARED_BY_SHARDS
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
 from legal_rag.library.manifest import write_manifest
@@ -462,8 +462,8 @@ def test_bad_input_is_one_line_and_status_1(config, library, arguments, problem,
 
 
 def test_the_doctor_counts_rows_and_measures_offsets_and_an_update_that_fails_keeps_the_commit(config, library):
-    with pytest.raises(LookupError, match="absent"), updating(config.index_folder, config.index_name) as update:
-        update.remove(["absent"])
+    with pytest.raises(LookupError, match="absent"):
+        remove_documents(["absent"], config.index_folder, config.index_name)
     assert Library(library.path).commit == 1
     with sqlite3.connect(library.path / "corpus.sqlite") as connection:
         connection.execute("UPDATE chunks SET char_end = 10000000 WHERE document_key = 1 AND chunk_index = 0")

@@ -10,6 +10,7 @@ from legal_rag.library.chunk_vectors import (
     ChunkVectors,
     Frame,
     fit_frame,
+    quantise_means,
     read_frame,
     write_frame,
     write_segment,
@@ -34,7 +35,8 @@ def write(folder, means, segments=SEGMENTS):
     frame = fit_frame(means)
     write_frame(folder, frame)
     bounds = np.cumsum([0, *segments])
-    return [write_segment(folder, f"{i}.npy", [means[i:j]], frame) for i, j in pairwise(bounds)]
+    blocks = (quantise_means([means[i:j]], frame) for i, j in pairwise(bounds))
+    return [write_segment(folder, f"{i}.npy", block, means.shape[1]) for i, block in enumerate(blocks)]
 
 
 def write_rows(folder, rows):
@@ -174,7 +176,7 @@ def test_writing_holds_one_block_in_memory(tmp_path):
     block, frame = random_means(1000, 256), fit_frame(random_means(10, 256))
     tracemalloc.start()
     try:
-        write_segment(tmp_path, "0.npy", (block for _ in range(40)), frame)
+        write_segment(tmp_path, "0.npy", quantise_means((block for _ in range(40)), frame), 256)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -184,7 +186,7 @@ def test_writing_holds_one_block_in_memory(tmp_path):
 
 def test_a_write_that_breaks_off_leaves_what_was_there(tmp_path):
     means = random_means(4)
-    write_segment(tmp_path, "0.npy", [means], fit_frame(means))
+    write_segment(tmp_path, "0.npy", quantise_means([means], fit_frame(means)), DIM)
     before = (tmp_path / "0.npy").read_bytes()
 
     def breaking_off():
@@ -192,7 +194,7 @@ def test_a_write_that_breaks_off_leaves_what_was_there(tmp_path):
         raise OSError("no space left on device")
 
     with pytest.raises(OSError, match="no space left"):
-        write_segment(tmp_path, "0.npy", breaking_off(), fit_frame(means))
+        write_segment(tmp_path, "0.npy", quantise_means(breaking_off(), fit_frame(means)), DIM)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"0.npy": before}
 
 

@@ -397,10 +397,10 @@ def test_a_filter_that_many_documents_pass_leads_to_the_chunks_of_its_commit(tmp
     later.finish()
     at_first = Library(folder)
     with updating(tmp_path, "lib") as update:
-        update.remove(["c"])
+        update.apply(["c"])
     without_c = at_first.reload()
     with updating(tmp_path, "lib") as update:
-        update.add(tmp_path / "later.sqlite", [2], {"source": SOURCE})
+        update.apply((), tmp_path / "later.sqlite", [2], {"source": SOURCE})
     with_g = at_first.reload()
 
     def passing():

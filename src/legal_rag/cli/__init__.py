@@ -29,6 +29,7 @@ from legal_rag.encoder.runtime import OpenVinoError
 COMMANDS = {  # name: module, short help, example; read without importing the commands
     "index": ("library", "Build a Library from a source.", "--source decisions.jsonl.gz"),
     "add": ("library", "Add documents to a Library; changed ones are replaced.", "new-decisions.jsonl.gz"),
+    "update": ("library", "Apply increments: new, changed and withdrawn documents.", "CASS_20251201-210000.tar.gz"),
     "remove": ("library", "Remove documents from a Library.", "JURITEXT000007022836"),
     "compact": ("library", "Rewrite a Library without removed documents.", ""),
     "info": ("library", "Print what a Library holds and how it was made.", "--index-name decisions"),
@@ -62,6 +63,7 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
 RESUMED = {
     "index",
     "add",
+    "update",
     "compact",
     "corpus-index",
     "rebuild",

@@ -18,6 +18,7 @@ from legal_rag.cli.options import (
     ids_file_option,
     judged_queries,
     language_model,
+    limit_option,
     model_options,
     note,
     place_options,
@@ -183,6 +184,7 @@ DEFAULT = QuestionSettings()
 @place_options
 @source_option
 @column_options
+@limit_option
 @doc_ids_option
 @ids_file_option
 @click.option("--output", required=True, help="The dataset's folder; one begun before is resumed.")

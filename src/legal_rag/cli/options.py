@@ -155,11 +155,11 @@ column_options = options(
     click.option("--text-column", default=TEXT_COLUMN),
     setting("split", str, SourceOptions().split),
     setting("html", bool, False),
-    click.option("--limit", type=int, help="How many documents at most."),
 )
 
 # The documents of a source, and how they are read: see `read_options`.
-source_options = options(column_options, ids_file_option)
+limit_option = click.option("--limit", type=int, help="How many documents at most.")
+source_options = options(column_options, limit_option, ids_file_option)
 
 # Where a model is asked, and how: see `request_settings`.
 endpoint_options = options(

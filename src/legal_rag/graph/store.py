@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -28,7 +28,7 @@ from legal_rag.base.sqlite import (
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
-from legal_rag.graph.names import Named
+from legal_rag.graph.names import DOCUMENT, Named
 from legal_rag.graph.types import ExtractedEpisode
 from legal_rag.law.scanning import tables_version
 from legal_rag.library.manifest import record_checksums
@@ -80,7 +80,7 @@ class GraphWriter:
             return known
         key, *rest = map(parameter, named)
         if of_text:
-            self.connection.execute("UPDATE nodes SET type = ?, name = ? WHERE key = ? AND degree = 0", (*rest, key))
+            self.connection.execute(_NAME_NODE, (*rest, key))
         self.connection.execute("INSERT OR IGNORE INTO nodes (key, type, name) VALUES (?, ?, ?)", (key, *rest))
         (key,) = self.connection.execute("SELECT node_key FROM nodes WHERE key = ?", (key,)).fetchone()
         if len(self._nodes) >= CACHED_NODES:
@@ -142,8 +142,12 @@ class GraphWriter:
         for fact in facts:
             self.edge(source_key, fact, text_key, of_text=True)
 
-    def delete_sources(self, select: str, *values: object) -> int:
-        """Delete the sources that a query selects and everything that came from them; return how many."""
+    def delete_sources(self, select: str, *values: object, renaming: bool = False) -> int:
+        """Delete the sources that a query selects and everything that came from them; return how many.
+
+        With `renaming`, what they named loses its name, and for each node the first other document that has it lacks
+        its edges, to be made again with the name as that one writes it.
+        """
         keys = [key for (key,) in self.connection.execute(select, values)]
         if not keys:
             return 0
@@ -160,6 +164,8 @@ class GraphWriter:
             " AND node_key NOT IN (SELECT n.value FROM episodes JOIN json_each(episodes.nodes) AS n)",
             (touched,),
         )
+        for statement in _UNNAME_NODES if renaming else ():
+            self.connection.execute(statement, {"touched": touched})
         self._nodes.clear()
         return len(keys)
 
@@ -181,8 +187,10 @@ def graph_parts(
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
-        _delete_gone(writer)
+        has_deleted = _delete_gone(writer, renaming=True)
         yield [_text_part(writer), _entity_part(writer, entities or folder / ENTITIES)]
+        if has_deleted:
+            writer.connection.execute("VACUUM")  # else the file's free pages keep what was deleted
 
 
 def fill_graph(folder: Path, store: Path, entities: Path | None = None, *, anew: bool = False) -> int:
@@ -243,6 +251,25 @@ def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
         return
     with closing(GraphWriter(folder / GRAPH, store)) as writer:
         _delete_gone(writer, "doc_id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
+
+
+def answers_about(folder: Path, doc_ids: Iterable[str]) -> list[str]:
+    """Return the ids of the answers that gave a graph edges or names of some documents or supported by their texts.
+
+    A graph that is missing or damaged has none.
+    """
+    query = f"""
+        WITH gone AS (SELECT value AS doc_id FROM json_each(?)),
+            of_texts AS (SELECT text_key FROM texts JOIN gone USING (doc_id)),
+            of_nodes AS (SELECT node_key FROM nodes JOIN gone ON key = '{DOCUMENT}' || doc_id)
+        SELECT answer_id FROM sources WHERE answer_id IS NOT NULL AND source_key IN (
+            SELECT source_key FROM edges WHERE text_key IN of_texts OR from_key IN of_nodes OR to_key IN of_nodes
+            UNION SELECT source_key FROM mentions WHERE text_key IN of_texts OR node_key IN of_nodes
+        ) ORDER BY answer_id
+    """  # noqa: S608
+    with suppress(sqlite3.DatabaseError), closing(read_graph(folder / GRAPH)) as connection:
+        return [answer_id for (answer_id,) in connection.execute(query, (json.dumps(list(doc_ids)),))]
+    return []
 
 
 def count_unlinked(folder: Path, store: Path) -> int:
@@ -357,6 +384,22 @@ INSERT INTO main.episodes (source_key, decision, context, status, lessons, nodes
         ON n.node_key = about.value
     ) FROM copied_episodes AS e ORDER BY episode_key
 """
+_NAME_NODE = "UPDATE nodes SET type = ?, name = ? WHERE key = ? AND (degree = 0 OR name = '')"
+_UNNAME_NODES = (
+    """
+    CREATE TEMP TABLE namesakes AS SELECT touched.value AS node_key, (
+        SELECT source_key FROM (
+            SELECT source_key FROM edges WHERE from_key = touched.value
+            UNION SELECT source_key FROM edges WHERE to_key = touched.value
+        ) JOIN sources AS s USING (source_key) JOIN texts AS t ON t.text_key = s.text_key
+        JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND d.removed IS NULL
+        ORDER BY document_key, kind DESC LIMIT 1
+    ) AS source_key FROM json_each(:touched) AS touched
+    """,
+    "UPDATE nodes SET name = '' WHERE node_key IN (SELECT node_key FROM namesakes WHERE source_key IS NOT NULL)",
+    "UPDATE sources SET made_by = '' WHERE source_key IN (SELECT source_key FROM namesakes)",
+    "DROP TABLE namesakes",
+)
 _RULES = f"{RULES_VERSION}.{tables_version():08x}"
 
 
@@ -462,8 +505,11 @@ def _lacking_entities(
     return lacking
 
 
-def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> None:
-    """Delete what came from texts no longer in the corpus; edges of answers lose the support of such texts."""
+def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str, renaming: bool = False) -> bool:
+    """Delete what came from texts no longer in the corpus; edges of answers lose the support of such texts.
+
+    Returned is whether there was any; for `renaming` see `GraphWriter.delete_sources`.
+    """
     query = f"""
         SELECT text_key FROM texts AS t WHERE {condition} AND NOT EXISTS (
             SELECT 1 FROM corpus.documents AS d
@@ -472,13 +518,14 @@ def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> 
     """  # noqa: S608
     keys = [key for (key,) in writer.connection.execute(query, values)]
     if not keys:
-        return
+        return False
     gone = json.dumps(keys)
     held = "text_key IN (SELECT value FROM json_each(?))"
     with writer.transaction():
-        writer.delete_sources(f"SELECT source_key FROM sources WHERE {held}", gone)  # noqa: S608
+        writer.delete_sources(f"SELECT source_key FROM sources WHERE {held}", gone, renaming=renaming)  # noqa: S608
         _unsupport(writer.connection, held, gone)
         writer.connection.execute(f"DELETE FROM texts WHERE {held}", (gone,))  # noqa: S608
+    return True
 
 
 def _unsupport(connection: sqlite3.Connection, held: str, gone: str) -> None:

@@ -1,4 +1,4 @@
-"""The offline pipeline: build, add, remove, compact, extract, check an index."""
+"""The offline pipeline: build, add, update, remove, compact, extract, check an index."""
 
 from legal_rag.base.extras import exports
 

@@ -11,3 +11,4 @@ from .entities import extract_library as extract_library
 from .pipeline import chunk_document as chunk_document
 from .pylate import export_pylate as export_pylate
 from .pylate import import_pylate as import_pylate
+from .update import update_library as update_library

@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,7 +103,8 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
         with watch.timed("open"):
             documents = open_documents(cfg, report)
         with updating(cfg.index_folder, cfg.index_name) as update:
-            _add_to_library(documents, update, cfg, encoder, report, watch)
+            apply_changes(update, _changed(documents, update, report), cfg, encoder, report, watch)
+            update.forget_in_graph()
     return report
 
 
@@ -117,11 +119,15 @@ def remove_documents(
         FileNotFoundError: If there is no Library.
         LookupError: If one of the documents is not in it; then none is removed.
     """
-    ids = list(doc_ids)
+    ids = list(dict.fromkeys(doc_ids))
     with updating(index_folder, index_name) as update:
-        removed = update.remove(ids)
+        held = update.held(ids)
+        if absent := [doc_id for doc_id in ids if doc_id not in held]:
+            raise LookupError(f"no document {absent[0]!r} in {update.path}: nothing was removed")
+        update.apply(ids)
+        update.forget_in_graph()
         forget_entities(update.path, ids)
-    return removed
+    return len(ids)
 
 
 class IncrementalIndexer:
@@ -233,16 +239,27 @@ def finish_build(
     report.tokens = manifest["counts"]["tokens"]
 
 
-def _add_to_library(
-    documents: Iterable[Document],
+def apply_changes(
     update: LibraryUpdate,
+    documents: Iterable[Document],
     cfg: IndexConfig,
     encoder: Encoder | None,
     report: IndexReport,
     watch: Stopwatch,
+    withdrawn: Collection[str] = (),
 ) -> None:
+    """Commit new and changed documents and the removal of others, if there are any.
+
+    `withdrawn` need not be complete before the documents were read; nor are the report's bad records.
+    """
     manifest, path = update.manifest, update.path
-    cfg = as_recorded(cfg, manifest)
+    report.path, report.encoder = str(path), manifest["encoder"]["name"]
+    cfg, documents = as_recorded(cfg, manifest), iter(documents)
+    first = next(documents, None)
+    if first is None:  # and no encoder is needed
+        if withdrawn or report.bad:
+            _commit_changes(update, None, cfg, report, withdrawn)
+        return
     if cfg.n_bits:
         check_one_codebook(path, manifest["shards"])
     with watch.timed("open"):
@@ -256,28 +273,29 @@ def _add_to_library(
         ) as store,
     ):
         with watch.timed("shards"):
-            changed = _changed(documents, update, report)
-            fill_shards(path, changed, store, encoder, cfg, watch, codec_folder=path / PLAID_FOLDER)
+            added = chain([first], documents)
+            fill_shards(path, added, store, encoder, cfg, watch, codec_folder=path / PLAID_FOLDER)
         store.finish()
-        if store.n_documents or report.bad:
-            _commit_added(update, store, cfg, report)
-    report.path, report.encoder = str(path), encoder.identity.name
+        _commit_changes(update, store, cfg, report, withdrawn)
 
 
 def _changed(documents: Iterable[Document], update: LibraryUpdate, report: IndexReport) -> Iterator[Document]:
     for document in documents:
-        if update.holds(document):
+        if update.state_of(document) == "unchanged":
             report.unchanged += 1
         else:
             yield document
 
 
-def _commit_added(update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, report: IndexReport) -> None:
+def _commit_changes(
+    update: LibraryUpdate, store: StoreWriter | None, cfg: IndexConfig, report: IndexReport, withdrawn: Collection[str]
+) -> None:
     append_bad_records(update.path, report.bad, update.manifest["counts"]["bad_records"])
-    shards = range(store.first_shard, store.first_shard + store.n_shards)
+    shards = range(store.first_shard, store.first_shard + store.n_shards) if store else ()
     entry = {"source": source_entry(cfg), "bad_records": len(report.bad)}
-    added, removed, report.tokens = update.add(store.path, shards, entry)
-    report.documents, report.chunks, report.replaced = added.documents, added.chunks, removed.documents
+    added, removed, report.tokens = update.apply(withdrawn, store.path if store else None, shards, entry)
+    report.documents, report.chunks = added.documents, added.chunks
+    report.replaced = removed.documents - len(withdrawn)
 
 
 class PartPlan(NamedTuple):

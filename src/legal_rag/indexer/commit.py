@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,7 @@ BLOCK_CHUNKS = 64  # whose vectors are held at once
 FRAME_CHUNKS = 2048  # that the frame of the chunk vectors is fitted to
 SHARED_BY_SHARDS = (MAPPING, *(f"{PLAID_FOLDER}/{name}" for name in SHARED_FILES))  # an addition replaces them
 PER_PROCESS = 1000  # documents that outweigh the start of a process
+_AMONG = "id IN (SELECT value FROM json_each(?))"
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
 
@@ -184,7 +185,7 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any] | None) -> Iterat
     deleted after bad input before that, and at the end. The key is all that decides the outcome but the documents;
     without one, nothing is resumed.
     """
-    scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
+    scratch, note = _scratch_and_note(target, purpose)
     text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
     if key is None or not (scratch.is_dir() and note.is_file() and note.read_text(encoding="utf-8") == text):
         shutil.rmtree(scratch, ignore_errors=True)
@@ -196,16 +197,22 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any] | None) -> Iterat
         yield scratch
     except BaseException as error:
         if key is None or (isinstance(error, ValueError | LookupError) and not (scratch / CODEBOOK).is_dir()):
-            _discard(scratch, note)
+            discard_attempt(target, purpose)
         if isinstance(error, sqlite3.OperationalError):  # how SQLite says that the disk is full
             raise OSError(f"cannot write in {scratch}: {error}") from error
         raise
-    _discard(scratch, note)
+    discard_attempt(target, purpose)
 
 
-def _discard(scratch: Path, note: Path) -> None:
+def discard_attempt(target: Path, purpose: str) -> None:
+    """Delete what an interrupted `staging` left."""
+    scratch, note = _scratch_and_note(target, purpose)
     shutil.rmtree(scratch, ignore_errors=True)
     note.unlink(missing_ok=True)
+
+
+def _scratch_and_note(target: Path, purpose: str) -> tuple[Path, Path]:
+    return beside(target, purpose), beside(target, f"{purpose}.json")
 
 
 def finish_library(
@@ -214,20 +221,24 @@ def finish_library(
     n_shards: int,
     parts: Collection[RebuiltPart] = (),
     *,
+    vectors: Mapping[str, Any] | None = None,
     earlier: Path | None = None,
     summaries: Path | None = None,
     others: Sequence[LibraryPart] = (),
+    parallel: bool = False,
 ) -> dict[str, Any]:
     """Make a Library from a folder with a store and `n_shards` complete shards: mappings, manifest, words and `parts`.
 
-    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned. The other arguments
-    are those of `fill_parts`.
+    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned. `vectors` is the
+    manifest's entry on chunk vectors that the folder has already; else they are made. The other arguments are those of
+    `fill_parts`.
     """
     source, plaid = manifest["source"], manifest["plaid"]
     shards = _join_shards(folder, range(n_shards), folder / STORE, plaid)
     write_mapping(folder / MAPPING, source, folder / STORE)
-    shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
-    vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
+    if vectors is None:
+        shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
+        vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
     lineage = _build_id(folder / STORE, shards)
     with closing(connect_to_write(folder / STORE)) as connection:
         connection.execute(f"PRAGMA user_version = {store_version(lineage):d}")
@@ -246,7 +257,8 @@ def finish_library(
     }
     write_manifest(folder, whole)
     _drop_joined(folder, range(n_shards))
-    fill_parts(folder, whole, {"words", *parts}, earlier=earlier, summaries=summaries, others=others)
+    names = {"words", *parts}
+    fill_parts(folder, whole, names, earlier=earlier, summaries=summaries, others=others, parallel=parallel)
     return whole
 
 
@@ -362,7 +374,14 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         FileNotFoundError: If `first` is not 0 and the frame is missing.
         ValueError: If the frame or a shard is damaged.
     """
-    from legal_rag.library.chunk_vectors import fit_frame, read_frame, write_frame, write_segment
+    from legal_rag.library.chunk_vectors import (
+        fit_frame,
+        quantise_means,
+        read_frame,
+        segment_name,
+        write_frame,
+        write_segment,
+    )
     from legal_rag.library.plaid.search import Codebooks, MappedShard
 
     target, codebooks = folder / CHUNK_VECTORS, Codebooks()
@@ -384,8 +403,7 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         frame = fit_frame(np.concatenate(list(means(max(FRAME_CHUNKS // len(shards), 1), shards))))
         write_frame(target, frame)
     blocks = means(sys.maxsize, progress("Chunk vectors", iterable=shards, unit=" shards"))
-    # Named by its shards, so that another description of the Library never finds other rows under its name.
-    segment = write_segment(target, f"{first}-{first + len(shards)}.npy", blocks, frame)
+    segment = write_segment(target, segment_name(first, len(shards)), quantise_means(blocks, frame), len(frame.mean))
     return {CHUNK_VECTORS: {"frame": sha256_of(target / FRAME), "segments": [segment]}}
 
 
@@ -419,24 +437,66 @@ class LibraryUpdate:
         with transaction(self._connection):
             self._delete_uncommitted_rows()
 
-    def holds(self, document: Document) -> bool:
-        """Tell whether the Library holds this document, unchanged in all columns."""
+    def state_of(self, document: Document) -> Literal["added", "changed", "unchanged"]:
+        """Compare a document, all its columns, with what the Library holds under its id."""
         query = "SELECT content_hash FROM documents WHERE id = ? AND removed IS NULL"
         row = self._connection.execute(query, (document.id,)).fetchone()
-        return row is not None and row[0] == document.content_hash
+        if row is None:
+            return "added"
+        return "unchanged" if row[0] == document.content_hash else "changed"
 
-    def add(
-        self, store: Path, shards: Sequence[int], entry: Mapping[str, Any]
+    def held(self, doc_ids: Iterable[str]) -> set[str]:
+        """Return those of some ids that the Library's documents have."""
+        query = f"SELECT id FROM documents WHERE {_AMONG} AND removed IS NULL"  # noqa: S608
+        return {doc_id for (doc_id,) in self._connection.execute(query, (_as_json(doc_ids),))}
+
+    def apply(
+        self,
+        withdrawn: Collection[str] = (),
+        store: Path | None = None,
+        shards: Sequence[int] = (),
+        entry: Mapping[str, Any] | None = None,
     ) -> tuple["StoredRows", "StoredRows", int]:
-        """Commit the documents of another store, whose shards are in this Library's folder already.
+        """Commit the removal of documents and the addition of those of another store, which replace others.
 
-        `entry` has further fields of the commit's entry in the manifest, among them its `source`. Returned are what
-        was added, what that replaced, and how many token vectors were stored.
+        The shards of these are in this Library's folder already. `entry` has further fields of the commit's entry in
+        the manifest, such as its `source`. Returned are what was added, what was removed or replaced, and how many
+        token vectors were stored.
         """
+        before = self.manifest["shards"]
+        joined, added = before, StoredRows(0, 0)
+        if store is not None:
+            joined = self._join_addition(store, shards)
+            self._connection.execute("ATTACH ? AS other", (str(store),))
+        described = joined[len(before) :]
+        with transaction(self._connection):
+            self._mark_documents_removed(_AMONG, _as_json(withdrawn))
+            if store is not None:
+                self._mark_documents_removed("id IN (SELECT id FROM other.documents)")
+            removed = self._count_removed()
+        if store is not None:
+            added = self._copy_rows()
+            self._connection.execute("DETACH other")
+            write_mapping(self.path / MAPPING, self.manifest["source"], self.path / STORE)
+            with leaving_bad_graph(self.path):
+                add_to_graph(self.path, store)
+        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
+        self._write_manifest(joined, added, removed, entry or {}, self._extend_vectors(described))
+        _drop_joined(self.path, shards)
+        return added, removed, sum(shard["tokens"] for shard in described)
+
+    def forget_in_graph(self) -> None:
+        """Delete from the graph what came from the documents that this commit has removed or replaced."""
+        query = "SELECT id FROM documents WHERE removed = ?"
+        with leaving_bad_graph(self.path):
+            ids = [doc_id for (doc_id,) in self._connection.execute(query, (self.commit,))]
+            forget_in_graph(self.path, self.path / STORE, ids)
+
+    def _join_addition(self, store: Path, shards: Sequence[int]) -> list[Mapping[str, Any]]:
+        """Make shards parts of the index, and index the words and the outlines of another store; return all shards."""
         before = self.manifest["shards"]
         forget_checksums(self.path, *SHARED_BY_SHARDS)
         joined = _join_shards(self.path, shards, store, self.manifest["plaid"], before) if shards else before
-        described = joined[len(before) :]
         for path in (path for place in (SHARDS, PLAID_FOLDER) for path in (self.path / place).rglob("*")):
             sync(path)
         with ExitStack() as opened:
@@ -444,39 +504,7 @@ class LibraryUpdate:
             if (self.path / OUTLINES).is_file():
                 parts.append(opened.enter_context(outline_part(self.path, store, keep_others=True)))
             bring_up_to_date(store, parts)
-        self._connection.execute("ATTACH ? AS other", (str(store),))
-        with transaction(self._connection):
-            self._mark_documents_removed("id IN (SELECT id FROM other.documents)")
-            removed = self._count_removed()
-        added = self._copy_rows()
-        self._connection.execute("DETACH other")
-        write_mapping(self.path / MAPPING, self.manifest["source"], self.path / STORE)
-        with leaving_bad_graph(self.path):
-            add_to_graph(self.path, store)
-        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest(joined, added, removed, entry, self._extend_vectors(described))
-        _drop_joined(self.path, shards)
-        with leaving_bad_graph(self.path), closing(connect_to_read(store)) as other:
-            forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
-        return added, removed, sum(shard["tokens"] for shard in described)
-
-    def remove(self, doc_ids: Iterable[str]) -> int:
-        """Commit the removal of documents; return how many.
-
-        Raises:
-            LookupError: If one is not in the Library; then none is removed.
-        """
-        ids = list(dict.fromkeys(doc_ids))
-        with transaction(self._connection):
-            for doc_id in ids:
-                if not self._mark_documents_removed("id = ?", parameter(doc_id)):
-                    raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
-            removed = self._count_removed()
-        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest(self.manifest["shards"], StoredRows(0, 0), removed, {}, {})
-        with leaving_bad_graph(self.path):
-            forget_in_graph(self.path, self.path / STORE, ids)
-        return len(ids)
+        return joined
 
     def close(self) -> None:
         """Close the store."""
@@ -490,9 +518,9 @@ class LibraryUpdate:
             self._connection.execute(query, (self.commit,))
         self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
 
-    def _mark_documents_removed(self, condition: str, *values: str) -> int:
+    def _mark_documents_removed(self, condition: str, *values: str) -> None:
         query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
-        return self._connection.execute(query, (self.commit, *values)).rowcount
+        self._connection.execute(query, (self.commit, *values))
 
     def _copy_rows(self) -> "StoredRows":
         """Append the other store's rows, in small transactions so that readers get in between.
@@ -574,6 +602,10 @@ class LibraryUpdate:
             "shards": shards,
         }
         write_manifest(self.path, {**self.manifest, **changes, **vectors})
+
+
+def _as_json(doc_ids: Iterable[str]) -> str:
+    return json.dumps([parameter(doc_id) for doc_id in doc_ids], ensure_ascii=False)
 
 
 class StoredRows(NamedTuple):

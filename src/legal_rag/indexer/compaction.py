@@ -13,9 +13,9 @@ from legal_rag.base.files import link_or_copy, progress
 from legal_rag.base.html import displayed
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
-from legal_rag.indexer.commit import finish_library, library_locked, replacing
+from legal_rag.indexer.commit import discard_attempt, finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
-from legal_rag.indexer.doctor import refuse_damage
+from legal_rag.indexer.doctor import chunk_vector_problems, refuse_damage
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEBOOK,
@@ -77,12 +77,14 @@ def compact_index(
     *,
     n_bits: int | None = None,
     retrain: bool = False,
+    parallel: bool = False,
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
     Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain` (as where shards of an earlier
     version have several codebooks), a codebook is trained on the present documents, and codes are made from the token
-    vectors that were kept, or else from those that the old codes decode to.
+    vectors that were kept, or else from those that the old codes decode to. `parallel` reads the texts in as many
+    processes as there are cores, for which a script's own work must be under `if __name__ == "__main__"`.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -117,8 +119,20 @@ def compact_index(
             files: dict[RebuiltPart, str] = {"trees": OUTLINES, "graph": GRAPH, "corpus-index": CORPUS_INDEX}
             names = {name for name, file in files.items() if (target / file).is_file()}
             manifest = _compacted_manifest(library, cfg, plan)
+            vectors = None if requantised else _copy_chunk_vectors(library, scratch, plan)
             # The document keys of the corpus index are those of the old store.
-            finish_library(scratch, manifest, len(plan), names, earlier=target, summaries=target / CORPUS_INDEX)
+            summaries = target / CORPUS_INDEX
+            finish_library(
+                scratch,
+                manifest,
+                len(plan),
+                names,
+                vectors=vectors,
+                earlier=target,
+                summaries=summaries,
+                parallel=parallel,
+            )
+        discard_attempt(target, "adding")  # it was at a commit of the folder that is gone
         report.bytes = _count_bytes(target)
     return report
 
@@ -190,6 +204,14 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
                 link_shard(places[sources[0]], target)
             else:
                 copy_passages(places, shard.places, target)
+
+
+def _copy_chunk_vectors(library: Library, scratch: Path, plan: Sequence[NewShard]) -> dict[str, Any] | None:
+    """Copy the vectors of the chunks that stay, and return the manifest's entry; None if they are to be made anew."""
+    vectors = None if any(chunk_vector_problems(library)) else library.chunk_vectors()
+    if vectors is None:
+        return None
+    return {CHUNK_VECTORS: vectors.copy_into(scratch / CHUNK_VECTORS, [shard.places for shard in plan])}
 
 
 def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:

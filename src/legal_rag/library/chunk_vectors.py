@@ -6,7 +6,7 @@ length, passages of many similar tokens outrank others. Products are integers: t
 number of threads.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -65,25 +65,42 @@ def read_frame(folder: Path) -> Frame:
     return Frame(stored[:-1].copy(), float(stored[-1]))
 
 
-def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: Frame) -> dict[str, Any]:
+def segment_name(first: int, n_shards: int) -> str:
+    """Name a segment by its shards: another description of the Library never finds other rows under its name."""
+    return f"{first}-{first + n_shards}.npy"
+
+
+def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], dim: int) -> dict[str, Any]:
     """Write chunks as a new segment, and return its manifest entry: `file`, `chunks`, `sha256`.
 
-    `blocks` hold means as for `fit_frame`, in order of (shard, position); memory holds one. After an error there is no
+    `blocks` hold rows, (n, dim), int8, in order of (shard, position); memory holds one. After an error there is no
     file.
 
     Raises:
         OSError: If it cannot be written.
-        ValueError: If a block has another dim than the frame.
     """
     n_rows = 0
     with written_whole(folder / name) as file:
-        _write_header(file, 0, len(frame.mean))
+        _write_header(file, 0, dim)
         for block in blocks:
-            file.write(_quantise_means(block, frame).tobytes())
+            file.write(block.tobytes())
             n_rows += len(block)
         file.seek(0)
-        _write_header(file, n_rows, len(frame.mean))  # as long as the first: numpy leaves room for a larger number
+        _write_header(file, n_rows, dim)  # as long as the first: numpy leaves room for a larger number
     return {"file": name, "chunks": n_rows, "sha256": sha256_of(folder / name)}
+
+
+def quantise_means(blocks: Iterable[np.ndarray], frame: Frame) -> Iterator[np.ndarray]:
+    """Yield the rows, int8, of blocks of means as for `fit_frame`.
+
+    Raises:
+        ValueError: If a block has another dim than the frame.
+    """
+    for means in blocks:
+        if means.ndim != 2 or means.shape[1] != len(frame.mean):
+            raise ValueError(f"chunk vectors of shape {means.shape} do not fit a frame of dim {len(frame.mean)}")
+        numbers = np.rint((_normalise_rows(means) - frame.mean) / np.float32(frame.scale))
+        yield np.clip(numbers, -LARGEST, LARGEST).astype(np.int8)
 
 
 class ChunkVectors:
@@ -146,6 +163,27 @@ class ChunkVectors:
         """Return the means of the chunks that are not removed, by shard and position: (n, dim), float32, unit rows."""
         rows = np.concatenate(self._segments)[self._all]
         return _normalise_rows(rows * np.float32(self._frame.scale) + self._frame.mean)
+
+    def copy_into(self, folder: Path, places: Sequence[np.ndarray]) -> dict[str, Any]:
+        """Write the rows of some chunks as the only segment of a new folder, and return its manifest entry.
+
+        `places` has for each shard there the shards and positions here, shape (n_chunks, 2).
+        """
+        folder.mkdir()
+        write_frame(folder, self._frame)
+        rows = np.concatenate([self._shard_starts[of_shard[:, 0]] + of_shard[:, 1] for of_shard in places])
+        blocks = (self._read_rows(rows[start : start + JOB_ROWS]) for start in range(0, len(rows), JOB_ROWS))
+        segment = write_segment(folder, segment_name(0, len(places)), blocks, self.dim)
+        return {"frame": sha256_of(folder / FRAME), "segments": [segment]}
+
+    def _read_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors of some rows, in their order: (n, dim), int8."""
+        read = np.empty((len(rows), self.dim), dtype=np.int8)
+        segments = np.searchsorted(self._segment_starts, rows, side="right") - 1
+        for segment in np.unique(segments).tolist():
+            within = segments == segment
+            read[within] = self._segments[segment][rows[within] - self._segment_starts[segment]]
+        return read
 
     def _select_rows(self, positions: Sequence[np.ndarray | None]) -> np.ndarray:
         """Return the rows of some positions of each shard, rising as these do."""
@@ -214,13 +252,6 @@ def _quantise_query(query: np.ndarray) -> np.ndarray:
         return np.zeros(len(total), dtype=np.int16)
     room = np.iinfo(np.int32).max / (LARGEST + 1) - len(total)  # each rounding adds at most one half
     return np.rint(total * min(np.iinfo(np.int16).max / largest, room / absolute)).astype(np.int16)
-
-
-def _quantise_means(means: np.ndarray, frame: Frame) -> np.ndarray:
-    if means.ndim != 2 or means.shape[1] != len(frame.mean):
-        raise ValueError(f"chunk vectors of shape {means.shape} do not fit a frame of dim {len(frame.mean)}")
-    numbers = np.rint((_normalise_rows(means) - frame.mean) / np.float32(frame.scale))
-    return np.clip(numbers, -LARGEST, LARGEST).astype(np.int8)
 
 
 def _normalise_rows(vectors: np.ndarray) -> np.ndarray:

@@ -1,0 +1,186 @@
+"""Update a Library: additions, changes and withdrawals in one commit, of which nothing that is gone stays anywhere."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from legal_rag.base.html import displayed
+from legal_rag.base.sqlite import connect_to_read
+from legal_rag.corpus.dila import is_archive, removed_ids
+from legal_rag.corpus.documents import Document, read_documents
+from legal_rag.corpus.sources import BadRecord
+from legal_rag.encoder.encoder import Encoder
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.extraction.store import ExtractionStore
+from legal_rag.graph.answers import remove_answer
+from legal_rag.graph.store import answers_about, forget_in_graph, leaving_bad_graph
+from legal_rag.indexer.build import apply_changes
+from legal_rag.indexer.commit import LibraryUpdate, forget_entities, library_locked, updating
+from legal_rag.indexer.compaction import compact_index
+from legal_rag.indexer.config import IndexConfig, IndexReport, library_path, source_label
+from legal_rag.indexer.pipeline import Stopwatch
+from legal_rag.library.library import RUNS, STORE, locked_answers
+from legal_rag.library.manifest import record_checksums
+
+_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# Documents removed or replaced, with the hash of what is there now; last, whether words of theirs are there no longer.
+_GONE = """
+    SELECT old.id, now.content_hash, MAX(
+        now.id IS NULL OR (old.title, old.summary, old.content) IS NOT (now.title, now.summary, now.content)
+    ) FROM documents AS old LEFT JOIN documents AS now ON now.id = old.id AND now.removed IS NULL
+    WHERE old.removed IS NOT NULL GROUP BY old.id ORDER BY old.id
+"""
+
+
+@displayed
+@dataclass
+class UpdateReport:
+    """What an update changed, by ids of documents."""
+
+    path: str = ""
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)  # there before with another content: replaced
+    removed: list[str] = field(default_factory=list)  # withdrawn
+    unchanged: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # withdrawn, and not in the Library
+    answers: list[str] = field(default_factory=list)  # ids of saved answers that rested on what is gone: deleted
+    bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
+    seconds: dict[str, float] = field(default_factory=dict)  # `commit`, `erase`
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `legal-rag update --json` prints."""
+        return {**dataclasses.asdict(self), "bad": [record._asdict() for record in self.bad]}
+
+
+def update_library(
+    cfg: IndexConfig,
+    sources: Sequence[Any] = (),
+    *,
+    removed: Iterable[str] = (),
+    encoder: Encoder | None = None,
+    parallel: bool = False,
+) -> UpdateReport:
+    """Apply increments to a Library in one commit, and erase what it no longer holds from all its files.
+
+    What a later source says of a document outweighs the earlier ones. Withdrawn are the ids in the suppression lists of
+    DILA's archives, unless the same source or a later one has the document, and those of `removed`. Where anything was
+    replaced or removed, now or before, the Library is then compacted; after a kill in between, the next update does it.
+
+    Args:
+        cfg: How sources are read, and where the Library is; its own source is not read.
+        sources: As for `legal_rag.corpus.read_documents`, the oldest first.
+        removed: Ids of further documents to withdraw.
+        encoder: The Library's, if it is loaded.
+        parallel: As for `compact_index`.
+
+    Raises:
+        FileNotFoundError: If there is no Library, or no such source.
+        ValueError: If a source has neither documents nor withdrawals, no document would be left, the encoder is not the
+            Library's, or another process is writing to it.
+        OSError: If the disk is full.
+    """
+    report, path = UpdateReport(path=str(library_path(cfg))), library_path(cfg)
+    watch = Stopwatch(report.seconds)
+    names = ", ".join(source_label(dataclasses.replace(cfg, source=source)) for source in sources)
+    with watch.timed("commit"), updating(cfg.index_folder, cfg.index_name) as update:
+        changes = _changes(update, cfg, sources, list(removed), report)
+        stored, cfg = IndexReport(bad=report.bad), dataclasses.replace(cfg, source=names)
+        apply_changes(update, changes, cfg, encoder, stored, Stopwatch(), withdrawn=report.removed)
+    with watch.timed("erase"):
+        report.answers = _erase_removed(path, parallel=parallel)
+    return report
+
+
+def _changes(
+    update: LibraryUpdate, cfg: IndexConfig, sources: Sequence[Any], removed: Sequence[str], report: UpdateReport
+) -> Iterator[Document]:
+    """Yield the documents that are new or changed, those of the last source first, and note all in the report."""
+    settled: set[str] = set()  # ids of which a later source has said what they are
+    _withdraw(update, removed, settled, report)
+    for source in reversed(sources):
+        withdrawn, own = _withdrawn_by(source), set[str]()
+        for document in _documents_of(source, cfg, report, may_be_empty=bool(withdrawn)):
+            own.add(document.id)
+            if document.id not in settled:
+                state = update.state_of(document)
+                getattr(report, state).append(document.id)
+                if state != "unchanged":
+                    yield document
+        settled |= own
+        _withdraw(update, withdrawn, settled, report)
+    if update.manifest["counts"]["documents"] + len(report.added) == len(report.removed):
+        raise ValueError(f"no document would be left in {update.path}: nothing was changed")
+
+
+def _withdraw(update: LibraryUpdate, doc_ids: Iterable[str], settled: set[str], report: UpdateReport) -> None:
+    new = [doc_id for doc_id in dict.fromkeys(doc_ids) if doc_id not in settled]
+    held = update.held(new)
+    for doc_id in new:
+        (report.removed if doc_id in held else report.absent).append(doc_id)
+    settled.update(new)
+
+
+def _withdrawn_by(source: Any) -> list[str]:
+    if not isinstance(source, str | Path):
+        return []
+    path = Path(source).expanduser()
+    return removed_ids(path) if path.is_dir() or (path.is_file() and is_archive(path)) else []
+
+
+def _documents_of(source: Any, cfg: IndexConfig, report: UpdateReport, *, may_be_empty: bool) -> Iterator[Document]:
+    try:
+        yield from read_documents(source, cfg.options, on_bad=report.bad.append)
+    except ValueError:  # how reading ends where there was no document
+        if not may_be_empty:
+            raise
+
+
+def _erase_removed(path: Path, *, parallel: bool) -> list[str]:
+    """Erase what a Library's files hold of documents that were removed or replaced; return the deleted answers' ids."""
+    with library_locked(path):
+        with closing(connect_to_read(path / STORE)) as connection:
+            gone = connection.execute(_GONE).fetchall()
+        if not gone:
+            return []
+        answers = _delete_answers(path, {doc_id for doc_id, _, has_lost in gone if has_lost})
+        _forget_stale_entities(path, {doc_id: now for doc_id, now, _ in gone})
+        with leaving_bad_graph(path):  # of the others the compaction deletes all that they named, too
+            forget_in_graph(path, path / STORE, [doc_id for doc_id, _, has_lost in gone if not has_lost])
+    compact_index(path.parent, path.name, parallel=parallel)
+    return answers
+
+
+def _forget_stale_entities(path: Path, present: dict[str, str | None]) -> None:
+    """Delete the entities of other texts than the present ones, given by the hash of each document."""
+    if not (path / ENTITIES).is_file():
+        return
+    with ExtractionStore(path / ENTITIES) as store:
+        held = store.held_hashes(present)
+    forget_entities(path, [doc_id for doc_id, content_hash in held.items() if content_hash != present[doc_id]])
+
+
+def _delete_answers(library: Path, doc_ids: Collection[str]) -> list[str]:
+    """Delete the saved answers that name some documents, and what answers on them gave to the graph; return their ids.
+
+    An answer names each document that was found, read or cited, or one of its chunks.
+    """
+    written = {json.dumps(doc_id, ensure_ascii=False)[1:-1] for doc_id in doc_ids}
+
+    def names_any(text: str) -> bool:
+        strings = set(_JSON_STRING.findall(text))
+        return not written.isdisjoint(strings | {string.rpartition("-")[0] for string in strings})
+
+    files = sorted((library / RUNS).glob("*.json"))
+    named = [file.stem for file in files if names_any(file.read_text(encoding="utf-8", errors="replace"))]
+    answers = list(dict.fromkeys([*named, *answers_about(library, doc_ids)]))
+    for answer_id in answers:
+        remove_answer(library, answer_id)
+        with locked_answers(library):
+            (library / RUNS / f"{answer_id}.json").unlink(missing_ok=True)
+            record_checksums(library, f"{RUNS}/{answer_id}.json")
+    return answers
