@@ -11,9 +11,9 @@ from legal_rag.extraction.entities import outcome_of
 from legal_rag.graph.names import COURT, LOWER, Named, court_node, identifier_node
 from legal_rag.law import find_courts, find_dates, find_identifiers
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import APPEAL, level_of, words_of_value
+from legal_rag.law.courts import APPEAL, SUPREME, find_short_courts, level_of, words_of_value
 from legal_rag.law.keys import canonical_key
-from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
+from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET, appeal_ruling
 from legal_rag.law.scanning import Around
 
 OVERRULES, UPHOLDS, RECTIFIES, INTERPRETS = "overrules", "upholds", "rectifies", "interprets"
@@ -26,6 +26,7 @@ MOST_AFTER = 40  # characters behind both in which a number may follow
 MOST_BEFORE = 220  # characters of a sentence before its verb that are read
 MOST_QUOTED = 3000  # characters of a quotation
 DETAIL_CHARS = 200  # of the words of a ruling
+MOST_STATED = 500  # characters of a statement that is given as what says so
 CACHED_COURTS = 5000  # spellings of courts whose key is remembered
 _RANKS = {"first": 0, "appeal": 1, "supreme": 2}
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
@@ -54,6 +55,15 @@ _SEIZED = re.compile(
 _GIVEN = re.compile(r"\bPar\s(?:un|une)\s(?P<noun>arrêt|jugement|ordonnance|décision)\s")
 _REQUESTED = re.compile(
     r"\bd['’]annuler\s(?:cette\s|cet\s|ce\s|la\s|le\s|l['’])(?P<noun>arrêt|jugement|ordonnance|décision)\b"
+)
+# The Cour de cassation's own narration: "selon l'arrêt attaqué (Lyon, 12 mars 2020)", a town for its court of appeal.
+_REVIEWED = re.compile(
+    r"\b(?P<noun>arr[êe]t|jugement|ordonnance|d[ée]cision)\b[^();.\n]{0,40}\sattaqu[ée]e?\s?,?\s?\((?P<below>[^()\n]{5,160})\)"
+)
+_TOWN = re.compile(r"\s*(?P<town>[A-ZÀ-Ý][\w'’-]+(?:[ -][A-Za-zÀ-ÿ'’-]+){0,4}?)\s?,")
+_APPEALED = re.compile(
+    rf"\bappels?\b[^;.\n]{{0,80}}\b(?:ce|cette|cet|du|dudit|ladite|le|la)\s{_NOUN}|\b(?:en|y)\s(?:a|ont)\s[^;.\n]{{0,30}}\bappel\b",
+    re.IGNORECASE,
 )
 # Statements of an operative part.
 _OPENING = re.compile(r"[\s,:]*(?:(?:la\scour|le\stribunal|le\sconseil)\b[\s,:]*)?", re.IGNORECASE)
@@ -208,6 +218,9 @@ class _Reader:
             return
         attacked, days = self._attacked()
         stated = list(self._stated())
+        if not attacked and not stated:
+            attacked = self._narrated()
+            days = {day for _, day in attacked}
         for below, *_ in stated:
             known, span = attacked.get(below.event, (below, (below.start, below.end)))
             attacked[below.event] = (known if known.number else below), span
@@ -215,9 +228,10 @@ class _Reader:
         if len(attacked) == len(days) == 1:
             ((below, span),) = attacked.values()
             ruling = self._by_outcome()
-            stated_kinds = {kind for _, kind, _ in stated} or {UPHOLDS}
+            stated_kinds = {kind for _, kind, *_ in stated} or {UPHOLDS}
             if ruling and (ruling[0] == OVERRULES or UPHOLDS in stated_kinds):
-                yield Ruling(self._node, below.named(self._document.id), ruling[0], *span, detail=ruling[1])
+                kind, detail, place = ruling
+                yield Ruling(self._node, below.named(self._document.id), kind, *(place or span), detail=detail)
                 return
             if not ruling and self._document.solution.strip():
                 return
@@ -225,18 +239,88 @@ class _Reader:
         for below, kind, detail in sorted(stated, key=lambda ruling: ruling[1] != OVERRULES):
             yield Ruling(self._node, below.named(self._document.id), kind, below.start, below.end, detail)
 
-    def _by_outcome(self) -> tuple[str, str] | None:
+    def _by_outcome(self) -> tuple[str, str, Span | None] | None:
         """Return what the decision does to the only one below it, and in which words."""
+        part = self._document.reading.operative
+        if self._is_of_appeal and part and (said := appeal_ruling(self._text, part)):
+            words = self._words(said.start, said.end)[:DETAIL_CHARS]
+            detail = f"{said.kind} partielle : {words}" if said.in_part else said.kind
+            place = said.start, min(said.end, said.start + MOST_STATED)
+            return (UPHOLDS if said.kind == CONFIRMATION else OVERRULES), detail, place
         outcome = outcome_of(self._document.solution, self._level, self._text, None)
-        statements = [self._words(*span) for span in self._statements]
-        rulings = [words for words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
+        statements = [(span, self._words(*span)) for span in self._statements]
+        rulings = [(span, words) for span, words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
         if outcome.kinds == {CASSATION}:
             rulings = rulings[:1]  # the others annul acts, not judgments
-        limited = next(filter(is_in_part, rulings), "")
+        place, limited = next((ruling for ruling in rulings if is_in_part(ruling[1])), (None, ""))
+        place = place or next((span for span, _ in rulings), None)
         detail = " : ".join(filter(None, (outcome.words, limited[:DETAIL_CHARS])))
         if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds == {CONFIRMATION, INFIRMATION}):
-            return OVERRULES, detail
-        return (UPHOLDS, detail) if outcome.kinds and outcome.kinds <= _MAINTAINED else None
+            return OVERRULES, detail, place
+        refused = next((span for span, words in statements if _REJECTS.match(words)), None)
+        return (UPHOLDS, detail, place or refused) if outcome.kinds and outcome.kinds <= _MAINTAINED else None
+
+    @property
+    def _is_of_appeal(self) -> bool:
+        return self._level == APPEAL and ADMINISTRATIVE.isdisjoint(words_of_value(self._document.juridiction))
+
+    def _narrated(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
+        """Return the only decision that a text says elsewhere was attacked, if it is certain which."""
+        if self._level == SUPREME:
+            reviewed = {below.event: below for match in _REVIEWED.finditer(self._text) if (below := self._reviewed(match))}
+        else:
+            reviewed = self._appealed() if self._is_of_appeal else {}
+        return {event: (below, (below.start, below.end)) for event, below in reviewed.items()}
+
+    def _reviewed(self, match: re.Match[str]) -> _Described | None:
+        """Read "(Lyon, 12 mars 2020)" behind "l'arrêt attaqué", or a court with its town behind any other decision."""
+        start, end = match.span("below")
+        if is_in_quotation(self._text, start):
+            return None
+        if known := self._describe(start, end):
+            return known if known.rank < self._rank else None
+        town, dates = _TOWN.match(self._text, start, end), find_dates(self._text[start:end])
+        if not (town and len(dates) == 1 and match["noun"].lower().startswith("arr")):
+            return None
+        of = "d'" if without_accents(town["town"][0]) in "AEIOU" else "de "
+        court = court_node(f"cour d'appel {of}{town['town']}", within=self._document.id)
+        number = self._number(self._text[start:end], end - start)
+        day = dates[0].value.isoformat()
+        return _Described(court, day, number, _RANKS[APPEAL], start, end) if court else None
+
+    def _appealed(self) -> dict[tuple[str, str], _Described]:
+        """Return the judgment that a court of appeal reports before its operative part, if only one may be meant."""
+        part = self._document.reading.operative
+        last = part.start if part else len(self._text)
+        judgments: dict[tuple[str, str], _Described] = {}
+        orders: dict[tuple[str, str], _Described] = {}
+        for noun in _ANY_NOUN.finditer(self._text, 0, last):
+            below = self._describe(noun.start(), noun.start() + DESCRIPTION_CHARS) or self._described_around(noun)
+            if below and below.rank == _RANKS["first"] and below.day < self._document.decision_date:
+                if not is_in_quotation(self._text, noun.start()):
+                    (orders if noun[0].lower().startswith("ord") else judgments).setdefault(below.event, below)
+        days = self._stated_days()
+        found = {event: below for event, below in (judgments or orders).items() if not days or event[1] in days}
+        if len(found) > 1:
+            found = {event: below for event, below in found.items() if self._is_appealed(below)}
+        return found if len(found) == 1 else {}
+
+    def _described_around(self, noun: re.Match[str]) -> _Described | None:
+        """Read "le tribunal de grande instance d'Auch a dit par jugement du 5 septembre 2001"."""
+        dates = find_dates(self._text[noun.end() : noun.end() + MOST_AFTER])[:1]
+        start = self._sentence_start(noun.start())
+        courts = find_courts(self._text[start : noun.start()])[-1:]
+        if not dates or not courts:
+            return None
+        first, end = courts[0][0], noun.end() + dates[0].end
+        court = court_node(self._text[start + first : start + courts[0][1]], within=self._document.id)
+        rank = _RANKS.get(level_of(court.name, ""), -1) if court else -1
+        return _Described(court, dates[0].value.isoformat(), "", rank, start + first, end) if court else None
+
+    def _is_appealed(self, below: _Described) -> bool:
+        """Tell whether a text says just before or after a decision that it was appealed."""
+        before = self._text[max(0, below.start - MOST_AFTER) : below.start].lower()
+        return "appel" in before or _APPEALED.search(self._text, below.end, below.end + HEAD_CHARS // 2) is not None
 
     def _attacked(self) -> tuple[dict[tuple[str, str], tuple[_Described, Span]], set[str]]:
         """Return the decisions that were attacked, by court and day, and all days that may be theirs."""
@@ -304,7 +388,7 @@ class _Reader:
     def _describe(self, start: int, end: int) -> _Described | None:
         """Read the court, the day and perhaps the number by which a passage describes a decision."""
         window = self._text[start:end].partition(";")[0]
-        courts, dates = find_courts(window), find_dates(window)
+        courts, dates = find_courts(window) or find_short_courts(window), find_dates(window)
         if not courts or not dates:
             return None
         (first, last), day = courts[0], dates[0]
