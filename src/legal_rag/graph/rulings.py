@@ -72,7 +72,7 @@ _JUDGMENT = re.compile(r"\b(?:jugement|ordonnance|d[ée]cision)s?\b", re.IGNOREC
 _DAY_BEHIND = re.compile(r"(?:\s[^\d;.()«»]{0,70}?)?\s(?:du|le|en\sdate\sdu)\s", re.IGNORECASE)
 _JUST_BETWEEN = re.compile(r"[\s,(]+(?:\([^()]{1,40}\)\s)?(?:(?:en\s|au\sfond\s)?(?:date\s)?(?:du|le)\s)?\d[^\n]{4,25}\Z")
 _CAPTION = re.compile(
-    r"(?P<court>(?i:T\.?[ ]?G\.?[ ]?I\b\.?|T\.[ ]?I\b\.?|Tribunal\sd(?:e\s|['’])(?:Grande\s)?Instance"
+    r"(?<![Pp]ar\sjugement\sdu\s)(?P<court>(?i:T\.?[ ]?G\.?[ ]?I\b\.?|T\.[ ]?I\b\.?|Tribunal\sd(?:e\s|['’])(?:Grande\s)?Instance"
     r"|Tribunal\s(?:de\sCommerce|de\sPolice|Correctionnel|Judiciaire))\s?(?i:d['’]|de\s|du\s)?"
     r"[A-ZÀ-Ý][\w'’-]+(?:[ -](?:[A-ZÀ-Ý][\w'’-]+|en|de|sur|les|la|le)){0,5})\s*(?:\([^()]{1,20}\)\s*)?"
     r"(?:au\sfond\s)?(?:en\sdate\s)?(?:du\s)?(?P<day>\d{1,2}(?:er)?[\s/.-][^\n]{0,12}?[\s/.-]\d{2}(?:\d\d)?(?!\d))"

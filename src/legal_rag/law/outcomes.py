@@ -305,7 +305,7 @@ _REJECTS_APPEAL = re.compile(
 _CLAUSE_END = re.compile(r"[;:.]|\n\s*\n|\bstatuant\b|\b[ée]voquant\b", re.IGNORECASE)
 _LIMITS = re.compile(
     r"\b(?:sauf|seulement|uniquement|partie(?:llement)?|partiel\w*|surplus|sur|quant|concern\w+|relati(?:f|ve)s?|hormis)\b"
-    r"|\bchefs?\b|\ben\s(?:ce|tant)\squ|[àa]\sl['’]exception\b|\bautres\sdispositions\b|\bseules?\b",
+    r"|\bchefs?\b|\bdans\s(?:la|cette)\smesure\b|\ben\s(?:ce|tant)\squ|[àa]\sl['’]exception\b|\bautres\sdispositions\b|\bseules?\b",
     re.IGNORECASE,
 )
 _SAVE = re.compile(
