@@ -2,9 +2,9 @@
 
 Run: python benchmarks/fates.py --data FOLDER [--list]
 
-FOLDER holds decisions.jsonl.gz; benchmarks/data/fates.jsonl what two readers found in 150 of its decisions, adjudicated.
-A fact is a decision below (court and day) with what became of it, the court to which a case is remitted, or the quashing
-that a decision on remand follows. Printed as JSON: precision and recall of the facts, in all and by kind; `--list` names
+FOLDER holds decisions.jsonl.gz; benchmarks/data/fates.jsonl what two readers found in 150 of them, adjudicated. A fact
+is a decision below (court and day) with what became of it, the court to which a case is remitted, or the quashing that
+a decision on remand follows. Printed as JSON: precision and recall of the facts, in all and by kind; `--list` names
 what is missed and what is wrong on stderr.
 """
 

@@ -189,6 +189,8 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
 
     Claims of models are labelled; unsupported ones are left out. Raises as `KnowledgeGraph.find` does.
     """
+    from legal_rag.graph.fates import history_in_french  # which quotes and names as this module does
+
     view = view_node(graph, node, with_all=True, most=MAX_READ)
     others = _rank_neighbours(view)
     shown = {other.key: _clip(name_of(graph, other)) for other in others[:most]}
@@ -205,6 +207,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "n_shown": len(shown),
         "left_out": _count_left_out(view, others, len(shown)),
         "treatment": treatment_in_french(view.node, view.rulings),
+        "history": history_in_french(graph, view.node) if view.node.type == "decision" else [],
         "edge_types": EDGE_TYPES,
         "cut": _clip,
         "day": legal_date,

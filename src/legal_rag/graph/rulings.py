@@ -70,9 +70,12 @@ _APPEALED = re.compile(
 )
 _JUDGMENT = re.compile(r"\b(?:jugement|ordonnance|d[ée]cision)s?\b", re.IGNORECASE)
 _DAY_BEHIND = re.compile(r"(?:\s[^\d;.()«»]{0,70}?)?\s(?:du|le|en\sdate\sdu)\s", re.IGNORECASE)
-_JUST_BETWEEN = re.compile(r"[\s,(]+(?:\([^()]{1,40}\)\s)?(?:(?:en\s|au\sfond\s)?(?:date\s)?(?:du|le)\s)?\d[^\n]{4,25}\Z")
+_JUST_BETWEEN = re.compile(
+    r"[\s,(]+(?:\([^()]{1,40}\)\s)?(?:(?:en\s|au\sfond\s)?(?:date\s)?(?:du|le)\s)?\d[^\n]{4,25}\Z"
+)
 _CAPTION = re.compile(
-    r"(?<![Pp]ar\sjugement\sdu\s)(?P<court>(?i:T\.?[ ]?G\.?[ ]?I\b\.?|T\.[ ]?I\b\.?|Tribunal\sd(?:e\s|['’])(?:Grande\s)?Instance"
+    r"(?<![Pp]ar\sjugement\sdu\s)(?P<court>(?i:T\.?[ ]?G\.?[ ]?I\b\.?|T\.[ ]?I\b\.?"
+    r"|Tribunal\sd(?:e\s|['’])(?:Grande\s)?Instance"
     r"|Tribunal\s(?:de\sCommerce|de\sPolice|Correctionnel|Judiciaire))\s?(?i:d['’]|de\s|du\s)?"
     r"[A-ZÀ-Ý][\w'’-]+(?:[ -](?:[A-ZÀ-Ý][\w'’-]+|en|de|sur|les|la|le)){0,5})\s*(?:\([^()]{1,20}\)\s*)?"
     r"(?:au\sfond\s)?(?:en\sdate\s)?(?:du\s)?(?P<day>\d{1,2}(?:er)?[\s/.-][^\n]{0,12}?[\s/.-]\d{2}(?:\d\d)?(?!\d))"
@@ -101,7 +104,9 @@ _DAY_BEFORE = re.compile(
 )
 _NUMBER_OF_POURVOI = re.compile(r"\s?\(?,?\s?(?:pourvoi\s)?n\s?[°ºo]\s?(?:[A-Z]\s)?(\d\d-\d\d[.]?\d{3})", re.IGNORECASE)
 _REFERS = re.compile(r"\brenvoi(?:e|ent)\b[^;]{0,160}?\b(?:devant|[àa])\s(?=l[ae']|l’|le\s|un|cette|ce)", re.IGNORECASE)
-_THE_SAME = re.compile(r"(?:la|le)\s(?:même\s(?:cour|juridiction|tribunal)|(?:cour|juridiction)\sautrement)\b", re.IGNORECASE)
+_THE_SAME = re.compile(
+    r"(?:la|le)\s(?:même\s(?:cour|juridiction|tribunal)|(?:cour|juridiction)\sautrement)\b", re.IGNORECASE
+)
 # Statements of an operative part.
 _OPENING = re.compile(r"[\s,:]*(?:(?:la\scour|le\stribunal|le\sconseil)\b[\s,:]*)?", re.IGNORECASE)
 _REVERSES = re.compile(
@@ -283,7 +288,7 @@ class _Reader:
         attacked, days = self._attacked()
         stated = list(self._stated())
         if not attacked and not stated:
-            attacked = self._narrated()
+            attacked = self._of_columns() or self._narrated()
             days = {day for _, day in attacked}
         for below, *_ in stated:
             known, span = attacked.get(below.event, (below, (below.start, below.end)))
@@ -316,8 +321,9 @@ class _Reader:
         rulings = [(span, words) for span, words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
         if outcome.kinds == {CASSATION}:
             rulings = rulings[:1]  # the others annul acts, not judgments
-        place, limited = next((ruling for ruling in rulings if is_in_part(ruling[1])), (None, ""))
-        place = place or next((span for span, _ in rulings), None)
+        limits = next(((span, words) for span, words in rulings if is_in_part(words)), None)
+        limited = limits[1] if limits else ""
+        place = limits[0] if limits else next((span for span, _ in rulings), None)
         detail = " : ".join(filter(None, (outcome.words, limited[:DETAIL_CHARS])))
         if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds == {CONFIRMATION, INFIRMATION}):
             return OVERRULES, detail, place
@@ -328,10 +334,24 @@ class _Reader:
     def _is_of_appeal(self) -> bool:
         return self._level == APPEAL and ADMINISTRATIVE.isdisjoint(words_of_value(self._document.juridiction))
 
+    def _of_columns(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
+        """Return the decision below that the columns name."""
+        columns = (self._document.extra.get(f"lower_{name}") for name in ("court", "date", "number"))
+        written, day, number = (str(value or "") for value in columns)
+        court, dates = court_node(written, within=self._document.id), find_dates(day)
+        if court is None or len(dates) != 1:
+            return {}
+        rank = _RANKS.get(level_of(court.name, ""), -1)
+        numbers = [ref.value for ref in find_identifiers(number)]
+        below = _Described(court, dates[0].value.isoformat(), numbers[0] if numbers else number, rank, -1, -1)
+        return {below.event: (below, (-1, -1))} if rank < self._rank else {}
+
     def _narrated(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
         """Return the only decision that a text says elsewhere was attacked, if it is certain which."""
         if self._level == SUPREME:
-            reviewed = {below.event: below for match in _REVIEWED.finditer(self._text) if (below := self._reviewed(match))}
+            reviewed = {
+                below.event: below for match in _REVIEWED.finditer(self._text) if (below := self._reviewed(match))
+            }
         else:
             reviewed = self._appealed() if self._is_of_appeal else {}
         return {event: (below, (below.start, below.end)) for event, below in reviewed.items()}
@@ -610,9 +630,9 @@ class _Reader:
         elif self._is_of_appeal and _IS_REMANDED.search(self._text):
             quashings = {by.day: by for by in self._quashings()}
             if quashings:
-                by = quashings[max(quashings)]
-                named = by.named(self._document.id)
-                yield Ruling(self._node, named, FOLLOWS, by.start, by.end, detail=ON_REMAND)
+                last = quashings[max(quashings)]
+                named = last.named(self._document.id)
+                yield Ruling(self._node, named, FOLLOWS, last.start, last.end, detail=ON_REMAND)
 
     def _quashings(self) -> Iterator[_Described]:
         """Yield the decisions of the Cour de cassation that quashed something, as far as their day is named."""

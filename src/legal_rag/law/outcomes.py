@@ -309,7 +309,8 @@ _LIMITS = re.compile(
     re.IGNORECASE,
 )
 _SAVE = re.compile(
-    r"\b(?:sauf|hormis|except[ée]e?s?)\b|[àa]\sl['’]exception\b|\bstatuant\s(?:[àa]\snouveau|de\snouveau)\b", re.IGNORECASE
+    r"\b(?:sauf|hormis|except[ée]e?s?)\b|[àa]\sl['’]exception\b|\bstatuant\s(?:[àa]\snouveau|de\snouveau)\b",
+    re.IGNORECASE,
 )
 _QUOTED = re.compile(r"«[^»]*»")
 
