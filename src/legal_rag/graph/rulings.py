@@ -68,6 +68,7 @@ _APPEALED = re.compile(
     rf"\bappels?\b[^;.\n]{{0,80}}\b(?:ce|cette|cet|du|dudit|ladite|le|la)\s{_NOUN}|\b(?:en|y)\s(?:a|ont)\s[^;.\n]{{0,30}}\bappel\b",
     re.IGNORECASE,
 )
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _JUDGMENT = re.compile(r"\b(?:jugement|ordonnance|d[ée]cision)s?\b", re.IGNORECASE)
 _DAY_BEHIND = re.compile(r"(?:\s[^\d;.()«»]{0,70}?)?\s(?:du|le|en\sdate\sdu)\s", re.IGNORECASE)
 _JUST_BETWEEN = re.compile(
@@ -314,8 +315,8 @@ class _Reader:
         if self._is_of_appeal and part and (said := appeal_ruling(self._text, part)):
             words = self._words(said.start, said.end)[:DETAIL_CHARS]
             detail = f"{said.kind} partielle : {words}" if said.in_part else said.kind
-            place = said.start, min(said.end, said.start + MOST_STATED)
-            return (UPHOLDS if said.kind == CONFIRMATION else OVERRULES), detail, place
+            spoken = said.start, min(said.end, said.start + MOST_STATED)
+            return (UPHOLDS if said.kind == CONFIRMATION else OVERRULES), detail, spoken
         outcome = outcome_of(self._document.solution, self._level, self._text, None)
         statements = [(span, self._words(*span)) for span in self._statements]
         rulings = [(span, words) for span, words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
@@ -338,12 +339,12 @@ class _Reader:
         """Return the decision below that the columns name."""
         columns = (self._document.extra.get(f"lower_{name}") for name in ("court", "date", "number"))
         written, day, number = (str(value or "") for value in columns)
-        court, dates = court_node(written, within=self._document.id), find_dates(day)
-        if court is None or len(dates) != 1:
+        court = court_node(written, within=self._document.id)
+        if court is None or not _ISO_DAY.fullmatch(day):
             return {}
         rank = _RANKS.get(level_of(court.name, ""), -1)
         numbers = [ref.value for ref in find_identifiers(number)]
-        below = _Described(court, dates[0].value.isoformat(), numbers[0] if numbers else number, rank, -1, -1)
+        below = _Described(court, day, numbers[0] if numbers else number, rank, -1, -1)
         return {below.event: (below, (-1, -1))} if rank < self._rank else {}
 
     def _narrated(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
