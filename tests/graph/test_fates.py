@@ -5,6 +5,9 @@ import json
 import pytest
 from support.small_graphs import document_of, library_of
 
+from legal_rag.agent.event_log import EventLog
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.cli import main
 from legal_rag.graph import KnowledgeGraph
 from legal_rag.graph.fates import (
@@ -50,9 +53,9 @@ SOC = {
     "number": "17-31.442",
     "content": f"COUR DE CASSATION\n\nAudience publique du 12 mars 2019\n\nArrêt n° 1153 FS-P+B\n\nPourvoi n° C "
     f"17-31.442\n\n{PARTIES} a formé le pourvoi contre l'arrêt rendu le 21 juin 2017 par la cour d'appel de Douai (n° "
-    f"RG 15/02468).\n\nPAR CES MOTIFS, la Cour :\n\n{HEADS}, entre les parties, par la cour d'appel de Douai ;\n\nRemet, "
-    "sur ce point, l'affaire et les parties dans l'état où elles se trouvaient avant cet arrêt et les renvoie devant la "
-    "cour d'appel d'Amiens ;",
+    f"RG 15/02468).\n\nPAR CES MOTIFS, la Cour :\n\n{HEADS}, entre les parties, par la cour d'appel de Douai ;\n\n"
+    "Remet, sur ce point, l'affaire et les parties dans l'état où elles se trouvaient avant cet arrêt et les renvoie "
+    "devant la cour d'appel d'Amiens ;",
 }
 AMIENS = {
     "id": "CAM",
@@ -60,9 +63,10 @@ AMIENS = {
     "decision_date": "2021-05-04",
     "juridiction": "Cour d'appel d'Amiens",
     "number": "19/03333",
-    "content": f"COUR D'APPEL D'AMIENS, 4 mai 2021, n° RG 19/03333. {PARTIES}. Sur renvoi après cassation. Par arrêt du "
-    "12 mars 2019, la Cour de cassation a cassé partiellement l'arrêt rendu le 21 juin 2017 par la cour d'appel de "
-    "Douai. Décision déférée à la cour : Jugement du 12 mai 2014 du tribunal judiciaire de Lille - RG n° 13/00456.\n\n"
+    "content": f"COUR D'APPEL D'AMIENS, 4 mai 2021, n° RG 19/03333. {PARTIES}. Sur renvoi après cassation. Par "
+    "arrêt du 12 mars 2019, la Cour de cassation a cassé partiellement l'arrêt rendu le 21 juin 2017 par la cour "
+    "d'appel de Douai. Décision déférée à la cour : Jugement du 12 mai 2014 du tribunal judiciaire de Lille - RG n° "
+    "13/00456.\n\n"
     "PAR CES MOTIFS, la cour : Infirme le jugement en ce qu'il fixe la prime ;",
 }
 CASE = (FIRST, DOUAI, SOC, AMIENS)
@@ -180,12 +184,8 @@ def test_the_cour_de_cassation_names_the_decision_by_its_town():
 
 def test_columns_name_the_decision_below_where_the_text_does_not():
     lower = {"lower_court": "Cour d'appel de Douai", "lower_date": "2017-06-21", "lower_number": "15/02468"}
-    row = {
-        **SOC,
-        **lower,
-        "content": "PAR CES MOTIFS :\n\nCASSE ET ANNULE, en toutes ses dispositions, l'arrêt attaqué ;",
-    }
-    (effect,) = read_effects(document_of({**row, "solution": "Cassation"}))
+    content = "PAR CES MOTIFS :\n\nCASSE ET ANNULE, en toutes ses dispositions, l'arrêt attaqué ;"
+    (effect,) = read_effects(document_of({**SOC, **lower, "content": content, "solution": "Cassation"}))
     assert (effect.kind, effect.day, effect.number) == ("quashed", "2017-06-21", "15/2468")
 
 
@@ -208,7 +208,7 @@ def test_lookup_and_search_say_what_became_of_a_decision(tmp_path, tiny_encoder,
     place = ["--index-folder", str(path.parent), "--index-name", path.name]
     assert main(["lookup", "CAD", *place]) == 0
     out = capsys.readouterr().out
-    assert "⚠ Cassé en partie par Cass.\u00a0soc., 12" in out
+    assert "⚠ Cassé en partie par Cass. soc., 12 mars 2019" in out
     assert "renvoi : " in out
     assert main(["lookup", "CAD", "--json", *place]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -225,3 +225,25 @@ def test_a_library_without_a_graph_has_no_fates(tmp_path, tiny_encoder):
     (library.path / "graph.sqlite").unlink()
     with pytest.raises(UnsupportedFilterError, match="no graph"):
         Retriever(Library(library.path), tiny_encoder).search("la prime", filters=Filters(standing=True))
+
+
+def test_an_answer_that_cites_a_decision_quashed_since_says_so(case):
+    cited = Citation("CAD", 0, 20, case.library.document("CAD").content[:20], "verified")
+    log = EventLog()
+    log.read(case.library.document("CAD"))
+    answer = EnrichedResponse("…", [cited], [], [], 1.0, abstained=False)
+    given = log.prediction("la prime ?", answer, case.library, mode="agent", status="answered", notice=None)
+    assert given.notice.startswith("Attention : CA Douai, 21 juin 2017, n° 15/02468 a été cassé en partie par")
+    (document,) = given.documents
+    assert document.fate in given.notice
+    assert document.fate in document.facts
+    assert given.to_json()["documents"][0]["fate"] == document.fate
+
+
+def test_a_precedent_quashed_elsewhere_makes_no_remand():
+    cited = "Par arrêt du 12 mars 2019, la Cour de cassation a cassé un arrêt. Sur renvoi du juge de la mise en état."
+    row = {
+        **AMIENS,
+        "content": f"COUR D'APPEL D'AMIENS. {PARTIES}.\n\n{cited}\n\nPAR CES MOTIFS, la cour : Ordonne une expertise ;",
+    }
+    assert read_effects(document_of(row)) == []

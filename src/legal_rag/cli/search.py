@@ -101,8 +101,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
         document = library.document(hit.doc_id)
         named = ", ".join(filter(None, [legal_citation(document).plain, outcome_in_words(document)]))
         click.echo(f"{hit.rank}. {hit.chunk_id}  {rating}  {named}")
-        if fate := _standing(library, hit.doc_id):
-            click.echo(click.style(f"   ⚠ {fate}", bold=True))
+        _print_standing(library, hit.doc_id)
         _print_excerpt(library, hit, results)
     if results.hits:
         place.suggest(f"lookup {quote(results.hits[0].chunk_id)}")
@@ -135,6 +134,11 @@ def _standing(library: "Library", doc_id: str) -> str:
     from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
 
     return standing_in_french(fates_of_document(graph_of(library), doc_id))
+
+
+def _print_standing(library: "Library", doc_id: str) -> None:
+    if fate := _standing(library, doc_id):
+        _print_lines([("   ⚠ ", fate, False)])
 
 
 def _cite_document(library: "Library", doc_id: str) -> "LegalCitation":
@@ -179,6 +183,7 @@ def _print_structured(
     for rank, hit in enumerate(hits, start=1):
         named = _cite_document(library, hit.doc_id).plain
         click.echo(f"{rank}. {hit.doc_id} {hit.char_start}-{hit.char_end}  {hit.score:.3f}  {hit.source}  {named}")
+        _print_standing(library, hit.doc_id)
         click.echo(click.style("   " + " ".join(f"{' › '.join(hit.sections)} - {hit.reason}".split()), dim=True))
         excerpt = " ".join(hit.text[:EXCERPT_CHARS].split())
         click.echo(f"   {excerpt}{'…' * (len(hit.text) > EXCERPT_CHARS)}\n")

@@ -87,8 +87,9 @@ _ON_REMAND = re.compile(
 )
 # What a court to which a case was remitted says of itself, and how it names the quashing.
 _IS_REMANDED = re.compile(
-    r"\b(?:(?:sur|apr[èe]s|vidant\sle)\srenvoi|renvoi\s(?:de|apr[èe]s)\scassation|(?:cour|juridiction)\sde\srenvoi"
-    r"|d[ée]claration\sde\ssaisine|saisine\ssur\srenvoi)\b",
+    r"\b(?:(?:sur|apr[èe]s)\srenvoi\b[^.;]{0,30}\bcassation|(?:vidant\sle|arr[êe]t\sde)\srenvoi"
+    r"|renvoi\s(?:de|apr[èe]s)\scassation|(?:cour|juridiction)\sde\srenvoi|(?:saisine|saisie)\ssur\srenvoi"
+    r"|d[ée]claration\sde\ssaisine|devant\sla\scour\sd['’]appel\b[^.;]{1,40}\bautrement\scompos[ée]e)\b",
     re.IGNORECASE,
 )
 _QUASHING = re.compile(r"\bcass(?:[ée]e?s?|e|ant|ent)\b|\bcassation\s(?:partielle|du|de\sl['’]arr[êe]t)", re.IGNORECASE)
