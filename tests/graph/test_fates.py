@@ -9,6 +9,7 @@ from legal_rag.agent.event_log import EventLog
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.cli import main
+from legal_rag.corpus.documents import document_of_row
 from legal_rag.graph import KnowledgeGraph
 from legal_rag.graph.fates import (
     NO_LATER,
@@ -185,7 +186,7 @@ def test_the_cour_de_cassation_names_the_decision_by_its_town():
 def test_columns_name_the_decision_below_where_the_text_does_not():
     lower = {"lower_court": "Cour d'appel de Douai", "lower_date": "2017-06-21", "lower_number": "15/02468"}
     content = "PAR CES MOTIFS :\n\nCASSE ET ANNULE, en toutes ses dispositions, l'arrêt attaqué ;"
-    (effect,) = read_effects(document_of({**SOC, **lower, "content": content, "solution": "Cassation"}))
+    (effect,) = read_effects(document_of_row({**SOC, **lower, "content": content, "solution": "Cassation"}))
     assert (effect.kind, effect.day, effect.number) == ("quashed", "2017-06-21", "15/2468")
 
 

@@ -228,7 +228,7 @@ def described_key(court: str, day: str) -> str:
 
 def is_in_part(words: str) -> bool:
     """Tell whether the words of a ruling limit it to a part of the decision."""
-    return _IN_PART.search(words) is not None
+    return _IN_PART.search(words.replace("partiellement sans renvoi", "")) is not None
 
 
 def is_in_quotation(text: str, place: int) -> bool:
