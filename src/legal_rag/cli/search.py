@@ -295,18 +295,15 @@ def _history_json(graph: "KnowledgeGraph", node: "Node") -> dict[str, Any]:
 
 
 def _print_history(library: "Library", doc_id: str) -> None:
-    """Print what became of a decision, and its case; that nothing is known of it, on stderr."""
+    """Print what became of a decision, and its case; nothing of one of which nothing is known."""
     from legal_rag.graph.fates import NO_LATER, graph_of, history_in_french
 
     graph = graph_of(library)
     node = graph.find(doc_id) if graph else None
     if graph and node and node.type == "decision":
         lines = history_in_french(graph, node)
-        if lines == [NO_LATER]:
-            note(click.style(NO_LATER, dim=True))
-        else:
-            _print_lines([("", line, False) for line in lines])
-            click.echo()
+        if lines != [NO_LATER]:
+            _print_lines(("", line, False) for line in [*lines, ""])
 
 
 def _show_outline(place: Place, library: "Library", doc_id: str, page: "Path | None", *, as_text: bool) -> None:
