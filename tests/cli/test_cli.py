@@ -135,7 +135,9 @@ def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, sai
     row = next(row for row in sample_rows if row["id"] == "FICTIF0302")
     assert row["content"][:200] in said("lookup", "16/03177", *place)
     document = tiny_library.document("FICTIF0102")
-    assert json.loads(said("lookup", "FICTIF0102-1", "--json", *place)) == {
+    value = json.loads(said("lookup", "FICTIF0102-1", "--json", *place))
+    assert [step["doc_id"] for step in value.pop("case")] == ["FICTIF0102"]
+    assert value == {
         "doc_id": "FICTIF0102",
         "title": document.title,
         "decision_date": document.decision_date,
@@ -147,6 +149,8 @@ def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, sai
         "publication": "",
         "ecli": "ECLI:FR:FICTIF:2016:2016.9561.QPC",
         "link": "",
+        "fate": "",
+        "fates": [],
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
@@ -217,7 +221,9 @@ def test_structured_search_asks_the_model_that_is_named(place, said):
 def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
     keys = ["rank", "title", "decision_date", "doc_id", "chunk_id", "score", "char_start", "char_end", "text"]
-    assert [list(hit) for hit in hits] == [[*keys, "relevance", "outcome", "excerpt", "passages", "citation"]] * 7
+    assert [list(hit) for hit in hits] == [
+        [*keys, "relevance", "outcome", "fate", "excerpt", "passages", "citation"]
+    ] * 7
     assert all(hit["excerpt"]["text"] in hit["text"] for hit in hits)
     assert [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5, 6, 7]
     assert all(

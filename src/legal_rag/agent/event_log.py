@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from legal_rag.agent.passages import complete_evidence, located, warning_of_censured
+from legal_rag.agent.passages import complete_evidence, located, warning_of_censured, warning_of_fallen
 from legal_rag.agent.pieces import Pieces
 from legal_rag.agent.prediction import (
     CitedDocument,
@@ -28,6 +28,7 @@ from legal_rag.citations.markers import without_markers
 from legal_rag.citations.wording import telling_stems
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
+from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
@@ -163,7 +164,10 @@ class EventLog:
         """End an answer from a corpus; `usage` is of all model calls, query and encoder are for word matches."""
         citations = located(answer.citations, corpus)
         cited = {citation.doc_id for citation in citations}
-        notice = " ".join(filter(None, [*self.remarks, notice, warning_of_censured(citations, corpus)])) or None
+        graph = graph_of(corpus)
+        fates = {doc_id: standing_in_french(fates_of_document(graph, doc_id)) for doc_id in cited}
+        warnings = [warning_of_censured(citations, corpus), warning_of_fallen(fates, corpus)]
+        notice = " ".join(filter(None, [*self.remarks, notice, *warnings])) or None
         return Prediction(
             question=question,
             answer=answer.text,
@@ -171,7 +175,7 @@ class EventLog:
             status=status,
             grade=grade,
             notice=notice,
-            documents=[_cited_document(corpus.document(doc_id), cited=doc_id in cited) for doc_id in self.documents],
+            documents=[_cited_document(corpus.document(doc_id), fates.get(doc_id)) for doc_id in self.documents],
             citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
@@ -261,10 +265,10 @@ class Agent(ABC):
             return query
 
 
-def _cited_document(document: Document, *, cited: bool) -> CitedDocument:
-    """Take a document's metadata; of one cited its outcome is read in its text where no column has it."""
+def _cited_document(document: Document, fate: str | None) -> CitedDocument:
+    """Take a document's metadata; of one cited, with its fate, its outcome is read in its text if no column has it."""
     known = CitedDocument.of(document)
-    return known._replace(solution=outcome_in_words(document)) if cited and not known.solution else known
+    return known if fate is None else known._replace(solution=known.solution or outcome_in_words(document), fate=fate)
 
 
 def _exchanges(history: History) -> list[Exchange]:

@@ -27,10 +27,8 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
+from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
 from legal_rag.graph.graph import KnowledgeGraph
-from legal_rag.graph.names import DOCUMENT
-from legal_rag.graph.page import name_of
-from legal_rag.graph.rulings import OVERRULES
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
@@ -113,7 +111,8 @@ class EvidenceAgent(Agent):
         `infer_filters` reads a court with a time in a question as filters too, which the notice says.
         """
         super().__init__(retriever)
-        self._filters, self._match_words, self.infers_filters = filters, match_words, infer_filters
+        self._filters, self._match_words = retriever.resolved(filters), match_words
+        self.infers_filters = infer_filters
 
     def steps(
         self,
@@ -280,9 +279,7 @@ class EvidenceAgent(Agent):
         """Return in French how a decision ended and which later ones quashed it: "rejet"; '' where nothing is known."""
         ended = outcome_in_words(document)
         fate = [within_sentence(ended)] if ended else []
-        if graph := self._graph:
-            later = (edge for edge in graph.rulings(DOCUMENT + document.id) if edge.type == OVERRULES)
-            fate += [f"{edge.treatment} {name_of(graph, edge.source)}" for edge in later]
+        fate += filter(None, [standing_in_french(fates_of_document(self._graph, document.id))])
         return " ; ".join(fate)
 
     @cached_property
@@ -291,10 +288,7 @@ class EvidenceAgent(Agent):
 
     @cached_property
     def _graph(self) -> KnowledgeGraph | None:
-        try:
-            return KnowledgeGraph(self._retriever.corpus)
-        except FileNotFoundError:
-            return None
+        return graph_of(self._retriever.corpus)
 
     def _hit_around(self, hit: SearchHit, start: int) -> SearchHit:
         """Move a hit to the chunk of its document in which a passage begins."""

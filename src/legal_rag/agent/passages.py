@@ -5,7 +5,7 @@ Reasoning that the court quashes is never shown without a warning.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import groupby, islice, zip_longest
@@ -319,6 +319,14 @@ def _located(citation: Citation, outline: Outline) -> Citation:
 def warning_of_censured(citations: Sequence[Citation], corpus: Library) -> str | None:
     """Warn in French of citations that quote quashed reasoning, with the court's answer; None without any."""
     warnings = [_warning(cited, corpus) for cited in dict.fromkeys(citations) if cited.censured and cited.holds]
+    return " ".join(warnings) or None
+
+
+def warning_of_fallen(fates: Mapping[str, str], corpus: Library) -> str | None:
+    """Warn in French of decisions that later ones quashed or reversed, by id; None without any."""
+    warnings = [
+        f"Attention : {corpus.document(doc_id).citation.plain} a été {fate}." for doc_id, fate in fates.items() if fate
+    ]
     return " ".join(warnings) or None
 
 

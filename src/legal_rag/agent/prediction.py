@@ -50,6 +50,7 @@ class CitedDocument(NamedTuple):
     publication: str = ""  # "publié", "inédit"; empty where it is not known
     ecli: str = ""
     link: str = ""  # address of its public page: its source's, or built from its id
+    fate: str = ""  # in French, if it was quashed or reversed since: "cassé en partie par Cass. soc., 3 mai 2018"
 
     @classmethod
     def of(cls, document: Document) -> "CitedDocument":
@@ -71,10 +72,15 @@ class CitedDocument(NamedTuple):
         return within_sentence(self.solution)
 
     @property
+    def ending(self) -> str:
+        """How it ended, and what became of it since: "rejet ; rabattu par Cass. soc., 3 mai 2018"."""
+        return " ; ".join(filter(None, (self.outcome, self.fate)))
+
+    @property
     def facts(self) -> list[str]:
         """What a reader looks for beside its citation, in French: court, date, outcome, publication, ECLI."""
         court = ", ".join(filter(None, (self.juridiction, within_sentence(self.formation))))
-        facts = (court, legal_date(self.decision_date), self.outcome, self.publication, self.ecli)
+        facts = (court, legal_date(self.decision_date), self.outcome, self.fate, self.publication, self.ecli)
         return [fact for fact in facts if fact]
 
 
@@ -158,7 +164,7 @@ class Prediction:
         rows = [
             {
                 "décision": known[cited.doc_id].citation if cited.doc_id in known else cited.doc_id,
-                "issue": known[cited.doc_id].outcome if cited.doc_id in known else "",
+                "issue": known[cited.doc_id].ending if cited.doc_id in known else "",
                 "passage": cited.quote,
                 "contrôle": " : ".join(filter(None, (cited.status_in_french, cited.reason))),
             }

@@ -16,7 +16,7 @@ from legal_rag.citations.stated import StatedArticle, StatedDecision
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph, Node
-from legal_rag.graph.names import DOCUMENT
+from legal_rag.graph.fates import fates_of_document, graph_of
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.courts import CourtName, parse_court, words_of_value
@@ -30,7 +30,6 @@ MAX_NEAR = 60  # decisions whose numbers are near to a missing one, that are com
 MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 KEPT_DOCUMENTS = 2000  # in memory
-_FATES = frozenset(("overrules", "upholds", "rectifies"))
 FAR_FUTURE = date(2999, 1, 1)  # in force without end, as Légifrance writes it
 # Where a decision states its date; those of its hearing and deliberation differ.
 _DAY_OF_DECISION = re.compile(
@@ -151,12 +150,15 @@ class Shelf:
         return CitedSource(held.library.path.name, document.id, cited.text, *facts)
 
     def fate(self, held: Held) -> tuple[Nearest, ...]:
-        """Return the later decisions of its Library that quashed, confirmed, rectified or overruled a decision."""
-        graph = self._graphs[held.library.path]
-        edges = graph.rulings(DOCUMENT + held.document.id) if graph else []
-        later = {edge.source.key.removeprefix(DOCUMENT): edge.treatment for edge in edges if edge.type in _FATES}
+        """Return the later decisions that quashed, upheld, confirmed, reversed or rectified a decision.
+
+        Those that its Library has, and those that a text of it reports, without an id.
+        """
+        graph, library = self._graphs[held.library.path], held.library.path.name
         return tuple(
-            self.nearest(self.get(held.library, doc_id), why) for doc_id, why in later.items() if doc_id in held.library
+            Nearest(fate.by_id, fate.by, fate.treatment, library)
+            for fate in fates_of_document(graph, held.document.id)
+            if not fate.undone_by
         )
 
     def of_party(self, name: str) -> list[Held]:
@@ -184,18 +186,11 @@ class Shelf:
 
     @cached_property
     def _graphs(self) -> dict[Path, KnowledgeGraph | None]:
-        return {library.path: _graph_of(library) for library in self.libraries}
+        return {library.path: graph_of(library) for library in self.libraries}
 
     def nearest(self, held: Held, why: str) -> Nearest:
         """Describe a document that is near to what is missing."""
         return Nearest(held.document.id, self.title(held), why, held.library.path.name)
-
-
-def _graph_of(library: Library) -> KnowledgeGraph | None:
-    try:
-        return KnowledgeGraph(library)
-    except FileNotFoundError:
-        return None
 
 
 class Decisions:

@@ -255,6 +255,8 @@ def filter_options(command: Any) -> Any:
         ),
         click.option("--speaker", help="Who speaks in the passage: court, party, lower_court or text."),
         click.option("--section", help="Main part of the decision, e.g. motifs, dispositif."),
+        click.option("--standing", is_flag=True, help="Without decisions that a later one here quashed or reversed."),
+        click.option("--published", is_flag=True, help="Published ones: Bulletin, Recueil Lebon, report, letter."),
         doc_ids_option,
     )(filtered)
 

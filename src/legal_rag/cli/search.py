@@ -101,6 +101,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
         document = library.document(hit.doc_id)
         named = ", ".join(filter(None, [legal_citation(document).plain, outcome_in_words(document)]))
         click.echo(f"{hit.rank}. {hit.chunk_id}  {rating}  {named}")
+        _print_standing(library, hit.doc_id)
         _print_excerpt(library, hit, results)
     if results.hits:
         place.suggest(f"lookup {quote(results.hits[0].chunk_id)}")
@@ -115,6 +116,7 @@ def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "Searc
         **hit._asdict(),
         "relevance": rating,
         "outcome": outcome_in_words(document),
+        "fate": _standing(library, hit.doc_id),
         "excerpt": {
             "text": hit.text[excerpt.start : excerpt.end],
             "char_start": hit.char_start + excerpt.start,
@@ -125,6 +127,18 @@ def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "Searc
         "passages": [passage.to_json() for passage in passages],
         "citation": legal_citation(document).text,
     }
+
+
+def _standing(library: "Library", doc_id: str) -> str:
+    """Say in French by what a decision has fallen since; empty if nothing here is known to have done so."""
+    from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
+
+    return standing_in_french(fates_of_document(graph_of(library), doc_id))
+
+
+def _print_standing(library: "Library", doc_id: str) -> None:
+    if fate := _standing(library, doc_id):
+        _print_lines([("   ⚠ ", fate, False)])
 
 
 def _cite_document(library: "Library", doc_id: str) -> "LegalCitation":
@@ -169,6 +183,7 @@ def _print_structured(
     for rank, hit in enumerate(hits, start=1):
         named = _cite_document(library, hit.doc_id).plain
         click.echo(f"{rank}. {hit.doc_id} {hit.char_start}-{hit.char_end}  {hit.score:.3f}  {hit.source}  {named}")
+        _print_standing(library, hit.doc_id)
         click.echo(click.style("   " + " ".join(f"{' › '.join(hit.sections)} - {hit.reason}".split()), dim=True))
         excerpt = " ".join(hit.text[:EXCERPT_CHARS].split())
         click.echo(f"   {excerpt}{'…' * (len(hit.text) > EXCERPT_CHARS)}\n")
@@ -235,6 +250,7 @@ def lookup_command(identifier: str, place: Place, outline: bool, html: str | Non
     """Print the whole document that ID names: a chunk's or document's id, a case number, or court and day."""
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
+    from legal_rag.graph.fates import graph_of
     from legal_rag.tools import lookup_legal_doc
 
     page = page_to_write(html, *HTML_SUFFIXES)
@@ -257,9 +273,37 @@ def lookup_command(identifier: str, place: Place, outline: bool, html: str | Non
     if outline or page:
         _show_outline(place, library, document.id, page, as_text=outline)
     elif place.as_json:
-        print_json({**CitedDocument.of(document)._asdict(), "content": document.content})
+        known = CitedDocument.of(document)._replace(fate=_standing(library, document.id))
+        graph = graph_of(library)
+        history = _history_json(graph, graph.find(document.id)) if graph else {}
+        print_json({**known._asdict(), **history, "content": document.content})
     else:
+        _print_history(library, document.id)
         click.echo(lookup_legal_doc(identifier, library))
+
+
+def _history_json(graph: "KnowledgeGraph", node: "Node") -> dict[str, Any]:
+    """Return what became of a decision and its case, as far as the Library knows; of another node nothing."""
+    from legal_rag.graph.fates import chronology, fates_of, to_json
+
+    if node.type != "decision":
+        return {}
+    return {
+        "fates": [to_json(fate) for fate in fates_of(graph, node)],
+        "case": [step._asdict() for step in chronology(graph, node)],
+    }
+
+
+def _print_history(library: "Library", doc_id: str) -> None:
+    """Print what became of a decision, and its case; nothing of one of which nothing is known."""
+    from legal_rag.graph.fates import NO_LATER, graph_of, history_in_french
+
+    graph = graph_of(library)
+    node = graph.find(doc_id) if graph else None
+    if graph and node and node.type == "decision":
+        lines = history_in_french(graph, node)
+        if lines != [NO_LATER]:
+            _print_lines(("", line, False) for line in [*lines, ""])
 
 
 def _show_outline(place: Place, library: "Library", doc_id: str, page: "Path | None", *, as_text: bool) -> None:
@@ -295,7 +339,7 @@ def show_command(name: str, place: Place, html: str | None, with_all: bool) -> N
     graph = _open_graph(place)
     node = graph.find(name)
     if place.as_json:
-        print_json(_json_of_view(view_node(graph, node, with_all=with_all)))
+        print_json({**_json_of_view(view_node(graph, node, with_all=with_all)), **_history_json(graph, node)})
     elif not page:
         _print_lines(_lines_of_view(graph, view_node(graph, node, with_all=with_all)))
     write_page(page, lambda: render_graph(graph, node))
@@ -393,12 +437,15 @@ def _json_of_view(view: "NodeView") -> dict[str, Any]:
 
 
 def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
+    from legal_rag.graph.fates import NO_LATER, history_in_french
     from legal_rag.graph.page import facts_about, treatment_in_french
 
     yield "", view.name, False
     yield "", " · ".join(facts_about(view.node)), True
     if treatment := treatment_in_french(view.node, view.rulings):
         yield "", f"Traitement : {treatment}.", False
+    if view.node.type == "decision":
+        yield from (("", line, line == NO_LATER) for line in history_in_french(graph, view.node))
     yield from _lines_of_links(graph, view)
     for heading, edges in (
         ("Selon le modèle, non vérifié :", view.stated),

@@ -1,6 +1,12 @@
 from .answers import AnswerRecorder as AnswerRecorder
 from .answers import add_answer as add_answer
 from .answers import remove_answer as remove_answer
+from .fates import Effect as Effect
+from .fates import Fate as Fate
+from .fates import Step as Step
+from .fates import chronology as chronology
+from .fates import fates_of as fates_of
+from .fates import read_effects as read_effects
 from .graph import Edge as Edge
 from .graph import Episode as Episode
 from .graph import ExportCounts as ExportCounts

@@ -29,7 +29,7 @@ from legal_rag.law.courts import SHORT_CHAMBER, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 
 NOWHERE = (-1, -1)  # span of an edge from a column
-RULES_VERSION = 4  # of the rules below: edges of another version, or of other tables of law, are rebuilt
+RULES_VERSION = 5  # of the rules below: edges of another version, or of other tables of law, are rebuilt
 TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
@@ -105,7 +105,7 @@ def _type_of(document: Document) -> str:
 
 def text_facts(document: Document) -> list[GraphFact]:
     """Return the edges from a document's text and columns, in linear time."""
-    node, document_keys = node_of_document(document), {*own_keys(document), *_joined_keys(document)}
+    node, document_keys = node_of_document(document), {*own_keys(document), *joined_keys(document)}
     return [
         *_citation_facts(document, node, document_keys),
         *_court_fact(document, node),
@@ -162,7 +162,7 @@ def _visas(text: str) -> list[Span]:
     return [span for span in spans if not _DEMAND.search(text[slice(*span)]) and not is_in_quotation(text, span[0])]
 
 
-def _joined_keys(document: Document) -> set[str]:
+def joined_keys(document: Document) -> set[str]:
     """Return the keys of the pourvois that a decision of the Cour de cassation joins; they count as its own."""
     text = document.content[:MOST_OF_HEAD]
     head = _HEAD_OF_CASSATION.search(text)

@@ -30,7 +30,16 @@ from legal_rag.graph.names import (
     node_of,
     words_of_key,
 )
-from legal_rag.graph.rulings import DESCRIBED, OVERRULES, UPHOLDS, court_key, described_key, is_in_part
+from legal_rag.graph.rulings import (
+    DESCRIBED,
+    FOLLOWS,
+    ON_REMAND,
+    OVERRULES,
+    UPHOLDS,
+    court_key,
+    described_key,
+    is_in_part,
+)
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.courts import SUPREME, level_of
@@ -122,6 +131,8 @@ class Edge(NamedTuple):
             participle = next((word for words, word in _REVERSED_BY if words in self.detail.lower()), "")
             participle = participle or next((_QUASHED[kind] for kind in _QUASHED if kind in kinds), "censuré")
             return f"{participle}{' en partie' if CONFIRMATION in kinds else part} par"
+        if self.type == FOLLOWS and self.detail == ON_REMAND:
+            return "suivi, sur renvoi, par"
         if self.type == UPHOLDS:
             at_top = level_of(self.source.court, "", self.source.name) == SUPREME
             return "pourvoi rejeté par" if at_top and CONFIRMATION not in kinds else f"confirmé{part} par"
@@ -254,6 +265,15 @@ class KnowledgeGraph:
         """
         edges = self.neighbours(node, types=RULING_TYPES, direction="in")
         return sorted(edges, key=lambda edge: edge.source.decision_date)
+
+    @_in_one_state
+    def overruled(self) -> list[str]:
+        """Return the ids of the Library's decisions that a text says another one quashed, reversed or withdrew."""
+        sql = f"""
+            SELECT DISTINCT key FROM edges JOIN nodes ON node_key = to_key
+            WHERE edges.type = '{OVERRULES}' AND support = '{TEXT}'
+        """  # noqa: S608
+        return sorted(set(self._documents_of([key for (key,) in self._select(sql)]).values()))
 
     @_in_one_state
     def decisions_of_party(self, name: str, most: int = 10) -> list[str]:

@@ -32,6 +32,8 @@ MAX_READ = 5000  # edges read for each type and direction, from which the shown 
 CONTEXT = 140  # characters on either side of the supporting passage
 MAX_QUOTED = 500  # characters of that passage
 NAME_CHARS = 240  # displayed
+HISTORY_CHARS = 800  # of a line of what became of a decision
+_LONG_WORD = re.compile(r"(\S{100})\S+")
 _BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 
@@ -189,7 +191,10 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
 
     Claims of models are labelled; unsupported ones are left out. Raises as `KnowledgeGraph.find` does.
     """
+    from legal_rag.graph.fates import history_in_french  # which quotes and names as this module does
+
     view = view_node(graph, node, with_all=True, most=MAX_READ)
+    history = history_in_french(graph, view.node) if view.node.type == "decision" else []
     others = _rank_neighbours(view)
     shown = {other.key: _clip(name_of(graph, other)) for other in others[:most]}
     edges = [edge for edge in [*view.edges, *view.stated] if other_end(edge, view.node).key in shown]
@@ -205,6 +210,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "n_shown": len(shown),
         "left_out": _count_left_out(view, others, len(shown)),
         "treatment": treatment_in_french(view.node, view.rulings),
+        "history": [_clip(_LONG_WORD.sub(r"\1…", line), HISTORY_CHARS) for line in history],
         "edge_types": EDGE_TYPES,
         "cut": _clip,
         "day": legal_date,

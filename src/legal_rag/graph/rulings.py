@@ -11,14 +11,17 @@ from legal_rag.extraction.entities import outcome_of
 from legal_rag.graph.names import COURT, LOWER, Named, court_node, identifier_node
 from legal_rag.law import find_courts, find_dates, find_identifiers
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import APPEAL, level_of, words_of_value
+from legal_rag.law.courts import APPEAL, SUPREME, find_short_courts, level_of, words_of_value
 from legal_rag.law.keys import canonical_key
-from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET
+from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, REJET, appeal_ruling
 from legal_rag.law.scanning import Around
 
 OVERRULES, UPHOLDS, RECTIFIES, INTERPRETS = "overrules", "upholds", "rectifies", "interprets"
+FOLLOWS = "follows"  # a decision on remand, the one that quashed the first
+ON_REMAND = "sur renvoi"  # its detail
 CONSTITUTIONAL = "constitutionnel"
 ADMINISTRATIVE = frozenset(("caa", "conseiletat"))  # words of courts that rule on others
+CAPTION_CHARS = 2000  # in which its caption names it
 HEAD_CHARS = 6000  # in which a decision says what was appealed
 DESCRIPTION_CHARS = 260  # from the noun, "arrêt", to the court and the day
 MOST_BETWEEN = 130  # characters between court and day
@@ -26,6 +29,7 @@ MOST_AFTER = 40  # characters behind both in which a number may follow
 MOST_BEFORE = 220  # characters of a sentence before its verb that are read
 MOST_QUOTED = 3000  # characters of a quotation
 DETAIL_CHARS = 200  # of the words of a ruling
+MOST_STATED = 500  # characters of a statement that is given as what says so
 CACHED_COURTS = 5000  # spellings of courts whose key is remembered
 _RANKS = {"first": 0, "appeal": 1, "supreme": 2}
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
@@ -54,6 +58,56 @@ _SEIZED = re.compile(
 _GIVEN = re.compile(r"\bPar\s(?:un|une)\s(?P<noun>arrêt|jugement|ordonnance|décision)\s")
 _REQUESTED = re.compile(
     r"\bd['’]annuler\s(?:cette\s|cet\s|ce\s|la\s|le\s|l['’])(?P<noun>arrêt|jugement|ordonnance|décision)\b"
+)
+# The Cour de cassation's own narration: "selon l'arrêt attaqué (Lyon, 12 mars 2020)", a town for its court of appeal.
+_REVIEWED = re.compile(
+    r"\b(?P<noun>arr[êe]t|jugement|ordonnance|d[ée]cision)\b[^();.\n]{0,40}\sattaqu[ée]e?\s?,?\s?\((?P<below>[^()\n]{5,160})\)"
+)
+_TOWN = re.compile(r"\s*(?P<town>[A-ZÀ-Ý][\w'’-]+(?:[ -][A-Za-zÀ-ÿ'’-]+){0,4}?)\s?,")
+_APPEALED = re.compile(
+    rf"\bappels?\b[^;.\n]{{0,80}}\b(?:ce|cette|cet|du|dudit|ladite|le|la)\s{_NOUN}|\b(?:en|y)\s(?:a|ont)\s[^;.\n]{{0,30}}\bappel\b",
+    re.IGNORECASE,
+)
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_JUDGMENT = re.compile(r"\b(?:jugement|ordonnance|d[ée]cision)s?\b", re.IGNORECASE)
+_DAY_BEHIND = re.compile(r"(?:\s[^\d;.()«»]{0,70}?)?\s(?:du|le|en\sdate\sdu)\s", re.IGNORECASE)
+_JUST_BETWEEN = re.compile(
+    r"[\s,(]+(?:\([^()]{1,40}\)\s)?(?:(?:en\s|au\sfond\s)?(?:date\s)?(?:du|le)\s)?\d[^\n]{4,25}\Z"
+)
+_CAPTION = re.compile(
+    r"(?<![Pp]ar\sjugement\sdu\s)(?P<court>(?i:T\.?[ ]?G\.?[ ]?I\b\.?|T\.[ ]?I\b\.?"
+    r"|Tribunal\sd(?:e\s|['’])(?:Grande\s)?Instance"
+    r"|Tribunal\s(?:de\sCommerce|de\sPolice|Correctionnel|Judiciaire))\s?(?i:d['’]|de\s|du\s)?"
+    r"[A-ZÀ-Ý][\w'’-]+(?:[ -](?:[A-ZÀ-Ý][\w'’-]+|en|de|sur|les|la|le)){0,5})\s*(?:\([^()]{1,20}\)\s*)?"
+    r"(?:au\sfond\s)?(?:en\sdate\s)?(?:du\s)?(?P<day>\d{1,2}(?:er)?[\s/.-][^\n]{0,12}?[\s/.-]\d{2}(?:\d\d)?(?!\d))"
+)
+# "sur renvoi après cassation (Soc., 3 mai 2018, pourvoi n° 16-12.345)", said of the decision under review.
+_ON_REMAND = re.compile(
+    r"\bsur\srenvoi\sapr[èe]s\scassation\s?\((?P<by>[^()]{8,120}(?:\([^()]*\))?[^()]{0,60})\)", re.IGNORECASE
+)
+# What a court to which a case was remitted says of itself, and how it names the quashing.
+_IS_REMANDED = re.compile(
+    r"\b(?:(?:sur|apr[èe]s)\srenvoi\b[^.;]{0,30}\bcassation|(?:vidant\sle|arr[êe]t\sde)\srenvoi"
+    r"|renvoi\s(?:de|apr[èe]s)\scassation|(?:cour|juridiction)\sde\srenvoi|(?:saisine|saisie)\ssur\srenvoi"
+    r"|d[ée]claration\sde\ssaisine|devant\sla\scour\sd['’]appel\b[^.;]{1,40}\bautrement\scompos[ée]e)\b",
+    re.IGNORECASE,
+)
+_QUASHING = re.compile(r"\bcass(?:[ée]e?s?|e|ant|ent)\b|\bcassation\s(?:partielle|du|de\sl['’]arr[êe]t)", re.IGNORECASE)
+_OF_CASSATION = re.compile(r"\bcour\sde\scassation\b", re.IGNORECASE)
+_DAY_OF_COURT = re.compile(
+    r"(?:[\s,]+\(?(?:\w+\s){0,2}chambre(?:\s\w+)?\)?)?[\s,]*(?:a,?\s)?(?:(?:par|selon|suivant)\s(?:(?:un|son)\s)?arr[êe]t\s)?"
+    r"(?:rendu\s)?(?:en\sdate\s)?(?:du|le)\s",
+    re.IGNORECASE,
+)
+_DAY_BEFORE = re.compile(
+    r"\barr[êe]t\s(?:rendu\s)?(?:en\sdate\s)?(?:du|le)\s(?P<day>\d[^;.]{5,30}?)[\s,]+(?:de\s)?la\s"
+    r"(?:(?:[\wè]+\s){1,3}de\sla\s)?\Z",
+    re.IGNORECASE,
+)
+_NUMBER_OF_POURVOI = re.compile(r"\s?\(?,?\s?(?:pourvoi\s)?n\s?[°ºo]\s?(?:[A-Z]\s)?(\d\d-\d\d[.]?\d{3})", re.IGNORECASE)
+_REFERS = re.compile(r"\brenvoi(?:e|ent)\b[^;]{0,160}?\b(?:devant|[àa])\s(?=l[ae']|l’|le\s|un|cette|ce)", re.IGNORECASE)
+_THE_SAME = re.compile(
+    r"(?:la|le)\s(?:même\s(?:cour|juridiction|tribunal)|(?:cour|juridiction)\sautrement)\b", re.IGNORECASE
 )
 # Statements of an operative part.
 _OPENING = re.compile(r"[\s,:]*(?:(?:la\scour|le\stribunal|le\sconseil)\b[\s,:]*)?", re.IGNORECASE)
@@ -114,7 +168,7 @@ class Ruling(NamedTuple):
 
     source: Named
     target: Named
-    type: str  # OVERRULES, UPHOLDS, RECTIFIES or INTERPRETS
+    type: str  # OVERRULES, UPHOLDS, RECTIFIES, INTERPRETS or FOLLOWS
     start: int
     end: int
     detail: str  # the outcome's words; of a ruling in part, those that limit it
@@ -142,6 +196,14 @@ class _Described(NamedTuple):
         return Named(key, "decision", f"{self.court.name}, {legal_date(self.day)}{number}")
 
 
+class Referral(NamedTuple):
+    """The court to which a case is remitted, with the span of the words that do so."""
+
+    court: str  # as written; empty for the same court, otherwise composed
+    start: int
+    end: int
+
+
 # A key that `described_key` begins: with the number, or the id of the document that gives none.
 DESCRIBED = re.compile(
     rf"{LOWER}(?P<court>{COURT}[^@]+?) (?P<day>\d{{4}}-\d\d-\d\d) (?:@(?P<doc_id>.+)|(?P<number>[^@].*))"
@@ -166,7 +228,7 @@ def described_key(court: str, day: str) -> str:
 
 def is_in_part(words: str) -> bool:
     """Tell whether the words of a ruling limit it to a part of the decision."""
-    return _IN_PART.search(words) is not None
+    return _IN_PART.search(words.replace("partiellement sans renvoi", "")) is not None
 
 
 def is_in_quotation(text: str, place: int) -> bool:
@@ -181,11 +243,30 @@ def find_rulings(document: Document, node: Named, document_keys: set[str]) -> li
     `document_keys` are the document's own keys, with those of the pourvois that it joins.
     """
     reader = _Reader(document, node, document_keys)
-    rulings = [*reader.own(), *reader.corrections(), *reader.reports()] if node.type == "decision" else []
+    rulings = (
+        [*reader.own(), *reader.corrections(), *reader.reports(), *reader.remands()] if node.type == "decision" else []
+    )
     unique: dict[tuple[str, str], Ruling] = {}
     for ruling in rulings:
         unique.setdefault((ruling.source.key, ruling.target.key), ruling)
     return list(unique.values())
+
+
+def referred_to(document: Document) -> Referral | None:
+    """Find the court to which a decision that quashes another remits the case."""
+    part = document.reading.operative
+    for match in _REFERS.finditer(document.content, part.start, part.end) if part else ():
+        if is_in_quotation(document.content, match.start()):
+            continue
+        start, end = match.end(), min(match.end() + MOST_BETWEEN, part.end if part else 0)
+        named = _THE_SAME.match(document.content, start, end)
+        courts = [] if named else find_courts(document.content[start:end])[:1]
+        if named:
+            return Referral("", match.start(), named.end())
+        if courts and not re.search(r"[;.]", document.content[start : start + courts[0][0]]):
+            first, last = (start + place for place in courts[0])
+            return Referral(" ".join(document.content[first:last].split()), match.start(), last)
+    return None
 
 
 class _Reader:
@@ -208,6 +289,9 @@ class _Reader:
             return
         attacked, days = self._attacked()
         stated = list(self._stated())
+        if not attacked and not stated:
+            attacked = self._of_columns() or self._narrated()
+            days = {day for _, day in attacked}
         for below, *_ in stated:
             known, span = attacked.get(below.event, (below, (below.start, below.end)))
             attacked[below.event] = (known if known.number else below), span
@@ -215,9 +299,10 @@ class _Reader:
         if len(attacked) == len(days) == 1:
             ((below, span),) = attacked.values()
             ruling = self._by_outcome()
-            stated_kinds = {kind for _, kind, _ in stated} or {UPHOLDS}
+            stated_kinds = {kind for _, kind, *_ in stated} or {UPHOLDS}
             if ruling and (ruling[0] == OVERRULES or UPHOLDS in stated_kinds):
-                yield Ruling(self._node, below.named(self._document.id), ruling[0], *span, detail=ruling[1])
+                kind, detail, place = ruling
+                yield Ruling(self._node, below.named(self._document.id), kind, *(place or span), detail=detail)
                 return
             if not ruling and self._document.solution.strip():
                 return
@@ -225,18 +310,130 @@ class _Reader:
         for below, kind, detail in sorted(stated, key=lambda ruling: ruling[1] != OVERRULES):
             yield Ruling(self._node, below.named(self._document.id), kind, below.start, below.end, detail)
 
-    def _by_outcome(self) -> tuple[str, str] | None:
+    def _by_outcome(self) -> tuple[str, str, Span | None] | None:
         """Return what the decision does to the only one below it, and in which words."""
+        part = self._document.reading.operative
+        if self._is_of_appeal and part and (said := appeal_ruling(self._text, part)):
+            words = self._words(said.start, said.end)[:DETAIL_CHARS]
+            detail = f"{said.kind} partielle : {words}" if said.in_part else said.kind
+            spoken = said.start, min(said.end, said.start + MOST_STATED)
+            return (UPHOLDS if said.kind == CONFIRMATION else OVERRULES), detail, spoken
         outcome = outcome_of(self._document.solution, self._level, self._text, None)
-        statements = [self._words(*span) for span in self._statements]
-        rulings = [words for words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
+        statements = [(span, self._words(*span)) for span in self._statements]
+        rulings = [(span, words) for span, words in statements if _REVERSES.match(words) or _CONFIRMS.match(words)]
         if outcome.kinds == {CASSATION}:
             rulings = rulings[:1]  # the others annul acts, not judgments
-        limited = next(filter(is_in_part, rulings), "")
+        limits = next(((span, words) for span, words in rulings if is_in_part(words)), None)
+        limited = limits[1] if limits else ""
+        place = limits[0] if limits else next((span for span, _ in rulings), None)
         detail = " : ".join(filter(None, (outcome.words, limited[:DETAIL_CHARS])))
         if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds == {CONFIRMATION, INFIRMATION}):
-            return OVERRULES, detail
-        return (UPHOLDS, detail) if outcome.kinds and outcome.kinds <= _MAINTAINED else None
+            return OVERRULES, detail, place
+        refused = next((span for span, words in statements if _REJECTS.match(words)), None)
+        return (UPHOLDS, detail, place or refused) if outcome.kinds and outcome.kinds <= _MAINTAINED else None
+
+    @property
+    def _is_of_appeal(self) -> bool:
+        return self._level == APPEAL and ADMINISTRATIVE.isdisjoint(words_of_value(self._document.juridiction))
+
+    def _of_columns(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
+        """Return the decision below that the columns name."""
+        columns = (self._document.extra.get(f"lower_{name}") for name in ("court", "date", "number"))
+        written, day, number = (str(value or "") for value in columns)
+        court = court_node(written, within=self._document.id)
+        if court is None or not _ISO_DAY.fullmatch(day):
+            return {}
+        rank = _RANKS.get(level_of(court.name, ""), -1)
+        numbers = [ref.value for ref in find_identifiers(number)]
+        below = _Described(court, day, numbers[0] if numbers else number, rank, -1, -1)
+        return {below.event: (below, (-1, -1))} if rank < self._rank else {}
+
+    def _narrated(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
+        """Return the only decision that a text says elsewhere was attacked, if it is certain which."""
+        if self._level == SUPREME:
+            reviewed = {
+                below.event: below for match in _REVIEWED.finditer(self._text) if (below := self._reviewed(match))
+            }
+        else:
+            reviewed = self._appealed() if self._is_of_appeal else {}
+        return {event: (below, (below.start, below.end)) for event, below in reviewed.items()}
+
+    def _reviewed(self, match: re.Match[str]) -> _Described | None:
+        """Read "(Lyon, 12 mars 2020)" behind "l'arrêt attaqué", or a court with its town behind any other decision."""
+        start, end = match.span("below")
+        if is_in_quotation(self._text, start):
+            return None
+        if known := self._describe(start, end):
+            return known if known.rank < self._rank else None
+        town, dates = _TOWN.match(self._text, start, end), find_dates(self._text[start:end])
+        if not (town and len(dates) == 1 and match["noun"].lower().startswith("arr")):
+            return None
+        of = "d'" if without_accents(town["town"][0]) in "AEIOU" else "de "
+        court = court_node(f"cour d'appel {of}{town['town']}", within=self._document.id)
+        number = self._number(self._text[start:end], end - start)
+        day = dates[0].value.isoformat()
+        return _Described(court, day, number, _RANKS[APPEAL], start, end) if court else None
+
+    def _appealed(self) -> dict[tuple[str, str], _Described]:
+        """Return the judgment that a court of appeal names in its caption or reports before its operative part.
+
+        Of several the latest, where the text goes on to say that it was appealed.
+        """
+        days, day = self._stated_days(), self._document.decision_date
+        captions = {below.event: below for below in self._in_caption()}
+        reported = self._reported()
+        for known in [captions] if len(captions) == 1 else [captions | reported, self._reported(orders=True)]:
+            found = [below for below in known.values() if below.day < day and (not days or below.day in days)]
+            last = max(found, key=lambda below: below.day, default=None)
+            last = last and reported.get(last.event, last)
+            if last and (len(found) == 1 or self._is_appealed(last)):
+                return {last.event: last}
+        return {}
+
+    def _reported(self, *, orders: bool = False) -> dict[tuple[str, str], _Described]:
+        """Return the judgments, or the orders, of courts of first instance that the text before its ruling reports."""
+        part = self._document.reading.operative
+        judgments: dict[tuple[str, str], _Described] = {}
+        for noun in _JUDGMENT.finditer(self._text, 0, part.start if part else len(self._text)):
+            if noun[0].lower().startswith("ord") == orders and not is_in_quotation(self._text, noun.start()):
+                below = self._described_at(noun)
+                if below and below.rank == _RANKS["first"]:
+                    judgments.setdefault(below.event, below)
+        return judgments
+
+    def _in_caption(self) -> Iterator[_Described]:
+        """Yield the judgments of a head that are named by court and day alone: "TGI AVIGNON du 16/10/00"."""
+        for match in _CAPTION.finditer(self._text, 0, CAPTION_CHARS):
+            dates = find_dates(match["day"])
+            court = court_node(match["court"], within=self._document.id)
+            if dates and court and _RANKS.get(level_of(court.name, ""), -1) == _RANKS["first"]:
+                yield _Described(court, dates[0].value.isoformat(), "", _RANKS["first"], *match.span())
+
+    def _described_at(self, noun: re.Match[str]) -> _Described | None:
+        """Read a judgment whose day stands just behind the noun, its court in the same sentence on either side."""
+        known = self._describe(noun.start(), noun.start() + DESCRIPTION_CHARS)
+        dated = _DAY_BEHIND.match(self._text, noun.end())
+        dates = find_dates(self._text[dated.end() : dated.end() + MOST_AFTER])[:1] if dated else []
+        if not dated or not dates or dates[0].start:
+            return known if known and _JUST_BETWEEN.search(self._text, known.start, known.end) else None
+        end = dated.end() + dates[0].end
+        behind = _SENTENCE_END.split(self._text[end : end + MOST_BETWEEN], maxsplit=1)[0]
+        start = self._sentence_start(noun.start())
+        after = [(end + first, end + last) for first, last in find_courts(behind)[:1]]
+        before = [(start + first, start + last) for first, last in find_courts(self._text[start : noun.start()])[-1:]]
+        places = after if after and not _ANY_NOUN.search(self._text, end, after[0][0]) else before
+        court = court_node(self._text[slice(*places[0])], within=self._document.id) if places else None
+        if court is None:
+            return None
+        rank = _RANKS.get(level_of(court.name, ""), -1)
+        day, span = dates[0].value.isoformat(), (min(noun.start(), places[0][0]), max(end, places[0][1]))
+        number = known.number if known and known.event == (court.key, day) else ""
+        return _Described(court, day, number, rank, *span)
+
+    def _is_appealed(self, below: _Described) -> bool:
+        """Tell whether a text says just before or after a decision that it was appealed."""
+        before = self._text[max(0, below.start - MOST_AFTER) : below.start].lower()
+        return "appel" in before or _APPEALED.search(self._text, below.end, below.end + HEAD_CHARS // 2) is not None
 
     def _attacked(self) -> tuple[dict[tuple[str, str], tuple[_Described, Span]], set[str]]:
         """Return the decisions that were attacked, by court and day, and all days that may be theirs."""
@@ -304,7 +501,7 @@ class _Reader:
     def _describe(self, start: int, end: int) -> _Described | None:
         """Read the court, the day and perhaps the number by which a passage describes a decision."""
         window = self._text[start:end].partition(";")[0]
-        courts, dates = find_courts(window), find_dates(window)
+        courts, dates = find_courts(window) or find_short_courts(window), find_dates(window)
         if not courts or not dates:
             return None
         (first, last), day = courts[0], dates[0]
@@ -422,3 +619,38 @@ class _Reader:
             words = f"{kind} partielle" if is_in_part(sentence) else kind
             made = UPHOLDS if kind in _MAINTAINED else OVERRULES
             yield Ruling(author, of.named(self._document.id), made, of.start, of.end, detail=words)
+
+    def remands(self) -> Iterator[Ruling]:
+        """Yield which decision quashed the first one, of a decision given on remand: this one or the one it reviews."""
+        if self._level == SUPREME:
+            reviewed = [ruling.target for ruling in self.own()]
+            for match in _ON_REMAND.finditer(self._text) if len(reviewed) == 1 else ():
+                by = self._author(match["by"], nearest=-1)
+                if by and not is_in_quotation(self._text, match.start()):
+                    yield Ruling(reviewed[0], by[0], FOLLOWS, *match.span("by"), detail=ON_REMAND)
+                    return
+        elif self._is_of_appeal and _IS_REMANDED.search(self._text):
+            quashings = {by.day: by for by in self._quashings()}
+            if quashings:
+                last = quashings[max(quashings)]
+                named = last.named(self._document.id)
+                yield Ruling(self._node, named, FOLLOWS, last.start, last.end, detail=ON_REMAND)
+
+    def _quashings(self) -> Iterator[_Described]:
+        """Yield the decisions of the Cour de cassation that quashed something, as far as their day is named."""
+        for court in _OF_CASSATION.finditer(self._text):
+            start, end = self._sentence_start(court.start()), self._sentence_end(court.end())
+            says_so = _QUASHING.search(self._text, start, end) or _IS_REMANDED.search(self._text, start, end)
+            if not says_so or "rejet" in self._text[start:end]:
+                continue
+            behind = _DAY_OF_COURT.match(self._text, court.end())
+            before = _DAY_BEFORE.search(self._text, start, court.start())
+            place = behind.end() if behind else before.start("day") if before else -1
+            dates = find_dates(self._text[place : place + MOST_AFTER])[:1] if place >= 0 else []
+            if dates and not dates[0].start and dates[0].value.isoformat() < self._document.decision_date:
+                node = court_node("Cour de cassation")
+                first, last = min(place, court.start()), max(place + dates[0].end, court.end())
+                number = _NUMBER_OF_POURVOI.match(self._text, place + dates[0].end)
+                day = dates[0].value.isoformat()
+                if node and not is_in_quotation(self._text, place):
+                    yield _Described(node, day, number[1] if number else "", _RANKS[SUPREME], first, last)

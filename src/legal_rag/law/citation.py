@@ -394,6 +394,25 @@ def _publication(document: DocumentLike, title: str, court: str) -> str:
     return marked["code"] if marked else ""
 
 
+def is_published(document: DocumentLike) -> bool:
+    """Tell whether a decision is published: in a Bulletin or the Recueil Lebon, in a report or a letter of its court.
+
+    By its column, its title or its letterhead: "B", "FS-B", "P+B+R+I", "A" or "B" of JADE, "oui" of DILA's Bulletin;
+    "D" is for those of interest to the parties alone.
+    """
+    form = legal_citation(document).publication
+    given = _column_line(document.extra.get("publication")).upper()
+    marks = set(re.split(r"[^A-Z]+", form.upper())) | set(re.split(r"[^A-ZÉ]+", given))
+    if form and not _LETTERHEAD_MARK.fullmatch(form):
+        return form in _PUBLISHED_FORMS
+    return not marks.isdisjoint(_PUBLISHED_MARKS)
+
+
+_LETTERHEAD_MARK = re.compile(r"F[SP]?-[PBRIDL](?:\+[PBRIDL])*")
+_PUBLISHED_MARKS = frozenset(("A", "B", "P", "R", "L", "OUI"))
+_PUBLISHED_FORMS = frozenset(row["form"] for row in _TABLES["publication"]) - {"inédit"}
+
+
 def _published(text: str) -> str:
     """Return how a segment of a text, between commas, says that a decision is published; empty if none does."""
     for row in _TABLES["publication"]:

@@ -290,6 +290,66 @@ def statements(text: str, part: Operative) -> list[Span]:
     return spans
 
 
+# What a court of appeal does to the judgment, anywhere in its operative part.
+_THE_JUDGMENT = r"(?:l['’]|le\s|la\s)\s?(?:jugement|ordonnance|d[ée]cision|sentence)\b"
+_REVERSES = re.compile(
+    r"(?<!portant\s)(?<!\bde\s)(?<!\bune\s)(?<!\bpar\s)\b(?:infirm|r[ée]form|[ée]mend)(?:e|ent|ant|ons)\b"
+    rf"|\bannul(?:e|ent|ant)\s(?:[^;.:]{{0,30}}\s)?{_THE_JUDGMENT}",
+    re.IGNORECASE,
+)
+_CONFIRMS = re.compile(r"\bconfirm(?:e|ent|ant|ons)\b", re.IGNORECASE)
+_REJECTS_APPEAL = re.compile(
+    r"\b(?:rejette|d[ée]boute)(?:nt)?\b[^;.]{0,60}?\b(?:de\s)?(?:son|leurs?|cet|ces|l['’]|les?|des)\s?appels?\b(?!\s(?:incident|provoqu|en\sgarantie))",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[;:.]|\n\s*\n|\bstatuant\b|\b[ée]voquant\b", re.IGNORECASE)
+_LIMITS = re.compile(
+    r"\b(?:sauf|seulement|uniquement|partie(?:llement)?|partiel\w*|surplus|sur|quant|concern\w+|relati(?:f|ve)s?|hormis)\b"
+    r"|\bchefs?\b|\bdans\s(?:la|cette)\smesure\b|\ben\s(?:ce|tant)\squ|[àa]\sl['’]exception\b|\bautres\sdispositions\b|\bseules?\b",
+    re.IGNORECASE,
+)
+_SAVE = re.compile(
+    r"\b(?:sauf|hormis|except[ée]e?s?)\b|[àa]\sl['’]exception\b|\bstatuant\s(?:[àa]\snouveau|de\snouveau)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"«[^»]*»")
+
+
+class AppealRuling(NamedTuple):
+    """What a court of appeal does to the judgment below it."""
+
+    kind: str  # INFIRMATION, ANNULATION or CONFIRMATION
+    in_part: bool  # of a reversal: some of the judgment stands
+    start: int  # characters of the words that say so
+    end: int
+
+
+def appeal_ruling(text: str, part: Operative) -> AppealRuling | None:
+    """Read what the operative part of a court of appeal does to the judgment; None if it does not say so.
+
+    It is reversed in part where something of it is confirmed, or only some of its heads are named.
+    """
+    words = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), text[part.start : part.end])
+    reversing, confirming = list(_REVERSES.finditer(words)), list(_CONFIRMS.finditer(words))
+    said = reversing or confirming or list(_REJECTS_APPEAL.finditer(words))
+    if not said:
+        return None
+    clauses = [words[match.start() : _end_of_clause(words, match.end())] for match in said]
+    start = part.start + said[0].start()
+    end = part.start + _end_of_clause(words, said[0].end())
+    if reversing:
+        kind = ANNULATION if all(match[0].lower().startswith("annul") for match in reversing) else INFIRMATION
+        return AppealRuling(kind, bool(confirming) or any(map(_LIMITS.search, clauses)), start, end)
+    if any(_SAVE.search(clause) for clause in clauses) or (confirming and _SAVE.search(words, confirming[0].end())):
+        return AppealRuling(INFIRMATION, True, start, end)
+    return AppealRuling(CONFIRMATION, False, start, end)
+
+
+def _end_of_clause(words: str, start: int) -> int:
+    end = _CLAUSE_END.search(words, start)
+    return end.start() if end else len(words)
+
+
 def _split_span(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
     """Split a span at the matches of `between`, and strip the pieces of blanks and signs."""
     cuts = [(whole[0], whole[0]), *(cut.span() for cut in between.finditer(text, *whole)), (whole[1], whole[1])]

@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
 LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date
+HEAD_CHARS = 3000  # of a text, with its letterhead
 MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
 TEXTS = "juridiction formation solution date_from date_to number article speaker section".split()
 # What people write for who speaks, and for a decision's main parts; without accents and hyphens.
@@ -65,6 +66,8 @@ class Filters:
     doc_ids: tuple[str, ...] | None = None
     entity: str | tuple[str, ...] | None = None  # extracted: "partie=Société Lever", "montant=1 000 francs"
     speaker: Speaker | None = None  # who speaks in the passage: "court", "party", "lower_court", "text"
+    standing: bool | tuple[str, ...] | None = None  # not known to be quashed or reversed; or the ids of those that are
+    published: bool | None = None  # in the Bulletin, the Recueil Lebon or a report of its court
     section: PartKind | None = None  # main part of the decision; in French too: "motifs", "dispositif"
 
     def __post_init__(self) -> None:
@@ -159,6 +162,10 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
         yield _names_condition(_select_known_keys(candidate_keys_of_number(filters.number), connection, present))
     if filters.article is not None:
         yield _names_condition(article_keys(filters.article), identifying=False)
+    if isinstance(filters.standing, tuple):
+        yield Condition("id NOT IN (SELECT value FROM json_each(?))", (json.dumps(filters.standing),))
+    elif filters.standing:
+        raise UnsupportedFilterError("standing: see legal_rag.graph.fates.only_standing")
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
 
@@ -197,6 +204,27 @@ def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, prese
 def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
     """Return the condition that a document cites a decision in the query; None as for `own_name_condition`."""
     return _few_condition(decision_keys(query), connection, present, identifying=False)
+
+
+def published_condition(connection: sqlite3.Connection, present: str) -> Condition:
+    """Return the condition that a decision is published: see `legal_rag.law.citation.is_published`.
+
+    Only rows that may say so are read, and of their texts the head.
+    """
+    from legal_rag.corpus.documents import Document
+    from legal_rag.law.citation import is_published
+
+    query = f"""
+        SELECT document_key, id, title, decision_date, juridiction, formation, extra, substr(content, 1, {HEAD_CHARS})
+        FROM documents WHERE {present} AND (juridiction LIKE '%cassation%' OR title LIKE '%publi%'
+        OR title LIKE '%recueil%' OR title LIKE '%tables%' OR json_extract(extra, '$.publication') IS NOT NULL)
+    """  # noqa: S608
+    keys = []
+    for key, doc_id, title, day, court, chamber, extra, head in connection.execute(query):
+        columns = {"title": title, "decision_date": day, "juridiction": court, "formation": chamber}
+        if is_published(Document(id=doc_id, content=head, extra=json.loads(extra), **columns)):
+            keys.append(key)
+    return Condition("document_key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
 
 
 def naming_condition(name: str) -> Condition:

@@ -32,6 +32,7 @@ from legal_rag.library.filters import (
     distinct,
     naming_condition,
     own_name_condition,
+    published_condition,
     unknown_values,
 )
 from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST, read_manifest
@@ -460,8 +461,14 @@ class Library:
             raise ValueError(f"{self.path} was built anew since it was opened: open it again")
 
     def _compile_conditions(self, filters: Filters) -> list[Condition]:
-        conditions = compile_filters(filters, self._connection, self._present)
-        return [*conditions, *self._extracted.conditions(filters.entity)]
+        conditions = [*compile_filters(filters, self._connection, self._present)]
+        conditions += self._extracted.conditions(filters.entity)
+        return [*conditions, *([self._published] if filters.published else [])]
+
+    @cached_property
+    def _published(self) -> Condition:
+        """The condition that a decision is published, read once of columns, titles and letterheads."""
+        return published_condition(self._connection, self._present)
 
     def _select_ids(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[str]:
         if spoken is not None:

@@ -410,7 +410,8 @@ def _collect_decisions(
             pieces += [_with_surroundings(passage) for _, passage in passages]
         outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
         prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
-        about = CitedDocument.of(document)
+        before = known.get(doc_id)
+        about = CitedDocument.of(document)._replace(fate=before.fate if isinstance(before, CitedDocument) else "")
         decisions[doc_id] = Decision(prefix, document, document.citation, about, whole, outline, text, passages, cited)
     return decisions
 
