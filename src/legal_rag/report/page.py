@@ -410,7 +410,9 @@ def _collect_decisions(
             pieces += [_with_surroundings(passage) for _, passage in passages]
         outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
         prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
-        about = CitedDocument.of(document)
+        about, listed = CitedDocument.of(document), known.get(doc_id)
+        if isinstance(listed, CitedDocument):
+            about = about._replace(version=about.version or listed.version)
         decisions[doc_id] = Decision(prefix, document, document.citation, about, whole, outline, text, passages, cited)
     return decisions
 
