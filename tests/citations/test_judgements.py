@@ -196,6 +196,11 @@ def test_an_id_or_address_names_a_document(judged, text, status):
     assert judged(text, "article").status == status
 
 
+def test_a_version_named_by_its_id_is_said_to_be_in_force_when_it_was(judged):
+    said = judged("LEGIARTI000000000001", "article").explanation
+    assert said == "Article de l'index, en vigueur du 1er mai 2008 au 9 août 2016."
+
+
 def test_an_id_of_a_base_that_no_library_follows_is_unread(judged):
     assert judged("JURITEXT000012345678", "decision").status == "unread"
 

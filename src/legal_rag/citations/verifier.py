@@ -244,6 +244,8 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, why) for held in best[:MAX_CANDIDATES])
             return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
         reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
+        if force := force_in_french(best[0]):  # named by its id
+            reason = f"Article de l'index, {force}."
         compared, left = self._compared(stated, best[0])
         checked = tuple(compared)
         reason += f" Non comparé : {', '.join(WHAT_IN_FRENCH[what] for what in left)}." if left else ""
